@@ -1,0 +1,54 @@
+# Every target creates .venv and installs what it needs; nothing has to be there but Python >= 3.11 and make.
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+LOCKED := pyproject.toml constraints.txt
+
+.PHONY: help demo test check format docs bench clean
+
+help:
+	@echo "make demo    show what dsage does, on an embedded data set; writes to demo-output/"
+	@echo "make test    run the test suite"
+	@echo "make check   lint, types and import layers"
+	@echo "make format  rewrite the code in the project's style"
+	@echo "make docs    build the documentation into docs/_build/html"
+	@echo "make bench   run the benchmarks and print their tables"
+	@echo "make clean   remove .venv and everything that was built"
+
+demo: $(VENV)/.plot
+	$(BIN)/python examples/separation.py demo-output
+
+test: $(VENV)/.dev
+	$(BIN)/pytest --numprocesses 2
+
+check: $(VENV)/.dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/.dev
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+docs: $(VENV)/.docs
+	$(BIN)/sphinx-build --fail-on-warning --keep-going -b html docs docs/_build/html
+	@echo "The documentation is in docs/_build/html/index.html"
+
+bench: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.separation
+
+clean:
+	rm -rf $(VENV) build dist docs/_build demo-output .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+
+$(VENV)/bin/python:
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "dsage needs Python 3.11 or newer; '$(PYTHON)' is not. Run: make PYTHON=/path/to/python3.11"; exit 1; }
+	"$(PYTHON)" -m venv $(VENV)
+
+# One stamp a set of dependencies: .plot, .dev and .docs install the extra of that name.
+$(VENV)/.%: $(VENV)/bin/python $(LOCKED)
+	$(PIP) --editable ".[$*]"
+	@touch $@

@@ -1,0 +1,31 @@
+"""Graphs, the separations that they imply, and how to compare and generate them."""
+
+from dsage.graphs.compare import Comparison, compare
+from dsage.graphs.equivalence import (
+    CPDAG,
+    cpdag,
+    markov_equivalent,
+    structural_hamming_distance,
+)
+from dsage.graphs.generate import random_dag, random_linear_gaussian
+from dsage.graphs.graph import Graph, as_graph
+from dsage.graphs.linear_gaussian import LinearGaussian
+from dsage.graphs.separation import Consensus, NoSeparation, Oracle, SeparationOracle
+
+__all__ = [
+    "CPDAG",
+    "Comparison",
+    "Consensus",
+    "Graph",
+    "LinearGaussian",
+    "NoSeparation",
+    "Oracle",
+    "SeparationOracle",
+    "as_graph",
+    "compare",
+    "cpdag",
+    "markov_equivalent",
+    "random_dag",
+    "random_linear_gaussian",
+    "structural_hamming_distance",
+]

@@ -1,0 +1,184 @@
+"""Compare the separations of an estimated graph with those of the true one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from dsage._check import check_count, message
+from dsage._random import RandomState, Streams
+from dsage.graphs.graph import Graph
+from dsage.graphs.separation import Oracle
+
+# Queries answered at a time; the result does not depend on it.
+_QUERIES_AT_ONCE = 1 << 16
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How well an estimated graph finds the separations of the true one.
+
+    A query asks whether a feature is separated from the target given a set of others; "positive"
+    means separated.
+
+    Attributes
+    ----------
+    tp, tn, fp, fn : int
+        Queries by truth and estimate. A false positive makes d-SAGE skip a surplus that is not
+        zero; a false negative costs it an evaluation.
+    is_exhaustive : bool
+        Whether all queries were asked rather than random ones.
+    """
+
+    tp: int
+    tn: int
+    fp: int
+    fn: int
+    is_exhaustive: bool
+
+    @property
+    def n_queries(self) -> int:
+        """Number of queries."""
+        return self.tp + self.tn + self.fp + self.fn
+
+    @property
+    def share(self) -> float:
+        """True separations among the queries."""
+        return (self.tp + self.fn) / self.n_queries
+
+    @property
+    def precision(self) -> float:
+        """True ones among the separations found; nan if none was found."""
+        return _ratio(self.tp, self.tp + self.fp)
+
+    @property
+    def recall(self) -> float:
+        """Found ones among the true separations; nan if there are none."""
+        return _ratio(self.tp, self.tp + self.fn)
+
+    @property
+    def f1(self) -> float:
+        """Harmonic mean of precision and recall; nan if neither graph separates anything."""
+        return _ratio(2 * self.tp, 2 * self.tp + self.fp + self.fn)
+
+    @property
+    def false_discovery_rate(self) -> float:
+        """False ones among the separations found; 0 if none was found."""
+        return self.fp / max(self.tp + self.fp, 1)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a data frame of one row with all counts and rates."""
+        rates = ("n_queries", "share", "precision", "recall", "f1", "false_discovery_rate")
+        return pd.DataFrame([asdict(self) | {rate: getattr(self, rate) for rate in rates}])
+
+
+def compare(
+    true: Graph | Oracle,
+    estimated: Graph | Oracle,
+    target: str,
+    n_queries: int = 1_000_000,
+    random_state: RandomState = None,
+) -> Comparison:
+    """Count how often two graphs agree that a feature is separated from the target.
+
+    Algorithm 2 of the d-SAGE paper: each query draws a feature uniformly and a conditioning set
+    whose size is Binomial(d - 1, 1/2), from the other d - 1 features. That is a uniform draw from
+    all pairs of a feature and a set without it; where there are at most `n_queries` such pairs,
+    each is asked once.
+
+    Parameters
+    ----------
+    true, estimated : Graph or Oracle
+        Two graphs over the same nodes, or oracles over the same features.
+    target : str
+        The node that the queries are about.
+    n_queries : int, default=1_000_000
+        Number of random queries.
+    random_state : int, numpy Generator or None, default=None
+        Seed.
+
+    Returns
+    -------
+    Comparison
+
+    Examples
+    --------
+    >>> true = Graph(list("aby"), [("a", "b"), ("b", "y")])
+    >>> estimated = Graph(list("aby"), [("a", "b"), ("b", "y"), ("a", "y")])
+    >>> result = compare(true, estimated, "y")
+    >>> result
+    Comparison(tp=0, tn=3, fp=0, fn=1, is_exhaustive=True)
+    >>> result.share, result.recall
+    (0.25, 0.0)
+    """
+    n_queries = check_count(n_queries, "n_queries")
+    if isinstance(true, Graph):
+        true = true.oracle(target)
+    if isinstance(estimated, Graph):
+        estimated = _oracle_like(true, estimated, target)
+    if estimated.feature_names != true.feature_names:
+        raise ValueError(
+            message(
+                "estimated",
+                f"over the features {true.feature_names!r}",
+                estimated.feature_names,
+                "Give both oracles the same features in the same order",
+            )
+        )
+    d = len(true.feature_names)
+    if d == 0:
+        raise ValueError(
+            message("true", "a graph with a node besides the target", target, "Add nodes")
+        )
+    is_exhaustive = d * 2 ** (d - 1) <= n_queries
+    queries = _all_queries(d) if is_exhaustive else _random_queries(d, n_queries, random_state)
+    counts = np.zeros(4, dtype=np.int64)
+    for known, asked in queries:
+        truth = true.separated(known)[asked]
+        found = estimated.separated(known)[asked]
+        counts += np.bincount(2 * truth + found, minlength=4)
+    tn, fp, fn, tp = counts.tolist()
+    return Comparison(tp=tp, tn=tn, fp=fp, fn=fn, is_exhaustive=is_exhaustive)
+
+
+Queries = Iterator[tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]]
+
+
+def _all_queries(d: int) -> Queries:
+    """Yield all coalitions of `d` features; every feature outside one is asked about."""
+    bits = np.arange(d)
+    for start in range(0, 2**d, _QUERIES_AT_ONCE):
+        numbers = np.arange(start, min(start + _QUERIES_AT_ONCE, 2**d))
+        known = (numbers[:, None] >> bits & 1).astype(np.bool_)
+        yield known, ~known
+
+
+def _random_queries(d: int, n_queries: int, random_state: RandomState) -> Queries:
+    """Yield random coalitions; one random feature outside each is asked about."""
+    streams = Streams(random_state)
+    coalitions, features = streams("compare: coalitions"), streams("compare: features")
+    for start in range(0, n_queries, _QUERIES_AT_ONCE):
+        n_rows = min(_QUERIES_AT_ONCE, n_queries - start)
+        words = coalitions.integers(2**64, size=(n_rows, -(-d // 64)), dtype=np.uint64)
+        known = np.unpackbits(words.view(np.uint8), axis=1, count=d).view(np.bool_)
+        asked = np.zeros((n_rows, d), dtype=np.bool_)
+        asked[np.arange(n_rows), features.integers(d, size=n_rows)] = True
+        known &= ~asked
+        yield known, asked
+
+
+def _oracle_like(true: Oracle, estimated: Graph, target: str) -> Oracle:
+    if odd := sorted({*true.feature_names, target} ^ set(estimated.names)):
+        raise ValueError(
+            message("estimated", "over the nodes of the true graph", odd, "See these nodes")
+        )
+    return estimated.oracle(target, true.feature_names)
+
+
+def _ratio(part: int, whole: int) -> float:
+    return part / whole if whole else math.nan

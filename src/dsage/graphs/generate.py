@@ -1,0 +1,125 @@
+"""Random graphs and random linear-Gaussian models, for experiments."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import networkx as nx
+import numpy as np
+
+from dsage._check import check_count, check_member, check_real, message
+from dsage._random import RandomState, Streams
+from dsage.graphs.graph import Graph
+from dsage.graphs.linear_gaussian import LinearGaussian
+
+_KINDS = ("erdos-renyi", "scale-free")
+
+
+def random_dag(
+    n_nodes: int,
+    average_degree: float,
+    *,
+    kind: Literal["erdos-renyi", "scale-free"] = "erdos-renyi",
+    random_state: RandomState = None,
+) -> Graph:
+    """Draw a random DAG with nodes X1, X2, ...
+
+    A random undirected graph is directed along a random order of its nodes, so the names tell
+    nothing about the causal order.
+
+    Parameters
+    ----------
+    n_nodes : int
+        Number of nodes, at least two.
+    average_degree : float
+        Expected number of edges at a node, counting both directions: twice the edges per node.
+    kind : {"erdos-renyi", "scale-free"}, default="erdos-renyi"
+        Every pair of nodes is joined with the same probability, or new nodes prefer old ones
+        that have many edges already (Barabási & Albert). The latter starts from a star, so a
+        small graph has slightly fewer edges than asked for.
+    random_state : int, numpy Generator or None, default=None
+        Seed.
+
+    Examples
+    --------
+    >>> random_dag(4, 2, random_state=0)
+    Graph(4 nodes, 5 edges: X1 -> X2, X3 -> X2, X3 -> X4, X4 -> X1, X4 -> X2)
+    """
+    n_nodes = check_count(n_nodes, "n_nodes", minimum=2)
+    average_degree = check_real(average_degree, "average_degree", low=0.0, high=n_nodes - 1.0)
+    kind = check_member(kind, _KINDS, "kind", "the kinds of random graphs")  # type: ignore[assignment]
+    generator = Streams(random_state)("random-dag")
+    if kind == "erdos-renyi":
+        chance = average_degree / (n_nodes - 1)
+        tails, heads = np.nonzero(np.triu(generator.random((n_nodes, n_nodes)) < chance, k=1))
+        pairs = zip(tails.tolist(), heads.tolist(), strict=True)
+    else:
+        pairs = _preferential_attachment(n_nodes, average_degree / 2, generator).edges()
+    rank = generator.permutation(n_nodes)
+    names = [f"X{number}" for number in range(1, n_nodes + 1)]
+    edges = [(one, other) if rank[one] < rank[other] else (other, one) for one, other in pairs]
+    return Graph(names, [(names[tail], names[head]) for tail, head in edges])
+
+
+def _preferential_attachment(
+    n_nodes: int, attached: float, generator: np.random.Generator
+) -> nx.Graph:
+    """Attach each new node to `attached` old ones, on average."""
+    if not 1 <= attached <= n_nodes - 1:
+        raise ValueError(
+            message(
+                "average_degree",
+                f"in [2, {2 * (n_nodes - 1)}] for a scale-free graph",
+                2 * attached,
+                "Each new node brings at least one edge",
+            )
+        )
+    fewer, more = int(np.floor(attached)), int(np.ceil(attached))
+    return nx.dual_barabasi_albert_graph(n_nodes, fewer, more, 1 - (attached - fewer), generator)
+
+
+def random_linear_gaussian(
+    graph: Graph,
+    *,
+    weight_range: tuple[float, float] = (0.5, 2.0),
+    error_variance_range: tuple[float, float] = (1.0, 2.0),
+    random_state: RandomState = None,
+) -> LinearGaussian:
+    """Draw weights for a DAG and standardise all variables to population variance one.
+
+    Absolute weights are uniform in `weight_range`, with random signs; error variances are
+    uniform in `error_variance_range`; then every variable is divided by its population standard
+    deviation. The defaults are consistent with all weights of the d-SAGE paper's twelve graphs.
+
+    Parameters
+    ----------
+    graph : Graph
+        A DAG.
+    weight_range, error_variance_range : (float, float)
+        Bounds before the standardisation.
+    random_state : int, numpy Generator or None, default=None
+        Seed.
+
+    Examples
+    --------
+    >>> model = random_linear_gaussian(random_dag(20, 3, random_state=1), random_state=2)
+    >>> bool(np.allclose(np.diag(model.covariance()), 1))
+    True
+    """
+    generator = Streams(random_state)("random-linear-gaussian")
+    for parameter, (low, high) in {
+        "weight_range": weight_range,
+        "error_variance_range": error_variance_range,
+    }.items():
+        if not 0 < low <= high < np.inf:
+            raise ValueError(
+                message(parameter, "0 < low <= high", (low, high), "Give positive bounds in order")
+            )
+    n_edges = len(graph.edges)
+    weights = generator.uniform(*weight_range, n_edges) * generator.choice([-1.0, 1.0], n_edges)
+    variances = generator.uniform(*error_variance_range, len(graph))
+    return LinearGaussian(
+        graph,
+        dict(zip(graph.edges, weights.tolist(), strict=True)),
+        dict(zip(graph.names, variances.tolist(), strict=True)),
+    ).standardised()

@@ -1,0 +1,411 @@
+"""The causal graph: named nodes, directed and bidirected edges, immutable."""
+
+from __future__ import annotations
+
+import graphlib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Self
+
+import networkx as nx
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from dsage._check import check_member, check_members, check_names, message
+from dsage._frame import is_frame
+from dsage.graphs import interchange
+from dsage.graphs.reachability import Reachability, components
+from dsage.graphs.separation import SeparationOracle
+
+_OF_GRAPH = "the nodes of the graph"
+
+
+class Graph:
+    """A directed graph over named variables, which implies separations between them.
+
+    The graph decides what "separated" means: d-separation in a DAG, m-separation when there are
+    bidirected edges, sigma-separation when there are directed cycles.
+
+    Parameters
+    ----------
+    names : iterable of str
+        The nodes. Their order is that of all results.
+    edges : iterable of (str, str)
+        Directed edges, from cause to effect. Cycles are allowed, loops at one node are not.
+    bidirected : iterable of (str, str), default=()
+        Pairs of nodes with an unobserved common cause.
+
+    Notes
+    -----
+    Two graphs are equal when they have the same nodes and edges, in whatever order. A graph
+    cannot be changed; nothing that it returns shares memory with it.
+
+    Examples
+    --------
+    >>> graph = Graph(["rain", "sprinkler", "wet"], [("rain", "wet"), ("sprinkler", "wet")])
+    >>> graph
+    Graph(3 nodes, 2 edges: rain -> wet, sprinkler -> wet)
+    >>> graph.is_separated("rain", "sprinkler")
+    True
+    >>> graph.is_separated("rain", "sprinkler", given="wet")
+    False
+    """
+
+    __slots__ = (
+        "_bidirected",
+        "_children",
+        "_edges",
+        "_names",
+        "_parents",
+        "_position",
+        "_reachability",
+    )
+
+    def __init__(
+        self,
+        names: Iterable[str],
+        edges: Iterable[tuple[str, str]],
+        bidirected: Iterable[tuple[str, str]] = (),
+    ) -> None:
+        self._names = check_names(names)
+        self._position = {name: index for index, name in enumerate(self._names)}
+        self._edges = tuple(sorted({self._pair(edge, "edges") for edge in edges}))
+        both = {self._pair(edge, "bidirected") for edge in bidirected}
+        self._bidirected = tuple(sorted({(min(pair), max(pair)) for pair in both}))
+        self._parents: list[list[int]] = [[] for _ in self._names]
+        self._children: list[list[int]] = [[] for _ in self._names]
+        for tail, head in self._edges:
+            self._parents[head].append(tail)
+            self._children[tail].append(head)
+        self._reachability: Reachability | None = None
+
+    def _pair(self, edge: tuple[str, str], parameter: str) -> tuple[int, int]:
+        if isinstance(edge, str) or not isinstance(edge, Iterable) or len(ends := tuple(edge)) != 2:
+            raise ValueError(
+                message(parameter, "pairs of nodes", edge, "Write an edge as ('from', 'to')")
+            )
+        one, other = (
+            self._position[check_member(end, self._names, f"an end of {tuple(edge)!r}", _OF_GRAPH)]
+            for end in ends
+        )
+        if one == other:
+            raise ValueError(
+                message(parameter, "between two different nodes", tuple(edge), "Remove this loop")
+            )
+        return one, other
+
+    # What it is made of
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The nodes."""
+        return self._names
+
+    @property
+    def edges(self) -> tuple[tuple[str, str], ...]:
+        """The directed edges, in the order of the nodes."""
+        return tuple((self._names[tail], self._names[head]) for tail, head in self._edges)
+
+    @property
+    def bidirected(self) -> tuple[tuple[str, str], ...]:
+        """The bidirected edges, in the order of the nodes."""
+        return tuple((self._names[one], self._names[other]) for one, other in self._bidirected)
+
+    @property
+    def is_acyclic(self) -> bool:
+        """Whether there is no directed cycle."""
+        return len(set(components(len(self), self._edges).tolist())) == len(self)
+
+    @property
+    def is_dag(self) -> bool:
+        """Whether there is neither a directed cycle nor a bidirected edge."""
+        return not self._bidirected and self.is_acyclic
+
+    @property
+    def cycles(self) -> tuple[tuple[str, ...], ...]:
+        """The sets of nodes that share directed cycles (strongly connected components)."""
+        groups: dict[int, list[str]] = {}
+        labels = components(len(self), self._edges).tolist()
+        for name, label in zip(self._names, labels, strict=True):
+            groups.setdefault(label, []).append(name)
+        return tuple(tuple(group) for group in groups.values() if len(group) > 1)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._position
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Graph):
+            return NotImplemented
+        return self._canonical() == other._canonical()
+
+    def __hash__(self) -> int:
+        return hash(self._canonical())
+
+    def _canonical(self) -> tuple[frozenset[Any], frozenset[Any], frozenset[Any]]:
+        pairs = frozenset(frozenset(pair) for pair in self.bidirected)
+        return frozenset(self._names), frozenset(self.edges), pairs
+
+    def __repr__(self) -> str:
+        drawn = [f"{tail} -> {head}" for tail, head in self.edges]
+        drawn += [f"{one} <-> {other}" for one, other in self.bidirected]
+        counts = f"{_count(len(self), 'node')}, {_count(len(self._edges), 'edge')}"
+        if self._bidirected:
+            counts += f", {len(self._bidirected)} bidirected"
+        if not self.is_acyclic:
+            counts += ", cyclic"
+        shown = ", ".join(drawn[:6]) + (", ..." if len(drawn) > 6 else "")
+        return f"Graph({counts}{': ' if shown else ''}{shown})"
+
+    # Relatives
+
+    def parents(self, node: str) -> tuple[str, ...]:
+        """Return the direct causes of `node`."""
+        return self._named(self._parents[self._at(node)])
+
+    def children(self, node: str) -> tuple[str, ...]:
+        """Return the direct effects of `node`."""
+        return self._named(self._children[self._at(node)])
+
+    def ancestors(self, node: str) -> tuple[str, ...]:
+        """Return all direct and indirect causes of `node`, without itself."""
+        return self._named(self._closure(self._at(node), self._parents))
+
+    def descendants(self, node: str) -> tuple[str, ...]:
+        """Return all direct and indirect effects of `node`, without itself."""
+        return self._named(self._closure(self._at(node), self._children))
+
+    def markov_blanket(self, node: str) -> tuple[str, ...]:
+        """Return the smallest set of nodes that separates `node` from all others.
+
+        In a DAG these are its parents, its children and its children's other parents.
+
+        Examples
+        --------
+        >>> Graph(list("abcd"), [("a", "b"), ("c", "b"), ("b", "d")]).markov_blanket("a")
+        ('b', 'c')
+        """
+        oracle = self.oracle(node)
+        everything = np.ones((1, len(oracle.feature_names)), dtype=np.bool_)
+        inside = oracle.boundary(everything)[0]
+        return tuple(np.array(oracle.feature_names, dtype=object)[inside].tolist())
+
+    def topological_order(self) -> tuple[str, ...]:
+        """Return the nodes with every cause before its effects.
+
+        Raises
+        ------
+        ValueError
+            If the graph has a directed cycle; the message shows one.
+        """
+        try:
+            order = graphlib.TopologicalSorter(dict(enumerate(self._parents))).static_order()
+            return tuple(self._names[node] for node in order)
+        except graphlib.CycleError as error:
+            cycle = " -> ".join(self._names[node] for node in reversed(error.args[1]))
+            raise ValueError(
+                message("graph", "acyclic", cycle, "A cyclic graph has no topological order")
+            ) from None
+
+    def _at(self, node: str) -> int:
+        return self._position[check_member(node, self._names, "node", _OF_GRAPH)]
+
+    def _named(self, nodes: Iterable[int]) -> tuple[str, ...]:
+        return tuple(self._names[node] for node in sorted(nodes))
+
+    @staticmethod
+    def _closure(start: int, neighbours: list[list[int]]) -> set[int]:
+        found: set[int] = set()
+        waiting = list(neighbours[start])
+        while waiting:
+            node = waiting.pop()
+            if node not in found:
+                found.add(node)
+                waiting += neighbours[node]
+        return found - {start}
+
+    # Separation
+
+    def oracle(self, target: str, features: Iterable[str] | None = None) -> SeparationOracle:
+        """Return the oracle that answers questions about `target` for many coalitions at a time.
+
+        Parameters
+        ----------
+        target : str
+            The node that the questions are about.
+        features : iterable of str, optional
+            The nodes that may be known, in the order of the columns of the coalitions: usually
+            the columns of the model's data. Nodes left out are taken as unobserved. By default
+            all nodes but the target, in the order of the graph.
+        """
+        target = check_member(target, self._names, "target", _OF_GRAPH)
+        if features is None:
+            checked = tuple(name for name in self._names if name != target)
+        else:
+            checked = check_names(features, "features")
+            for name in checked:
+                check_member(name, self._names, "features", _OF_GRAPH)
+            if target in checked:
+                raise ValueError(
+                    message("features", "without the target", target, "Drop the target from them")
+                )
+        return SeparationOracle(self._sweeps(), self._names, target, checked)
+
+    def is_separated(
+        self, x: str | Iterable[str], y: str | Iterable[str], given: str | Iterable[str] = ()
+    ) -> bool:
+        """Tell whether `x` and `y` are separated given `given`.
+
+        Separated means: independent, given the values of `given`, in every distribution that the
+        graph can produce. d-separation, m-separation or sigma-separation, as the graph demands.
+
+        Parameters
+        ----------
+        x, y : str or iterable of str
+            Nodes or sets of nodes. Sets are separated when all pairs are.
+        given : str or iterable of str, default=()
+            The nodes whose values are known.
+
+        Examples
+        --------
+        >>> chain = Graph(list("abc"), [("a", "b"), ("b", "c")])
+        >>> chain.is_separated("a", "c"), chain.is_separated("a", "c", given="b")
+        (False, True)
+        """
+        sets = {
+            "x": check_members(x, self._names, "x", _OF_GRAPH),
+            "y": check_members(y, self._names, "y", _OF_GRAPH),
+            "given": check_members(given, self._names, "given", _OF_GRAPH),
+        }
+        for one, other in (("x", "y"), ("x", "given"), ("y", "given")):
+            if common := [name for name in sets[one] if name in sets[other]]:
+                raise ValueError(
+                    message(
+                        f"{one} and {other}", "disjoint", common, "Take these out of one of them"
+                    )
+                )
+        known = [0] * len(self)
+        for name in sets["given"]:
+            known[self._position[name]] = 1
+        sources = [self._position[name] for name in sets["x"]]
+        reached = self._sweeps().reached(sources, known, 1)
+        return not any(reached[self._position[name]] for name in sets["y"])
+
+    def _sweeps(self) -> Reachability:
+        if self._reachability is None:
+            self._reachability = Reachability(len(self), self._edges, self._bidirected)
+        return self._reachability
+
+    # Interchange
+
+    @classmethod
+    def from_adjacency(
+        cls,
+        matrix: npt.ArrayLike | Any,  # noqa: ANN401
+        names: Iterable[str] | None = None,
+        bidirected: Iterable[tuple[str, str]] = (),
+    ) -> Self:
+        """Read a matrix in which a non-zero entry [i, j] means i -> j.
+
+        Parameters
+        ----------
+        matrix : array or data frame of shape (n_nodes, n_nodes)
+            A data frame (pandas, polars, pyarrow) brings the names as its columns.
+        names : iterable of str, optional
+            The nodes; needed with an array.
+        bidirected : iterable of (str, str), default=()
+            Pairs of nodes with an unobserved common cause.
+
+        Examples
+        --------
+        >>> Graph.from_adjacency([[0, 1], [0, 0]], ["a", "b"])
+        Graph(2 nodes, 1 edge: a -> b)
+        """
+        parts = interchange.from_adjacency(matrix, names)
+        return cls(parts.names, parts.edges, bidirected)
+
+    @classmethod
+    def from_networkx(cls, graph: Any) -> Self:  # noqa: ANN401
+        """Read a networkx ``DiGraph``, or pgmpy's ``DAG`` or ``PDAG``, which are ones.
+
+        Nodes become strings. A node with the attribute ``latent=True``, or among pgmpy's
+        ``latents``, becomes bidirected edges between its children. The undirected edges of a
+        ``PDAG`` are oriented to a member of the equivalence class.
+        """
+        return cls(*interchange.from_networkx(graph))
+
+    @classmethod
+    def from_causal_learn(cls, graph: Any) -> Self:  # noqa: ANN401
+        """Read causal-learn's ``GeneralGraph``, or the ``CausalGraph`` that its PC returns.
+
+        Undirected edges are oriented to a member of the equivalence class, which has the same
+        separations; edges with a circle (FCI) are refused.
+        """
+        return cls(*interchange.from_causal_learn(graph))
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a graph that :meth:`save` wrote."""
+        return cls(*interchange.load(path))
+
+    def save(self, path: str | Path) -> None:
+        """Write the graph to a JSON file."""
+        interchange.save(self._parts(), path)
+
+    def to_adjacency(self) -> pd.DataFrame:
+        """Return a boolean data frame in which entry [i, j] means i -> j.
+
+        It holds the directed edges; :attr:`bidirected` has the others.
+        """
+        matrix = np.zeros((len(self), len(self)), dtype=np.bool_)
+        for tail, head in self._edges:
+            matrix[tail, head] = True
+        return pd.DataFrame(matrix, index=list(self._names), columns=list(self._names))
+
+    def to_networkx(self) -> nx.DiGraph:
+        """Return a networkx ``DiGraph``; a bidirected edge becomes a node with ``latent=True``.
+
+        That is the canonical DAG: d-separation in it is m-separation in this graph.
+        """
+        return interchange.to_networkx(self._parts())
+
+    def to_dot(self, target: str | None = None) -> str:
+        """Return the graph in Graphviz's DOT language; the target, if given, is filled."""
+        if target is not None:
+            check_member(target, self._names, "target", _OF_GRAPH)
+        return interchange.to_dot(self._parts(), target)
+
+    def _parts(self) -> interchange.Parts:
+        return interchange.Parts(self._names, self.edges, self.bidirected)
+
+
+def as_graph(graph: Graph | Any) -> Graph:  # noqa: ANN401
+    """Return a :class:`Graph`, whichever of the known kinds `graph` is.
+
+    Parameters
+    ----------
+    graph : Graph, networkx.DiGraph, pgmpy DAG or PDAG, causal-learn graph, or adjacency data frame
+    """
+    if isinstance(graph, Graph):
+        return graph
+    if isinstance(graph, nx.Graph):
+        return Graph.from_networkx(graph)
+    if is_frame(graph):
+        return Graph.from_adjacency(graph)
+    if interchange.is_causal_learn(graph):
+        return Graph.from_causal_learn(graph)
+    raise TypeError(
+        message(
+            "graph",
+            "a dsage.Graph, a networkx.DiGraph, a causal-learn graph or an adjacency data frame",
+            type(graph).__name__,
+            "Build a dsage.Graph(names, edges)",
+        )
+    )
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

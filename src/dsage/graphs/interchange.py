@@ -1,0 +1,236 @@
+"""Read graphs that other libraries made, and write ours for people and programs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from itertools import combinations
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import networkx as nx
+import numpy as np
+import numpy.typing as npt
+
+from dsage._check import check_names, message
+from dsage._frame import is_frame, square_matrix
+from dsage.graphs.orientation import orient
+
+NamedEdge = tuple[str, str]
+
+_FORMAT = "dsage.graph"
+_VERSION = 1
+
+
+class Parts(NamedTuple):
+    """What a graph is made of."""
+
+    names: tuple[str, ...]
+    edges: Sequence[NamedEdge]
+    bidirected: Sequence[NamedEdge]
+
+
+def from_adjacency(matrix: Any, names: Iterable[str] | None) -> Parts:  # noqa: ANN401
+    """Read a square array or data frame in which a non-zero entry [i, j] means i -> j."""
+    values: npt.NDArray[Any]
+    if is_frame(matrix):
+        values, checked = square_matrix(matrix)
+        if names is not None and tuple(names) != checked:
+            raise ValueError(
+                message(
+                    "names",
+                    f"left out or the columns of the data frame, {checked!r}",
+                    tuple(names),
+                    "A data frame brings its own names",
+                )
+            )
+    else:
+        values = np.asarray(matrix)
+        if names is None:
+            raise ValueError(
+                message("names", "given with an array", None, "Name the nodes in order")
+            )
+        checked = check_names(names)
+    if values.shape != (len(checked), len(checked)):
+        raise ValueError(
+            message(
+                "matrix",
+                f"of shape ({len(checked)}, {len(checked)})",
+                values.shape,
+                "Give one row and one column a name",
+            )
+        )
+    if values.dtype.kind not in "biuf" or not np.isfinite(values).all():
+        raise ValueError(
+            message("matrix", "finite numbers or booleans", values.dtype, "Use 0 for no edge")
+        )
+    tails, heads = np.nonzero(values)
+    edges = [(checked[i], checked[j]) for i, j in zip(tails, heads, strict=True)]
+    return Parts(checked, edges, ())
+
+
+def from_networkx(graph: Any) -> Parts:  # noqa: ANN401
+    """Read a networkx ``DiGraph``, or pgmpy's ``DAG`` or ``PDAG``, which are ones.
+
+    Nodes become strings. A node with the attribute ``latent=True``, or among pgmpy's ``latents``,
+    is an unobserved common cause: it becomes bidirected edges between its children.
+    """
+    if not isinstance(graph, nx.DiGraph) or graph.is_multigraph():
+        raise TypeError(
+            message(
+                "graph",
+                "a networkx.DiGraph without parallel edges",
+                type(graph).__name__,
+                "Convert it, or build a dsage.Graph from its edges",
+            )
+        )
+    nodes = list(graph.nodes)
+    names = dict(zip(nodes, check_names([str(node) for node in nodes], "nodes"), strict=True))
+    if hasattr(graph, "undirected_edges"):  # pgmpy's PDAG keeps them as two directed edges
+        edges = orient(
+            names.values(),
+            [(names[tail], names[head]) for tail, head in graph.directed_edges],
+            [(names[one], names[other]) for one, other in graph.undirected_edges],
+        )
+    else:
+        edges = {(names[tail], names[head]) for tail, head in graph.edges()}
+    latent = {names[node] for node in getattr(graph, "latents", ())}
+    latent |= {names[node] for node, is_latent in graph.nodes(data="latent") if is_latent}
+    return _without_latent(tuple(names.values()), edges, latent)
+
+
+def _without_latent(names: tuple[str, ...], edges: set[NamedEdge], latent: set[str]) -> Parts:
+    bidirected: list[NamedEdge] = []
+    for name in latent:
+        if any(head == name for _, head in edges):
+            raise ValueError(
+                message(
+                    "a latent node",
+                    "without parents",
+                    name,
+                    "Make it an ordinary node and leave it out of the oracle's features",
+                )
+            )
+        bidirected += combinations([head for tail, head in sorted(edges) if tail == name], 2)
+    observed = tuple(name for name in names if name not in latent)
+    kept = sorted(edge for edge in edges if edge[0] not in latent)
+    return Parts(observed, kept, bidirected)
+
+
+def to_networkx(parts: Parts) -> Any:  # noqa: ANN401
+    """Write a networkx ``DiGraph``; a bidirected edge becomes a node with ``latent=True``."""
+    graph = nx.DiGraph()
+    graph.add_nodes_from(parts.names)
+    graph.add_edges_from(parts.edges)
+    for one, other in parts.bidirected:
+        latent = f"{one} <-> {other}"
+        graph.add_node(latent, latent=True)
+        graph.add_edges_from([(latent, one), (latent, other)])
+    return graph
+
+
+def is_causal_learn(graph: object) -> bool:
+    """Tell whether `graph` looks like causal-learn's ``GeneralGraph`` or ``CausalGraph``."""
+    graph = getattr(graph, "G", graph)
+    return hasattr(graph, "get_nodes") and hasattr(graph, "get_graph_edges")
+
+
+def from_causal_learn(graph: Any) -> Parts:  # noqa: ANN401
+    """Read causal-learn's ``GeneralGraph``, or the ``CausalGraph`` that its PC returns as ``.G``.
+
+    ``-->`` is a directed and ``<->`` a bidirected edge. Undirected edges, as in a CPDAG, are
+    oriented to a member of the equivalence class, which has the same separations. A circle, as
+    in FCI's PAGs, stands for "unknown", and is refused.
+    """
+    if not is_causal_learn(graph):
+        raise TypeError(
+            message(
+                "graph",
+                "a causal-learn GeneralGraph",
+                type(graph).__name__,
+                "Pass the object that its search returned",
+            )
+        )
+    graph = getattr(graph, "G", graph)
+    names = check_names([node.get_name() for node in graph.get_nodes()], "nodes")
+    kinds: dict[tuple[str, str], list[NamedEdge]] = {
+        ("TAIL", "ARROW"): [],
+        ("ARROW", "ARROW"): [],
+        ("TAIL", "TAIL"): [],
+    }
+    for edge in graph.get_graph_edges():
+        pair = (edge.get_node1().get_name(), edge.get_node2().get_name())
+        ends = (edge.get_endpoint1().name, edge.get_endpoint2().name)
+        if ends == ("ARROW", "TAIL"):
+            pair, ends = pair[::-1], ends[::-1]
+        if ends not in kinds:
+            raise ValueError(
+                message(
+                    "each edge",
+                    "-->, <-> or ---",
+                    str(edge),
+                    "Its direction is unknown: decide it, or use a learner that does",
+                )
+            )
+        kinds[ends].append(pair)
+    edges = orient(names, kinds["TAIL", "ARROW"], kinds["TAIL", "TAIL"])
+    return Parts(names, sorted(edges), kinds["ARROW", "ARROW"])
+
+
+def to_dot(parts: Parts, target: str | None) -> str:
+    """Write the graph in Graphviz's language; the target, if any, is filled."""
+
+    def quoted(name: str) -> str:
+        return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+    lines = ["digraph {"]
+    for name in parts.names:
+        style = " [style=filled]" if name == target else ""
+        lines.append(f"  {quoted(name)}{style};")
+    lines += [f"  {quoted(tail)} -> {quoted(head)};" for tail, head in parts.edges]
+    lines += [
+        f"  {quoted(one)} -> {quoted(other)} [dir=both, style=dashed];"
+        for one, other in parts.bidirected
+    ]
+    return "\n".join([*lines, "}"]) + "\n"
+
+
+def save(parts: Parts, path: str | Path) -> None:
+    """Write the graph as JSON."""
+    content = {"format": _FORMAT, "version": _VERSION, **parts._asdict()}
+    Path(path).write_text(
+        json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
+    )
+
+
+def load(path: str | Path) -> Parts:
+    """Read the JSON that :func:`save` wrote."""
+    try:
+        content = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(
+            message("path", "a graph saved by dsage", str(path), f"It is not JSON: {error}")
+        ) from error
+    if not isinstance(content, dict) or content.get("format") != _FORMAT:
+        raise ValueError(
+            message("path", "a graph saved by dsage", str(path), "It holds something else")
+        )
+    if content.get("version") != _VERSION:
+        raise ValueError(
+            message(
+                "path",
+                f"a graph of format version {_VERSION}",
+                content.get("version"),
+                "Read it with the version of dsage that wrote it, or update dsage",
+            )
+        )
+    try:
+        return Parts(
+            tuple(content["names"]),
+            [(tail, head) for tail, head in content["edges"]],
+            [(one, other) for one, other in content["bidirected"]],
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(
+            message("path", "a graph saved by dsage", str(path), "The file is damaged")
+        ) from error

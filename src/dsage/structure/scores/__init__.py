@@ -1,0 +1,1 @@
+"""Scores of a node and its parents, one file a family of distributions."""

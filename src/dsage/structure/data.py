@@ -1,0 +1,259 @@
+"""Typed columns of data frames and arrays: numbers, or classes with levels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from scipy.special import ndtri
+from scipy.stats import rankdata
+
+from dsage._check import check_member, check_members, check_names, message
+from dsage._frame import is_frame
+
+# One block of rows as floats: large enough for full speed of BLAS, small beside any data set
+# that needs blocks at all.
+_BLOCK_BYTES = 16 * 2**20
+
+TRANSFORMS = ("none", "rank")
+
+
+class Table:
+    """A view of a data frame or of an array as typed columns; nothing is copied until asked for.
+
+    Numbers are continuous. Strings, booleans, categories and other objects are discrete, and so
+    are the columns named in `discrete`.
+
+    Parameters
+    ----------
+    data : data frame (pandas, polars, pyarrow) or array of shape (n_rows, n_nodes)
+        The observations.
+    names : iterable of str, optional
+        The columns of an array, ``X1, X2, ...`` by default; of a frame, the columns to use.
+    discrete : str or iterable of str, default=()
+        Columns of numbers that are classes.
+    transform : {"none", "rank"}, default="none"
+        ``"rank"`` replaces each continuous column by its normal scores.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> table = Table(pd.DataFrame({"age": [31, 54], "sex": ["f", "m"]}))
+    >>> table.continuous, table.discrete
+    (('age',), ('sex',))
+    """
+
+    def __init__(
+        self,
+        data: Any,  # noqa: ANN401
+        names: Iterable[str] | None = None,
+        *,
+        discrete: str | Iterable[str] = (),
+        transform: str = "none",
+    ) -> None:
+        self._transform = check_member(transform, TRANSFORMS, "transform", "the transforms")
+        self._frame: nw.DataFrame[Any] | None = None
+        if is_frame(data):
+            self._frame = nw.from_native(data, eager_only=True)
+            self.names = self._frame_names(names)
+            self.n_rows = len(self._frame)
+            kinds = [_kind(self._frame.schema[name]) for name in self.names]
+        else:
+            self._array = _as_matrix(data)
+            self.names = _array_names(self._array, names)
+            self.n_rows = len(self._array)
+            kinds = [_ARRAY_KINDS.get(self._array.dtype.kind, "other")] * len(self.names)
+        if odd := [name for name, kind in zip(self.names, kinds, strict=True) if kind == "other"]:
+            raise TypeError(
+                message(
+                    "the columns",
+                    "numbers, strings, booleans or categories",
+                    odd,
+                    "Convert these columns, or leave them out",
+                )
+            )
+        classes = set(check_members(discrete, self.names, "discrete", "the columns of the data"))
+        classes |= {name for name, kind in zip(self.names, kinds, strict=True) if kind == "class"}
+        self.discrete = tuple(name for name in self.names if name in classes)
+        self.continuous = tuple(name for name in self.names if name not in classes)
+
+    def _frame_names(self, names: Iterable[str] | None) -> tuple[str, ...]:
+        if self._frame is None:
+            return ()
+        columns = check_names(self._frame.columns, "the columns of the data frame")
+        if names is None:
+            return columns
+        return tuple(
+            check_member(name, columns, "names", "the columns of the data frame")
+            for name in check_names(names)
+        )
+
+    def blocks(self, names: Sequence[str] | None = None) -> Iterator[npt.NDArray[np.float64]]:
+        """Return the continuous columns as float arrays (n_rows of the block, n_columns)."""
+        columns = self.continuous if names is None else tuple(names)
+        if self._transform == "rank":
+            yield np.column_stack([self.values(name) for name in columns])
+            return
+        step = max(1, _BLOCK_BYTES // (8 * max(1, len(columns))))
+        for start in range(0, self.n_rows, step):
+            stop = min(start + step, self.n_rows)
+            if self._frame is None and columns == self.names:
+                yield self._array[start:stop].astype(np.float64)
+                continue
+            block = np.empty((stop - start, len(columns)))
+            for position, name in enumerate(columns):
+                block[:, position] = self._floats(name, start, stop)
+            yield block
+
+    def values(self, name: str) -> npt.NDArray[np.float64]:
+        """Return a continuous column, transformed, as floats (n_rows,)."""
+        values = self._floats(name, 0, self.n_rows)
+        check_finite(values[:, None], (name,))
+        return normal_scores(values) if self._transform == "rank" else values
+
+    def codes(self, name: str) -> tuple[npt.NDArray[np.intp], tuple[Any, ...]]:
+        """Return a column as codes (n_rows,) from 0, and the levels that the codes stand for.
+
+        Levels are those that occur, sorted.
+        """
+        raw = self._column(name, 0, self.n_rows)
+        codes, levels = pd.factorize(
+            np.asarray(raw, dtype=object) if raw.dtype.kind == "O" else raw
+        )
+        if len(codes) and codes.min() < 0:
+            raise ValueError(
+                message(
+                    "the data",
+                    "without missing values",
+                    [name],
+                    "Fill or drop the missing values of this column",
+                )
+            )
+        values = [level.item() if isinstance(level, np.generic) else level for level in levels]
+        order = _sorted_positions(values)
+        rank = np.empty(len(order), dtype=np.intp)
+        rank[order] = np.arange(len(order))
+        return rank[codes], tuple(values[position] for position in order)
+
+    def _column(self, name: str, start: int, stop: int) -> npt.NDArray[Any]:
+        if self._frame is None:
+            return self._array[start:stop, self.names.index(name)]
+        return np.asarray(self._frame[name][start:stop].to_numpy())
+
+    def _floats(self, name: str, start: int, stop: int) -> npt.NDArray[np.float64]:
+        if self._frame is None:
+            return self._column(name, start, stop).astype(np.float64)
+        column = self._frame[name][start:stop]
+        if column.is_null().any():
+            raise _missing([name])
+        return np.asarray(column.to_numpy()).astype(np.float64)
+
+
+def normal_scores(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return the normal quantiles of the ranks, ``ndtri((rank - 1/2) / n_rows)``.
+
+    Equal values share their average rank. The margins become normal whatever they were, and
+    dependence that is monotone in each variable becomes linear more often than not.
+
+    Examples
+    --------
+    >>> normal_scores(np.array([1.0, 100.0, 10.0])).round(2)
+    array([-0.97,  0.97,  0.  ])
+    """
+    scores: npt.NDArray[np.float64] = ndtri((rankdata(values) - 0.5) / len(values))
+    return scores
+
+
+def check_finite(block: npt.NDArray[np.float64], names: Sequence[str]) -> None:
+    """Refuse missing and infinite values, naming the columns that have them."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        sums = block.sum(axis=0)
+    if np.isfinite(sums).all():
+        return
+    bad = [name for name, column in zip(names, block.T, strict=True) if not _all_finite(column)]
+    if bad:
+        raise _missing(bad)
+
+
+def _all_finite(column: npt.NDArray[np.float64]) -> bool:
+    return bool(np.isfinite(column).all())
+
+
+def _missing(names: Sequence[str]) -> ValueError:
+    return ValueError(
+        message(
+            "the data",
+            "finite and without missing values",
+            list(names),
+            "Fill or drop the missing values of these columns",
+        )
+    )
+
+
+def _as_matrix(data: Any) -> npt.NDArray[Any]:  # noqa: ANN401
+    array = np.asarray(data)
+    if array.ndim != 2:
+        raise ValueError(
+            message(
+                "data",
+                "a data frame or an array of shape (n_rows, n_nodes)",
+                type(data).__name__ if array.ndim == 0 else array.shape,
+                "Give one row an observation and one column a variable",
+            )
+        )
+    if array.dtype.kind == "O":
+        raise TypeError(
+            message(
+                "data",
+                "an array of numbers, booleans or strings",
+                array.dtype,
+                "Use a data frame for columns of different types",
+            )
+        )
+    return array
+
+
+def _array_names(array: npt.NDArray[Any], names: Iterable[str] | None) -> tuple[str, ...]:
+    if names is None:
+        return tuple(f"X{column + 1}" for column in range(array.shape[1]))
+    checked = check_names(names)
+    if len(checked) != array.shape[1]:
+        raise ValueError(
+            message(
+                "names",
+                f"as many as the columns of the data, {array.shape[1]}",
+                len(checked),
+                "Give one name a column",
+            )
+        )
+    return checked
+
+
+_ARRAY_KINDS = {
+    "b": "class",
+    "U": "class",
+    "S": "class",
+    "i": "number",
+    "u": "number",
+    "f": "number",
+}
+
+
+def _kind(dtype: Any) -> str:  # noqa: ANN401
+    if dtype.is_numeric():
+        return "number"
+    if isinstance(dtype, (nw.String, nw.Boolean, nw.Categorical, nw.Enum, nw.Object)):
+        return "class"
+    return "other"
+
+
+def _sorted_positions(values: list[Any]) -> list[int]:
+    positions = range(len(values))
+    try:
+        return sorted(positions, key=values.__getitem__)
+    except TypeError:
+        return sorted(positions, key=lambda position: repr(values[position]))

@@ -1,0 +1,326 @@
+"""Number of rows, means and covariances: all that Gaussian scores need to know of the data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from dsage._check import check_count, check_members, check_names, message
+from dsage.structure.data import Table, check_finite
+
+Floats = npt.NDArray[np.float64]
+
+
+class Moments:
+    """The number of rows, the means and the covariances of some variables. Immutable.
+
+    Inside are the centred cross-products ``scatter = sum over rows (x - mean)(x - mean)'``, so
+    that moments of parts of the data merge exactly, but for rounding, into those of the whole.
+
+    Parameters
+    ----------
+    names : iterable of str
+        The variables.
+    n_rows : int
+        How many rows the moments are of.
+    mean : array of shape (n_nodes,)
+        The means.
+    covariance : array of shape (n_nodes, n_nodes)
+        The covariances, with divisor ``n_rows - 1``.
+
+    Examples
+    --------
+    >>> moments = Moments.from_array([[1.0, 2.0], [3.0, 5.0], [5.0, 2.0]], ["a", "b"])
+    >>> moments
+    Moments(3 rows, 2 nodes: a, b)
+    >>> moments.mean, moments.covariance
+    (array([3., 3.]), array([[4., 0.], [0., 3.]]))
+    >>> merged = moments + Moments.from_array([[7.0, 3.0]], ["a", "b"])
+    >>> merged.n_rows, merged.mean
+    (4, array([4., 3.]))
+    """
+
+    __slots__ = ("_mean", "_n_rows", "_names", "_scatter")
+
+    def __init__(
+        self,
+        names: Iterable[str],
+        n_rows: int,
+        mean: npt.ArrayLike,
+        covariance: npt.ArrayLike,
+    ) -> None:
+        self._names = check_names(names)
+        self._n_rows = check_count(n_rows, "n_rows")
+        n_nodes = len(self._names)
+        self._mean = _frozen(_shaped(mean, (n_nodes,), "mean"))
+        checked = _shaped(covariance, (n_nodes, n_nodes), "covariance")
+        if not np.allclose(checked, checked.T, rtol=1e-8, atol=0):
+            worst = float(np.abs(checked - checked.T).max())
+            raise ValueError(
+                message("covariance", "symmetric", worst, "So much do two mirrored entries differ")
+            )
+        if (checked.diagonal() < 0).any():
+            bad = [self._names[node] for node in np.flatnonzero(checked.diagonal() < 0)]
+            raise ValueError(
+                message("covariance", "without negative variances", bad, "Correct these")
+            )
+        self._scatter = _frozen((checked + checked.T) * (0.5 * (self._n_rows - 1)))
+
+    @classmethod
+    def _of(cls, names: tuple[str, ...], n_rows: int, mean: Floats, scatter: Floats) -> Self:
+        made = cls.__new__(cls)
+        made._names, made._n_rows = names, n_rows
+        made._mean, made._scatter = _frozen(mean), _frozen(scatter)
+        return made
+
+    # Sources
+
+    @classmethod
+    def from_array(cls, X: npt.ArrayLike, names: Iterable[str] | None = None) -> Self:
+        """Compute the moments of an array (n_rows, n_nodes), by blocks of rows."""
+        return cls.from_table(Table(X, names))
+
+    @classmethod
+    def from_frame(cls, frame: Any, names: Iterable[str] | None = None) -> Self:  # noqa: ANN401
+        """Compute the moments of a data frame (pandas, polars, pyarrow) of numbers, by blocks."""
+        return cls.from_table(Table(frame, names))
+
+    @classmethod
+    def from_table(cls, table: Table) -> Self:
+        """Compute the moments of typed columns, which must all be continuous."""
+        running = _Running(_all_continuous(table))
+        for block in table.blocks():
+            running.add(block)
+        return cls._of(*running.result())
+
+    @classmethod
+    def from_batches(
+        cls,
+        batches: Iterable[Any],
+        names: Iterable[str] | None = None,
+    ) -> Self:
+        """Compute the moments of rows that come in batches, arrays or data frames.
+
+        Parameters
+        ----------
+        batches : iterable of arrays or data frames
+            Each with the same columns; the columns of frames may be in any order.
+        names : iterable of str, optional
+            The columns; by default those of the first batch.
+
+        Examples
+        --------
+        >>> parts = ([[float(row), row % 3.0]] for row in range(1000))
+        >>> Moments.from_batches(parts, ["a", "b"]).n_rows
+        1000
+        """
+        running: _Running | None = None
+        columns = None if names is None else check_names(names)
+        for batch in batches:
+            table = Table(batch, columns)
+            if running is None:
+                columns = _all_continuous(table)
+                running = _Running(columns)
+            else:
+                _all_continuous(table)
+            for block in table.blocks():
+                running.add(block)
+        if running is None:
+            raise ValueError(message("batches", "at least one batch", 0, "Give some rows"))
+        return cls._of(*running.result())
+
+    @classmethod
+    def from_parquet(
+        cls,
+        path: str | Path,
+        columns: Iterable[str] | None = None,
+        *,
+        batch_rows: int = 65_536,
+    ) -> Self:
+        """Compute the moments of a Parquet file, or of a folder of them, in a stream.
+
+        Parameters
+        ----------
+        path : path
+            The file or folder.
+        columns : iterable of str, optional
+            The columns to use; all by default.
+        batch_rows : int, default=65536
+            How many rows are in memory at a time, at most.
+        """
+        check_count(batch_rows, "batch_rows")
+        chosen = None if columns is None else check_names(columns, "columns")
+        return cls.from_batches(_parquet_batches(path, chosen, batch_rows), chosen)
+
+    # What they are
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The variables."""
+        return self._names
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows the moments are of."""
+        return self._n_rows
+
+    @property
+    def mean(self) -> Floats:
+        """The means, shape (n_nodes,)."""
+        return self._mean
+
+    @property
+    def scatter(self) -> Floats:
+        """The centred cross-products, shape (n_nodes, n_nodes)."""
+        return self._scatter
+
+    @property
+    def covariance(self) -> Floats:
+        """The covariances with divisor ``n_rows - 1``, shape (n_nodes, n_nodes)."""
+        if self._n_rows < 2:
+            raise ValueError(
+                message("n_rows", "at least 2", self._n_rows, "One row has no covariance")
+            )
+        return self._scatter / (self._n_rows - 1)
+
+    @property
+    def correlation(self) -> Floats:
+        """The correlations, shape (n_nodes, n_nodes); 0 between a constant and all others."""
+        scale = np.sqrt(self._scatter.diagonal())
+        scale = np.where(scale > 0, scale, 1.0)
+        correlation = np.clip(self._scatter / scale[:, None] / scale, -1.0, 1.0)
+        np.fill_diagonal(correlation, 1.0)
+        return correlation
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __repr__(self) -> str:
+        shown = ", ".join(self._names[:6]) + (", ..." if len(self) > 6 else "")
+        return f"Moments({self._n_rows} rows, {len(self)} nodes: {shown})"
+
+    # What can be made of them
+
+    def select(self, names: str | Iterable[str]) -> Self:
+        """Return the moments of some of the variables, in the order given."""
+        chosen = check_members(names, self._names, "names", "the variables of the moments")
+        at = [self._names.index(name) for name in chosen]
+        return self._of(chosen, self._n_rows, self._mean[at], self._scatter[np.ix_(at, at)])
+
+    def merge(self, other: Moments) -> Self:
+        """Return the moments of the rows of both (Chan, Golub & LeVeque, 1983).
+
+        ``scatter = scatter_a + scatter_b + (n_a n_b / n) delta delta'`` with the difference of
+        the means ``delta``.
+        """
+        if odd := sorted(set(self._names) ^ set(other.names)):
+            raise ValueError(
+                message("the moments", "of the same variables", odd, "These are in one part only")
+            )
+        part = other if other.names == self._names else other.select(self._names)
+        running = _Running(self._names)
+        running.merge(self._n_rows, self._mean, self._scatter)
+        running.merge(part.n_rows, part.mean, part.scatter)
+        return self._of(*running.result())
+
+    def __add__(self, other: object) -> Self:
+        return self.merge(other) if isinstance(other, Moments) else NotImplemented
+
+
+@dataclass
+class _Running:
+    """Moments of the rows seen so far."""
+
+    names: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        n_nodes = len(self.names)
+        self.n_rows = 0
+        self.mean = np.zeros(n_nodes)
+        self.scatter = np.zeros((n_nodes, n_nodes))
+
+    def add(self, block: Floats) -> None:
+        """Take in the rows of `block`, which is overwritten."""
+        if not len(block):
+            return
+        check_finite(block, self.names)
+        # Around its first row a constant column is exactly zero, and so is its scatter.
+        first = block[0].copy()
+        block -= first
+        shift = block.mean(axis=0)
+        block -= shift
+        # NumPy hands a product of a matrix with its own transpose to BLAS's syrk.
+        self.merge(len(block), first + shift, block.T @ block)
+
+    def merge(self, n_rows: int, mean: Floats, scatter: Floats) -> None:
+        total = self.n_rows + n_rows
+        delta = mean - self.mean if self.n_rows else np.zeros(len(mean))
+        self.mean = self.mean + delta * (n_rows / total) if self.n_rows else mean
+        self.scatter += scatter
+        self.scatter += np.outer(delta * (self.n_rows * (n_rows / total)), delta)
+        self.n_rows = total
+
+    def result(self) -> tuple[tuple[str, ...], int, Floats, Floats]:
+        if not self.n_rows:
+            raise ValueError(message("the data", "at least one row", 0, "Give some rows"))
+        return self.names, self.n_rows, self.mean, (self.scatter + self.scatter.T) * 0.5
+
+
+def _parquet_batches(
+    path: str | Path, columns: tuple[str, ...] | None, batch_rows: int
+) -> Iterator[Any]:
+    try:
+        import pyarrow as pa  # noqa: PLC0415
+        from pyarrow import dataset  # noqa: PLC0415
+    except ImportError as error:
+        raise ImportError(
+            "Reading Parquet needs pyarrow. Install it with: pip install pyarrow."
+        ) from error
+    source = dataset.dataset(str(path), format="parquet")
+    if columns is not None:
+        check_members(columns, source.schema.names, "columns", "the columns of the file")
+    stream = source.to_batches(
+        columns=None if columns is None else list(columns),
+        batch_size=batch_rows,
+        batch_readahead=1,
+        fragment_readahead=1,
+    )
+    for batch in stream:
+        yield pa.Table.from_batches([batch])
+
+
+def _all_continuous(table: Table) -> tuple[str, ...]:
+    if table.discrete:
+        raise TypeError(
+            message(
+                "the columns",
+                "numbers",
+                list(table.discrete),
+                "Moments are of continuous variables: convert these columns or leave them out",
+            )
+        )
+    return table.names
+
+
+def _shaped(values: npt.ArrayLike, shape: tuple[int, ...], parameter: str) -> Floats:
+    array = np.array(values, dtype=np.float64)
+    if array.shape != shape:
+        raise ValueError(
+            message(parameter, f"of shape {shape}", array.shape, "Give one entry a variable")
+        )
+    if not np.isfinite(array).all():
+        raise ValueError(message(parameter, "finite", array, "Remove missing and infinite values"))
+    return array
+
+
+def _frozen(array: Floats) -> Floats:
+    frozen = np.ascontiguousarray(array)
+    if frozen is array and array.flags.writeable:
+        frozen = array.copy()
+    frozen.flags.writeable = False
+    return frozen

@@ -1,0 +1,229 @@
+"""Gaussian scores from moments: the likelihood of linear regressions, minus a penalty."""
+
+from __future__ import annotations
+
+import math
+from collections import OrderedDict
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from dsage._check import check_count, check_names, check_real, message
+from dsage.structure.scores.base import Parents
+
+Floats = npt.NDArray[np.float64]
+
+# Share of a variable's variance below which what remains of it is rounding error: the partial
+# variances are differences of numbers around one, known to some 1e-15.
+_FLOOR = 1e-10
+
+# A spread of this size, relative to the mean, is rounding error of a constant.
+_CONSTANT = 1e-13
+
+
+class _Moments(Protocol):
+    @property
+    def names(self) -> tuple[str, ...]: ...
+    @property
+    def n_rows(self) -> int: ...
+    @property
+    def mean(self) -> Floats: ...
+    @property
+    def covariance(self) -> Floats: ...
+
+
+class _Given(NamedTuple):
+    """All that is known of the variables given some parents, on the correlation scale."""
+
+    order: Parents  # the parents in the order in which they came
+    rows: Floats  # (n_parents, n_nodes): L^-1 R[order, :], where L L' = R[order, order]
+    variance: Floats  # (n_nodes,): of each variable given the parents
+    precision: Floats  # (n_nodes,): its inverse; 0 where the variable may not come next
+    refused: npt.NDArray[np.intp]  # variables that may not come next
+    is_regular: bool  # whether no parent is a linear function of the others
+
+    @classmethod
+    def of(cls, order: Parents, rows: Floats, variance: Floats, *, is_regular: bool) -> _Given:
+        refused = np.flatnonzero(variance <= _FLOOR)
+        precision = np.zeros(len(variance))
+        np.divide(1.0, variance, out=precision, where=variance > _FLOOR)
+        return cls(order, rows, variance, precision, refused, is_regular)
+
+    @property
+    def n_bytes(self) -> int:
+        return self.rows.nbytes + 3 * self.variance.nbytes
+
+
+class GaussianScore:
+    """Score of a linear-Gaussian model: log-likelihood minus `penalty` per parameter.
+
+    For node j with k parents P, from n rows,
+
+        sigma2 = rss(j, P) / (n - 1 - k)
+        family = -n/2 log(2 pi sigma2) - (n - 1 - k) / 2 - penalty (k + 2)
+
+    which is bnlearn's scale. The rows of the data are never needed: with
+    ``var(j | P) = rss(j, P) / (n - 1)``,
+
+        rss(P + i) / (n - 1) = var(j | P) - cov(i, j | P)^2 / var(i | P)
+        rss(P - p) / (n - 1) = var(j | P) + b_p^2 / (K_PP^-1)_pp
+
+    What depends on the parents only is kept for the next node, and a parent more is one more row
+    of a Cholesky factor.
+
+    Parameters
+    ----------
+    moments : Moments
+        ``names``, ``n_rows``, ``mean`` and ``covariance`` (divisor n - 1). No variable may be
+        constant.
+    penalty : float
+        Cost of a parameter: ``log(n) / 2`` for BIC, 1 for AIC, ``(log(n) + 2 gamma log(d)) / 2``
+        for the extended BIC, 0 for the log-likelihood.
+    cache_bytes : int, default=2**28
+        Memory for what is kept; the least recently used is forgotten first.
+
+    Notes
+    -----
+    A variable with less than 1e-10 of its variance left given the parents (a copy, a sum of
+    them) is refused as one more parent, and a family with such parents scores -inf. A node with
+    less left given its parents counts as having that much. More parents than ``n - 2`` score
+    -inf. So no score is ever nan or +inf.
+
+    Examples
+    --------
+    >>> from dsage.structure.moments import Moments
+    >>> X = np.random.default_rng(0).normal(size=(100, 2))
+    >>> score = GaussianScore(Moments.from_array(X, ["a", "b"]), penalty=np.log(100) / 2)
+    >>> round(score.family(0, ()), 2), round(score.family(0, (1,)), 2)
+    (-143.43, -144.78)
+    >>> score.additions(0, ()).round(2), score.removals(0, (1,)).round(2)
+    (array([   -inf, -144.78]), array([   -inf, -143.43]))
+    """
+
+    def __init__(self, moments: _Moments, *, penalty: float, cache_bytes: int = 1 << 28) -> None:
+        self._names = check_names(moments.names)
+        self.n_rows = check_count(moments.n_rows, "n_rows", minimum=2)
+        self.penalty = check_real(penalty, "penalty", low=0.0, high=np.finfo(np.float64).max)
+        self._cache_bytes = check_count(cache_bytes, "cache_bytes", minimum=0)
+        covariance = np.asarray(moments.covariance, dtype=np.float64)
+        variance = covariance.diagonal()
+        constant = np.sqrt(np.maximum(variance, 0.0)) <= _CONSTANT * np.abs(moments.mean)
+        if constant.any():
+            raise ValueError(
+                message(
+                    "moments",
+                    "of variables that vary",
+                    [self._names[node] for node in np.flatnonzero(constant)],
+                    "Leave these constants out: they depend on nothing",
+                )
+            )
+        scale = 1.0 / np.sqrt(variance)
+        self._correlation = np.ascontiguousarray(covariance * scale[:, None] * scale)
+        np.fill_diagonal(self._correlation, 1.0)
+        self._half_rows = 0.5 * self.n_rows
+        self._marginal = -self._half_rows * np.log(variance)
+        self._constant = self._constants()
+        nothing = np.empty((0, len(variance)))
+        self._start = _Given.of((), nothing, np.ones(len(variance)), is_regular=True)
+        self._states: OrderedDict[Parents, _Given] = OrderedDict()
+        self._bytes = 0
+
+    def _constants(self) -> list[float]:
+        """Return what all families with k parents share, for every possible k."""
+        n_parents = np.arange(len(self._names))
+        degrees = self.n_rows - 1 - n_parents
+        inside = np.maximum(degrees, 1)
+        shared = (
+            -self._half_rows * np.log(2 * np.pi * (self.n_rows - 1) / inside)
+            - 0.5 * degrees
+            - self.penalty * (n_parents + 2)
+        )
+        # No row is left to estimate a variance from. One entry more: parents that are all others.
+        return [*np.where(degrees > 0, shared, -np.inf).tolist(), -np.inf]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The variables."""
+        return self._names
+
+    def family(self, node: int, parents: Parents) -> float:
+        """Return the score of `node` with exactly these parents."""
+        given = self._given(parents)
+        if not given.is_regular:
+            return -np.inf
+        left = max(float(given.variance[node]), _FLOOR)
+        shared = self._constant[len(parents)] + float(self._marginal[node])
+        return shared - self._half_rows * math.log(left)
+
+    def additions(self, node: int, parents: Parents) -> Floats:
+        """Return for every variable the score of `node` with it as one more parent."""
+        given = self._given(parents)
+        shared = self._constant[len(parents) + 1] + float(self._marginal[node])
+        if not given.is_regular or shared == -np.inf:
+            return np.full(len(self._names), -np.inf)
+        left = self._correlation[node] - given.rows[:, node] @ given.rows
+        left *= left
+        left *= given.precision
+        np.subtract(given.variance[node], left, out=left)
+        np.maximum(left, _FLOOR, out=left)
+        np.log(left, out=left)
+        left *= -self._half_rows
+        left += shared
+        left[given.refused] = -np.inf
+        left[node] = -np.inf
+        return left
+
+    def removals(self, node: int, parents: Parents) -> Floats:
+        """Return for every parent the score of `node` without it; -inf for all other variables."""
+        scores = np.full(len(self._names), -np.inf)
+        if not parents:
+            return scores
+        given = self._given(parents)
+        if not given.is_regular:
+            for place, parent in enumerate(parents):
+                scores[parent] = self.family(node, parents[:place] + parents[place + 1 :])
+            return scores
+        order = list(given.order)
+        inverse = np.linalg.inv(given.rows[:, order].T)
+        coefficients = given.rows[:, node] @ inverse
+        left = given.variance[node] + coefficients**2 / np.einsum("ij,ij->j", inverse, inverse)
+        shared = self._constant[len(parents) - 1] + self._marginal[node]
+        scores[order] = shared - self._half_rows * np.log(np.maximum(left, _FLOOR))
+        return scores
+
+    def _given(self, parents: Parents) -> _Given:
+        found = self._states.get(parents)
+        if found is not None:
+            self._states.move_to_end(parents)
+            return found
+        if not parents:
+            return self._start
+        made = self._build(parents)
+        self._states[parents] = made
+        self._bytes += made.n_bytes
+        while self._bytes > self._cache_bytes:
+            self._bytes -= self._states.popitem(last=False)[1].n_bytes
+        return made
+
+    def _build(self, parents: Parents) -> _Given:
+        """Add one parent to a set that is known, or all of them to none."""
+        for place in range(len(parents) - 1, -1, -1):
+            known = self._states.get(parents[:place] + parents[place + 1 :])
+            if known is not None:
+                return self._with(known, parents[place])
+        given = self._start
+        for parent in parents:
+            given = self._with(given, parent)
+        return given
+
+    def _with(self, given: _Given, parent: int) -> _Given:
+        rows = given.rows
+        left = float(given.variance[parent])
+        is_regular = given.is_regular and left > _FLOOR
+        row = self._correlation[parent] - rows[:, parent] @ rows
+        row *= left**-0.5 if left > _FLOOR else 0.0
+        variance = given.variance - row * row
+        variance[parent] = 0.0
+        taller = np.concatenate((rows, row[None]))
+        return _Given.of((*given.order, parent), taller, variance, is_regular=is_regular)

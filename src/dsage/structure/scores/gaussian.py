@@ -162,7 +162,7 @@ class GaussianScore:
         shared = self._constant[len(parents) + 1] + float(self._marginal[node])
         if not given.is_regular or shared == -np.inf:
             return np.full(len(self._names), -np.inf)
-        left = self._correlation[node] - given.rows[:, node] @ given.rows
+        left: Floats = self._correlation[node] - given.rows[:, node] @ given.rows
         left *= left
         left *= given.precision
         np.subtract(given.variance[node], left, out=left)

@@ -1,0 +1,221 @@
+"""What is known of the graph before the data are seen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from dsage._check import check_count, check_member, check_names, message
+from dsage.graphs import Graph
+from dsage.structure.scores.base import Parents
+
+Edges = Iterable[tuple[str, str]]
+Mask = npt.NDArray[np.bool_]
+
+_OF_DATA = "the variables"
+
+
+class Constraints:
+    """Edges that a learned graph must have, may not have, and how many parents a node may have.
+
+    Parameters
+    ----------
+    names : iterable of str
+        The variables, in the order of the data.
+    required : iterable of (str, str), default=()
+        Edges, from cause to effect, that every graph has.
+    forbidden : iterable of (str, str), default=()
+        Edges that no graph has. The opposite direction stays possible.
+    tiers : iterable of iterables of str, optional
+        Groups of variables in the order of time: no variable causes one of an earlier group.
+        Variables in no group are free.
+    max_parents : int, optional
+        How many parents a node may have; no bound by default.
+
+    Attributes
+    ----------
+    names : tuple of str
+    allowed : array of bool of shape (n_nodes, n_nodes)
+        Entry [i, j] tells whether the edge i -> j may be there. Read-only.
+    required : array of bool of shape (n_nodes, n_nodes)
+        Entry [i, j] tells whether it must be. Read-only.
+    max_parents : int
+        At most ``n_nodes - 1``.
+
+    Examples
+    --------
+    >>> constraints = Constraints(["age", "dose", "cured"], tiers=[["age"], ["dose", "cured"]])
+    >>> constraints.allowed.astype(int)
+    array([[0, 1, 1],
+           [0, 0, 1],
+           [0, 1, 0]])
+    """
+
+    __slots__ = ("allowed", "max_parents", "names", "required")
+
+    def __init__(
+        self,
+        names: Iterable[str],
+        *,
+        required: Edges = (),
+        forbidden: Edges = (),
+        tiers: Iterable[Iterable[str]] | None = None,
+        max_parents: int | None = None,
+    ) -> None:
+        self.names = check_names(names)
+        n_nodes = len(self.names)
+        self.max_parents = max(n_nodes - 1, 0)
+        if max_parents is not None:
+            bound = check_count(max_parents, "max_parents", minimum=0)
+            self.max_parents = min(bound, self.max_parents)
+        self.required = self._matrix(required, "required")
+        banned = self._matrix(forbidden, "forbidden")
+        backwards = self._backwards(tiers)
+        self._check_contradictions(banned, backwards)
+        # The opposite of a required edge would close a cycle with it.
+        self.allowed = ~(banned | backwards | self.required.T | np.eye(n_nodes, dtype=np.bool_))
+        for matrix in (self.allowed, self.required):
+            matrix.flags.writeable = False
+
+    def _matrix(self, edges: Edges, parameter: str) -> Mask:
+        matrix = np.zeros((len(self.names), len(self.names)), dtype=np.bool_)
+        for ends in _pairs(edges, parameter):
+            tail, head = (
+                self.names.index(check_member(end, self.names, f"an end of {ends!r}", _OF_DATA))
+                for end in ends
+            )
+            if tail == head:
+                raise ValueError(
+                    message(parameter, "between two different variables", ends, "Remove this loop")
+                )
+            matrix[tail, head] = True
+        return matrix
+
+    def _backwards(self, tiers: Iterable[Iterable[str]] | None) -> Mask:
+        """Mark the edges from a tier to an earlier one."""
+        rank: dict[str, int] = {}
+        for place, tier in enumerate(() if tiers is None else tiers):
+            for name in check_names(tier, "tiers"):
+                check_member(name, self.names, "tiers", _OF_DATA)
+                if name in rank:
+                    raise ValueError(
+                        message("tiers", "disjoint", name, "Keep it in one of its tiers only")
+                    )
+                rank[name] = place
+        ranks = np.array([rank.get(name, np.nan) for name in self.names])
+        return ranks[:, None] > ranks
+
+    def _check_contradictions(self, banned: Mask, backwards: Mask) -> None:
+        for mask, what in (
+            (banned, "other than the forbidden edges"),
+            (backwards, "from no tier to an earlier one"),
+        ):
+            if odd := self._named(self.required & mask):
+                raise ValueError(
+                    message("required", what, odd, "Take these edges out of one of the two")
+                )
+        cycles = Graph(self.names, self._named(self.required)).cycles
+        if cycles:
+            inside = np.isin(np.array(self.names, dtype=object), cycles[0])
+            odd = self._named(self.required & inside[:, None] & inside)
+            raise ValueError(message("required", "without cycles", odd, "Remove one of these"))
+        n_required = self.required.sum(axis=0)
+        if (n_required > self.max_parents).any():
+            head = int(np.argmax(n_required))
+            asked = self._named(self.required & (np.arange(len(self.names)) == head))
+            raise ValueError(
+                message(
+                    "required",
+                    f"at most {self.max_parents} edges into a node (max_parents)",
+                    asked,
+                    f"Allow {int(n_required[head])} parents or remove some",
+                )
+            )
+
+    def _named(self, matrix: Mask) -> list[tuple[str, str]]:
+        return [(self.names[tail], self.names[head]) for tail, head in np.argwhere(matrix)]
+
+    def admit(self, graph: Graph | None = None) -> list[Parents]:
+        """Return the parents of every node in `graph`, with the required edges added.
+
+        Parameters
+        ----------
+        graph : Graph, optional
+            A DAG over the same variables; the empty graph by default.
+
+        Raises
+        ------
+        ValueError
+            If the graph does not keep to the constraints; the message names the edges.
+
+        Examples
+        --------
+        >>> Constraints(list("abc"), required=[("c", "a")]).admit(Graph(list("abc"), [("a", "b")]))
+        [(2,), (0,), ()]
+        """
+        matrix = self.required.copy()
+        if graph is not None:
+            if odd := sorted(set(self.names) ^ set(graph.names)):
+                raise ValueError(
+                    message("start", "over the variables of the data", odd, "See these")
+                )
+            if not graph.is_dag:
+                raise ValueError(
+                    message("start", "a DAG", graph, "Remove the cycles and bidirected edges")
+                )
+            matrix |= graph.to_adjacency().loc[list(self.names), list(self.names)].to_numpy()
+        if edges := self._named(matrix & ~self.allowed):
+            raise ValueError(
+                message("start", "without edges that are not allowed", edges, "Remove these")
+            )
+        if cycles := Graph(self.names, self._named(matrix)).cycles:
+            raise ValueError(
+                message("start", "acyclic with the required edges", cycles[0], "See these nodes")
+            )
+        crowded = matrix.sum(axis=0) > self.max_parents
+        if crowded.any():
+            raise ValueError(
+                message(
+                    "start",
+                    f"a graph with at most {self.max_parents} parents a node",
+                    [self.names[node] for node in np.flatnonzero(crowded)],
+                    "These have more: remove edges or raise max_parents",
+                )
+            )
+        return [tuple(np.flatnonzero(column).tolist()) for column in matrix.T]
+
+    def __repr__(self) -> str:
+        n_forbidden = int((~self.allowed).sum()) - len(self.names) - int(self.required.sum())
+        return (
+            f"Constraints({len(self.names)} nodes, {int(self.required.sum())} required, "
+            f"{n_forbidden} forbidden, max_parents={self.max_parents})"
+        )
+
+
+def _pairs(edges: object, parameter: str) -> Iterator[tuple[str, ...]]:
+    if isinstance(edges, str) or not isinstance(edges, Iterable):
+        raise TypeError(
+            message(parameter, "a list of edges", edges, "Write it as [('from', 'to'), ...]")
+        )
+    for edge in edges:
+        if isinstance(edge, str) or not isinstance(edge, Iterable) or len(ends := tuple(edge)) != 2:
+            raise ValueError(
+                message(parameter, "pairs of names", edge, "Write an edge as ('from', 'to')")
+            )
+        yield ends
+
+
+def graph_of(names: Sequence[str], parents: Sequence[Parents]) -> Graph:
+    """Return the graph in which the nodes have these parents.
+
+    Examples
+    --------
+    >>> graph_of(["a", "b"], [(), (0,)])
+    Graph(2 nodes, 1 edge: a -> b)
+    """
+    return Graph(
+        names,
+        [(names[tail], names[head]) for head, tails in enumerate(parents) for tail in tails],
+    )

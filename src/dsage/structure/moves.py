@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import array
 import bisect
 from collections.abc import Collection, Sequence
 from typing import Literal, NamedTuple
@@ -82,9 +83,13 @@ class MoveTable:
         self._can_delete = ~constraints.required.ravel()
         self._can_reverse = (constraints.allowed.T & ~constraints.required).ravel()
         self._ancestry = Ancestry(self.parents)
-        self._edges = sorted(
-            tail * n_nodes + head for head, tails in enumerate(self.parents) for tail in tails
+        # Codes tail * n_nodes + head in increasing order: the order in which ties are broken.
+        self._edges = array.array(
+            "q",
+            sorted(t * n_nodes + head for head, tails in enumerate(self.parents) for t in tails),
         )
+        # Edges that another path keeps from being reversed, found so far.
+        self._blocked: list[int] = []
         self._families = np.zeros(n_nodes)
         # Entry [head, tail]: the worth of adding tail -> head or, where it is there, deleting it.
         self._delta = np.zeros((n_nodes, n_nodes))
@@ -118,12 +123,20 @@ class MoveTable:
         if not self.has_edge(tail, head):
             return False
         if kind == "delete":
-            return bool(self._can_delete[tail * self._n_nodes + head])
+            deletable = self._can_delete[tail * self._n_nodes + head]
+            return bool(deletable and self._delta[head, tail] > -np.inf)
         return bool(
             self._can_reverse[tail * self._n_nodes + head]
             and self._delta[tail, head] > -np.inf
-            and self._can_turn(tail, head)
+            and self._has_room(tail)
+            and not self._ancestry.has_other_path(tail, head)
         )
+
+    def delta(self, change: Change) -> float:
+        """Return what a legal move would change the score by."""
+        kind, tail, head = change
+        worth = self._delta[head, tail]
+        return float(worth + self._delta[tail, head] if kind == "reverse" else worth)
 
     # Keeping the table
 
@@ -146,7 +159,7 @@ class MoveTable:
         self.n_scored += 1 + self._n_nodes
         opened = self._open[head]
         opened.fill(-np.inf)
-        if len(parents) < self._max_parents:
+        if self._has_room(head):
             legal = (
                 self._allowed_into[head] & ~self._ancestry.masks((self._ancestry.below[head],))[0]
             )
@@ -170,9 +183,7 @@ class MoveTable:
         """Put back the additions that close no cycle any more."""
         below = self._ancestry.below
         changed = [
-            node
-            for node, old in before.items()
-            if old != below[node] and len(self.parents[node]) < self._max_parents
+            node for node, old in before.items() if old != below[node] and self._has_room(node)
         ]
         if changed:
             heads = np.array(changed)
@@ -218,6 +229,8 @@ class MoveTable:
         self.parents[head] = tuple(parent for parent in self.parents[head] if parent != tail)
         self._ancestry.remove(tail, head)
         del self._edges[bisect.bisect_left(self._edges, tail * self._n_nodes + head)]
+        self._can_reverse[self._blocked] = True
+        self._blocked.clear()
 
     # Choosing a move
 
@@ -295,15 +308,17 @@ class MoveTable:
             if deltas[place] < top - self.tolerance:
                 break
             tail, head = divmod(self._edges[place], self._n_nodes)
-            if ("reverse", tail, head) not in banned and self._can_turn(tail, head):
+            if self._ancestry.has_other_path(tail, head):
+                # Additions cannot change that.
+                self._can_reverse[self._edges[place]] = False
+                self._blocked.append(self._edges[place])
+            elif self._has_room(tail) and ("reverse", tail, head) not in banned:
                 top = max(top, float(deltas[place]))
                 found.append((tail, head, float(deltas[place])))
         return Move("reverse", *min(found)) if found else best
 
-    def _can_turn(self, tail: int, head: int) -> bool:
-        return len(self.parents[tail]) < self._max_parents and not self._ancestry.has_other_path(
-            tail, head
-        )
+    def _has_room(self, head: int) -> bool:
+        return len(self.parents[head]) < self._max_parents
 
     def _beats(self, delta: float, best: Move | None) -> bool:
         return delta > (-np.inf if best is None else best.delta + self.tolerance)

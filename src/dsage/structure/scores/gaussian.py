@@ -8,6 +8,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
+from scipy.linalg.lapack import dtrtri
 
 from dsage._check import check_count, check_names, check_real, message
 from dsage.structure.scores.base import Parents
@@ -86,9 +87,9 @@ class GaussianScore:
     Notes
     -----
     A variable with less than 1e-10 of its variance left given the parents (a copy, a sum of
-    them) is refused as one more parent, and a family with such parents scores -inf. A node with
-    less left given its parents counts as having that much. More parents than ``n - 2`` score
-    -inf. So no score is ever nan or +inf.
+    them) is refused as one more parent; where it is one all the same, it explains nothing but
+    is paid for. A node with less left given its parents counts as having that much. More parents
+    than ``n - 2`` score -inf. So no score is ever nan or +inf.
 
     Examples
     --------
@@ -149,10 +150,7 @@ class GaussianScore:
 
     def family(self, node: int, parents: Parents) -> float:
         """Return the score of `node` with exactly these parents."""
-        given = self._given(parents)
-        if not given.is_regular:
-            return -np.inf
-        left = max(float(given.variance[node]), _FLOOR)
+        left = max(float(self._given(parents).variance[node]), _FLOOR)
         shared = self._constant[len(parents)] + float(self._marginal[node])
         return shared - self._half_rows * math.log(left)
 
@@ -160,7 +158,7 @@ class GaussianScore:
         """Return for every variable the score of `node` with it as one more parent."""
         given = self._given(parents)
         shared = self._constant[len(parents) + 1] + float(self._marginal[node])
-        if not given.is_regular or shared == -np.inf:
+        if shared == -np.inf:
             return np.full(len(self._names), -np.inf)
         left: Floats = self._correlation[node] - given.rows[:, node] @ given.rows
         left *= left
@@ -185,9 +183,10 @@ class GaussianScore:
                 scores[parent] = self.family(node, parents[:place] + parents[place + 1 :])
             return scores
         order = list(given.order)
-        inverse = np.linalg.inv(given.rows[:, order].T)
-        coefficients = given.rows[:, node] @ inverse
-        left = given.variance[node] + coefficients**2 / np.einsum("ij,ij->j", inverse, inverse)
+        # With R_PP = U'U and rows = U'^-1 R[P, :]: b = U^-1 rows[:, j], R_PP^-1 = U^-1 U'^-1.
+        inverse, _ = dtrtri(given.rows[:, order])
+        slopes = inverse @ given.rows[:, node]
+        left = given.variance[node] + slopes**2 / np.einsum("ij,ij->i", inverse, inverse)
         shared = self._constant[len(parents) - 1] + self._marginal[node]
         scores[order] = shared - self._half_rows * np.log(np.maximum(left, _FLOOR))
         return scores
@@ -211,7 +210,12 @@ class GaussianScore:
         for place in range(len(parents) - 1, -1, -1):
             known = self._states.get(parents[:place] + parents[place + 1 :])
             if known is not None:
-                return self._with(known, parents[place])
+                given = self._with(known, parents[place])
+                # Which parents count as superfluous must not depend on the order they came in.
+                return given if given.is_regular else self._from_nothing(parents)
+        return self._from_nothing(parents)
+
+    def _from_nothing(self, parents: Parents) -> _Given:
         given = self._start
         for parent in parents:
             given = self._with(given, parent)
@@ -223,6 +227,7 @@ class GaussianScore:
         is_regular = given.is_regular and left > _FLOOR
         row = self._correlation[parent] - rows[:, parent] @ rows
         row *= left**-0.5 if left > _FLOOR else 0.0
+        row[list(given.order)] = 0.0  # but for rounding
         variance = given.variance - row * row
         variance[parent] = 0.0
         taller = np.concatenate((rows, row[None]))

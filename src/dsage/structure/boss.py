@@ -1,0 +1,297 @@
+"""Best order score search: find the order of the variables whose best graph scores highest."""
+
+from __future__ import annotations
+
+import heapq
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from dsage._check import check_count, check_names, message
+from dsage.structure.constraints import Constraints, graph_of
+from dsage.structure.grow_shrink import NOWHERE, GrowShrink, tolerance
+from dsage.structure.grow_shrink import Step as Growth
+from dsage.structure.result import SearchResult, Step
+from dsage.structure.scores.base import Parents, Score
+
+
+def boss(
+    score: Score,
+    constraints: Constraints | None = None,
+    order: Iterable[str] | None = None,
+    *,
+    max_passes: int | None = None,
+    callback: Callable[[Step], object] | None = None,
+) -> SearchResult:
+    """Move one variable after the other to its best place in the order, until none can move.
+
+    An order is projected to a DAG by growing and shrinking the parents of each node among its
+    predecessors, see :class:`~dsage.structure.grow_shrink.GrowShrink`; the score of the order is
+    that of this DAG. A pass takes each variable out of the order and puts it where the order
+    scores highest (Andrews, Ramsey, Sanchez-Romero, Camchong & Kummerfeld 2023). The search ends
+    after a pass without a move. It is deterministic; each move raises the score, so it ends.
+
+    Parameters
+    ----------
+    score : Score
+        What is to be as large as possible.
+    constraints : Constraints, optional
+        What the graph must keep to; nothing by default.
+    order : iterable of str, optional
+        The variables in the order to start from; by default that of the score. The better it is,
+        the faster the search: a topological order of a graph from a cheap search is good. Where
+        required edges contradict it, their heads are moved back.
+    max_passes : int, optional
+        The most passes to make; no bound by default.
+    callback : callable, optional
+        Called with each :class:`~dsage.structure.result.Step`. A ``KeyboardInterrupt``, raised
+        here or by the user, ends the search with the best graph so far.
+
+    Returns
+    -------
+    SearchResult
+        In its trace ``tail`` is the variable that moved, and ``head`` the one that it stands
+        before since then, or "" at the end of the order.
+
+    Notes
+    -----
+    Why a move is cheap: how a node's parents grow depends on few of the variables before or after
+    it. The others may come and go, so only the nodes that depend on the variable at hand are
+    projected again. The variable's own parents for all places are found in one sweep.
+
+    Examples
+    --------
+    >>> from dsage.graphs import Graph, LinearGaussian
+    >>> from dsage.structure.moments import Moments
+    >>> from dsage.structure.scores.gaussian import GaussianScore
+    >>> graph = Graph(list("abcd"), [("a", "c"), ("b", "c"), ("c", "d")])
+    >>> model = LinearGaussian(graph, dict.fromkeys(graph.edges, 1.0), dict.fromkeys("abcd", 1.0))
+    >>> moments = Moments.from_frame(model.sample(1000, random_state=0))
+    >>> result = boss(GaussianScore(moments, penalty=np.log(1000) / 2), order=list("dcba"))
+    >>> result.graph
+    Graph(4 nodes, 3 edges: a -> c, b -> c, c -> d)
+    """
+    passes = math.inf if max_passes is None else check_count(max_passes, "max_passes", minimum=0)
+    began = time.perf_counter()
+    constraints = check_constraints(score, constraints)
+    search = _OrderSearch(score, constraints, _positions(order, score.names))
+    trace: list[Step] = []
+    interrupted = False
+    try:
+        for move in search.moves(passes):
+            variable, before = (score.names[place] if place >= 0 else "" for place in move[:2])
+            seconds = time.perf_counter() - began
+            trace.append(Step("move", variable, before, move.gain, search.total, seconds))
+            if callback is not None:
+                callback(trace[-1])
+    except KeyboardInterrupt:
+        interrupted = True
+    return SearchResult(
+        graph=graph_of(score.names, search.best),
+        score=math.fsum(score.family(*family) for family in enumerate(search.best)),
+        trace=tuple(trace),
+        n_scored=search.n_scored,
+        seconds=time.perf_counter() - began,
+        interrupted=interrupted,
+        method="boss",
+    )
+
+
+class _Move(NamedTuple):
+    """A variable, the one that it stands before now (-1: none), and the gain of its move."""
+
+    variable: int
+    before: int
+    gain: float
+
+
+class _Place(NamedTuple):
+    """A new place of a variable: before the one at this rank, where its parents end so."""
+
+    rank: int
+    gain: float
+    end: Growth
+
+
+class _OrderSearch:
+    """An order with its projection, which moves variables to better places."""
+
+    def __init__(self, score: Score, constraints: Constraints, order: list[int]) -> None:
+        self._score = score
+        self._constraints = constraints
+        self._order = _legal_order(order, constraints)
+        self._required_parents = constraints.admit()
+        self._required_children = [tuple(row.nonzero()[0].tolist()) for row in constraints.required]
+        self.best: list[Parents] = list(self._required_parents)
+        self.total = -math.inf
+        self._trees: list[GrowShrink] = []
+
+    @property
+    def n_scored(self) -> int:
+        """How many families were scored."""
+        return sum(tree.n_scored for tree in self._trees)
+
+    def moves(self, n_passes: float) -> Iterator[_Move]:
+        """Make moves, and yield each, until a pass makes none."""
+        self._project()
+        while n_passes > 0:
+            n_passes -= 1
+            is_done = True
+            for variable in tuple(self._order):
+                move = self._improve(variable)
+                if move is not None:
+                    is_done = False
+                    yield move
+            if is_done:
+                return
+
+    def _project(self) -> None:
+        """Find the parents of all nodes in the order that they have now."""
+        n_nodes = len(self._order)
+        self._rank = [0] * n_nodes
+        for rank, node in enumerate(self._order):
+            self._rank[node] = rank
+        for node in range(n_nodes):
+            self._trees.append(
+                GrowShrink(
+                    self._score,
+                    node,
+                    self._constraints.allowed[:, node],
+                    self._required_parents[node],
+                    self._constraints.max_parents,
+                )
+            )
+        self._ends = [tree.grow(self._rank, self._rank[j]) for j, tree in enumerate(self._trees)]
+        # Entry [i, j] tells whether the parents of i depend on whether j comes before it.
+        self._depends = np.zeros((n_nodes, n_nodes), dtype=np.bool_)
+        self._values = [0.0] * n_nodes
+        self._note(range(n_nodes))
+
+    def _improve(self, variable: int) -> _Move | None:
+        """Move the variable to its best place, if that is better than where it is."""
+        here = self._rank[variable]
+        toggled = self._toggle(variable)
+        place = self._best_place(variable, toggled)
+        if place is None:
+            return None
+        there = place.rank
+        changed = [
+            node
+            for node in toggled
+            if there <= self._rank[node] < here or here < self._rank[node] < there
+        ]
+        for node in changed:
+            self._ends[node] = toggled[node]
+        self._ends[variable] = place.end
+        before = self._order[there] if there < len(self._order) else -1
+        self._order.insert(there, variable)
+        del self._order[here + (there < here)]
+        for rank in range(min(here, there), min(max(here, there) + 1, len(self._order))):
+            self._rank[self._order[rank]] = rank
+        self._note([variable, *changed])
+        return _Move(variable, before, place.gain)
+
+    def _toggle(self, variable: int) -> dict[int, Growth]:
+        """Grow the parents of those who depend on it, were the variable on their other side."""
+        rank = self._rank
+        here = rank[variable]
+        ends: dict[int, Growth] = {}
+        for node in self._depends[:, variable].nonzero()[0].tolist():
+            rank[variable] = NOWHERE if rank[node] > here else -1
+            ends[node] = self._trees[node].grow(rank, rank[node])
+        rank[variable] = here
+        return ends
+
+    def _best_place(self, variable: int, toggled: dict[int, Growth]) -> _Place | None:
+        """Return the place of the variable where the order scores highest, if that is better."""
+        rank, values, trees = self._rank, self._values, self._trees
+        here, n_nodes = rank[variable], len(rank)
+        # Entry r is about the place before the variable of rank r. First the differences from
+        # one place to the next: who depends on the variable, if it comes to their other side.
+        gains = np.zeros(n_nodes + 1)
+        for node, end in toggled.items():
+            gain = _difference(trees[node].shrink(end)[1], values[node])
+            if rank[node] < here:
+                gains[0] += gain
+                gain = -gain
+            gains[rank[node] + 1] += gain
+        gains = gains.cumsum()
+        ends = trees[variable].grow_all(rank, n_nodes + 1)
+        for first, last, end in ends:
+            value = trees[variable].shrink(end)[1]
+            gains[first : last + 1] += _difference(value, values[variable])
+        gains[
+            : max((rank[node] + 1 for node in self._required_parents[variable]), default=0)
+        ] = -np.inf
+        children = self._required_children[variable]
+        gains[min((rank[node] for node in children), default=n_nodes) + 1 :] = -np.inf
+        there = int(gains.argmax())
+        gain = float(gains[there])
+        if gain <= tolerance(self.total):
+            return None
+        end = next(end for first, last, end in ends if first <= there <= last)
+        return _Place(there, gain, end)
+
+    def _note(self, nodes: Iterable[int]) -> None:
+        """Take note of the new ends of these nodes."""
+        best = list(self.best)
+        for node in nodes:
+            end = self._ends[node]
+            best[node], self._values[node] = self._trees[node].shrink(end)
+            self._depends[node] = self._trees[node].sensitive(end)
+        self.total = math.fsum(self._values)
+        # At once, so that an interrupt finds either the old or the new graph.
+        self.best = best
+
+
+def _difference(one: float, other: float) -> float:
+    """Subtract, where two scores of -inf are equal."""
+    return 0.0 if one == other else one - other
+
+
+def _positions(order: Iterable[str] | None, names: tuple[str, ...]) -> list[int]:
+    if order is None:
+        return list(range(len(names)))
+    given = check_names(order, "order")
+    if odd := sorted(set(given) ^ set(names)):
+        raise ValueError(
+            message("order", "of all variables", odd, "These are missing or are no variables")
+        )
+    position = {name: index for index, name in enumerate(names)}
+    return [position[name] for name in given]
+
+
+def _legal_order(order: list[int], constraints: Constraints) -> list[int]:
+    """Return the order with the heads of required edges moved back behind their tails."""
+    rank = {node: place for place, node in enumerate(order)}
+    waits_for = constraints.required.sum(axis=0).tolist()
+    ready = [rank[node] for node in order if not waits_for[node]]
+    heapq.heapify(ready)
+    legal = []
+    while ready:
+        node = order[heapq.heappop(ready)]
+        legal.append(node)
+        for child in constraints.required[node].nonzero()[0].tolist():
+            waits_for[child] -= 1
+            if not waits_for[child]:
+                heapq.heappush(ready, rank[child])
+    return legal
+
+
+def check_constraints(score: Score, constraints: Constraints | None) -> Constraints:
+    """Return constraints over the variables of the score, by default none."""
+    if constraints is None:
+        return Constraints(score.names)
+    if tuple(score.names) != constraints.names:
+        raise ValueError(
+            message(
+                "constraints",
+                f"over the variables {tuple(score.names)!r}, in this order",
+                constraints.names,
+                "Make them with Constraints(score.names, ...)",
+            )
+        )
+    return constraints

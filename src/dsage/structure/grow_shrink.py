@@ -1,0 +1,201 @@
+"""Grow and shrink the parents of one node among its predecessors, with a memory of every step."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from dsage.structure.scores.base import Parents, Score
+
+NOWHERE = 1 << 60
+"""The rank of a variable that comes after all others."""
+
+# A change of a score below this share of it is rounding error, not improvement.
+_RELATIVE_TOLERANCE = 1e-11
+
+
+def tolerance(score: float) -> float:
+    """Return the change of `score` that a better one must exceed."""
+    return _RELATIVE_TOLERANCE * max(1.0, abs(score))
+
+
+class Step:
+    """Some parents that were met while growing, and the ways on from them.
+
+    Attributes
+    ----------
+    parents : tuple of int
+        The parents so far.
+    candidates : array of int
+        The variables that raise the score as one more parent, best first.
+    before : Step or None
+        The step before the last of them was added.
+    added : int
+        That last parent; -1 for the first step.
+    after : dict from int to Step
+        The next steps that are known, by the parent that they add.
+    """
+
+    __slots__ = ("added", "after", "before", "candidates", "parents", "shrunk")
+
+    def __init__(
+        self, parents: Parents, candidates: array[int], before: Step | None, added: int
+    ) -> None:
+        self.parents = parents
+        self.candidates = candidates
+        self.before = before
+        self.added = added
+        self.after: dict[int, Step] = {}
+        self.shrunk: tuple[Parents, float] | None = None
+
+
+class GrowShrink:
+    """The grow-shrink tree of one node (Andrews et al. 2023).
+
+    An order of the variables is projected to parents of the node: from the required ones on, the
+    best candidate among the node's predecessors is added while that raises the score; then the
+    worst parent is removed while that raises it. Of equal ones the first variable is taken. All
+    steps are kept, so that another order costs only the steps that no order took before.
+
+    Parameters
+    ----------
+    score : Score
+        The score.
+    node : int
+        The node.
+    allowed : boolean array of shape (n_nodes,)
+        The variables that may be its parents.
+    required : iterable of int, default=()
+        The variables that must be.
+    max_parents : int, optional
+        The most parents that growing may reach.
+
+    Attributes
+    ----------
+    n_scored : int
+        How many families were scored.
+    """
+
+    def __init__(
+        self,
+        score: Score,
+        node: int,
+        allowed: npt.NDArray[np.bool_],
+        required: Iterable[int] = (),
+        max_parents: int | None = None,
+    ) -> None:
+        self._score = score
+        self._node = node
+        self._is_free = bool(np.delete(allowed, node).all())
+        self._allowed = allowed
+        self._required = tuple(sorted(required))
+        self._max_parents = len(allowed) if max_parents is None else max_parents
+        self._type = ("H", np.uint16) if len(allowed) <= 1 << 16 else ("I", np.uint32)
+        self._candidates: dict[Parents, array[int]] = {}
+        self._shrunk: dict[Parents, tuple[Parents, float]] = {}
+        self.n_scored = 0
+        self._first = self._step(self._required, None, -1)
+
+    def grow(self, rank: Sequence[int], limit: int) -> Step:
+        """Grow among the variables of rank below `limit`; return the last step."""
+        step = self._first
+        while True:
+            for candidate in step.candidates:
+                if rank[candidate] < limit:
+                    step = step.after.get(candidate) or self._follow(step, candidate)
+                    break
+            else:
+                return step
+
+    def grow_all(self, rank: Sequence[int], n_limits: int) -> list[tuple[int, int, Step]]:
+        """Grow for all limits 0 .. n_limits - 1 at once.
+
+        Returns
+        -------
+        list of (int, int, Step)
+            The first and the last limit that lead to a step, and this step.
+        """
+        ends: list[tuple[int, int, Step]] = []
+        waiting = [(self._first, 0, n_limits - 1)]
+        while waiting:
+            step, low, high = waiting.pop()
+            # A candidate serves the limits above its rank, but for those that a better one serves.
+            for candidate in step.candidates:
+                first = rank[candidate] + 1
+                if first <= high:
+                    first = max(first, low)
+                    after = step.after.get(candidate) or self._follow(step, candidate)
+                    waiting.append((after, first, high))
+                    high = first - 1
+                    if high < low:
+                        break
+            else:
+                ends.append((low, high, step))
+        return ends
+
+    def shrink(self, step: Step) -> tuple[Parents, float]:
+        """Return the parents that are left when growing ends at `step`, and their score."""
+        if step.shrunk is None:
+            step.shrunk = self._shrunk.get(step.parents)
+            if step.shrunk is None:
+                step.shrunk = self._shrunk[step.parents] = self._shrink(step.parents)
+        return step.shrunk
+
+    def sensitive(self, step: Step) -> npt.NDArray[np.bool_]:
+        """Mark the variables of which depends that growing ends at `step`.
+
+        For an order that ends there: if any other variable becomes available, or ceases to be,
+        then growing takes the same steps.
+
+        Returns
+        -------
+        boolean array of shape (n_nodes,)
+        """
+        marks = np.zeros(len(self._allowed), dtype=np.bool_)
+        marks[np.frombuffer(step.candidates, dtype=self._type[1])] = True
+        while step.before is not None:
+            candidates = step.before.candidates
+            taken = candidates.index(step.added)
+            marks[np.frombuffer(candidates, dtype=self._type[1], count=taken + 1)] = True
+            step = step.before
+        return marks
+
+    def _follow(self, step: Step, candidate: int) -> Step:
+        parents = tuple(sorted((*step.parents, candidate)))
+        after = step.after[candidate] = self._step(parents, step, candidate)
+        return after
+
+    def _step(self, parents: Parents, before: Step | None, added: int) -> Step:
+        candidates = self._candidates.get(parents)
+        if candidates is None:
+            candidates = self._candidates[parents] = self._improving(parents)
+        return Step(parents, candidates, before, added)
+
+    def _improving(self, parents: Parents) -> array[int]:
+        if len(parents) >= self._max_parents:
+            return array(self._type[0])
+        values = self._score.additions(self._node, parents)
+        value = self._score.family(self._node, parents)
+        self.n_scored += 1 + len(values)
+        found = (values > value + tolerance(value)).nonzero()[0]
+        if not self._is_free:
+            found = found[self._allowed[found]]
+        # Stable, so that of equal candidates the first variable comes first.
+        found = found[(-values[found]).argsort(kind="stable")]
+        return array(self._type[0], found.astype(self._type[1]).tobytes())
+
+    def _shrink(self, parents: Parents) -> tuple[Parents, float]:
+        value = self._score.family(self._node, parents)
+        while len(parents) > len(self._required):
+            values = self._score.removals(self._node, parents)
+            self.n_scored += len(parents)
+            removable = [parent for parent in parents if parent not in self._required]
+            worst = max(removable, key=values.__getitem__)
+            if values[worst] <= value + tolerance(value):
+                break
+            parents = tuple(parent for parent in parents if parent != worst)
+            value = self._score.family(self._node, parents)
+        return parents, value

@@ -76,6 +76,7 @@ class Counts:
         """Count the rows of typed columns, each taken as discrete."""
         if not table.n_rows:
             raise ValueError(message("the data", "at least one row", 0, "Give some rows"))
+        table.check_complete()
         columns = [table.codes(name) for name in table.names]
         rows = np.column_stack([codes for codes, _ in columns])
         return cls(table.names, [levels for _, levels in columns], rows)

@@ -92,65 +92,65 @@ class Table:
             for name in check_names(names)
         )
 
-    def blocks(self, names: Sequence[str] | None = None) -> Iterator[npt.NDArray[np.float64]]:
-        """Return the continuous columns as float arrays (n_rows of the block, n_columns)."""
-        columns = self.continuous if names is None else tuple(names)
-        if self._transform == "rank":
-            yield np.column_stack([self.values(name) for name in columns])
-            return
-        step = max(1, _BLOCK_BYTES // (8 * max(1, len(columns))))
+    def blocks(self) -> Iterator[npt.NDArray[np.float64]]:
+        """Return the continuous columns, transformed, as arrays (rows of the block, n_columns).
+
+        With a transform there is one block only: ranks are of all rows.
+        """
+        columns = self.continuous
+        self.check_complete(columns)
+        rows = max(1, _BLOCK_BYTES // (8 * max(1, len(columns))))
+        step = max(1, self.n_rows) if self._transform == "rank" else rows
         for start in range(0, self.n_rows, step):
             stop = min(start + step, self.n_rows)
             if self._frame is None and columns == self.names:
-                yield self._array[start:stop].astype(np.float64)
-                continue
-            block = np.empty((stop - start, len(columns)))
-            for position, name in enumerate(columns):
-                block[:, position] = self._floats(name, start, stop)
+                block = self._array[start:stop].astype(np.float64, order="C")
+            else:
+                block = np.empty((stop - start, len(columns)))
+                for position, name in enumerate(columns):
+                    block[:, position] = self._column(name, start, stop)
+            check_finite(block, columns)
+            if self._transform == "rank":
+                for position in range(len(columns)):
+                    block[:, position] = normal_scores(block[:, position])
             yield block
 
-    def values(self, name: str) -> npt.NDArray[np.float64]:
-        """Return a continuous column, transformed, as floats (n_rows,)."""
-        values = self._floats(name, 0, self.n_rows)
-        check_finite(values[:, None], (name,))
-        return normal_scores(values) if self._transform == "rank" else values
+    def check_complete(self, names: Sequence[str] | None = None) -> None:
+        """Refuse missing values in columns of a frame, naming those that have some."""
+        if self._frame is None:
+            return
+        columns = self.names if names is None else names
+        if bad := [name for name in columns if self._frame[name].is_null().any()]:
+            raise missing(bad)
 
     def codes(self, name: str) -> tuple[npt.NDArray[np.intp], tuple[Any, ...]]:
         """Return a column as codes (n_rows,) from 0, and the levels that the codes stand for.
 
         Levels are those that occur, sorted.
         """
-        raw = self._column(name, 0, self.n_rows)
-        codes, levels = pd.factorize(
-            np.asarray(raw, dtype=object) if raw.dtype.kind == "O" else raw
-        )
+        codes, levels = pd.factorize(self._classes(name))
         if len(codes) and codes.min() < 0:
-            raise ValueError(
-                message(
-                    "the data",
-                    "without missing values",
-                    [name],
-                    "Fill or drop the missing values of this column",
-                )
-            )
+            raise missing([name])
         values = [level.item() if isinstance(level, np.generic) else level for level in levels]
         order = _sorted_positions(values)
         rank = np.empty(len(order), dtype=np.intp)
         rank[order] = np.arange(len(order))
         return rank[codes], tuple(values[position] for position in order)
 
+    def _classes(self, name: str) -> Any:  # noqa: ANN401
+        if self._frame is None:
+            return self._column(name, 0, self.n_rows)
+        column = self._frame[name]
+        native = column.to_native()
+        if isinstance(native, pd.Series):
+            # pandas knows the codes of its categories, and its own missing values.
+            return native
+        return column.to_numpy()
+
     def _column(self, name: str, start: int, stop: int) -> npt.NDArray[Any]:
         if self._frame is None:
             return self._array[start:stop, self.names.index(name)]
         return np.asarray(self._frame[name][start:stop].to_numpy())
-
-    def _floats(self, name: str, start: int, stop: int) -> npt.NDArray[np.float64]:
-        if self._frame is None:
-            return self._column(name, start, stop).astype(np.float64)
-        column = self._frame[name][start:stop]
-        if column.is_null().any():
-            raise _missing([name])
-        return np.asarray(column.to_numpy()).astype(np.float64)
 
 
 def normal_scores(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
@@ -176,14 +176,15 @@ def check_finite(block: npt.NDArray[np.float64], names: Sequence[str]) -> None:
         return
     bad = [name for name, column in zip(names, block.T, strict=True) if not _all_finite(column)]
     if bad:
-        raise _missing(bad)
+        raise missing(bad)
 
 
 def _all_finite(column: npt.NDArray[np.float64]) -> bool:
     return bool(np.isfinite(column).all())
 
 
-def _missing(names: Sequence[str]) -> ValueError:
+def missing(names: Sequence[str]) -> ValueError:
+    """Return the error for columns with missing or infinite values."""
     return ValueError(
         message(
             "the data",

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dsage._check import check_count, check_members, check_names, message
-from dsage.structure.data import Table, check_finite
+from dsage.structure.data import Table
 
 Floats = npt.NDArray[np.float64]
 
@@ -249,7 +249,6 @@ class _Running:
         """Take in the rows of `block`, which is overwritten."""
         if not len(block):
             return
-        check_finite(block, self.names)
         # Around its first row a constant column is exactly zero, and so is its scatter.
         first = block[0].copy()
         block -= first

@@ -78,6 +78,7 @@ class ConditionalGaussian:
         self._place = [
             self._is_discrete[:node].count(kind) for node, kind in enumerate(self._is_discrete)
         ]
+        table.check_complete()
         self._X = _centred(table)
         self._variance = (self._X**2).sum(axis=0) / max(1, table.n_rows - 1)
         if not self._variance.all():
@@ -222,12 +223,10 @@ class ConditionalGaussian:
 
 
 def _centred(table: Table) -> Floats:
-    X = np.empty((table.n_rows, len(table.continuous)))
-    for place, name in enumerate(table.continuous):
-        values = table.values(name)
-        # Around its first value a constant is exactly zero.
-        values = values - values[0]
-        X[:, place] = values - values.mean()
+    X = np.concatenate([np.empty((0, len(table.continuous))), *table.blocks()])
+    # Around its first value a constant is exactly zero.
+    X -= X[:1].copy()
+    X -= X.mean(axis=0)
     return X
 
 

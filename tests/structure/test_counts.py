@@ -1,0 +1,112 @@
+"""Counts: exact tables from batches."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dsage.structure.counts import Counts, configurations
+
+NAMES = ("a", "b", "c")
+
+
+def frame_of(seed: int, n_rows: int) -> pd.DataFrame:
+    generator = np.random.default_rng(seed)
+    return pd.DataFrame(
+        {
+            "a": generator.choice(["x", "y", "z"], size=n_rows),
+            "b": generator.choice([True, False], size=n_rows),
+            "c": generator.integers(10, 14, size=n_rows),
+        }
+    )
+
+
+def multiset(counts: Counts) -> dict[tuple[object, ...], int]:
+    return {
+        tuple(levels[code] for levels, code in zip(counts.levels, row, strict=True)): int(number)
+        for row, number in zip(counts.rows, counts.multiplicity, strict=True)
+    }
+
+
+def test_counts_hold_each_distinct_row_once_with_its_multiplicity():
+    frame = frame_of(0, 300)
+    expected = frame.value_counts()
+    assert multiset(Counts.from_frame(frame)) == dict(expected.items())
+
+
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 10**6), cuts=st.lists(st.integers(1, 39), max_size=5, unique=True))
+def test_counts_merged_from_batches_equal_counts_of_the_whole(seed, cuts):
+    frame = frame_of(seed, 40)
+    edges = [0, *sorted(cuts), 40]
+    batches = [frame[start:stop] for start, stop in itertools.pairwise(edges)]
+    merged, whole = Counts.from_batches(batches), Counts.from_frame(frame)
+    assert merged.levels == whole.levels
+    np.testing.assert_array_equal(merged.rows, whole.rows)
+    np.testing.assert_array_equal(merged.multiplicity, whole.multiplicity)
+
+
+def test_any_contingency_table_follows():
+    frame = frame_of(1, 200)
+    table = Counts.from_frame(frame).table(["c", "a"])
+    expected = pd.crosstab(frame["c"], frame["a"]).to_numpy()
+    np.testing.assert_array_equal(table, expected)
+
+
+def test_selected_counts_are_those_of_the_columns():
+    frame = frame_of(2, 100)
+    selected = Counts.from_frame(frame).select(["c", "b"])
+    assert multiset(selected) == multiset(Counts.from_frame(frame[["c", "b"]]))
+
+
+def test_batches_may_be_of_different_frames_and_orders():
+    frame = frame_of(3, 30)
+    batches = [frame[:10], pl.from_pandas(frame[10:20]), frame.loc[20:, ["c", "b", "a"]]]
+    assert multiset(Counts.from_batches(batches)) == multiset(Counts.from_frame(frame))
+
+
+def test_many_levels_do_not_overflow():
+    generator = np.random.default_rng(0)
+    rows = generator.integers(0, 1000, size=(50, 12))
+    rows = np.concatenate([rows, rows[:10]])
+    # 1000**12 combinations need 120 bits.
+    counts = Counts([f"v{column}" for column in range(12)], [range(1000)] * 12, rows)
+    assert sorted(counts.multiplicity.tolist()) == [1] * 40 + [2] * 10
+    assert {tuple(row) for row in counts.rows.tolist()} == {tuple(row) for row in rows.tolist()}
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.data())
+def test_configurations_number_what_occurs(data):
+    n_levels = data.draw(st.lists(st.integers(1, 6), max_size=4))
+    n_rows = data.draw(st.integers(1, 20))
+    columns = [
+        np.array(data.draw(st.lists(st.integers(0, r - 1), min_size=n_rows, max_size=n_rows)))
+        for r in n_levels
+    ]
+    codes, n_observed = configurations(columns, n_levels, n_rows)
+    combinations = list(zip(*columns, strict=True)) if columns else [()] * n_rows
+    assert n_observed == len(set(combinations))
+    assert len({(code, row) for code, row in zip(codes.tolist(), combinations, strict=True)}) == (
+        n_observed
+    )
+    assert set(codes.tolist()) == set(range(n_observed))
+
+
+def test_bad_counts_are_refused():
+    with pytest.raises(ValueError, match=r"rows must be of shape \(1, 2\)"):
+        Counts(["a", "b"], [(0,), (0,)], [[0]])
+    with pytest.raises(ValueError, match="at least one row"):
+        Counts.from_frame(pd.DataFrame({"a": []}))
+    with pytest.raises(ValueError, match="at least one batch"):
+        Counts.from_batches([])
+    with pytest.raises(ValueError, match=r"same variables; got \['b', 'c'\]"):
+        _ = Counts.from_frame(frame_of(0, 5)[["b"]]) + Counts.from_frame(frame_of(0, 5)[["c"]])
+    with pytest.raises(ValueError, match=r"missing values; got \['a'\]"):
+        Counts.from_frame(pd.DataFrame({"a": ["x", None], "b": ["x", "y"]}))

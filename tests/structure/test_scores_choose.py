@@ -1,0 +1,159 @@
+"""From a name to a score, and what does not fit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from dsage.graphs import Graph
+from dsage.structure.counts import Counts
+from dsage.structure.data import Table
+from dsage.structure.moments import Moments
+from dsage.structure.scores.choose import SCORES, choose_score, graph_score
+
+N_ROWS = 50
+GENERATOR = np.random.default_rng(0)
+NUMBERS = pd.DataFrame(GENERATOR.lognormal(size=(N_ROWS, 3)), columns=list("abc"))
+CLASSES = pd.DataFrame(GENERATOR.choice(["x", "y"], size=(N_ROWS, 3)), columns=list("abc"))
+MIXED = NUMBERS.assign(c=CLASSES["c"])
+EMPTY = Graph(["a", "b", "c"], [])
+
+
+def value(data, *args, **options) -> float:
+    return graph_score(choose_score(data, *args, **options), EMPTY)
+
+
+@pytest.mark.parametrize(("data", "name"), [(NUMBERS, "ebic"), (CLASSES, "bic"), (MIXED, "bic")])
+def test_auto_follows_the_types_of_the_columns(data, name):
+    assert value(data) == value(data, "auto") == value(data, name)
+
+
+def test_penalties_are_those_of_the_definitions():
+    # Three variables without parents have a mean and a variance each.
+    fit, n_parameters = value(NUMBERS, "loglik"), 6
+    assert value(NUMBERS, "aic") == pytest.approx(fit - n_parameters)
+    assert value(NUMBERS, "bic") == pytest.approx(fit - n_parameters * np.log(N_ROWS) / 2)
+    for gamma in (0.0, 0.5, 1.0):
+        penalty = (np.log(N_ROWS) + 2 * gamma * np.log(3)) / 2
+        extended = value(NUMBERS, "ebic", gamma=gamma)
+        assert extended == pytest.approx(fit - n_parameters * penalty)
+    assert value(NUMBERS, "ebic") == value(NUMBERS, "ebic", gamma=0.5)
+
+
+@pytest.mark.parametrize("data", [NUMBERS, CLASSES, MIXED])
+def test_the_penalty_factor_multiplies_the_penalty(data):
+    fit = value(data, "loglik")
+    once, thrice = value(data, "bic"), value(data, "bic", penalty=3.0)
+    assert fit - thrice == pytest.approx(3 * (fit - once))
+
+
+def test_every_source_of_the_same_data_gives_the_same_score():
+    for source in (Moments.from_frame(NUMBERS), Table(NUMBERS), pl.from_pandas(NUMBERS)):
+        assert value(source, "bic") == value(NUMBERS, "bic")
+    for source in (Counts.from_frame(CLASSES), Table(CLASSES), pl.from_pandas(CLASSES)):
+        assert value(source, "bdeu") == pytest.approx(value(CLASSES, "bdeu"), rel=1e-12)
+
+
+def test_arrays_are_scored_under_default_names():
+    score = choose_score(NUMBERS.to_numpy(), "bic")
+    assert score.names == ("X1", "X2", "X3")
+
+
+def test_bde_is_another_name_of_bdeu():
+    assert value(CLASSES, "bde", iss=3.0) == value(CLASSES, "bdeu", iss=3.0)
+    assert value(CLASSES, "bde", iss=3.0) != value(CLASSES, "bde")
+
+
+def test_the_prior_of_bge_can_be_set():
+    assert value(NUMBERS, "bge", iss=5.0) != value(NUMBERS, "bge")
+    assert value(NUMBERS, "bge", iss=1.0) == value(NUMBERS, "bge")
+
+
+def test_columns_of_numbers_may_be_classes():
+    frame = pd.DataFrame(GENERATOR.integers(0, 3, size=(N_ROWS, 3)), columns=list("abc"))
+    as_text = frame.astype(str)
+    assert value(frame, "k2", discrete=list("abc")) == value(as_text, "k2")
+    assert value(frame, "bic", discrete="c") == value(frame.assign(c=as_text["c"]), "bic")
+
+
+def test_the_rank_transform_makes_the_score_depend_on_ranks_only():
+    logs = np.log(NUMBERS)
+    assert value(NUMBERS, "bic", transform="rank") == value(logs, "bic", transform="rank")
+    assert value(NUMBERS, "bic") != value(logs, "bic")
+
+
+@pytest.mark.parametrize(
+    ("data", "name", "words"),
+    [
+        (NUMBERS, "bdeu", "one for continuous data; got 'bdeu'. Take one of bic, aic"),
+        (NUMBERS, "k2", "one for continuous data"),
+        (CLASSES, "bge", "one for discrete data"),
+        (CLASSES, "ebic", "one for discrete data"),
+        (MIXED, "bge", "one for mixed data; got 'bge'. Take one of bic, aic, loglik"),
+        (MIXED, "bde", "one for mixed data"),
+        (NUMBERS, "bicc", "Did you mean 'bic'"),
+        (NUMBERS.iloc[:0], "bic", r"at least one row and one column; got \(0, 3\)"),
+        (NUMBERS[[]], "bic", "at least one row and one column"),
+    ],
+)
+def test_a_score_that_does_not_fit_the_data_is_refused(data, name, words):
+    with pytest.raises(ValueError, match=words):
+        choose_score(data, name)
+
+
+@pytest.mark.parametrize(
+    ("data", "name", "options"),
+    [
+        (NUMBERS, "bic", {"gamma": 0.5}),
+        (NUMBERS, "bge", {"penalty": 1.0}),
+        (NUMBERS, "aic", {"iss": 1.0}),
+        (CLASSES, "k2", {"iss": 1.0}),
+        (CLASSES, "auto", {"gamma": 0.5}),
+        (NUMBERS, "loglik", {"penalty": 1.0}),
+    ],
+)
+def test_an_option_that_the_score_does_not_heed_is_refused(data, name, options):
+    with pytest.raises(ValueError, match="left out with the score"):
+        choose_score(data, name, **options)
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [("ebic", {"gamma": 1.5}), ("bic", {"penalty": -1.0}), ("bge", {"iss": 0.0})],
+)
+def test_options_out_of_range_are_refused(name, options):
+    with pytest.raises(ValueError, match="must be in"):
+        choose_score(NUMBERS, name, **options)
+
+
+def test_types_and_transforms_cannot_be_changed_after_the_fact():
+    with pytest.raises(ValueError, match="left out with a Moments"):
+        choose_score(Moments.from_frame(NUMBERS), transform="rank")
+    with pytest.raises(ValueError, match="left out with a Table"):
+        choose_score(Table(NUMBERS), discrete=["a"])
+
+
+def test_every_name_makes_a_score_of_some_data():
+    for name in SCORES:
+        data = CLASSES if name in ("bdeu", "bde", "k2") else NUMBERS
+        assert np.isfinite(value(data, name))
+
+
+def test_the_graph_must_fit_the_data():
+    score = choose_score(NUMBERS, "bic")
+    with pytest.raises(ValueError, match=r"variables of the data; got \['c', 'd'\]"):
+        graph_score(score, Graph(["a", "b", "d"], []))
+    with pytest.raises(ValueError, match="a DAG"):
+        graph_score(score, Graph(["a", "b", "c"], [("a", "b"), ("b", "a")]))
+    with pytest.raises(ValueError, match="a DAG"):
+        graph_score(score, Graph(["a", "b", "c"], [], [("a", "b")]))
+
+
+def test_the_order_of_the_nodes_of_a_graph_does_not_matter():
+    score = choose_score(NUMBERS, "bic")
+    edges = [("a", "b"), ("c", "b")]
+    assert graph_score(score, Graph(["c", "b", "a"], edges)) == graph_score(
+        score, Graph(["a", "b", "c"], edges)
+    )

@@ -18,7 +18,7 @@ from dsage.structure.result import SearchResult, Step
 from dsage.structure.scores.base import Parents, Score
 
 # Up to so many common neighbours all their cliques are tried, beyond it a greedy chain of them.
-_ALL_CLIQUES = 10
+_ALL_CLIQUES = 8
 
 
 def bes(
@@ -65,7 +65,7 @@ def bes(
     finds one if there is one); only the bound on the parents is not sought but checked, so that a
     deletion may be refused although some other DAG of the class would keep to the bound.
 
-    When X and Y have more than 10 common neighbours, C grows greedily from nothing by the node
+    When X and Y have more than 8 common neighbours, C grows greedily from nothing by the node
     that makes the deletion best, instead of being any of all cliques.
 
     Examples
@@ -203,16 +203,7 @@ class _Backward:
 
     def _make(self, delete: _Delete) -> bool:
         """Go to the new class, if it has a legal DAG that scores higher than the present one."""
-        tail, head = delete.tail, delete.head
-        pdag = self._class.copy()
-        pdag.remove(tail, head)
-        neighbours = self._class.neighbours
-        adjacent = neighbours[tail] | self._class.parents[tail] | self._class.children()[tail]
-        for node in members(neighbours[head] & adjacent & ~delete.kept):
-            pdag.direct(head, node)
-            if neighbours[tail] >> node & 1:
-                pdag.direct(tail, node)
-        parents = pdag.to_dag()
+        parents = self._without(delete)
         if parents is None:
             return False
         found = Pdag.of_class(parents)
@@ -222,6 +213,19 @@ class _Backward:
         self._class = found
         self._present = (legal, self._sum(legal))
         return True
+
+    def _without(self, delete: _Delete) -> list[Parents] | None:
+        """Return a DAG of the class that the deletion leads to (Definition 13)."""
+        tail, head = delete.tail, delete.head
+        pdag = self._class.copy()
+        pdag.remove(tail, head)
+        neighbours = self._class.neighbours
+        adjacent = neighbours[tail] | self._class.parents[tail] | self._class.children()[tail]
+        for node in members(neighbours[head] & adjacent & ~delete.kept):
+            pdag.direct(head, node)
+            if neighbours[tail] >> node & 1:
+                pdag.direct(tail, node)
+        return pdag.to_dag()
 
     def _legal(self, pdag: Pdag) -> list[Parents] | None:
         """Return a DAG of this class that keeps to the constraints, if there is one."""

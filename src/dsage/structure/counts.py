@@ -65,7 +65,9 @@ class Counts:
             )
         weights = np.ones(len(codes), np.int64) if multiplicity is None else multiplicity
         self._rows, self._multiplicity = _distinct(
-            codes.astype(np.intp), np.asarray(weights, dtype=np.int64), self.n_levels
+            codes.astype(_code_type(self._levels)),
+            np.asarray(weights, dtype=np.int64),
+            self.n_levels,
         )
         self._rows.flags.writeable = self._multiplicity.flags.writeable = False
 
@@ -77,9 +79,12 @@ class Counts:
         if not table.n_rows:
             raise ValueError(message("the data", "at least one row", 0, "Give some rows"))
         table.check_complete()
-        columns = [table.codes(name) for name in table.names]
-        rows = np.column_stack([codes for codes, _ in columns])
-        return cls(table.names, [levels for _, levels in columns], rows)
+        rows = np.empty((table.n_rows, len(table.names)), dtype=np.uint32)
+        levels = []
+        for position, name in enumerate(table.names):
+            rows[:, position], of_column = table.codes(name)
+            levels.append(of_column)
+        return cls(table.names, levels, rows)
 
     @classmethod
     def from_frame(cls, frame: Any, names: Iterable[str] | None = None) -> Self:  # noqa: ANN401
@@ -120,7 +125,7 @@ class Counts:
         return tuple(len(of_column) for of_column in self._levels)
 
     @property
-    def rows(self) -> Codes:
+    def rows(self) -> npt.NDArray[np.integer[Any]]:
         """The distinct rows as codes, shape (n_distinct, n_nodes)."""
         return self._rows
 
@@ -185,7 +190,7 @@ class Counts:
 
 
 def configurations(
-    columns: Sequence[Codes], n_levels: Sequence[int], n_rows: int
+    columns: Sequence[npt.NDArray[np.integer[Any]]], n_levels: Sequence[int], n_rows: int
 ) -> tuple[Codes, int]:
     """Return a number from 0 for the combination of codes in each row, and how many occur.
 
@@ -215,9 +220,13 @@ def _numbered(key: Codes, radix: int) -> tuple[Codes, int]:
     return number[key], int(number[-1]) + 1
 
 
+def _code_type(levels: Sequence[Sequence[Level]]) -> np.dtype[np.unsignedinteger[Any]]:
+    return np.min_scalar_type(max((len(of_column) for of_column in levels), default=0))
+
+
 def _distinct(
-    rows: Codes, multiplicity: npt.NDArray[np.int64], n_levels: Sequence[int]
-) -> tuple[Codes, npt.NDArray[np.int64]]:
+    rows: npt.NDArray[np.integer[Any]], multiplicity: npt.NDArray[np.int64], n_levels: Sequence[int]
+) -> tuple[npt.NDArray[np.integer[Any]], npt.NDArray[np.int64]]:
     key, n_distinct = configurations(list(rows.T), n_levels, len(rows))
     first = np.full(n_distinct, -1, dtype=np.intp)
     first[key[::-1]] = np.arange(len(rows) - 1, -1, -1)

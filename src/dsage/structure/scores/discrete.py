@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from math import prod
 
 import numpy as np
@@ -34,9 +34,13 @@ class DiscreteScore(ABC):
 
     def __init__(self, counts: Counts) -> None:
         self._names = counts.names
-        self._n_levels = counts.n_levels
         self._n_rows = counts.n_rows
-        self._codes: Codes = np.ascontiguousarray(counts.rows.T)
+        self._levels = np.array(counts.n_levels)
+        # Level k of a variable is column `start + k` of all tables side by side.
+        self._starts: Codes = np.cumsum(self._levels) - self._levels
+        width = int(self._levels.sum())
+        columns = counts.rows.T + self._starts[:, None].astype(np.min_scalar_type(width))
+        self._columns = np.ascontiguousarray(columns)
         weights = counts.multiplicity
         self._weights = None if (weights == 1).all() else weights.astype(np.float64)
 
@@ -48,9 +52,9 @@ class DiscreteScore(ABC):
     def family(self, node: int, parents: Parents) -> float:
         """Return the score of `node` with exactly these parents."""
         base, n_observed = self._base(node, parents)
-        r = self._n_levels[node]
+        r = int(self._levels[node])
         joint = self._count(base, n_observed * r).reshape(n_observed, r, 1)
-        n_configurations = np.array([float(prod(self._n_levels[parent] for parent in parents))])
+        n_configurations = np.array([self._n_configurations(parents)])
         return float(self._tables(joint, np.array([0]), n_configurations)[0])
 
     def additions(self, node: int, parents: Parents) -> Floats:
@@ -60,21 +64,17 @@ class DiscreteScore(ABC):
         are in their observed configuration j, the node in level k and the candidate in the level
         that column l stands for.
         """
-        scores = np.full(len(self._names), -np.inf)
+        scores = np.empty(len(self._names))
         base, n_observed = self._base(node, parents)
-        taken = {node, *parents}
-        waiting = [candidate for candidate in range(len(self._names)) if candidate not in taken]
-        n_configurations = float(prod(self._n_levels[parent] for parent in parents))
-        r = self._n_levels[node]
-        while waiting:
-            chunk = self._chunk(waiting, n_observed * r)
-            waiting = waiting[len(chunk) :]
-            levels = np.array([self._n_levels[candidate] for candidate in chunk])
-            starts = np.cumsum(levels) - levels
+        r = int(self._levels[node])
+        n_configurations = self._n_configurations(parents)
+        for chunk in self._chunks(n_observed * r):
+            levels, starts = self._levels[chunk], self._starts[chunk]
             width = int(levels.sum())
-            keys = self._codes[chunk] + starts[:, None] + base * width
+            keys = self._columns[chunk] + (base * width - starts[0])
             joint = self._count(keys, n_observed * r * width).reshape(n_observed, r, width)
-            scores[chunk] = self._tables(joint, starts, n_configurations * levels)
+            scores[chunk] = self._tables(joint, starts - starts[0], n_configurations * levels)
+        scores[[node, *parents]] = -np.inf
         return scores
 
     def removals(self, node: int, parents: Parents) -> Floats:
@@ -99,12 +99,18 @@ class DiscreteScore(ABC):
             How many configurations the parents can take.
         """
 
+    def _n_configurations(self, parents: Parents) -> float:
+        return float(prod(int(self._levels[parent]) for parent in parents))
+
     def _base(self, node: int, parents: Parents) -> tuple[Codes, int]:
         """Return the rows' codes for (observed configuration of the parents, level of the node)."""
-        levels = [self._n_levels[parent] for parent in parents]
-        columns = [self._codes[parent] for parent in parents]
-        observed, n_observed = configurations(columns, levels, self._codes.shape[1])
-        return observed * self._n_levels[node] + self._codes[node], n_observed
+        levels = [int(self._levels[parent]) for parent in parents]
+        columns = [self._columns[parent] - self._starts[parent] for parent in parents]
+        observed, n_observed = configurations(columns, levels, self._columns.shape[1])
+        return (
+            observed * self._levels[node] + (self._columns[node] - self._starts[node]),
+            n_observed,
+        )
 
     def _count(self, keys: Codes, size: int) -> Integers:
         if self._weights is None:
@@ -112,12 +118,16 @@ class DiscreteScore(ABC):
         weights = np.broadcast_to(self._weights, keys.shape).ravel()
         return np.bincount(keys.ravel(), weights, minlength=size).astype(np.int64)
 
-    def _chunk(self, candidates: list[int], height: int) -> list[int]:
-        """Return as many of the first candidates as can be counted at a time."""
-        widths = np.cumsum([self._n_levels[candidate] for candidate in candidates])
-        tables = int(np.searchsorted(widths * height * 8, _CHUNK_BYTES, side="right"))
-        keys = _CHUNK_BYTES // (8 * self._codes.shape[1])
-        return candidates[: max(1, min(tables, keys))]
+    def _chunks(self, height: int) -> Iterator[slice]:
+        """Split the variables into ranges whose keys and tables fit into the memory for them."""
+        n_keys = max(1, _CHUNK_BYTES // (8 * self._columns.shape[1]))
+        n_cells = _CHUNK_BYTES // 8
+        start = 0
+        while start < len(self._levels):
+            cells = np.cumsum(self._levels[start : start + n_keys]) * height
+            stop = start + max(1, int(np.searchsorted(cells, n_cells, side="right")))
+            yield slice(start, stop)
+            start = stop
 
 
 class DiscreteLikelihood(DiscreteScore):

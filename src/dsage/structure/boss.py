@@ -69,8 +69,8 @@ def boss(
     >>> from dsage.structure.scores.gaussian import GaussianScore
     >>> graph = Graph(list("abcd"), [("a", "c"), ("b", "c"), ("c", "d")])
     >>> model = LinearGaussian(graph, dict.fromkeys(graph.edges, 1.0), dict.fromkeys("abcd", 1.0))
-    >>> moments = Moments.from_frame(model.sample(1000, random_state=0))
-    >>> result = boss(GaussianScore(moments, penalty=np.log(1000) / 2), order=list("dcba"))
+    >>> moments = Moments.from_frame(model.sample(1000, random_state=1))
+    >>> result = boss(GaussianScore(moments, penalty=np.log(1000) / 2), order=list("dabc"))
     >>> result.graph
     Graph(4 nodes, 3 edges: a -> c, b -> c, c -> d)
     """

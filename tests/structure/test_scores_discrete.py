@@ -86,11 +86,12 @@ def test_repeated_rows_count_as_often_as_they_occur(make):
         )
 
 
+@pytest.mark.parametrize("budget", ["_KEY_BYTES", "_TABLE_BYTES"])
 @pytest.mark.parametrize("make", makers())
-def test_chunks_and_lookups_do_not_change_the_answer(make, monkeypatch):
+def test_chunks_and_lookups_do_not_change_the_answer(make, budget, monkeypatch):
     counts = Counts.from_frame(data(4))
     expected = [make(counts).additions(node, ()) for node in range(3)]
-    monkeypatch.setattr(discrete_module, "_CHUNK_BYTES", 1)
+    monkeypatch.setattr(discrete_module, budget, 1)
     monkeypatch.setattr(discrete_module, "_LOOKED_UP", 0)
     for node in range(3):
         np.testing.assert_allclose(make(counts).additions(node, ()), expected[node], rtol=1e-12)

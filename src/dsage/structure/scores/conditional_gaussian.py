@@ -233,7 +233,8 @@ def _centred(table: Table) -> Floats:
 def _grouped(X: Floats, codes: Codes, n_groups: int) -> _Groups:
     """Return the cross-products within each group; the columns of X have mean 0."""
     n_rows = np.bincount(codes, minlength=n_groups)
-    order = np.argsort(codes, kind="stable")
+    # Codes of at most 16 bits are sorted by their digits, without comparisons.
+    order = np.argsort(codes.astype(np.min_scalar_type(n_groups)), kind="stable")
     starts = np.cumsum(n_rows) - n_rows
     rows = X[order]
     means = np.add.reduceat(rows, starts, axis=0) / n_rows[:, None]

@@ -18,7 +18,8 @@ Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
 # Bytes of the keys, and of the tables, that are counted at a time.
-_CHUNK_BYTES = 32 * 2**20
+_KEY_BYTES = 16 * 2**20
+_TABLE_BYTES = 32 * 2**20
 # Functions of a count are looked up when there are no more rows than this.
 _LOOKED_UP = 2**20
 
@@ -39,10 +40,13 @@ class DiscreteScore(ABC):
         # Level k of a variable is column `start + k` of all tables side by side.
         self._starts: Codes = np.cumsum(self._levels) - self._levels
         width = int(self._levels.sum())
-        columns = counts.rows.T + self._starts[:, None].astype(np.min_scalar_type(width))
+        rows, weights = counts.rows, counts.multiplicity
+        self._weights: Floats | None = weights.astype(np.float64)
+        if 3 * len(rows) > self._n_rows:
+            # Counting without weights is faster, so rows that hardly repeat are written out.
+            rows, self._weights = np.repeat(rows, weights, axis=0), None
+        columns = rows.T + self._starts[:, None].astype(np.min_scalar_type(width))
         self._columns = np.ascontiguousarray(columns)
-        weights = counts.multiplicity
-        self._weights = None if (weights == 1).all() else weights.astype(np.float64)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -120,8 +124,8 @@ class DiscreteScore(ABC):
 
     def _chunks(self, height: int) -> Iterator[slice]:
         """Split the variables into ranges whose keys and tables fit into the memory for them."""
-        n_keys = max(1, _CHUNK_BYTES // (8 * self._columns.shape[1]))
-        n_cells = _CHUNK_BYTES // 8
+        n_keys = max(1, _KEY_BYTES // (8 * self._columns.shape[1]))
+        n_cells = _TABLE_BYTES // 8
         start = 0
         while start < len(self._levels):
             cells = np.cumsum(self._levels[start : start + n_keys]) * height

@@ -167,6 +167,18 @@ def test_superfluous_parents_explain_nothing_and_are_paid_for():
     assert score.removals(2, (0, 1))[[0, 1]] == pytest.approx(score.family(2, (0,)))
 
 
+def test_which_parents_are_superfluous_does_not_depend_on_the_order_of_the_questions():
+    generator = np.random.default_rng(2)
+    a, b, e, noise = generator.normal(size=(4, 300))
+    # The third is a sum of the others but for a little; the child depends on that little.
+    X = np.column_stack([a, b, a + b + 1e-6 * e, e + noise])
+    asked, at_once = gaussian(X), gaussian(X)
+    for parents in ((1, 2), (0, 2), (0, 1, 2)):
+        score = asked.family(3, parents)
+        assert score == pytest.approx(gaussian(X).family(3, parents), rel=1e-12)
+    assert at_once.family(3, (0, 1, 2)) == score
+
+
 @given(SEEDS, st.integers(2, 12))
 @settings(max_examples=60, deadline=None)
 def test_scores_of_degenerate_data_are_numbers(seed, n_rows):

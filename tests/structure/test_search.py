@@ -127,9 +127,12 @@ def test_deltas_and_legality_are_those_of_the_full_graphs_after_every_move(seed)
         assert table.score == pytest.approx(before + worth[change], abs=1e-8)
 
 
-def test_ties_go_to_the_first_addition_by_tail_and_then_head():
-    covariance = np.full((4, 4), 0.5) + 0.5 * np.eye(4)
-    score = GaussianScore(Moments(list("abcd"), 100, np.zeros(4), covariance), penalty=1.0)
+@pytest.mark.parametrize("n_rows", [100, 10**12])
+def test_ties_go_to_the_first_addition_by_tail_and_then_head(n_rows):
+    # Units that leave the correlations equal but for rounding.
+    units = np.array([0.1, 3.7, 1.3, 0.7])
+    covariance = (np.full((4, 4), 0.5) + 0.5 * np.eye(4)) * units * units[:, None]
+    score = GaussianScore(Moments(list("abcd"), n_rows, np.zeros(4), covariance), penalty=1.0)
     assert hill_climb(score).trace[0][:3] == ("add", "a", "b")
     closed = Constraints(list("abcd"), forbidden=[("a", "b"), ("a", "c"), ("a", "d")])
     assert hill_climb(score, closed).trace[0][:3] == ("add", "b", "a")
@@ -182,6 +185,14 @@ def test_tabu_does_not_return_to_the_most_recent_graphs(seed, size):
     path = graphs_along(tabu(score, tabu=size), Constraints(score.names).admit())
     for place, parents in enumerate(path):
         assert parents not in path[max(place - size, 0) : place]
+
+
+def test_the_present_graph_is_one_of_those_remembered():
+    # Two independent variables: every edge makes it worse, the two directions equally.
+    score = GaussianScore(Moments(["a", "b"], 100, np.zeros(2), np.eye(2)), penalty=1.0)
+    moves = [[step.kind for step in tabu(score, tabu=size, max_tabu=3).trace] for size in (1, 2, 3)]
+    # With one graph remembered it may go back at once, with two not, with three not at all.
+    assert moves == [["add", "delete", "add"], ["add", "reverse", "delete"], ["add", "reverse"]]
 
 
 @given(SEEDS)
@@ -324,6 +335,30 @@ def test_the_trace_is_also_a_frame():
 
 
 # Any score, odd data, bad input
+
+
+class Promises:
+    """Gaussian scores; one parent more or less is always said to be better than it is."""
+
+    def __init__(self, score):
+        self._score = score
+        self.names = score.names
+
+    def family(self, node, parents):
+        return self._score.family(node, parents)
+
+    def additions(self, node, parents):
+        return self._score.additions(node, parents) + 1e3
+
+    def removals(self, node, parents):
+        return self._score.removals(node, parents) + 1e3
+
+
+@SEARCHES
+def test_improvements_that_are_errors_do_not_make_an_endless_loop(search):
+    result = search(Promises(score_of(0, n_nodes=3, degree=2.0)), max_iter=1000)
+    # There are 25 DAGs of three nodes, and ten moves to one seen before for each new best one.
+    assert len(result.trace) <= 25 * (10 + 1)
 
 
 class TableScore:

@@ -32,6 +32,12 @@ def test_constants_are_named_whatever_their_value(value):
     assert not record.determined
 
 
+def test_a_column_that_varies_by_rounding_only_is_constant():
+    noise = np.where(np.arange(100) % 2, 0.1 + 0.2, 0.3)
+    assert len(set(noise.tolist())) == 2
+    assert found({"x": normal(2, 100, 1)[:, 0], "k": noise}).constant == ("k",)
+
+
 @settings(max_examples=40, deadline=None)
 @given(
     seed=st.integers(0, 10**6),

@@ -143,6 +143,12 @@ def test_selected_moments_are_those_of_the_columns():
     assert selected.names == ("c", "a")
 
 
+def test_merging_matches_variables_by_name():
+    frame = pd.DataFrame(rows_of(11, 60), columns=NAMES)
+    other = Moments.from_frame(frame.loc[30:, ["b", "c", "a"]])
+    assert_same(Moments.from_frame(frame[:30]) + other, Moments.from_frame(frame), 10.0)
+
+
 def test_moments_of_other_variables_do_not_merge():
     one, other = (
         Moments.from_array(rows_of(0, 5)[:, :2], names) for names in (["a", "b"], ["a", "c"])
@@ -197,10 +203,21 @@ def test_missing_and_infinite_values_name_their_columns(bad):
         Moments.from_frame(pl.DataFrame(dict(zip(NAMES, X.T, strict=True))))
 
 
-def test_nulls_name_their_columns():
-    frame = pl.DataFrame({"a": [1, None], "b": [1.0, 2.0], "c": [None, 2.0]})
+@pytest.mark.parametrize(
+    "convert",
+    [
+        lambda frame: frame,
+        lambda frame: frame.convert_dtypes(),
+        lambda frame: frame.convert_dtypes(dtype_backend="pyarrow"),
+        pl.from_pandas,
+        pa.Table.from_pandas,
+    ],
+    ids=["pandas", "nullable", "arrow-backed", "polars", "pyarrow"],
+)
+def test_nulls_name_their_columns(convert):
+    frame = pd.DataFrame({"a": [1, None, 3], "b": [1, 2, 3], "c": [None, 2.5, 1.0]})
     with pytest.raises(ValueError, match=r"missing values; got \['a', 'c'\]"):
-        Moments.from_frame(frame)
+        Moments.from_frame(convert(frame))
 
 
 def test_columns_that_are_not_numbers_are_named():

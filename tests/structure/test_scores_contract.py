@@ -100,6 +100,16 @@ def test_the_cache_gives_the_same_answers(kind, name, seed, family):
             )
 
 
+@pytest.mark.parametrize(("kind", "name"), CASES)
+def test_families_read_from_additions_are_the_families(kind, name):
+    score = plain(kind, name, 2)
+    cached = Cached(score)
+    cached.additions(0, (1, 4))
+    for other in (2, 3, 5):
+        parents = tuple(sorted((1, 4, other)))
+        assert cached.family(0, parents) == pytest.approx(score.family(0, parents), rel=1e-10)
+
+
 def test_a_full_cache_forgets_and_still_answers():
     score = plain("continuous", "bge", 0)
     cached = Cached(score, max_bytes=1)

@@ -61,7 +61,8 @@ class Table:
             self._frame = nw.from_native(data, eager_only=True)
             self.names = self._frame_names(names)
             self.n_rows = len(self._frame)
-            kinds = [_kind(self._frame.schema[name]) for name in self.names]
+            schema = self._frame.schema
+            kinds = [_kind(schema[name]) for name in self.names]
         else:
             self._array = _as_matrix(data)
             self.names = _array_names(self._array, names)
@@ -98,17 +99,11 @@ class Table:
         With a transform there is one block only: ranks are of all rows.
         """
         columns = self.continuous
-        self.check_complete(columns)
         rows = max(1, _BLOCK_BYTES // (8 * max(1, len(columns))))
         step = max(1, self.n_rows) if self._transform == "rank" else rows
         for start in range(0, self.n_rows, step):
             stop = min(start + step, self.n_rows)
-            if self._frame is None and columns == self.names:
-                block = self._array[start:stop].astype(np.float64, order="C")
-            else:
-                block = np.empty((stop - start, len(columns)))
-                for position, name in enumerate(columns):
-                    block[:, position] = self._column(name, start, stop)
+            block = self._floats(columns, start, stop)
             check_finite(block, columns)
             if self._transform == "rank":
                 for position in range(len(columns)):
@@ -120,7 +115,10 @@ class Table:
         if self._frame is None:
             return
         columns = self.names if names is None else names
-        if bad := [name for name in columns if self._frame[name].is_null().any()]:
+        if not columns:
+            return
+        counts = self._frame.select(nw.col(*columns).null_count()).rows()[0]
+        if bad := [name for name, count in zip(columns, counts, strict=True) if count]:
             raise missing(bad)
 
     def codes(self, name: str) -> tuple[npt.NDArray[np.intp], tuple[Any, ...]]:
@@ -139,18 +137,20 @@ class Table:
 
     def _classes(self, name: str) -> Any:  # noqa: ANN401
         if self._frame is None:
-            return self._column(name, 0, self.n_rows)
+            return self._array[:, self.names.index(name)]
         column = self._frame[name]
         native = column.to_native()
-        if isinstance(native, pd.Series):
-            # pandas knows the codes of its categories, and its own missing values.
-            return native
-        return column.to_numpy()
+        # pandas knows the codes of its categories, and its own missing values.
+        return native if isinstance(native, pd.Series) else column.to_numpy()
 
-    def _column(self, name: str, start: int, stop: int) -> npt.NDArray[Any]:
+    def _floats(self, columns: tuple[str, ...], start: int, stop: int) -> npt.NDArray[np.float64]:
         if self._frame is None:
-            return self._array[start:stop, self.names.index(name)]
-        return np.asarray(self._frame[name][start:stop].to_numpy())
+            part = self._array[start:stop]
+            if columns != self.names:
+                part = part[:, [self.names.index(name) for name in columns]]
+            return part.astype(np.float64, order="C")
+        rows = self._frame.select(*columns)[start:stop].to_numpy()
+        return np.array(rows, dtype=np.float64, order="C")
 
 
 def normal_scores(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

@@ -127,6 +127,26 @@ def test_deltas_and_legality_are_those_of_the_full_graphs_after_every_move(seed)
         assert table.score == pytest.approx(before + worth[change], abs=1e-8)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_a_table_kept_up_to_date_is_the_table_made_anew(seed):
+    generator = np.random.default_rng(seed)
+    score = score_of(seed, n_nodes=15, penalty=1.0)
+    constraints = random_constraints(score.names, generator)
+    table = MoveTable(score, constraints, constraints.admit())
+    changes = all_changes(15)
+    for _ in range(60):
+        # Mostly uphill, so that the graph is not too sparse, and one of the better moves.
+        banned = {change for change in changes if generator.random() < 0.5}
+        move = table.best(banned)
+        fresh = MoveTable(score, constraints, table.parents)
+        assert fresh.best(banned).change == move.change
+        legal = [change for change in changes if table.is_legal(change)]
+        assert legal == [change for change in changes if fresh.is_legal(change)]
+        worth, fresh_worth = ([t.delta(change) for change in legal] for t in (table, fresh))
+        np.testing.assert_allclose(worth, fresh_worth, atol=1e-8)
+        table.apply(move.change)
+
+
 @pytest.mark.parametrize("n_rows", [100, 10**12])
 def test_ties_go_to_the_first_addition_by_tail_and_then_head(n_rows):
     # Units that leave the correlations equal but for rounding.

@@ -40,15 +40,14 @@ class _Given(NamedTuple):
     order: Parents  # the parents in the order in which they came
     rows: Floats  # (n_parents, n_nodes): L^-1 R[order, :], where L L' = R[order, order]
     variance: Floats  # (n_nodes,): of each variable given the parents
-    precision: Floats  # (n_nodes,): its inverse; 0 where the variable may not come next
+    precision: Floats  # (n_nodes,): its inverse, finite
     refused: npt.NDArray[np.intp]  # variables that may not come next
     is_regular: bool  # whether no parent is a linear function of the others
 
     @classmethod
     def of(cls, order: Parents, rows: Floats, variance: Floats, *, is_regular: bool) -> _Given:
-        refused = np.flatnonzero(variance <= _FLOOR)
-        precision = np.zeros(len(variance))
-        np.divide(1.0, variance, out=precision, where=variance > _FLOOR)
+        refused = (variance <= _FLOOR).nonzero()[0]
+        precision = 1.0 / np.maximum(variance, _FLOOR)
         return cls(order, rows, variance, precision, refused, is_regular)
 
     @property

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from scipy.stats import norm
 
+from dsage.structure import data as data_module
 from dsage.structure.data import Table, normal_scores
 
 FRAME = pd.DataFrame(
@@ -102,6 +103,57 @@ def test_the_rank_transform_changes_continuous_columns_only():
         next(table.blocks())[:, 0], norm.ppf([0.5, 1 / 6, 5 / 6]), atol=1e-15
     )
     assert table.codes("sex")[0].tolist() == [1, 0, 0]
+
+
+@pytest.mark.parametrize("convert", [lambda frame: frame, pl.from_pandas, pa.Table.from_pandas])
+def test_some_rows_can_be_taken_again_and_again(convert):
+    table = Table(convert(FRAME)).take([2, 0, 2]).take(np.array([1, 2]))
+    assert table.n_rows == 2
+    np.testing.assert_array_equal(next(table.blocks()), [[30, 1.5], [40, 2.0]])
+    codes, levels = table.codes("sex")
+    assert (codes.tolist(), levels) == ([1, 0], ("f", "m"))
+
+
+def test_rows_of_an_array_can_be_taken_in_blocks(monkeypatch):
+    X = np.arange(40.0).reshape(20, 2)
+    rows = np.random.default_rng(0).integers(0, 20, size=50)
+    monkeypatch.setattr(data_module, "_BLOCK_BYTES", 8 * 2 * 7)
+    blocks = list(Table(X).take(rows).blocks())
+    assert max(len(block) for block in blocks) == 7
+    np.testing.assert_array_equal(np.concatenate(blocks), X[rows])
+
+
+def test_rows_taken_keep_the_levels_of_the_whole():
+    codes, levels = Table(FRAME).take([1, 2]).codes("sex")
+    assert (codes.tolist(), levels) == ([0, 0], ("f", "m"))
+
+
+def test_normal_scores_are_of_the_rows_taken():
+    table = Table(FRAME, transform="rank").take([0, 1])
+    np.testing.assert_allclose(next(table.blocks())[:, 0], norm.ppf([0.75, 0.25]))
+
+
+@pytest.mark.parametrize("convert", [lambda frame: frame, pl.from_pandas, pa.Table.from_pandas])
+def test_some_columns_can_be_selected(convert):
+    table = Table(convert(FRAME)).select(["sex", "height", "age"])
+    assert (table.names, table.discrete) == (("sex", "height", "age"), ("sex",))
+    np.testing.assert_array_equal(next(table.blocks())[:, 0], FRAME["height"])
+    array = Table(np.arange(6).reshape(2, 3)).select(["X3", "X1"])
+    np.testing.assert_array_equal(next(array.blocks()), [[2, 0], [5, 3]])
+
+
+@pytest.mark.parametrize(
+    ("rows", "error", "words"),
+    [
+        ([3], ValueError, "from 0 to 2; got 3"),
+        ([-1], ValueError, "from 0 to 2; got -1"),
+        ([True, False, True], TypeError, "numbers of rows"),
+        (1, TypeError, "numbers of rows"),
+    ],
+)
+def test_rows_that_are_not_there_cannot_be_taken(rows, error, words):
+    with pytest.raises(error, match=words):
+        Table(FRAME).take(rows)
 
 
 @pytest.mark.parametrize("convert", [lambda frame: frame, pl.from_pandas, pa.Table.from_pandas])

@@ -11,7 +11,7 @@ from dsage.graphs import Graph
 from dsage.structure.counts import Counts
 from dsage.structure.data import Table
 from dsage.structure.moments import Moments
-from dsage.structure.scores.choose import SCORES, choose_score, graph_score
+from dsage.structure.scores.choose import SCORES, choose_score, graph_score, sufficient
 
 N_ROWS = 50
 GENERATOR = np.random.default_rng(0)
@@ -54,6 +54,14 @@ def test_every_source_of_the_same_data_gives_the_same_score():
         assert value(source, "bic") == value(NUMBERS, "bic")
     for source in (Counts.from_frame(CLASSES), Table(CLASSES), pl.from_pandas(CLASSES)):
         assert value(source, "bdeu") == pytest.approx(value(CLASSES, "bdeu"), rel=1e-12)
+
+
+def test_what_suffices_for_the_scores():
+    assert isinstance(sufficient(Table(NUMBERS)), Moments)
+    assert isinstance(sufficient(Table(CLASSES)), Counts)
+    assert isinstance(sufficient(Table(MIXED)), Table)
+    moments = Moments.from_frame(NUMBERS)
+    assert sufficient(moments) is moments
 
 
 def test_arrays_are_scored_under_default_names():

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, Self
 
 import narwhals as nw
 import numpy as np
@@ -59,7 +60,7 @@ class Table:
         self._frame: nw.DataFrame[Any] | None = None
         if is_frame(data):
             self._frame = nw.from_native(data, eager_only=True)
-            self.names = self._frame_names(names)
+            self.names = _frame_names(self._frame, names)
             self.n_rows = len(self._frame)
             schema = self._frame.schema
             kinds = [_kind(schema[name]) for name in self.names]
@@ -67,6 +68,7 @@ class Table:
             self._array = _as_matrix(data)
             self.names = _array_names(self._array, names)
             self.n_rows = len(self._array)
+            self._position = {name: column for column, name in enumerate(self.names)}
             kinds = [_ARRAY_KINDS.get(self._array.dtype.kind, "other")] * len(self.names)
         if odd := [name for name, kind in zip(self.names, kinds, strict=True) if kind == "other"]:
             raise TypeError(
@@ -81,17 +83,45 @@ class Table:
         classes |= {name for name, kind in zip(self.names, kinds, strict=True) if kind == "class"}
         self.discrete = tuple(name for name in self.names if name in classes)
         self.continuous = tuple(name for name in self.names if name not in classes)
+        # Which rows, and the codes of the whole columns, shared by all that is made of this table.
+        self._rows: npt.NDArray[np.intp] | None = None
+        self._known: dict[str, tuple[npt.NDArray[np.intp], tuple[Any, ...]]] = {}
 
-    def _frame_names(self, names: Iterable[str] | None) -> tuple[str, ...]:
-        if self._frame is None:
-            return ()
-        columns = check_names(self._frame.columns, "the columns of the data frame")
-        if names is None:
-            return columns
-        return tuple(
-            check_member(name, columns, "names", "the columns of the data frame")
-            for name in check_names(names)
-        )
+    def select(self, names: str | Iterable[str]) -> Self:
+        """Return a view of some of the columns, in the order given."""
+        chosen = check_members(names, self.names, "names", "the columns of the data")
+        made = copy.copy(self)
+        made.names = chosen
+        made.discrete = tuple(name for name in chosen if name in self.discrete)
+        made.continuous = tuple(name for name in chosen if name in self.continuous)
+        return made
+
+    def take(self, rows: npt.ArrayLike) -> Self:
+        """Return a view of some of the rows, by their numbers; a row may be taken repeatedly.
+
+        Discrete columns keep the levels of the whole. Normal scores are of the rows taken.
+
+        Examples
+        --------
+        >>> table = Table(np.array([["x"], ["y"], ["z"]]))
+        >>> codes, levels = table.take([2, 2, 0]).codes("X1")
+        >>> codes, levels
+        (array([2, 2, 0]), ('x', 'y', 'z'))
+        """
+        numbers = np.asarray(rows)
+        if numbers.ndim != 1 or numbers.dtype.kind not in "iu":
+            raise TypeError(
+                message("rows", "the numbers of rows", rows, "Give integers, one for each row")
+            )
+        if len(numbers) and not 0 <= numbers.min() <= numbers.max() < self.n_rows:
+            outside = int(numbers.max() if numbers.max() >= self.n_rows else numbers.min())
+            raise ValueError(
+                message("rows", f"from 0 to {self.n_rows - 1}", outside, "There is no such row")
+            )
+        made = copy.copy(self)
+        made._rows = numbers.astype(np.intp) if self._rows is None else self._rows[numbers]
+        made.n_rows = len(numbers)
+        return made
 
     def blocks(self) -> Iterator[npt.NDArray[np.float64]]:
         """Return the continuous columns, transformed, as arrays (rows of the block, n_columns).
@@ -124,33 +154,34 @@ class Table:
     def codes(self, name: str) -> tuple[npt.NDArray[np.intp], tuple[Any, ...]]:
         """Return a column as codes (n_rows,) from 0, and the levels that the codes stand for.
 
-        Levels are those that occur, sorted.
+        Levels are those that occur in the whole of the data, sorted.
         """
-        codes, levels = pd.factorize(self._classes(name))
-        if len(codes) and codes.min() < 0:
-            raise missing([name])
-        values = [level.item() if isinstance(level, np.generic) else level for level in levels]
-        order = _sorted_positions(values)
-        rank = np.empty(len(order), dtype=np.intp)
-        rank[order] = np.arange(len(order))
-        return rank[codes], tuple(values[position] for position in order)
+        if name not in self._known:
+            codes, levels = _factorized(self._classes(name))
+            if len(codes) and codes.min() < 0:
+                raise missing([name])
+            codes.flags.writeable = False
+            self._known[name] = codes, levels
+        codes, levels = self._known[name]
+        return (codes if self._rows is None else codes[self._rows]), levels
 
     def _classes(self, name: str) -> Any:  # noqa: ANN401
         if self._frame is None:
-            return self._array[:, self.names.index(name)]
+            return self._array[:, self._position[name]]
         column = self._frame[name]
         native = column.to_native()
         # pandas knows the codes of its categories, and its own missing values.
         return native if isinstance(native, pd.Series) else column.to_numpy()
 
     def _floats(self, columns: tuple[str, ...], start: int, stop: int) -> npt.NDArray[np.float64]:
+        rows = slice(start, stop) if self._rows is None else self._rows[start:stop]
         if self._frame is None:
-            part = self._array[start:stop]
-            if columns != self.names:
-                part = part[:, [self.names.index(name) for name in columns]]
+            part = self._array[rows]
+            at = [self._position[name] for name in columns]
+            if at != list(range(part.shape[1])):
+                part = part[:, at]
             return part.astype(np.float64, order="C")
-        rows = self._frame.select(*columns)[start:stop].to_numpy()
-        return np.array(rows, dtype=np.float64, order="C")
+        return np.array(self._frame.select(*columns)[rows].to_numpy(), np.float64, order="C")
 
 
 def normal_scores(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
@@ -192,6 +223,27 @@ def missing(names: Sequence[str]) -> ValueError:
             list(names),
             "Fill or drop the missing values of these columns",
         )
+    )
+
+
+def _factorized(values: Any) -> tuple[npt.NDArray[np.intp], tuple[Any, ...]]:  # noqa: ANN401
+    """Return codes, -1 where a value is missing, and the levels, sorted."""
+    codes, found = pd.factorize(values)
+    levels = [level.item() if isinstance(level, np.generic) else level for level in found]
+    order = _sorted_positions(levels)
+    # The last entry is for the code -1.
+    rank = np.full(len(order) + 1, -1, dtype=np.intp)
+    rank[order] = np.arange(len(order))
+    return rank[codes], tuple(levels[position] for position in order)
+
+
+def _frame_names(frame: nw.DataFrame[Any], names: Iterable[str] | None) -> tuple[str, ...]:
+    columns = check_names(frame.columns, "the columns of the data frame")
+    if names is None:
+        return columns
+    return tuple(
+        check_member(name, columns, "names", "the columns of the data frame")
+        for name in check_names(names)
     )
 
 

@@ -134,6 +134,22 @@ def as_data(
     return data
 
 
+def sufficient(data: Data) -> Data:
+    """Return all that scores need: moments if all is continuous, counts if all is discrete.
+
+    Mixed data are returned as they are.
+
+    Examples
+    --------
+    >>> sufficient(Table(np.array([[1.0, 2.0], [3.0, 5.0]])))
+    Moments(2 rows, 2 nodes: X1, X2)
+    """
+    kind = kind_of(data)
+    if not isinstance(data, Table) or kind == "mixed":
+        return data
+    return Moments.from_table(data) if kind == "continuous" else Counts.from_table(data)
+
+
 def kind_of(data: Data) -> str:
     """Return whether the variables are ``"continuous"``, ``"discrete"`` or ``"mixed"``."""
     if isinstance(data, Moments):

@@ -240,7 +240,7 @@ class MoveTable:
         Parameters
         ----------
         banned : collection of (kind, tail, head)
-            Moves that may not be made.
+            Moves that may not be made; moves that could not be made anyway do no harm.
         """
         best = self._best_addition(banned)
         if self._edges:
@@ -283,7 +283,7 @@ class MoveTable:
     ) -> Move | None:
         deltas = np.where(self._can_delete.take(edges), deltas, -np.inf)
         for kind, tail, head in banned:
-            if kind == "delete":
+            if kind == "delete" and self.has_edge(tail, head):
                 deltas[bisect.bisect_left(self._edges, tail * self._n_nodes + head)] = -np.inf
         top = float(deltas.max())
         if not self._beats(top, best):

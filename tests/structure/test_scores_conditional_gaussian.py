@@ -107,10 +107,14 @@ def test_a_parent_constant_within_a_configuration_is_left_out_there():
     assert score.additions(1, (2,))[0] == pytest.approx(expected, rel=1e-9)
 
 
-def test_duplicated_parents_add_a_penalty_and_nothing_else():
-    frame = data(8).assign(copy=lambda rows: rows["x"] * -3 + 1)
-    score = scored(frame, penalty=np.log(120) / 2)
+@pytest.mark.parametrize("seed", range(20))
+def test_duplicated_parents_add_a_penalty_and_nothing_else(seed):
+    frame = data(seed).assign(copy=lambda rows: rows["x"] * -3 + 1)
+    score, free = scored(frame, penalty=np.log(120) / 2), scored(frame)
     assert score.family(1, (0, 5)) < score.family(1, (0,))
+    # Nothing but the degree of freedom that a parameter more takes from the variance.
+    lost = -60 * np.log(118 / 117) + 0.5
+    assert free.family(1, (0, 5)) - free.family(1, (0,)) == pytest.approx(lost, abs=1e-6)
     assert score.additions(1, (0,))[5] == pytest.approx(score.family(1, (0, 5)), rel=1e-9)
 
 
@@ -123,14 +127,19 @@ def test_configurations_too_many_to_keep_are_scored_one_by_one(monkeypatch):
 
 def test_forgotten_configurations_are_computed_again(monkeypatch):
     frame = data(10)
+    for other in range(6):
+        frame[f"c{other}"] = np.roll(frame["sort"], 7 * other + 1)
+    families = [(node,) for node in range(5, 11)]
     score = scored(frame)
-    expected = {parents: score.additions(1, parents) for parents in ((), (2,), (4,), (2, 4))}
-    # Room for one full set of the six configurations of both, and little more.
-    monkeypatch.setattr(module, "_CACHE_BYTES", 4 * 6 * 9 * 8)
+    expected = {parents: score.additions(1, parents) for parents in families}
+    # Three configurations of three continuous variables: room for four of the six sets.
+    n_bytes = 4 * 3 * 9 * 8
+    monkeypatch.setattr(module, "_CACHE_BYTES", n_bytes)
     small = scored(frame)
-    for parents in [*expected, *expected]:
+    for parents in families + families:
         np.testing.assert_allclose(small.additions(1, parents), expected[parents], rtol=1e-10)
-        assert small._bytes <= 4 * 6 * 9 * 8
+        kept = sum(groups.scatter.nbytes for groups in small._known.values())
+        assert 0 < kept <= n_bytes
 
 
 def test_constant_columns_are_named():

@@ -230,7 +230,7 @@ class _OrderSearch:
         gains[min((rank[node] for node in children), default=n_nodes) + 1 :] = -np.inf
         there = int(gains.argmax())
         gain = float(gains[there])
-        if gain <= tolerance(self.total):
+        if gain <= self._tolerance:
             return None
         end = next(end for first, last, end in ends if first <= there <= last)
         return _Place(there, gain, end)
@@ -243,6 +243,7 @@ class _OrderSearch:
             best[node], self._values[node] = self._trees[node].shrink(end)
             self._depends[node] = self._trees[node].sensitive(end)
         self.total = math.fsum(self._values)
+        self._tolerance = tolerance(math.fsum(map(abs, self._values)))
         # At once, so that an interrupt finds either the old or the new graph.
         self.best = best
 

@@ -96,6 +96,7 @@ class GrowShrink:
         self._type = ("H", np.uint16) if len(allowed) <= 1 << 16 else ("I", np.uint32)
         self._candidates: dict[Parents, array[int]] = {}
         self._shrunk: dict[Parents, tuple[Parents, float]] = {}
+        self._values: dict[Parents, float] = {}
         self.n_scored = 0
         self._first = self._step(self._required, None, -1)
 
@@ -197,5 +198,7 @@ class GrowShrink:
             if values[worst] <= value + tolerance(value):
                 break
             parents = tuple(parent for parent in parents if parent != worst)
-            value = self._score.family(self._node, parents)
-        return parents, value
+            value = float(values[worst])
+        # The same parents always get the same score, to the bit, whatever was removed before:
+        # else rounding could make a round trip of moves look like an improvement.
+        return parents, self._values.setdefault(parents, value)

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dsage.structure import data as data_module
-from dsage.structure.moments import Moments
+from dsage.structure.moments import Moments, _parquet_batches
 
 EPS = np.finfo(np.float64).eps
 NAMES = ("a", "b", "c")
@@ -114,6 +114,16 @@ def test_parquet_is_read_in_a_stream(tmp_path):
     assert_same(streamed, Moments.from_frame(frame), 10.0)
     chosen = Moments.from_parquet(tmp_path / "one.parquet", ["c", "a"], batch_rows=1000)
     assert_same(chosen, Moments.from_frame(frame[["c", "a"]]), 10.0)
+
+
+def test_a_parquet_file_is_never_in_memory_as_a_whole(tmp_path):
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(200_000, 5)), columns=list("abcde"))
+    frame.to_parquet(tmp_path / "large.parquet", row_group_size=5_000, compression=None)
+    before = pa.total_allocated_bytes()
+    batches = _parquet_batches(tmp_path / "large.parquet", None, 5_000)
+    held = max(pa.total_allocated_bytes() - before for _ in batches)
+    # The file has 40 row groups; a few of them may be there at a time.
+    assert 0 < held < frame.to_numpy().nbytes / 4
 
 
 def test_a_folder_of_parquet_files_is_one_data_set(tmp_path):

@@ -275,22 +275,21 @@ def _parquet_batches(
     path: str | Path, columns: tuple[str, ...] | None, batch_rows: int
 ) -> Iterator[Any]:
     try:
-        pa, dataset = import_module("pyarrow"), import_module("pyarrow.dataset")
+        pa, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
     except ImportError as error:
         raise ImportError(
             "Reading Parquet needs pyarrow. Install it with: pip install pyarrow."
         ) from error
-    source = dataset.dataset(str(path), format="parquet")
-    if columns is not None:
-        check_members(columns, source.schema.names, "columns", "the columns of the file")
-    stream = source.to_batches(
-        columns=None if columns is None else list(columns),
-        batch_size=batch_rows,
-        batch_readahead=1,
-        fragment_readahead=1,
-    )
-    for batch in stream:
-        yield pa.Table.from_batches([batch])
+    folder = Path(path)
+    files = sorted(folder.glob("**/*.parquet")) if folder.is_dir() else [folder]
+    for file in files:
+        # Buffered ahead, the whole file would be in memory before its first batch.
+        with parquet.ParquetFile(file, pre_buffer=False) as source:
+            if columns is not None:
+                check_members(columns, source.schema_arrow.names, "columns", "the columns")
+            chosen = None if columns is None else list(columns)
+            for batch in source.iter_batches(batch_rows, columns=chosen):
+                yield pa.Table.from_batches([batch])
 
 
 def _all_continuous(table: Table) -> tuple[str, ...]:

@@ -1,8 +1,17 @@
 """How much each feature contributes to a model's predictive performance."""
 
-from dsage import datasets, graphs
+from dsage import datasets, graphs, structure
 from dsage.graphs import Graph
+from dsage.structure import learn_graph, score_graph
 
-__all__ = ["Graph", "__version__", "datasets", "graphs"]
+__all__ = [
+    "Graph",
+    "__version__",
+    "datasets",
+    "graphs",
+    "learn_graph",
+    "score_graph",
+    "structure",
+]
 
 __version__ = "0.1.0.dev0"

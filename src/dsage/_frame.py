@@ -48,3 +48,10 @@ def square_matrix(data: Any) -> tuple[npt.NDArray[Any], tuple[str, ...]]:  # noq
         data = data.loc[list(names)]
         frame = nw.from_native(data, eager_only=True)
     return np.asarray(frame.to_numpy()), names
+
+
+def take_rows(data: Any, rows: npt.NDArray[np.intp]) -> Any:  # noqa: ANN401
+    """Return some rows of a data frame or an array, by their numbers, as the same kind."""
+    if is_frame(data):
+        return nw.from_native(data, eager_only=True)[rows].to_native()
+    return np.asarray(data)[rows]

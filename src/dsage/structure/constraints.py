@@ -137,6 +137,38 @@ class Constraints:
     def _named(self, matrix: Mask) -> list[tuple[str, str]]:
         return [(self.names[tail], self.names[head]) for tail, head in np.argwhere(matrix)]
 
+    def select(self, names: Sequence[str]) -> Constraints:
+        """Return what is known of the graph of some of the variables.
+
+        Raises
+        ------
+        ValueError
+            If a required edge has an end among the others.
+
+        Examples
+        --------
+        >>> Constraints(list("abc"), required=[("a", "c")]).select(["a", "c"])
+        Constraints(2 nodes, 1 required, 0 forbidden, max_parents=1)
+        """
+        at = [self.names.index(name) for name in names]
+        block = np.ix_(at, at)
+        lost = self.required.copy()
+        lost[block] = False
+        if edges := self._named(lost):
+            raise ValueError(
+                message(
+                    "required",
+                    "between columns that vary and are no copies of others",
+                    edges,
+                    "Remove these edges, or the constant and copied columns",
+                )
+            )
+        made = Constraints(names, max_parents=self.max_parents)
+        made.allowed, made.required = self.allowed[block], self.required[block]
+        for matrix in (made.allowed, made.required):
+            matrix.flags.writeable = False
+        return made
+
     def admit(self, graph: Graph | None = None) -> list[Parents]:
         """Return the parents of every node in `graph`, with the required edges added.
 

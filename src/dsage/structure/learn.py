@@ -1,0 +1,326 @@
+"""Learn a graph from data: from names of methods and scores to the searches, and around them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from tqdm.auto import tqdm
+
+from dsage._check import check_member, message
+from dsage._random import RandomState
+from dsage.graphs import Graph, as_graph
+from dsage.structure.bes import bes
+from dsage.structure.boss import boss
+from dsage.structure.constraints import Constraints
+from dsage.structure.reduction import Reduction
+from dsage.structure.result import SearchResult, Step
+from dsage.structure.scores.base import Score
+from dsage.structure.scores.choose import (
+    as_data,
+    choose_score,
+    graph_score,
+    kind_of,
+    sufficient,
+)
+from dsage.structure.search import hill_climb, tabu
+
+Edges = Iterable[tuple[str, str]]
+Callback = Callable[[Step], object]
+Options = Mapping[str, Any]
+
+METHODS = ("auto", "tabu", "hc", "boss")
+"""The names of the searches."""
+
+# With fewer rows for each parent a regression explains its noise: a node would collect parents
+# until nothing is left to explain.
+_ROWS_A_PARENT = 10
+
+_DATA_OPTIONS = ("tiers", "strict", "discrete", "transform", "progress")
+_SCORE_OPTIONS = ("penalty", "gamma", "iss")
+_SEARCH_OPTIONS: Mapping[str, tuple[str, ...]] = {
+    "auto": (),
+    "tabu": ("tabu", "max_tabu", "max_iter"),
+    "hc": ("restarts", "perturb", "max_iter"),
+    "boss": ("max_passes",),
+}
+
+
+def learn_graph(
+    data: Any,  # noqa: ANN401
+    *,
+    method: str | Callable[[Any], Any] = "auto",
+    score: str = "auto",
+    required: Edges = (),
+    forbidden: Edges = (),
+    max_parents: int | None = None,
+    random_state: RandomState = None,
+    **options: Any,  # noqa: ANN401
+) -> Graph:
+    """Learn the graph that scores best.
+
+    Parameters
+    ----------
+    data : data frame, array, Moments or Counts
+        The observations; for continuous data their :class:`~dsage.structure.Moments` are enough,
+        for discrete data their :class:`~dsage.structure.Counts`.
+    method : {"auto", "tabu", "hc", "boss"} or callable, default="auto"
+        ``"auto"`` takes the order of a tabu search, improves it by BOSS, and deletes edges by
+        backward equivalence search. ``"tabu"`` and ``"hc"`` are bnlearn's searches; ``"boss"``
+        starts from the order of the columns. A callable is given `data` and returns a graph of
+        any kind that :func:`dsage.graphs.as_graph` reads; then no other option may be given.
+    score : str, default="auto"
+        ``"bic"``, ``"aic"``, ``"ebic"``, ``"bge"`` (continuous), ``"bdeu"``, ``"k2"`` (discrete).
+        ``"auto"`` is the extended BIC for continuous data, BIC for discrete and mixed data.
+    required, forbidden : iterable of (str, str), default=()
+        Edges that the graph must have, and that it may not have.
+    max_parents : int, optional
+        How many parents a node may have; by default one for every ten rows.
+    random_state : int, numpy Generator or None, default=None
+        Seed of the random moves of ``"hc"`` with restarts; nothing else is random.
+    tiers : iterable of iterables of str, optional
+        Groups of variables in the order of time: no variable causes one of an earlier group.
+    strict : bool, default=False
+        Let the score ``"auto"`` be BIC for continuous data too: more edges, so fewer false
+        separations where effects are weak, at the price of missed ones.
+    discrete : str or iterable of str, default=()
+        Columns of numbers that are classes.
+    transform : {"none", "rank"}, default="none"
+        ``"rank"`` takes normal scores of the continuous columns first: for skewed data.
+    progress : bool, default=False
+        Show a progress bar.
+    penalty, gamma, iss : float, optional
+        Of the score: a factor of the penalty; gamma of the extended BIC, 0.5 by default; the
+        imaginary sample size of ``"bdeu"`` and ``"bge"``.
+    tabu, max_tabu, max_iter, restarts, perturb, max_passes : int, optional
+        Of the search: see :func:`dsage.structure.tabu`, :func:`dsage.structure.hill_climb` and
+        :func:`dsage.structure.boss`.
+
+    Returns
+    -------
+    Graph
+        A DAG over the columns. An interrupt (Ctrl-C) returns the best one so far, with a warning.
+
+    Notes
+    -----
+    Columns without information of their own are named in a warning. A constant is isolated. Of
+    columns that are copies of each other, up to shift and scale, one is searched with, and is the
+    only parent of the others: given it they tell nothing, and without it they are never separated
+    from what it depends on.
+
+    Examples
+    --------
+    >>> from dsage.datasets import paper_graph
+    >>> from dsage.graphs import compare
+    >>> model = paper_graph("dag_s(3)")
+    >>> graph = learn_graph(model.sample(10_000, random_state=0))
+    >>> compare(model.graph, graph, model.target).f1
+    1.0
+    """
+    options |= {
+        "score": score,
+        "required": required,
+        "forbidden": forbidden,
+        "max_parents": max_parents,
+        "random_state": random_state,
+    }
+    if callable(method):
+        return _by_callable(method, data, options)
+    return _search(data, method, **options).graph
+
+
+def search_graph(
+    data: Any,  # noqa: ANN401
+    *,
+    method: str = "auto",
+    **options: Any,  # noqa: ANN401
+) -> SearchResult:
+    """Learn the graph as :func:`learn_graph` does, and tell how.
+
+    Parameters
+    ----------
+    data, method, **options
+        As for :func:`learn_graph`; the method must be a name.
+
+    Returns
+    -------
+    SearchResult
+        ``graph``, ``score``, ``trace``, ``seconds``, ``interrupted``; ``to_frame()`` for the moves.
+
+    Examples
+    --------
+    >>> from dsage.datasets import paper_graph
+    >>> result = search_graph(paper_graph("dag_s(2)").sample(1000, random_state=0), method="hc")
+    >>> result.to_frame().columns.tolist()
+    ['kind', 'from', 'to', 'delta', 'score', 'seconds']
+    """
+    return _search(data, method, **options)
+
+
+def score_graph(
+    graph: Graph | Any,  # noqa: ANN401
+    data: Any,  # noqa: ANN401
+    score: str = "auto",
+    *,
+    discrete: str | Iterable[str] = (),
+    transform: str = "none",
+    **options: Any,  # noqa: ANN401
+) -> float:
+    """Return the score of a DAG, log-likelihood minus penalty: bnlearn's scale.
+
+    Parameters
+    ----------
+    graph : Graph, or any kind that :func:`dsage.graphs.as_graph` reads
+        A DAG over the columns of the data.
+    data, score, discrete, transform
+        As for :func:`learn_graph`; ``"loglik"`` is a score too.
+    **options
+        ``penalty``, ``gamma``, ``iss``, as for :func:`learn_graph`.
+
+    Examples
+    --------
+    >>> from dsage.datasets import paper_graph
+    >>> model = paper_graph("dag_s(2)")
+    >>> data = model.sample(1000, random_state=0)
+    >>> empty = Graph(data.columns, [])
+    >>> score_graph(model.graph, data, "bic") > score_graph(empty, data, "bic")
+    True
+    """
+    for option in options:
+        check_member(option, _SCORE_OPTIONS, "each option", "the options of a score")
+    chosen = choose_score(data, score, discrete=discrete, transform=transform, **options)
+    return graph_score(chosen, as_graph(graph))
+
+
+def _search(
+    data: Any,  # noqa: ANN401
+    method: str,
+    *,
+    score: str = "auto",
+    random_state: RandomState = None,
+    strict: bool = False,
+    discrete: str | Iterable[str] = (),
+    transform: str = "none",
+    progress: bool = False,
+    required: Edges = (),
+    forbidden: Edges = (),
+    tiers: Iterable[Iterable[str]] | None = None,
+    max_parents: int | None = None,
+    **options: Any,  # noqa: ANN401
+) -> SearchResult:
+    """Search; public functions call this directly, so that warnings point to their callers."""
+    check_member(method, METHODS, "method", "the methods")
+    known = (*_DATA_OPTIONS, *_SCORE_OPTIONS, *_SEARCH_OPTIONS[method])
+    for option in options:
+        check_member(option, known, "each option", f"the options of the method {method!r}")
+    score_options = {name: options.pop(name) for name in _SCORE_OPTIONS if name in options}
+    if method == "hc":
+        options["random_state"] = random_state
+    source = sufficient(as_data(data, discrete=discrete, transform=transform))
+    if strict and score != "auto":
+        raise ValueError(
+            message("strict", "left out with a score", score, "It chooses the score by itself")
+        )
+    if strict and kind_of(source) == "continuous":
+        score = "bic"
+    if max_parents is None:
+        max_parents = max(source.n_rows // _ROWS_A_PARENT, 1)
+    constraints = Constraints(
+        source.names, required=required, forbidden=forbidden, tiers=tiers, max_parents=max_parents
+    )
+    reduction = Reduction(source, constraints)
+    for warning in reduction.warnings:
+        warnings.warn(warning, UserWarning, stacklevel=3)
+    chosen = choose_score(reduction.data, score, **score_options)
+    with tqdm(desc=f"learning the graph ({method})", unit=" moves", disable=not progress) as bar:
+
+        def show(step: Step) -> None:
+            bar.update()
+            bar.set_postfix(score=f"{step.score:.6g}", refresh=False)
+
+        result = _SEARCHES[method](chosen, reduction.constraints, show, options)
+    if result.interrupted:
+        warnings.warn(
+            f"The search was interrupted after {result.seconds:.3g} s: the best graph so far.",
+            UserWarning,
+            stacklevel=3,
+        )
+    return replace(result, graph=reduction.restored(result.graph), method=method)
+
+
+def _hc(score: Score, known: Constraints, callback: Callback, options: Options) -> SearchResult:
+    return hill_climb(score, known, callback=callback, **options)
+
+
+def _tabu(score: Score, known: Constraints, callback: Callback, options: Options) -> SearchResult:
+    return tabu(score, known, callback=callback, **options)
+
+
+def _boss(score: Score, known: Constraints, callback: Callback, options: Options) -> SearchResult:
+    """Search the orders, then the classes."""
+    first = boss(score, known, callback=callback, **options)
+    return _then(first, lambda: bes(score, first.graph, known, callback=callback))
+
+
+def _auto(score: Score, known: Constraints, callback: Callback, options: Options) -> SearchResult:
+    """Take the order of a local search, improve it, then delete what is superfluous."""
+    local = tabu(score, known, callback=callback, **options)
+    order = local.graph.topological_order()
+    ordered = _then(local, lambda: boss(score, known, order, callback=callback))
+    return _then(ordered, lambda: bes(score, ordered.graph, known, callback=callback))
+
+
+_SEARCHES: Mapping[str, Callable[[Score, Constraints, Callback, Options], SearchResult]] = {
+    "auto": _auto,
+    "tabu": _tabu,
+    "hc": _hc,
+    "boss": _boss,
+}
+
+
+def _then(first: SearchResult, search: Callable[[], SearchResult]) -> SearchResult:
+    """Run one more search after another, unless that was interrupted; join their records."""
+    if first.interrupted:
+        return first
+    second = search()
+    shifted = (step._replace(seconds=first.seconds + step.seconds) for step in second.trace)
+    return replace(
+        second if second.score >= first.score else first,
+        trace=(*first.trace, *shifted),
+        n_scored=first.n_scored + second.n_scored,
+        seconds=first.seconds + second.seconds,
+        interrupted=second.interrupted,
+    )
+
+
+def _by_callable(method: Callable[[Any], Any], data: Any, options: Options) -> Graph:  # noqa: ANN401
+    """Let somebody else's algorithm learn the graph."""
+    defaults = {"score": "auto", "max_parents": None, "random_state": None}
+    given = [
+        option
+        for option, value in options.items()
+        if value != defaults.get(option) and not (option in ("required", "forbidden") and not value)
+    ]
+    if given:
+        raise ValueError(
+            message(
+                "options",
+                "left out with a callable",
+                sorted(given),
+                "Give them to your own algorithm, for example with functools.partial",
+            )
+        )
+    graph = as_graph(method(data))
+    names = as_data(data).names
+    if odd := sorted(set(graph.names) ^ set(names)):
+        raise ValueError(
+            message(
+                "method",
+                "a callable whose graph is over the columns of the data",
+                odd,
+                "These names are in one of them only; a learner may need the columns' names",
+            )
+        )
+    return graph

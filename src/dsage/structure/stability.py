@@ -1,0 +1,161 @@
+"""How sure is a learned graph? Learn it again from parts of the data."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import joblib
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from tqdm.auto import tqdm
+
+from dsage._check import check_count, check_member, message
+from dsage._frame import take_rows
+from dsage._random import RandomState, Streams
+from dsage.graphs import Consensus, Graph
+from dsage.structure.data import Table
+from dsage.structure.learn import learn_graph
+from dsage.structure.scores.choose import as_data
+
+RESAMPLES = ("half", "bootstrap")
+
+
+@dataclass(frozen=True)
+class Stability:
+    """Graphs learned from resamples of the data.
+
+    Attributes
+    ----------
+    graphs : tuple of Graph
+        One a resample.
+    """
+
+    graphs: tuple[Graph, ...]
+
+    def oracle(
+        self, target: str, features: Iterable[str] | None = None, *, share: float = 0.9
+    ) -> Consensus:
+        """Return the oracle that separates only where at least `share` of the graphs agrees.
+
+        Parameters
+        ----------
+        target, features
+            As for :meth:`dsage.Graph.oracle`.
+        share : float, default=0.9
+            See :class:`dsage.graphs.Consensus`.
+        """
+        columns = None if features is None else tuple(features)
+        return Consensus([graph.oracle(target, columns) for graph in self.graphs], share)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the share of the graphs that have each edge, and it or its opposite.
+
+        Columns ``from``, ``to``, ``share``, ``share_either``; the most frequent first. Edges that
+        no graph has are left out.
+        """
+        names = list(self.graphs[0].names)
+        share = sum(graph.to_adjacency().to_numpy(dtype=np.float64) for graph in self.graphs)
+        share = np.asarray(share) / len(self.graphs)
+        either = share + share.T
+        tails, heads = np.nonzero(share)
+        order = np.lexsort((-share[tails, heads], -either[tails, heads]))
+        tails, heads = tails[order], heads[order]
+        return pd.DataFrame(
+            {
+                "from": [names[tail] for tail in tails],
+                "to": [names[head] for head in heads],
+                "share": share[tails, heads],
+                "share_either": either[tails, heads],
+            }
+        )
+
+    def __repr__(self) -> str:
+        return f"Stability({len(self.graphs)} graphs over {len(self.graphs[0])} nodes)"
+
+
+def stability(
+    data: Any,  # noqa: ANN401
+    n: int = 50,
+    *,
+    resample: str = "half",
+    method: str | Callable[[Any], Any] = "auto",
+    n_jobs: int | None = None,
+    random_state: RandomState = None,
+    progress: bool = False,
+    **options: Any,  # noqa: ANN401
+) -> Stability:
+    """Learn the graph from `n` resamples of the rows.
+
+    Parameters
+    ----------
+    data : data frame or array
+        The observations.
+    n : int, default=50
+        How many resamples.
+    resample : {"half", "bootstrap"}, default="half"
+        Random halves of the rows, in complementary pairs (Shah & Samworth, 2013), or as many rows
+        as there are, drawn with replacement. Rows that are there twice look like evidence: graphs
+        of bootstrap samples have false edges, and agree on fewer separations.
+    method, **options
+        As for :func:`dsage.learn_graph`.
+    n_jobs : int, optional
+        Processes, as joblib counts them; the result does not depend on it.
+    random_state : int, numpy Generator or None, default=None
+        Seed.
+    progress : bool, default=False
+        Show a progress bar.
+
+    Returns
+    -------
+    Stability
+
+    Examples
+    --------
+    >>> from dsage.datasets import paper_graph
+    >>> data = paper_graph("dag_s(2)").sample(1000, random_state=0)
+    >>> found = stability(data, 10, random_state=0)
+    >>> found, found.oracle("X8")
+    (Stability(10 graphs over 10 nodes), Consensus(10 oracles, share=0.9))
+    """
+    n = check_count(n, "n")
+    check_member(resample, RESAMPLES, "resample", "the ways to resample")
+    as_columns = {name: options.pop(name) for name in ("discrete", "transform") if name in options}
+    table = as_data(data, **as_columns)
+    if not isinstance(table, Table):
+        raise TypeError(
+            message("data", "a data frame or an array", table, "This has no rows to draw from")
+        )
+    if table.n_rows < 4:
+        raise ValueError(message("data", "at least 4 rows", table.n_rows, "Give more"))
+    streams = Streams(random_state)
+    # A named search keeps the levels of the whole; a callable is given what the user gave.
+    source = data if callable(method) else table
+    tasks = (
+        joblib.delayed(_learned)(
+            source, _rows(resample, table.n_rows, number, streams), {"method": method, **options}
+        )
+        for number in range(n)
+    )
+    runs = joblib.Parallel(n_jobs=n_jobs, return_as="generator")(tasks)
+    graphs = tqdm(runs, total=n, desc="learning from resamples", disable=not progress)
+    return Stability(tuple(graphs))
+
+
+def _rows(resample: str, n_rows: int, number: int, streams: Streams) -> npt.NDArray[np.intp]:
+    if resample == "bootstrap":
+        return streams("bootstrap", number).integers(n_rows, size=n_rows)
+    split = streams("half", number // 2).permutation(n_rows)
+    half = n_rows // 2
+    return split[half * (number % 2) :][:half]
+
+
+def _learned(source: Any, rows: npt.NDArray[np.intp], options: dict[str, Any]) -> Graph:  # noqa: ANN401
+    part = source.take(rows) if isinstance(source, Table) else take_rows(source, rows)
+    with warnings.catch_warnings():
+        # What is odd about the columns was said, or can be, of all rows; once is enough.
+        warnings.simplefilter("ignore", UserWarning)
+        return learn_graph(part, **options)

@@ -1,0 +1,288 @@
+import os
+import signal
+import threading
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import dsage
+from dsage import Graph
+from dsage.datasets import paper_graph
+from dsage.graphs import compare, cpdag
+from dsage.structure import Counts, Moments, SearchResult, search_graph
+
+MODEL = paper_graph("dag_s(4)")
+
+
+@pytest.fixture(scope="module")
+def data():
+    return MODEL.sample(5000, random_state=0)
+
+
+@pytest.mark.parametrize("method", ["auto", "tabu", "hc", "boss"])
+def test_every_method_returns_a_dag_over_the_columns(data, method):
+    graph = dsage.learn_graph(data, method=method)
+    assert graph.names == tuple(data.columns)
+    assert graph.is_dag
+    assert compare(MODEL.graph, graph, MODEL.target).f1 > 0.7
+
+
+def test_auto_finds_the_true_class(data):
+    assert cpdag(dsage.learn_graph(data)) == cpdag(MODEL.graph)
+
+
+def test_every_kind_of_data_gives_the_same_graph(data):
+    expected = dsage.learn_graph(data)
+    assert dsage.learn_graph(pl.from_pandas(data)) == expected
+    assert dsage.learn_graph(pa.Table.from_pandas(data)) == expected
+    assert dsage.learn_graph(Moments.from_frame(data)) == expected
+    assert dsage.learn_graph(data.to_numpy()) == expected  # X1, X2, ... are the default names
+
+
+def test_the_rows_are_not_needed_again(data):
+    halves = Moments.from_frame(data[:2000]) + Moments.from_frame(data[2000:])
+    assert dsage.learn_graph(halves) == dsage.learn_graph(data)
+
+
+def test_score_does_not_fall_from_one_phase_to_the_next(data):
+    scores = {method: search_graph(data, method=method).score for method in ("hc", "tabu", "auto")}
+    assert scores["hc"] <= scores["tabu"] <= scores["auto"]
+
+
+def test_result_tells_the_score_of_its_graph_and_the_way():
+    data = paper_graph("dag_m(4)").sample(1000, random_state=0)
+    result = search_graph(data)
+    assert isinstance(result, SearchResult)
+    assert result.method == "auto"
+    assert result.score == pytest.approx(dsage.score_graph(result.graph, data), rel=1e-12)
+    frame = result.to_frame()
+    assert frame["seconds"].is_monotonic_increasing
+    assert frame["seconds"].iloc[-1] <= result.seconds
+    assert {"add", "move"} <= set(frame["kind"])
+    assert not result.interrupted
+
+
+def test_strict_is_bic_and_has_at_least_as_many_edges():
+    weak = paper_graph("dag_l(4)").sample(1000, random_state=0)
+    strict = dsage.learn_graph(weak, strict=True)
+    assert strict == dsage.learn_graph(weak, score="bic")
+    assert len(strict.edges) > len(dsage.learn_graph(weak).edges)
+
+
+def test_larger_penalties_give_fewer_edges(data):
+    weak = data[:200]
+    n_edges = [
+        len(dsage.learn_graph(weak, score="bic", penalty=penalty).edges)
+        for penalty in (0.1, 1.0, 5.0)
+    ]
+    assert n_edges[0] > n_edges[1] > n_edges[2]
+    assert len(dsage.learn_graph(weak, score="ebic", gamma=0).edges) == n_edges[1]
+
+
+@pytest.mark.parametrize("method", ["auto", "tabu", "hc", "boss"])
+def test_constraints_hold_in_every_search(data, method):
+    names = list(data.columns)
+    # Against the truth: reverse an edge, forbid another, and cut the variables in two tiers.
+    (tail, head), (other_tail, other_head) = MODEL.graph.edges[0], MODEL.graph.edges[-1]
+    graph = dsage.learn_graph(
+        data,
+        method=method,
+        required=[(head, tail)],
+        forbidden=[(other_tail, other_head), (other_head, other_tail)],
+        max_parents=3,
+    )
+    assert (head, tail) in graph.edges
+    assert other_tail not in graph.parents(other_head)
+    assert other_head not in graph.parents(other_tail)
+    assert max(len(graph.parents(name)) for name in names) <= 3
+    tiers = [names[:5], names[5:]]
+    graph = dsage.learn_graph(data, method=method, tiers=tiers)
+    assert not any(tail in tiers[1] and head in tiers[0] for tail, head in graph.edges)
+
+
+def test_restarts_use_the_seed(data):
+    options = {"method": "hc", "restarts": 3, "perturb": 5}
+    one = search_graph(data, **options, random_state=1)
+    assert one.to_frame()["kind"].str.startswith("perturb").any()
+    again = search_graph(data, **options, random_state=1)
+    assert [step[:3] for step in again.trace] == [step[:3] for step in one.trace]
+    other = search_graph(data, **options, random_state=2)
+    assert [step[:3] for step in other.trace] != [step[:3] for step in one.trace]
+
+
+def test_discrete_and_mixed_data():
+    rng = np.random.default_rng(0)
+    cause = rng.integers(3, size=3000)
+    copy = np.where(rng.random(3000) < 0.8, cause, rng.integers(3, size=3000))
+    number = cause + rng.normal(size=3000)
+    frame = pd.DataFrame(
+        {"cause": cause, "copy": copy, "number": number, "noise": rng.normal(size=3000)}
+    )
+    classes = frame[["cause", "copy"]].astype("category")
+    graph = dsage.learn_graph(classes)
+    assert graph.edges in ((("cause", "copy"),), (("copy", "cause"),))
+    assert dsage.learn_graph(Counts.from_frame(classes)) == graph
+    mixed = dsage.learn_graph(frame, discrete=["cause", "copy"])
+    assert ("cause", "number") in mixed.edges
+    assert not mixed.parents("noise")
+    assert not mixed.children("noise")
+
+
+def test_normal_scores_help_with_skewed_data():
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(2, 400))
+    frame = pd.DataFrame({"a": np.exp(3 * a), "b": np.exp(3 * (a + 3 * b))})
+    assert dsage.learn_graph(frame).edges == ()
+    assert len(dsage.learn_graph(frame, transform="rank").edges) == 1
+
+
+class TestDegenerateColumns:
+    @pytest.fixture
+    def frame(self):
+        rng = np.random.default_rng(0)
+        a = rng.normal(size=500)
+        b = a + rng.normal(size=500)
+        c = b + rng.normal(size=500)
+        return pd.DataFrame({"a": a, "b": b, "c": c})
+
+    def test_a_constant_is_isolated_and_named(self, frame):
+        frame["k"] = 3.0
+        with pytest.warns(UserWarning, match="constant and stay isolated in the graph: 'k'"):
+            graph = dsage.learn_graph(frame)
+        assert graph.names == ("a", "b", "c", "k")
+        assert graph.markov_blanket("k") == ()
+
+    def test_copies_are_children_of_the_one_that_is_kept(self, frame):
+        frame["b2"] = 5 - 2 * frame["b"]
+        with pytest.warns(UserWarning, match="copies of 'b' .*: 'b2'"):
+            graph = dsage.learn_graph(frame)
+        assert graph.parents("b2") == ("b",)
+        assert graph.children("b2") == ()
+        # No separation is invented: without b its copy still tells about the others.
+        assert not graph.is_separated("b2", "a")
+        assert graph.is_separated("b2", "a", given="b")
+
+    def test_the_kept_copy_respects_the_tiers(self, frame):
+        frame.insert(0, "b2", 2 * frame["b"])
+        with pytest.warns(UserWarning, match="copies of 'b' .*: 'b2'"):
+            graph = dsage.learn_graph(frame, tiers=[["a", "b", "c"], ["b2"]])
+        assert graph.parents("b2") == ("b",)
+
+    def test_copies_between_which_no_edge_is_allowed_are_refused(self, frame):
+        frame["b2"] = 2 * frame["b"]
+        forbidden = [("b", "b2"), ("b2", "b")]
+        with pytest.raises(
+            ValueError, match=r"such that one of several copies .* got \['b', 'b2'\]"
+        ):
+            dsage.learn_graph(frame, forbidden=forbidden)
+
+    def test_required_edges_of_columns_without_information_are_refused(self, frame):
+        frame["k"] = 3.0
+        with pytest.raises(ValueError, match=r"between columns that vary .* got \[\('a', 'k'\)\]"):
+            dsage.learn_graph(frame, required=[("a", "k")])
+
+    def test_linear_functions_of_others_are_named(self, frame):
+        frame["sum"] = frame["a"] + frame["c"]
+        with pytest.warns(UserWarning, match="is a linear function of"):
+            graph = dsage.learn_graph(frame)
+        assert graph.is_dag
+        assert graph.markov_blanket("sum")
+
+    def test_fewer_rows_than_columns(self):
+        data = paper_graph("dag_m(3)").sample(30, random_state=0)
+        with pytest.warns(UserWarning, match="There are 30 rows for 50 columns: too few"):
+            graph = dsage.learn_graph(data)
+        assert max(len(graph.parents(name)) for name in graph.names) <= 3
+
+    def test_copies_in_mixed_data(self, frame):
+        frame["b2"] = 2 * frame["b"]
+        frame["group"] = np.where(frame["a"] > 0, "x", "y")
+        with pytest.warns(UserWarning, match="copies of 'b'"):
+            graph = dsage.learn_graph(frame)
+        assert graph.parents("b2") == ("b",)
+
+
+class TestOwnAlgorithm:
+    def test_a_callable_is_given_the_data(self, data):
+        seen = []
+
+        def learn(frame):
+            seen.append(frame)
+            return nx.DiGraph([(name, MODEL.target) for name in frame if name != MODEL.target])
+
+        graph = dsage.learn_graph(data, method=learn)
+        assert seen[0] is data
+        assert len(graph.parents(MODEL.target)) == 9
+
+    def test_its_graph_must_be_over_the_columns(self, data):
+        with pytest.raises(
+            ValueError, match="a callable whose graph is over the columns of the data"
+        ):
+            dsage.learn_graph(data, method=lambda _: Graph(["a"], []))
+
+    def test_options_do_not_go_with_it(self, data):
+        with pytest.raises(
+            ValueError,
+            match=r"options must be left out with a callable; got \['max_parents', 'strict'\]",
+        ):
+            dsage.learn_graph(data, method=lambda _: MODEL.graph, max_parents=2, strict=True)
+
+
+def test_an_interrupt_returns_the_best_graph_so_far():
+    data = Moments.from_frame(paper_graph("dag_l(4)").sample(1000, random_state=0))
+    full = search_graph(data)
+    timer = threading.Timer(full.seconds / 4, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.warns(UserWarning, match="The search was interrupted after"):
+        result = search_graph(data)
+    assert result.interrupted
+    assert result.graph.is_dag
+    assert result.score < full.score
+    assert result.score == pytest.approx(dsage.score_graph(result.graph, data), rel=1e-12)
+
+
+def test_progress_is_shown_on_request(data, capsys):
+    dsage.learn_graph(data)
+    assert capsys.readouterr().err == ""
+    dsage.learn_graph(data, progress=True)
+    assert "learning the graph (auto)" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "text"),
+    [
+        ({"method": "tabo"}, ValueError, r"method must be one of the methods; got 'tabo'\. Did you mean 'tabu'\?"),
+        ({"score": "bik"}, ValueError, r"score must be one of the scores; got 'bik'\. Did you mean 'bic'\?"),
+        ({"score": "k2"}, ValueError, "score must be one for continuous data; got 'k2'"),
+        ({"strict": True, "score": "aic"}, ValueError, "strict must be left out with a score; got 'aic'"),
+        ({"restarts": 3}, ValueError, "each option must be one of the options of the method 'auto'; got 'restarts'"),
+        ({"method": "hc", "restart": 3}, ValueError, r"got 'restart'\. Did you mean 'restarts'\?"),
+        ({"gamma": 2.0}, ValueError, r"gamma must be in \[0, 1\]; got 2"),
+        ({"required": [("X1", "Z")]}, ValueError, "must be one of the variables; got 'Z'"),
+        ({"max_parents": -1}, ValueError, "max_parents must be at least 0; got -1"),
+        ({"transform": "log"}, ValueError, "transform must be one of the transforms; got 'log'"),
+    ],
+)  # fmt: skip
+def test_bad_options_are_refused(data, options, error, text):
+    with pytest.raises(error, match=text):
+        dsage.learn_graph(data, **options)
+
+
+def test_missing_values_are_refused_by_name(data):
+    frame = data.copy()
+    frame.loc[3, "X2"] = np.nan
+    with pytest.raises(ValueError, match="X2"):
+        dsage.learn_graph(frame)
+
+
+def test_score_graph_refuses_what_does_not_fit(data):
+    with pytest.raises(ValueError, match="over the variables of the data"):
+        dsage.score_graph(Graph(["a"], []), data)
+    with pytest.raises(ValueError, match="graph must be a DAG"):
+        dsage.score_graph(Graph(data.columns, [("X1", "X2"), ("X2", "X1")]), data)
+    with pytest.raises(ValueError, match=r"got 'gama'\. Did you mean 'gamma'\?"):
+        dsage.score_graph(MODEL.graph, data, "ebic", gama=1.0)

@@ -1,6 +1,6 @@
 """Graphs, the separations that they imply, and how to compare and generate them."""
 
-from dsage.graphs.compare import Comparison, compare
+from dsage.graphs.comparison import Comparison, compare
 from dsage.graphs.equivalence import (
     CPDAG,
     cpdag,

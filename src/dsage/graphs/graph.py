@@ -205,7 +205,7 @@ class Graph:
             order = graphlib.TopologicalSorter(dict(enumerate(self._parents))).static_order()
             return tuple(self._names[node] for node in order)
         except graphlib.CycleError as error:
-            cycle = " -> ".join(self._names[node] for node in reversed(error.args[1]))
+            cycle = " -> ".join(self._names[node] for node in error.args[1])
             raise ValueError(
                 message("graph", "acyclic", cycle, "A cyclic graph has no topological order")
             ) from None

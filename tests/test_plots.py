@@ -62,6 +62,16 @@ def test_long_names_stay_inside_the_figure():
         assert extent.x1 <= frame.x1
 
 
+def test_names_are_not_read_as_formulas(tmp_path):
+    graph = Graph(["$x", "a_{", "$\\frac$"], [("$x", "a_{")])
+    draw_graph(graph).figure.savefig(tmp_path / "graph.png")
+
+
+def test_something_else_than_a_graph_is_refused():
+    with pytest.raises(TypeError, match=r"graph must be a dsage\.Graph; got 'str'"):
+        draw_graph("graph")
+
+
 def test_draws_where_told():
     _, ax = plt.subplots()
     assert draw_graph(Graph(["a"], []), ax=ax) is ax

@@ -143,6 +143,7 @@ def test_undefined_rates_are_nan_and_no_discovery_is_no_false_one():
     assert math.isnan(result.recall)
     assert math.isnan(result.f1)
     assert result.false_discovery_rate == 0.0
+    assert math.isnan(Comparison(tp=0, tn=0, fp=0, fn=0, is_exhaustive=True).share)
 
 
 def test_a_million_queries_stay_below_300_megabytes():
@@ -164,6 +165,14 @@ def test_bad_input_is_refused():
         compare(graph, graph, "y", n_queries=0)
     with pytest.raises(TypeError, match=r"n_queries must be an integer; got 1\.5"):
         compare(graph, graph, "y", n_queries=1.5)
+    with pytest.raises(TypeError, match=r"true must be a dsage\.Graph; got 'DiGraph'"):
+        compare(graph.to_networkx(), graph, "y")
+    with pytest.raises(
+        ValueError, match=r"true must be about 'a'; got SeparationOracle\(target='y'"
+    ):
+        compare(graph.oracle("y"), graph.oracle("y"), "a")
+    with pytest.raises(TypeError, match="random_state must be an int"):
+        compare(graph, graph, "y", random_state="0")
     with pytest.raises(ValueError, match="a node besides the target; got 'y'"):
         compare(Graph(["y"], []), Graph(["y"], []), "y")
     with pytest.raises(ValueError, match="estimated must be over the features"):

@@ -112,5 +112,9 @@ def test_bad_input_is_refused():
     for function in (markov_equivalent, structural_hamming_distance):
         with pytest.raises(ValueError, match=r"over the same nodes; got \['b', 'c'\]"):
             function(one, other)
+    with pytest.raises(TypeError, match=r"graph must be a dsage\.Graph; got 'DiGraph'"):
+        cpdag(one.to_networkx())
+    with pytest.raises(TypeError, match=r"one must be a dsage\.Graph; got 'CPDAG'"):
+        markov_equivalent(cpdag(one), cpdag(one))
     with pytest.raises(TypeError, match=r"two graphs or two CPDAGs; got \('Graph', 'CPDAG'\)"):
         structural_hamming_distance(one, cpdag(one))

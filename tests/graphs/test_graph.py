@@ -84,6 +84,12 @@ def test_repeated_edges_count_once():
     assert graph.bidirected == (("a", "b"),)
 
 
+def test_names_of_numpy_become_plain_strings():
+    graph = Graph(np.array(["a", "b"]), [("a", "b")])
+    assert [type(name) for name in graph.names] == [str, str]
+    assert repr(graph) == "Graph(2 nodes, 1 edge: a -> b)"
+
+
 def test_repr_helps(graph):
     assert repr(graph) == (
         "Graph(6 nodes, 4 edges, 1 bidirected: a -> b, b -> y, d -> c, y -> c, e <-> y)"
@@ -132,6 +138,10 @@ def test_survives_pickle_and_copy_with_its_oracle(graph):
         ((["a", "b"], [("a", "c")]), ValueError, r"an end of \('a', 'c'\) must be one of the nodes of the graph; got 'c'"),
         ((["a", "b"], ["ab"]), ValueError, "edges must be pairs of nodes; got 'ab'"),
         ((["a", "b"], [("a", "b", "c")]), ValueError, "edges must be pairs of nodes"),
+        ((["a", "b"], [{"a", "b"}]), ValueError, "edges must be pairs of nodes"),
+        ((["a", "b"], None), TypeError, "edges must be an iterable of pairs; got None"),
+        ((["a"], [], 1), TypeError, "bidirected must be an iterable of pairs; got 1"),
+        (([], [("a", "b")]), ValueError, "got 'a'. There are none."),
         ((["a", "b"], [], [("b", "b")]), ValueError, "bidirected must be between two different"),
         ((["a", "b"], [], [("b", "z")]), ValueError, r"an end of \('b', 'z'\) must be one of"),
     ],

@@ -7,9 +7,10 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from scipy.sparse import coo_array
 
 from dsage import Graph
-from dsage.graphs import as_graph, markov_equivalent
+from dsage.graphs import as_graph, cpdag, markov_equivalent
 from given import random_graph
 
 
@@ -56,6 +57,27 @@ def test_rows_of_a_labelled_frame_are_matched_by_name():
     assert Graph.from_adjacency(frame).edges == (("a", "b"),)
 
 
+def test_sparse_matrices_and_generators_are_taken():
+    matrix = coo_array(([1], ([0], [1])), shape=(2, 2))
+    assert Graph.from_adjacency(matrix, iter("ab")) == Graph(["a", "b"], [("a", "b")])
+
+
+def test_a_lazy_frame_is_refused():
+    with pytest.raises(TypeError, match=r"the data frame must be eager; got 'LazyFrame'"):
+        Graph.from_adjacency(pl.LazyFrame({"a": [0]}))
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        Graph(["a", "b", "a <-> b"], [("a", "a <-> b")], [("a", "b")]),
+        Graph(["a", "b <-> c", "a <-> b", "c"], [], [("a", "b <-> c"), ("a <-> b", "c")]),
+    ],
+)
+def test_names_of_latent_nodes_never_collide(graph):
+    assert Graph.from_networkx(graph.to_networkx()) == graph
+
+
 def test_a_graph_of_networkx_with_other_labels_gets_strings():
     assert Graph.from_networkx(nx.DiGraph([(0, 1)])) == Graph(["0", "1"], [("0", "1")])
     with pytest.raises(ValueError, match="nodes must be distinct; got '0'"):
@@ -98,8 +120,9 @@ def test_dot_quotes_names_and_marks_the_target():
     [
         ([[0, 1], [0, 0]], None, "names must be given with an array"),
         ([[0, 1, 0], [0, 0, 1]], ["a", "b"], r"matrix must be of shape \(2, 2\); got \(2, 3\)"),
-        ([[0, np.nan], [0, 0]], ["a", "b"], "matrix must be finite numbers or booleans"),
-        ([["", "x"], ["", ""]], ["a", "b"], "matrix must be finite numbers or booleans"),
+        ([[0, np.nan], [0, 0]], ["a", "b"], r"matrix must be finite; got \('a', 'b'\)"),
+        ([["", "x"], ["", ""]], ["a", "b"], "matrix must be numbers or booleans"),
+        ([[0, -1], [1, 0]], ["a", "b"], "are causal-learn's marks of the ends of an edge"),
         ([[1, 0], [0, 0]], ["a", "b"], r"edges must be between two different nodes; got \('a', 'a'\)"),
         (pd.DataFrame({"a": [0, 0]}), None, "the adjacency data frame must be square"),
         (
@@ -122,10 +145,14 @@ def test_bad_adjacencies_are_refused(matrix, names, text):
         ("[]", "It holds something else"),
         ('{"format": "other"}', "It holds something else"),
         ('{"format": "dsage.graph", "version": 2}', "format version 1; got 2"),
-        ('{"format": "dsage.graph", "version": 1, "names": ["a"]}', "The file is damaged"),
+        ('{"format": "dsage.graph", "version": 1, "names": ["a"]}', "It is damaged: 'edges'"),
+        (
+            '{"format": "dsage.graph", "version": 1, "names": "ab", "edges": [], "bidirected": []}',
+            "It is damaged: names must be",
+        ),
         (
             '{"format": "dsage.graph", "version": 1, "names": [], "edges": [["a"]], "bidirected": []}',
-            "The file is damaged",
+            "It is damaged",
         ),
     ],
 )
@@ -147,7 +174,8 @@ def test_as_graph_takes_every_kind():
     assert as_graph(graph) is graph
     assert as_graph(graph.to_networkx()) == graph
     assert as_graph(graph.to_adjacency()) == graph
-    with pytest.raises(TypeError, match=r"graph must be a dsage.Graph, .* got 'list'"):
+    assert as_graph(cpdag(Graph(list("abc"), [("a", "c"), ("b", "c")]))).parents("c") == ("a", "b")
+    with pytest.raises(TypeError, match=r"graph must be a dsage\.Graph or CPDAG, .* got 'list'"):
         as_graph([("a", "b")])
 
 
@@ -171,6 +199,16 @@ class TestPgmpy:
         source = base.PDAG(directed_ebunch=[("a", "c"), ("b", "c")], undirected_ebunch=[("c", "d")])
         # c - d alone would allow d -> c, a new v-structure.
         assert as_graph(source) == Graph(list("abcd"), [("a", "c"), ("b", "c"), ("c", "d")])
+
+    def test_what_a_search_returns_is_read(self):
+        X = np.random.default_rng(0).normal(size=(2000, 3))
+        X[:, 2] += X[:, 0] + X[:, 1]
+        frame = pd.DataFrame(X, columns=list("abc"))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            search = imported("pgmpy.estimators").HillClimbSearch(frame)
+            found = search.estimate(scoring_method="bic-g", show_progress=False)
+        assert as_graph(found) == Graph(list("abc"), [("a", "c"), ("b", "c")])
 
 
 class TestCausalLearn:
@@ -200,6 +238,29 @@ class TestCausalLearn:
         chain = Graph(list("abcd"), [("a", "b"), ("b", "c"), ("c", "d")])
         assert markov_equivalent(Graph.from_causal_learn(source), chain)
 
+    @pytest.mark.parametrize("order", ["abc", "cba", "bca"])
+    def test_undirected_edges_beside_bidirected_ones_make_no_new_collider(self, build, order):
+        source = build(order, [("a", "---", "b"), ("b", "<->", "c")])
+        assert Graph.from_causal_learn(source) == Graph(list("abc"), [("b", "a")], [("b", "c")])
+
+    def test_a_cycle_stays(self, build):
+        source = build("abc", [("a", "-->", "b"), ("b", "-->", "c"), ("c", "-->", "a")])
+        assert not Graph.from_causal_learn(source).is_acyclic
+
+    @pytest.mark.parametrize("learner", ["PC", "GES"])
+    def test_what_a_search_returns_is_read(self, learner):
+        """Three variables, a collider: every learner finds it at this sample size."""
+        X = np.random.default_rng(0).normal(size=(2000, 3))
+        X[:, 2] += X[:, 0] + X[:, 1]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            if learner == "PC":
+                found = imported("causallearn.search.ConstraintBased.PC").pc(X, show_progress=False)
+            else:
+                found = imported("causallearn.search.ScoreBased.GES").ges(X)
+        expected = Graph(["X1", "X2", "X3"], [("X1", "X3"), ("X2", "X3")])
+        assert as_graph(found) == expected
+
     def test_a_circle_is_refused(self, build):
         with pytest.raises(ValueError, match="each edge must be -->, <-> or ---; got 'a o-> b'"):
             Graph.from_causal_learn(build("ab", [("a", "o->", "b")]))
@@ -211,6 +272,6 @@ class TestCausalLearn:
 
     def test_something_else_is_refused(self):
         with pytest.raises(
-            TypeError, match="graph must be a causal-learn GeneralGraph; got 'dict'"
+            TypeError, match=r"graph must be a causal-learn GeneralGraph, .* got 'dict'"
         ):
             Graph.from_causal_learn({})

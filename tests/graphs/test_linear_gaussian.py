@@ -1,4 +1,5 @@
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -59,8 +60,10 @@ def test_standardising_leaves_correlations_and_noise_shares():
         ({"graph": Graph(["a", "b"], [("a", "b"), ("b", "a")])}, "graph must be a DAG"),
         ({"graph": Graph(["a", "b"], [("a", "b")], [("a", "b")])}, "graph must be a DAG"),
         ({"weights": {}}, r"given for the edges of the graph, no others; got \[\('a', 'b'\)\]"),
+        ({"weights": {("a", "b"): "x"}}, r"weights must be finite; got \(\('a', 'b'\), 'x'\)"),
+        ({"weights": {"ab": 1.0}}, r"given for the edges of the graph, no others; got \[\('a', 'b'\), 'ab'\]"),
         ({"weights": {("a", "b"): math.nan}}, r"weights must be finite; got \(\('a', 'b'\), nan\)"),
-        ({"error_variances": {"a": 1.0}}, r"given for the nodes, no others; got \['b'\]"),
+        ({"error_variances": {"a": 1.0}}, r"given for the nodes of the graph, no others; got \['b'\]"),
         ({"error_variances": {"a": 1.0, "b": 0.0}}, r"error_variances must be positive; got \('b', 0.0\)"),
     ],
 )  # fmt: skip
@@ -72,6 +75,23 @@ def test_bad_models_are_refused(change, text):
     }
     with pytest.raises(ValueError, match=text):
         LinearGaussian(**(arguments | change))
+
+
+def test_other_types_are_refused(model):
+    with pytest.raises(
+        TypeError, match=r"error_variances must be a dict from the nodes to numbers"
+    ):
+        LinearGaussian(model.graph, model.weights, 1.0)
+    with pytest.raises(TypeError, match=r"graph must be a dsage\.Graph; got 'DiGraph'"):
+        LinearGaussian(model.graph.to_networkx(), model.weights, model.error_variances)
+
+
+def test_variances_beyond_floating_point_are_refused():
+    names = [f"v{i}" for i in range(1000)]
+    graph = Graph(names, list(pairwise(names)))
+    model = LinearGaussian(graph, dict.fromkeys(graph.edges, 2.0), dict.fromkeys(names, 1.0))
+    with pytest.raises(ValueError, match="weights must be small enough for the variances"):
+        model.covariance()
 
 
 def test_a_sample_has_at_least_one_row(model):

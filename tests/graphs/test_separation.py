@@ -1,10 +1,12 @@
 import numpy as np
+import pandas as pd
 import pytest
 
 from dsage import Graph
 from dsage.datasets import paper_graph
 from dsage.graphs import Consensus, NoSeparation, Oracle, separation
 from given import all_coalitions, random_graph, subsets
+from walks import sigma_connected
 
 
 @pytest.fixture
@@ -34,7 +36,7 @@ def test_boundary_is_the_smallest_subset_that_separates_the_rest(seed):
         sufficient = [
             part
             for part in subsets(coalition)
-            if part == coalition or graph.is_separated(target, coalition - part, part)
+            if not any(sigma_connected(graph, target, other, part) for other in coalition - part)
         ]
         smallest = min(sufficient, key=len)
         assert boundary == smallest
@@ -73,7 +75,7 @@ def test_results_do_not_depend_on_the_size_of_the_batch(n_coalitions, monkeypatc
     known = np.random.default_rng(0).random((1000, 49)) < 0.5
     separated, boundary = oracle.separated(known), oracle.boundary(known)
     np.testing.assert_array_equal(oracle.separated(known[:n_coalitions]), separated[:n_coalitions])
-    monkeypatch.setattr(separation, "_COALITIONS_AT_ONCE", max(n_coalitions, 1))
+    monkeypatch.setattr(separation, "_BYTES_AT_ONCE", 4 * 50 * n_coalitions)
     np.testing.assert_array_equal(oracle.separated(known), separated)
     np.testing.assert_array_equal(oracle.boundary(known), boundary)
     np.testing.assert_array_equal(oracle.separated(np.asfortranarray(known)), separated)
@@ -142,6 +144,23 @@ class TestConsensus:
         np.testing.assert_array_equal(consensus.boundary(known), known & (dropped < needed))
         assert 0 < (votes >= 1).sum() < votes.size
 
+    def test_a_share_that_rounds_up_needs_no_vote_more(self, oracles):
+        """0.55 * 20 is a little more than 11 in floating point."""
+        never = NoSeparation(oracles[0].feature_names)
+        graph = Graph([*never.feature_names, "v0"], [])
+        always = graph.oracle("v0")
+        known = all_coalitions(5)
+        assert Consensus([always] * 11 + [never] * 9, 0.55).separated(known)[0].all()
+        assert not Consensus([always] * 10 + [never] * 10, 0.55).separated(known).any()
+
+    def test_names_may_come_as_a_list(self, oracles):
+        class Listed(NoSeparation):
+            @property
+            def feature_names(self):
+                return list(super().feature_names)
+
+        assert Consensus([Listed(oracles[0].feature_names), oracles[0]]).target == "v0"
+
     def test_agreement_of_one_is_the_oracle_itself(self, oracles):
         known = all_coalitions(5)
         np.testing.assert_array_equal(
@@ -151,7 +170,7 @@ class TestConsensus:
     def test_does_not_depend_on_the_size_of_the_batch(self, oracles, monkeypatch):
         known = all_coalitions(5)
         expected = Consensus(oracles).separated(known)
-        monkeypatch.setattr(separation, "_COALITIONS_AT_ONCE", 5)
+        monkeypatch.setattr(separation, "_BYTES_AT_ONCE", 4 * 5 * 5)
         np.testing.assert_array_equal(Consensus(oracles).separated(known), expected)
 
     def test_bad_input_is_refused(self, oracles):
@@ -163,8 +182,16 @@ class TestConsensus:
             Consensus(oracles, float("nan"))
         with pytest.raises(TypeError, match=r"share must be a number; got '0\.9'"):
             Consensus(oracles, "0.9")
+        permuted = NoSeparation(oracles[0].feature_names[::-1])
         with pytest.raises(ValueError, match="over the same features in the same order"):
-            Consensus([oracles[0], NoSeparation(["a"])])
+            Consensus([oracles[0], permuted])
+        graph = Graph(["a", "b", "y"], [("a", "y")])
+        with pytest.raises(ValueError, match="about the same target, 'y'; got 'b'"):
+            Consensus([graph.oracle("y", ["a"]), graph.oracle("b", ["a"])])
+        with pytest.raises(TypeError, match="oracles must be objects with feature_names"):
+            Consensus([graph])
+        with pytest.raises(TypeError, match="oracles must be a list of oracles"):
+            Consensus(oracles[0])
         with pytest.raises(ValueError, match=r"known must be of shape \(n_coalitions, 5\)"):
             Consensus(oracles).boundary(np.zeros((2, 4), dtype=bool))
 
@@ -173,6 +200,7 @@ class TestConsensus:
     ("known", "error", "text"),
     [
         (np.zeros((2, 3)), TypeError, r"known must be a boolean array; got dtype\('float64'\)"),
+        (pd.DataFrame(np.zeros((2, 3), dtype=bool)), TypeError, "known must be a boolean array; got 'DataFrame'"),
         (np.zeros((2, 3), dtype=int), TypeError, r"known must be a boolean array; got dtype"),
         (np.zeros((2, 4), dtype=bool), ValueError, r"known must be of shape \(n_coalitions, 3\); got \(2, 4\)"),
         (np.zeros(3, dtype=bool), ValueError, r"got \(3,\)\. .* known\[None, :\] makes one row"),

@@ -1,4 +1,4 @@
-"""Check every input in one place, with errors that name the culprit and the remedy."""
+"""The checks that several modules share, and how every error is worded: culprit and remedy."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def message(parameter: str, condition: str, value: object, advice: str) -> str:
     >>> message("share", "in (0, 1]", 2, "Give a fraction, such as 0.9")
     'share must be in (0, 1]; got 2. Give a fraction, such as 0.9.'
     """
-    ending = "" if advice.endswith("?") else "."
+    ending = "" if advice.endswith(("?", ".")) else "."
     return f"{parameter} must be {condition}; got {value!r}. {advice}{ending}"
 
 
@@ -39,7 +39,7 @@ def check_names(names: Iterable[str], parameter: str = "names") -> tuple[str, ..
         if name in seen:
             raise ValueError(message(parameter, "distinct", name, "It is there twice: rename one"))
         seen.add(name)
-    return checked
+    return tuple(map(str, checked))  # a subclass, such as NumPy's, has a repr of its own
 
 
 def check_member(name: object, members: Sequence[str], parameter: str, of: str) -> str:
@@ -49,9 +49,11 @@ def check_member(name: object, members: Sequence[str], parameter: str, of: str) 
     close = difflib.get_close_matches(str(name), members, n=1)
     if close:
         advice = f"Did you mean {close[0]!r}?"
-    else:
+    elif members:
         shown = ", ".join(repr(member) for member in members[:6])
         advice = f"They are {shown}{', ...' if len(members) > 6 else ''}"
+    else:
+        advice = "There are none"
     raise ValueError(message(parameter, f"one of {of}", name, advice))
 
 
@@ -67,11 +69,20 @@ def check_members(
 
 def check_known(known: npt.ArrayLike, feature_names: Sequence[str]) -> npt.NDArray[np.bool_]:
     """Return the coalitions as a boolean array (n_coalitions, n_features)."""
+    if hasattr(known, "columns"):
+        raise TypeError(
+            message(
+                "known",
+                "a boolean array",
+                type(known).__name__,
+                "Take its columns in the order of feature_names and convert it to NumPy",
+            )
+        )
     array = np.asarray(known)
     n_features = len(feature_names)
     if array.dtype != np.bool_:
         raise TypeError(
-            message("known", "a boolean array", array.dtype, "Convert it with known.astype(bool)")
+            message("known", "a boolean array", array.dtype, "Use np.asarray(known, dtype=bool)")
         )
     if array.ndim != 2 or array.shape[1] != n_features:
         raise ValueError(

@@ -12,7 +12,11 @@ from dsage._check import check_names, message
 
 
 def is_frame(data: object) -> bool:
-    """Tell whether `data` is a data frame of a library that narwhals knows."""
+    """Tell whether `data` is a data frame of a library that narwhals knows; refuse a lazy one."""
+    if nw.dependencies.is_polars_lazyframe(data):
+        raise TypeError(
+            message("the data frame", "eager", type(data).__name__, "Call its collect() first")
+        )
     return nw.dependencies.is_into_dataframe(data)
 
 

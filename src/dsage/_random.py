@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import zlib
 
 import numpy as np
@@ -34,8 +35,7 @@ class Streams:
     def __init__(self, random_state: RandomState = None) -> None:
         entropy: int
         if random_state is None:
-            fresh = np.random.SeedSequence().entropy
-            entropy = fresh if isinstance(fresh, int) else 0
+            entropy = secrets.randbits(128)
         elif isinstance(random_state, np.random.Generator):
             entropy = int(random_state.integers(2**63))
         elif isinstance(random_state, (int, np.integer)) and not isinstance(random_state, bool):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import networkx as nx
 
 from dsage.graphs import Graph
+from dsage.graphs.graph import check_graph
 
 try:
     from matplotlib import pyplot as plt
@@ -35,6 +36,7 @@ def draw_graph(graph: Graph, target: str | None = None, *, ax: Axes | None = Non
     -------
     matplotlib Axes
     """
+    check_graph(graph)
     blanket = set(graph.markov_blanket(target)) if target is not None else set()
     columns = _columns(graph)
     if ax is None:
@@ -49,7 +51,9 @@ def draw_graph(graph: Graph, target: str | None = None, *, ax: Axes | None = Non
             style = {"boxstyle": "round,pad=0.35", "facecolor": colour, "edgecolor": "#333333"}
             # Neighbouring columns are shifted, so that fewer edges run through a box.
             y = (len(column) - 1) / 2 - row + 0.2 * (-1) ** x
-            boxes[name] = ax.text(x, y, name, ha="center", va="center", bbox=style)
+            boxes[name] = ax.text(
+                x, y, name, ha="center", va="center", bbox=style, parse_math=False
+            )
 
     joined = [(edge, "-|>", "solid") for edge in graph.edges]
     joined += [(pair, "<|-|>", "dashed") for pair in graph.bidirected]

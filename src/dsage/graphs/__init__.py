@@ -1,6 +1,7 @@
 """Graphs, the separations that they imply, and how to compare and generate them."""
 
-from dsage.graphs.compare import Comparison, compare
+from dsage.graphs.comparison import Comparison, compare
+from dsage.graphs.convert import as_graph
 from dsage.graphs.equivalence import (
     CPDAG,
     cpdag,
@@ -8,7 +9,7 @@ from dsage.graphs.equivalence import (
     structural_hamming_distance,
 )
 from dsage.graphs.generate import random_dag, random_linear_gaussian
-from dsage.graphs.graph import Graph, as_graph
+from dsage.graphs.graph import Graph
 from dsage.graphs.linear_gaussian import LinearGaussian
 from dsage.graphs.separation import Consensus, NoSeparation, Oracle, SeparationOracle
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dsage._check import message
-from dsage.graphs.graph import Graph
+from dsage.graphs.graph import Graph, check_graph
 from dsage.graphs.orientation import orient
 
 
@@ -73,7 +73,7 @@ def cpdag(graph: Graph) -> CPDAG:
     >>> sorted(map(sorted, cpdag(Graph(list("abc"), [("a", "b"), ("b", "c")])).undirected))
     [['a', 'b'], ['b', 'c']]
     """
-    _check_dag(graph, "graph")
+    _check_dag(graph)
     order = {name: index for index, name in enumerate(graph.topological_order())}
     parents = {name: sorted(graph.parents(name), key=order.__getitem__) for name in graph.names}
     compelled: dict[str, set[str]] = {name: set() for name in graph.names}  # head -> tails
@@ -100,7 +100,7 @@ def markov_equivalent(one: Graph, other: Graph) -> bool:
     >>> markov_equivalent(Graph(list("ab"), [("a", "b")]), Graph(list("ab"), [("b", "a")]))
     True
     """
-    _check_same_nodes(one, other)
+    _check_same_nodes(check_graph(one, "one"), check_graph(other, "other"))
     return cpdag(one) == cpdag(other)
 
 
@@ -149,11 +149,11 @@ def _marks(structure: Graph | CPDAG) -> dict[frozenset[str], set[object]]:
     return marks
 
 
-def _check_dag(graph: Graph, parameter: str) -> None:
-    if not graph.is_dag:
+def _check_dag(graph: Graph) -> None:
+    if not check_graph(graph).is_dag:
         raise ValueError(
             message(
-                parameter,
+                "graph",
                 "a DAG",
                 graph,
                 "Markov equivalence is defined here without cycles and bidirected edges",

@@ -9,7 +9,7 @@ import numpy as np
 
 from dsage._check import check_count, check_member, check_real, message
 from dsage._random import RandomState, Streams
-from dsage.graphs.graph import Graph
+from dsage.graphs.graph import Graph, check_graph
 from dsage.graphs.linear_gaussian import LinearGaussian
 
 _KINDS = ("erdos-renyi", "scale-free")
@@ -35,8 +35,7 @@ def random_dag(
         Expected number of edges at a node, counting both directions: twice the edges per node.
     kind : {"erdos-renyi", "scale-free"}, default="erdos-renyi"
         Every pair of nodes is joined with the same probability, or new nodes prefer old ones
-        that have many edges already (Barabási & Albert). The latter starts from a star, so a
-        small graph has slightly fewer edges than asked for.
+        that have many edges already (Barabási & Albert).
     random_state : int, numpy Generator or None, default=None
         Seed.
 
@@ -46,15 +45,17 @@ def random_dag(
     Graph(4 nodes, 5 edges: X1 -> X2, X3 -> X2, X3 -> X4, X4 -> X1, X4 -> X2)
     """
     n_nodes = check_count(n_nodes, "n_nodes", minimum=2)
-    average_degree = check_real(average_degree, "average_degree", low=0.0, high=n_nodes - 1.0)
     kind = check_member(kind, _KINDS, "kind", "the kinds of random graphs")  # type: ignore[assignment]
+    # A graph grown by attaching nodes is at least a tree, and its edges m (n - m) at most n^2 / 4.
+    low, high = (2 - 2 / n_nodes, n_nodes / 2) if kind == "scale-free" else (0.0, n_nodes - 1.0)
+    average_degree = check_real(average_degree, "average_degree", low=low, high=high)
     generator = Streams(random_state)("random-dag")
     if kind == "erdos-renyi":
         chance = average_degree / (n_nodes - 1)
         tails, heads = np.nonzero(np.triu(generator.random((n_nodes, n_nodes)) < chance, k=1))
         pairs = zip(tails.tolist(), heads.tolist(), strict=True)
     else:
-        pairs = _preferential_attachment(n_nodes, average_degree / 2, generator).edges()
+        pairs = _preferential_attachment(n_nodes, average_degree, generator).edges()
     rank = generator.permutation(n_nodes)
     names = [f"X{number}" for number in range(1, n_nodes + 1)]
     edges = [(one, other) if rank[one] < rank[other] else (other, one) for one, other in pairs]
@@ -62,20 +63,19 @@ def random_dag(
 
 
 def _preferential_attachment(
-    n_nodes: int, attached: float, generator: np.random.Generator
+    n_nodes: int, average_degree: float, generator: np.random.Generator
 ) -> nx.Graph:
-    """Attach each new node to `attached` old ones, on average."""
-    if not 1 <= attached <= n_nodes - 1:
-        raise ValueError(
-            message(
-                "average_degree",
-                f"in [2, {2 * (n_nodes - 1)}] for a scale-free graph",
-                2 * attached,
-                "Each new node brings at least one edge",
-            )
-        )
-    fewer, more = int(np.floor(attached)), int(np.ceil(attached))
-    return nx.dual_barabasi_albert_graph(n_nodes, fewer, more, 1 - (attached - fewer), generator)
+    """Grow a graph with ``n_nodes * average_degree / 2`` edges, in expectation.
+
+    It begins as a star of m edges, and each further node brings m more: m (n - m) edges. Where
+    that asks for a fractional m, some nodes bring one edge more than others.
+    """
+    n_edges = n_nodes * average_degree / 2
+    attached = (n_nodes - np.sqrt(max(n_nodes**2 - 4 * n_edges, 0.0))) / 2
+    fewer, more = max(int(np.floor(attached + 1e-9)), 1), max(int(np.ceil(attached - 1e-9)), 1)
+    mean = (n_edges - more) / max(n_nodes - more - 1, 1)
+    share = min(max(more - mean, 0.0), 1.0) if more > fewer else 1.0
+    return nx.dual_barabasi_albert_graph(n_nodes, fewer, more, share, generator)
 
 
 def random_linear_gaussian(
@@ -107,15 +107,15 @@ def random_linear_gaussian(
     True
     """
     generator = Streams(random_state)("random-linear-gaussian")
-    for parameter, (low, high) in {
-        "weight_range": weight_range,
-        "error_variance_range": error_variance_range,
-    }.items():
-        if not 0 < low <= high < np.inf:
+    for parameter, bounds in (
+        ("weight_range", weight_range),
+        ("error_variance_range", error_variance_range),
+    ):
+        if np.shape(bounds) != (2,) or not 0 < bounds[0] <= bounds[1] < np.inf:
             raise ValueError(
-                message(parameter, "0 < low <= high", (low, high), "Give positive bounds in order")
+                message(parameter, "0 < low <= high", bounds, "Give two positive bounds in order")
             )
-    n_edges = len(graph.edges)
+    n_edges = len(check_graph(graph).edges)
     weights = generator.uniform(*weight_range, n_edges) * generator.choice([-1.0, 1.0], n_edges)
     variances = generator.uniform(*error_variance_range, len(graph))
     return LinearGaussian(

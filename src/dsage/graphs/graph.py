@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import graphlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -13,7 +13,6 @@ import numpy.typing as npt
 import pandas as pd
 
 from dsage._check import check_member, check_members, check_names, message
-from dsage._frame import is_frame
 from dsage.graphs import interchange
 from dsage.graphs.reachability import Reachability, components
 from dsage.graphs.separation import SeparationOracle
@@ -70,6 +69,11 @@ class Graph:
     ) -> None:
         self._names = check_names(names)
         self._position = {name: index for index, name in enumerate(self._names)}
+        for parameter, pairs in (("edges", edges), ("bidirected", bidirected)):
+            if not isinstance(pairs, Iterable):
+                raise TypeError(
+                    message(parameter, "an iterable of pairs", pairs, "Put the edges into a list")
+                )
         self._edges = tuple(sorted({self._pair(edge, "edges") for edge in edges}))
         both = {self._pair(edge, "bidirected") for edge in bidirected}
         self._bidirected = tuple(sorted({(min(pair), max(pair)) for pair in both}))
@@ -81,19 +85,18 @@ class Graph:
         self._reachability: Reachability | None = None
 
     def _pair(self, edge: tuple[str, str], parameter: str) -> tuple[int, int]:
-        if isinstance(edge, str) or not isinstance(edge, Iterable) or len(ends := tuple(edge)) != 2:
+        if not isinstance(edge, Sequence) or isinstance(edge, str) or len(edge) != 2:
             raise ValueError(
                 message(parameter, "pairs of nodes", edge, "Write an edge as ('from', 'to')")
             )
-        one, other = (
-            self._position[check_member(end, self._names, f"an end of {tuple(edge)!r}", _OF_GRAPH)]
-            for end in ends
-        )
-        if one == other:
+        for end in edge:
+            if not isinstance(end, str) or end not in self._position:
+                check_member(end, self._names, f"an end of {edge!r}", _OF_GRAPH)
+        if edge[0] == edge[1]:
             raise ValueError(
-                message(parameter, "between two different nodes", tuple(edge), "Remove this loop")
+                message(parameter, "between two different nodes", edge, "Remove this loop")
             )
-        return one, other
+        return self._position[edge[0]], self._position[edge[1]]
 
     # What it is made of
 
@@ -205,7 +208,7 @@ class Graph:
             order = graphlib.TopologicalSorter(dict(enumerate(self._parents))).static_order()
             return tuple(self._names[node] for node in order)
         except graphlib.CycleError as error:
-            cycle = " -> ".join(self._names[node] for node in reversed(error.args[1]))
+            cycle = " -> ".join(self._names[node] for node in error.args[1])
             raise ValueError(
                 message("graph", "acyclic", cycle, "A cyclic graph has no topological order")
             ) from None
@@ -339,10 +342,12 @@ class Graph:
 
     @classmethod
     def from_causal_learn(cls, graph: Any) -> Self:  # noqa: ANN401
-        """Read causal-learn's ``GeneralGraph``, or the ``CausalGraph`` that its PC returns.
+        """Read causal-learn's ``GeneralGraph``, or what its PC, GES or FCI returned.
 
-        Undirected edges are oriented to a member of the equivalence class, which has the same
-        separations; edges with a circle (FCI) are refused.
+        Undirected edges are oriented without new v-structures: a CPDAG becomes a member of its
+        equivalence class, with the same separations. Edges with a circle (FCI) are refused. A
+        bidirected edge is read as an unobserved common cause; some settings of PC write one where
+        its tests contradict each other.
         """
         return cls(*interchange.from_causal_learn(graph))
 
@@ -368,7 +373,8 @@ class Graph:
     def to_networkx(self) -> nx.DiGraph:
         """Return a networkx ``DiGraph``; a bidirected edge becomes a node with ``latent=True``.
 
-        That is the canonical DAG: d-separation in it is m-separation in this graph.
+        Without directed cycles that is the canonical DAG: d-separation in it is m-separation in
+        this graph.
         """
         return interchange.to_networkx(self._parts())
 
@@ -382,27 +388,16 @@ class Graph:
         return interchange.Parts(self._names, self.edges, self.bidirected)
 
 
-def as_graph(graph: Graph | Any) -> Graph:  # noqa: ANN401
-    """Return a :class:`Graph`, whichever of the known kinds `graph` is.
-
-    Parameters
-    ----------
-    graph : Graph, networkx.DiGraph, pgmpy DAG or PDAG, causal-learn graph, or adjacency data frame
-    """
+def check_graph(graph: object, parameter: str = "graph") -> Graph:
+    """Return `graph` if it is one of ours, else tell how to make it one."""
     if isinstance(graph, Graph):
         return graph
-    if isinstance(graph, nx.Graph):
-        return Graph.from_networkx(graph)
-    if is_frame(graph):
-        return Graph.from_adjacency(graph)
-    if interchange.is_causal_learn(graph):
-        return Graph.from_causal_learn(graph)
     raise TypeError(
         message(
-            "graph",
-            "a dsage.Graph, a networkx.DiGraph, a causal-learn graph or an adjacency data frame",
+            parameter,
+            "a dsage.Graph",
             type(graph).__name__,
-            "Build a dsage.Graph(names, edges)",
+            "Convert it with dsage.graphs.as_graph",
         )
     )
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import networkx as nx
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import issparse
 
 from dsage._check import check_names, message
 from dsage._frame import is_frame, square_matrix
@@ -33,24 +34,25 @@ class Parts(NamedTuple):
 def from_adjacency(matrix: Any, names: Iterable[str] | None) -> Parts:  # noqa: ANN401
     """Read a square array or data frame in which a non-zero entry [i, j] means i -> j."""
     values: npt.NDArray[Any]
+    given = None if names is None else tuple(names)
     if is_frame(matrix):
         values, checked = square_matrix(matrix)
-        if names is not None and tuple(names) != checked:
+        if given is not None and given != checked:
             raise ValueError(
                 message(
                     "names",
                     f"left out or the columns of the data frame, {checked!r}",
-                    tuple(names),
+                    given,
                     "A data frame brings its own names",
                 )
             )
     else:
-        values = np.asarray(matrix)
-        if names is None:
+        values = matrix.toarray() if issparse(matrix) else np.asarray(matrix)
+        if given is None:
             raise ValueError(
                 message("names", "given with an array", None, "Name the nodes in order")
             )
-        checked = check_names(names)
+        checked = check_names(given)
     if values.shape != (len(checked), len(checked)):
         raise ValueError(
             message(
@@ -60,13 +62,32 @@ def from_adjacency(matrix: Any, names: Iterable[str] | None) -> Parts:  # noqa: 
                 "Give one row and one column a name",
             )
         )
-    if values.dtype.kind not in "biuf" or not np.isfinite(values).all():
-        raise ValueError(
-            message("matrix", "finite numbers or booleans", values.dtype, "Use 0 for no edge")
-        )
+    _check_entries(values, checked)
     tails, heads = np.nonzero(values)
     edges = [(checked[i], checked[j]) for i, j in zip(tails, heads, strict=True)]
     return Parts(checked, edges, ())
+
+
+def _check_entries(values: npt.NDArray[Any], names: tuple[str, ...]) -> None:
+    if values.dtype.kind not in "biuf":
+        raise ValueError(
+            message("matrix", "numbers or booleans", str(values.dtype), "Use 0 for no edge")
+        )
+    if not np.isfinite(values).all():
+        at = tuple(names[place] for place in np.argwhere(~np.isfinite(values))[0])
+        raise ValueError(message("matrix", "finite", at, "This entry is not; use 0 for no edge"))
+    joined = values != 0
+    marks = set(np.unique(values).tolist())
+    if (joined == joined.T).all() and -1 in marks and marks <= {-1, 0, 1, 2}:
+        raise ValueError(
+            message(
+                "matrix",
+                "non-zero at [i, j] for i -> j",
+                sorted(marks),
+                "Entries -1, 1, 2 on both sides of the diagonal are causal-learn's marks of the "
+                "ends of an edge: pass its graph to Graph.from_causal_learn",
+            )
+        )
 
 
 def from_networkx(graph: Any) -> Parts:  # noqa: ANN401
@@ -95,7 +116,7 @@ def from_networkx(graph: Any) -> Parts:  # noqa: ANN401
     else:
         edges = {(names[tail], names[head]) for tail, head in graph.edges()}
     latent = {names[node] for node in getattr(graph, "latents", ())}
-    latent |= {names[node] for node, is_latent in graph.nodes(data="latent") if is_latent}
+    latent |= {names[node] for node, mark in graph.nodes(data="latent") if mark is True}
     return _without_latent(tuple(names.values()), edges, latent)
 
 
@@ -124,34 +145,44 @@ def to_networkx(parts: Parts) -> Any:  # noqa: ANN401
     graph.add_edges_from(parts.edges)
     for one, other in parts.bidirected:
         latent = f"{one} <-> {other}"
+        while latent in graph:
+            latent += "'"
         graph.add_node(latent, latent=True)
         graph.add_edges_from([(latent, one), (latent, other)])
     return graph
 
 
-def is_causal_learn(graph: object) -> bool:
-    """Tell whether `graph` looks like causal-learn's ``GeneralGraph`` or ``CausalGraph``."""
-    graph = getattr(graph, "G", graph)
-    return hasattr(graph, "get_nodes") and hasattr(graph, "get_graph_edges")
+def general_graph(result: Any) -> Any:  # noqa: ANN401
+    """Return the ``GeneralGraph`` in what a search of causal-learn returned, or None.
+
+    PC returns an object with the graph as ``G``, GES a dict, FCI a tuple that begins with it.
+    """
+    if isinstance(result, dict):
+        result = result.get("G")
+    elif isinstance(result, tuple) and result:
+        result = result[0]
+    graph = getattr(result, "G", result)
+    is_one = hasattr(graph, "get_nodes") and hasattr(graph, "get_graph_edges")
+    return graph if is_one else None
 
 
-def from_causal_learn(graph: Any) -> Parts:  # noqa: ANN401
-    """Read causal-learn's ``GeneralGraph``, or the ``CausalGraph`` that its PC returns as ``.G``.
+def from_causal_learn(result: Any) -> Parts:  # noqa: ANN401
+    """Read causal-learn's ``GeneralGraph``, or what its PC, GES or FCI returned.
 
     ``-->`` is a directed and ``<->`` a bidirected edge. Undirected edges, as in a CPDAG, are
-    oriented to a member of the equivalence class, which has the same separations. A circle, as
-    in FCI's PAGs, stands for "unknown", and is refused.
+    oriented without new v-structures. A circle, as in FCI's PAGs, stands for "unknown", and is
+    refused.
     """
-    if not is_causal_learn(graph):
+    graph = general_graph(result)
+    if graph is None:
         raise TypeError(
             message(
                 "graph",
-                "a causal-learn GeneralGraph",
-                type(graph).__name__,
-                "Pass the object that its search returned",
+                "a causal-learn GeneralGraph, or what PC, GES or FCI returned",
+                type(result).__name__,
+                "Look for the GeneralGraph in it",
             )
         )
-    graph = getattr(graph, "G", graph)
     names = check_names([node.get_name() for node in graph.get_nodes()], "nodes")
     kinds: dict[tuple[str, str], list[NamedEdge]] = {
         ("TAIL", "ARROW"): [],
@@ -173,8 +204,9 @@ def from_causal_learn(graph: Any) -> Parts:  # noqa: ANN401
                 )
             )
         kinds[ends].append(pair)
-    edges = orient(names, kinds["TAIL", "ARROW"], kinds["TAIL", "TAIL"])
-    return Parts(names, sorted(edges), kinds["ARROW", "ARROW"])
+    both = kinds["ARROW", "ARROW"]
+    edges = orient(names, kinds["TAIL", "ARROW"], kinds["TAIL", "TAIL"], both)
+    return Parts(names, sorted(edges), both)
 
 
 def to_dot(parts: Parts, target: str | None) -> str:
@@ -226,11 +258,11 @@ def load(path: str | Path) -> Parts:
         )
     try:
         return Parts(
-            tuple(content["names"]),
+            check_names(content["names"]),
             [(tail, head) for tail, head in content["edges"]],
             [(one, other) for one, other in content["bidirected"]],
         )
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(
-            message("path", "a graph saved by dsage", str(path), "The file is damaged")
+            message("path", "a graph saved by dsage", str(path), f"It is damaged: {error}")
         ) from error

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -10,7 +11,7 @@ import pandas as pd
 
 from dsage._check import check_count, message
 from dsage._random import RandomState, Streams
-from dsage.graphs.graph import Graph
+from dsage.graphs.graph import Graph, check_graph
 
 
 class LinearGaussian:
@@ -45,26 +46,14 @@ class LinearGaussian:
         weights: Mapping[tuple[str, str], float],
         error_variances: Mapping[str, float],
     ) -> None:
-        if not graph.is_dag:
+        if not check_graph(graph).is_dag:
             raise ValueError(
                 message("graph", "a DAG", graph, "Remove the cycles and bidirected edges")
             )
-        if odd := sorted(set(weights) ^ set(graph.edges)):
-            raise ValueError(
-                message("weights", "given for the edges of the graph, no others", odd, "See these")
-            )
-        if odd_names := sorted(set(error_variances) ^ set(graph.names)):
-            raise ValueError(
-                message("error_variances", "given for the nodes, no others", odd_names, "See these")
-            )
-        for edge, weight in weights.items():
-            if not np.isfinite(weight):
-                raise ValueError(message("weights", "finite", (edge, weight), "Correct this one"))
-        for name, variance in error_variances.items():
-            if not (np.isfinite(variance) and variance > 0):
-                raise ValueError(
-                    message("error_variances", "positive", (name, variance), "Correct this one")
-                )
+        _check_numbers(weights, graph.edges, "weights", "the edges", "finite", np.isfinite)
+        _check_numbers(
+            error_variances, graph.names, "error_variances", "the nodes", "positive", _is_positive
+        )
         self.graph = graph
         self.weights = dict(weights)
         self.error_variances = dict(error_variances)
@@ -72,7 +61,7 @@ class LinearGaussian:
     def covariance(self) -> pd.DataFrame:
         """Return the exact population covariance, ``(I - W')^-1 D (I - W)^-1``."""
         names = list(self.graph.names)
-        root = np.linalg.solve(np.eye(len(names)) - self._matrix().T, np.diag(self._deviations()))
+        root = self._root()
         return pd.DataFrame(root @ root.T, index=names, columns=names)
 
     def sample(self, n_rows: int, random_state: RandomState = None) -> pd.DataFrame:
@@ -104,24 +93,66 @@ class LinearGaussian:
 
     def standardised(self) -> LinearGaussian:
         """Return the model of the same variables, each divided by its standard deviation."""
-        scale = dict(
-            zip(self.graph.names, np.sqrt(np.diag(self.covariance())).tolist(), strict=True)
-        )
+        deviations = np.linalg.norm(self._root(), axis=1)
+        scale = dict(zip(self.graph.names, deviations.tolist(), strict=True))
         return LinearGaussian(
             self.graph,
             {(i, j): weight * scale[i] / scale[j] for (i, j), weight in self.weights.items()},
             {name: value / scale[name] ** 2 for name, value in self.error_variances.items()},
         )
 
-    def _matrix(self) -> npt.NDArray[np.float64]:
+    def _root(self) -> npt.NDArray[np.float64]:
+        """Return the effect of each standardised noise (column) on each variable (row).
+
+        By substitution from causes to effects, which loses no accuracy however large the
+        variances become; a general solver does.
+        """
         position = {name: index for index, name in enumerate(self.graph.names)}
-        matrix = np.zeros((len(position), len(position)))
-        for (tail, head), weight in self.weights.items():
-            matrix[position[tail], position[head]] = weight
-        return matrix
+        root = np.diag(self._deviations())
+        with np.errstate(over="ignore", invalid="ignore"):
+            for name in self.graph.topological_order():
+                for parent in self.graph.parents(name):
+                    root[position[name]] += self.weights[parent, name] * root[position[parent]]
+        # The covariance holds the squares.
+        if not (np.abs(root) < 1e150).all():
+            name = self.graph.names[int(np.argmax(~(np.abs(root) < 1e150).all(axis=1)))]
+            raise ValueError(
+                message(
+                    "weights",
+                    "small enough for the variances to be finite numbers",
+                    name,
+                    "The variance of this node is too large: take smaller weights",
+                )
+            )
+        return root
 
     def _deviations(self) -> npt.NDArray[np.float64]:
         return np.sqrt([self.error_variances[name] for name in self.graph.names])
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.graph!r})"
+
+
+def _check_numbers(
+    given: Mapping[Any, float],
+    keys: Iterable[Any],
+    parameter: str,
+    of: str,
+    condition: str,
+    holds: Callable[[float], bool],
+) -> None:
+    """Check that there is a number that fulfils the condition for every key, and no other."""
+    if not isinstance(given, Mapping):
+        raise TypeError(message(parameter, f"a dict from {of} to numbers", given, "Give a dict"))
+    if odd := sorted(set(given) ^ set(keys), key=str):
+        raise ValueError(
+            message(parameter, f"given for {of} of the graph, no others", odd, "See these")
+        )
+    for key, value in given.items():
+        is_number = isinstance(value, (int, float, np.integer, np.floating))
+        if not (is_number and holds(value)):
+            raise ValueError(message(parameter, condition, (key, value), "Correct this one"))
+
+
+def _is_positive(value: float) -> bool:
+    return 0 < value < np.inf

@@ -10,14 +10,19 @@ NamedEdges = Iterable[tuple[str, str]]
 
 
 def orient(
-    names: Iterable[str], directed: NamedEdges, undirected: NamedEdges
+    names: Iterable[str],
+    directed: NamedEdges,
+    undirected: NamedEdges,
+    bidirected: NamedEdges = (),
 ) -> set[tuple[str, str]]:
-    """Return the edges of a DAG with the same skeleton and the same v-structures.
+    """Return the directed edges of a graph with the same skeleton and the same v-structures.
 
     The consistent extension of Dor & Tarsi (1992): repeatedly take a node that has no outgoing
     directed edge and whose undirected neighbours are adjacent to all its other neighbours, let
     its undirected edges point to it, and remove it. For a CPDAG every consistent extension has
-    the same separations, so nothing is lost by picking one.
+    the same separations, so nothing is lost by picking one. Bidirected edges stay what they are:
+    they make nodes adjacent, and have an arrowhead at both. Without undirected edges there is
+    nothing to do, and directed cycles may stay.
 
     Raises
     ------
@@ -33,21 +38,24 @@ def orient(
     parents: dict[str, set[str]] = {name: set() for name in left}
     children: dict[str, set[str]] = {name: set() for name in left}
     open_: dict[str, set[str]] = {name: set() for name in left}
+    beside: dict[str, set[str]] = {name: set() for name in left}
     oriented = set(directed)
     for tail, head in oriented:
         parents[head].add(tail)
         children[tail].add(head)
-    for one, other in undirected:
-        open_[one].add(other)
-        open_[other].add(one)
+    for pairs, neighbours in ((undirected, open_), (bidirected, beside)):
+        for one, other in pairs:
+            neighbours[one].add(other)
+            neighbours[other].add(one)
+    if not any(open_.values()):
+        return oriented
+    adjacent = {name: parents[name] | children[name] | open_[name] | beside[name] for name in left}
 
     def is_sink(node: str) -> bool:
         if children[node]:
             return False
-        around = parents[node] | open_[node]
-        return all(
-            around - {near} <= parents[near] | children[near] | open_[near] for near in open_[node]
-        )
+        around = parents[node] | open_[node] | beside[node]
+        return all(around - {near} <= adjacent[near] for near in open_[node])
 
     while left:
         sink = next((node for node in left if is_sink(node)), None)

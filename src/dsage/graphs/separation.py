@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -13,9 +13,16 @@ from dsage._arrays import pack, unpack
 from dsage._check import check_known, check_names, check_real, message
 from dsage.graphs.reachability import Reachability
 
-# Coalitions answered by one sweep; answers do not depend on it. Rows of 64 Ki bits fill the
-# cache without overflowing it, and bound the memory of a sweep to a few megabytes.
-_COALITIONS_AT_ONCE = 1 << 16
+# Memory of one sweep: four bit rows a node, and its coalitions and answers as booleans, are less
+# than four bytes for each node and coalition. Answers do not depend on it.
+_BYTES_AT_ONCE = 1 << 25
+
+
+def _blocks(n_coalitions: int, n_nodes: int) -> Iterator[slice]:
+    """Yield the coalitions of one sweep after the other; rows beyond 64 Ki bits gain nothing."""
+    size = min(max(_BYTES_AT_ONCE // (4 * max(n_nodes, 1)), 1), 1 << 16)
+    for start in range(0, n_coalitions, size):
+        yield slice(start, min(start + size, n_coalitions))
 
 
 @runtime_checkable
@@ -138,14 +145,14 @@ class SeparationOracle:
 
     def _reached(self, known: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
         reached = np.empty(known.shape, dtype=np.bool_)
-        for start in range(0, len(known), _COALITIONS_AT_ONCE):
-            block = known[start : start + _COALITIONS_AT_ONCE]
+        for rows_at in _blocks(len(known), self._n_nodes):
+            block = known[rows_at]
             rows = [0] * self._n_nodes
             for column, row in zip(self._columns, pack(block), strict=True):
                 rows[column] = row
             rows = self._reachability.reached([self._target_at], rows, len(block))
             answers = [rows[column] for column in self._columns]
-            reached[start : start + len(block)] = unpack(answers, len(block))
+            reached[rows_at] = unpack(answers, len(block))
         return reached
 
     def __repr__(self) -> str:
@@ -220,20 +227,42 @@ class Consensus:
     __slots__ = ("_oracles", "_share")
 
     def __init__(self, oracles: Sequence[Oracle], share: float = 0.9) -> None:
+        if not isinstance(oracles, Sequence):
+            raise TypeError(
+                message("oracles", "a list of oracles", oracles, "Put the oracle into a list")
+            )
         self._oracles = tuple(oracles)
         self._share = check_real(share, "share", above=0.0, high=1.0)
         if not self._oracles:
             raise ValueError(
                 message("oracles", "at least one", [], "Make one with graph.oracle(target)")
             )
-        first = self._oracles[0].feature_names
         for number, oracle in enumerate(self._oracles):
-            if oracle.feature_names != first:
+            if not isinstance(oracle, Oracle):
+                raise TypeError(
+                    message(
+                        "oracles",
+                        "objects with feature_names, separated and boundary",
+                        oracle,
+                        "Make one with graph.oracle(target)",
+                    )
+                )
+            target = getattr(oracle, "target", None)
+            if target is not None and self.target not in (None, target):
                 raise ValueError(
                     message(
                         "oracles",
-                        f"over the same features in the same order, {first!r}",
-                        oracle.feature_names,
+                        f"about the same target, {self.target!r}",
+                        target,
+                        f"That is oracle {number}",
+                    )
+                )
+            if tuple(oracle.feature_names) != self.feature_names:
+                raise ValueError(
+                    message(
+                        "oracles",
+                        f"over the same features in the same order, {self.feature_names!r}",
+                        tuple(oracle.feature_names),
                         f"That is oracle {number}; pass features= to graph.oracle",
                     )
                 )
@@ -241,7 +270,13 @@ class Consensus:
     @property
     def feature_names(self) -> tuple[str, ...]:
         """Names of the features, in the order of the columns of `known`."""
-        return self._oracles[0].feature_names
+        return tuple(self._oracles[0].feature_names)
+
+    @property
+    def target(self) -> str | None:
+        """Name of the node that the questions are about, if the oracles know it."""
+        targets = (getattr(oracle, "target", None) for oracle in self._oracles)
+        return next((target for target in targets if target is not None), None)
 
     def separated(self, known: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
         """Tell which features at least the share of the oracles separates, given each coalition."""
@@ -249,6 +284,7 @@ class Consensus:
 
     def boundary(self, known: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
         """Tell which members of each coalition fewer than the share of the oracles drops."""
+        known = check_known(known, self.feature_names)
         dropped = self._agreed(known, lambda oracle, block: block & ~oracle.boundary(block))
         return np.logical_and(known, np.logical_not(dropped, out=dropped), out=dropped)
 
@@ -261,12 +297,12 @@ class Consensus:
         # 0.9 * 10 must need nine votes, whatever the rounding of the product.
         needed = math.ceil(self._share * len(self._oracles) - 1e-9)
         agreed = np.empty(known.shape, dtype=np.bool_)
-        for start in range(0, len(known), _COALITIONS_AT_ONCE):
-            block = known[start : start + _COALITIONS_AT_ONCE]
+        for rows_at in _blocks(len(known), len(self.feature_names)):
+            block = known[rows_at]
             votes = np.zeros(block.shape, dtype=np.int32)
             for oracle in self._oracles:
                 votes += vote(oracle, block)
-            agreed[start : start + len(block)] = votes >= needed
+            agreed[rows_at] = votes >= needed
         return agreed
 
     def __repr__(self) -> str:

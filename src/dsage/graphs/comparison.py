@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
@@ -12,7 +12,7 @@ import pandas as pd
 
 from dsage._check import check_count, message
 from dsage._random import RandomState, Streams
-from dsage.graphs.graph import Graph
+from dsage.graphs.graph import Graph, check_graph
 from dsage.graphs.separation import Oracle
 
 # Queries answered at a time; the result does not depend on it.
@@ -49,7 +49,7 @@ class Comparison:
     @property
     def share(self) -> float:
         """True separations among the queries."""
-        return (self.tp + self.fn) / self.n_queries
+        return _ratio(self.tp + self.fn, self.n_queries)
 
     @property
     def precision(self) -> float:
@@ -117,31 +117,29 @@ def compare(
     (0.25, 0.0)
     """
     n_queries = check_count(n_queries, "n_queries")
-    if isinstance(true, Graph):
-        true = true.oracle(target)
-    if isinstance(estimated, Graph):
-        estimated = _oracle_like(true, estimated, target)
-    if estimated.feature_names != true.feature_names:
+    streams = Streams(random_state)
+    truth = _oracle(true, "true", target)
+    guess = _oracle(estimated, "estimated", target, truth.feature_names)
+    if tuple(guess.feature_names) != tuple(truth.feature_names):
         raise ValueError(
             message(
                 "estimated",
-                f"over the features {true.feature_names!r}",
-                estimated.feature_names,
+                f"over the features {truth.feature_names!r}",
+                guess.feature_names,
                 "Give both oracles the same features in the same order",
             )
         )
-    d = len(true.feature_names)
+    d = len(truth.feature_names)
     if d == 0:
         raise ValueError(
             message("true", "a graph with a node besides the target", target, "Add nodes")
         )
     is_exhaustive = d * 2 ** (d - 1) <= n_queries
-    queries = _all_queries(d) if is_exhaustive else _random_queries(d, n_queries, random_state)
+    queries = _all_queries(d) if is_exhaustive else _random_queries(d, n_queries, streams)
     counts = np.zeros(4, dtype=np.int64)
     for known, asked in queries:
-        truth = true.separated(known)[asked]
-        found = estimated.separated(known)[asked]
-        counts += np.bincount(2 * truth + found, minlength=4)
+        pair = 2 * truth.separated(known)[asked] + guess.separated(known)[asked]
+        counts += np.bincount(pair, minlength=4)
     tn, fp, fn, tp = counts.tolist()
     return Comparison(tp=tp, tn=tn, fp=fp, fn=fn, is_exhaustive=is_exhaustive)
 
@@ -158,9 +156,8 @@ def _all_queries(d: int) -> Queries:
         yield known, ~known
 
 
-def _random_queries(d: int, n_queries: int, random_state: RandomState) -> Queries:
+def _random_queries(d: int, n_queries: int, streams: Streams) -> Queries:
     """Yield random coalitions; one random feature outside each is asked about."""
-    streams = Streams(random_state)
     coalitions, features = streams("compare: coalitions"), streams("compare: features")
     for start in range(0, n_queries, _QUERIES_AT_ONCE):
         n_rows = min(_QUERIES_AT_ONCE, n_queries - start)
@@ -172,12 +169,22 @@ def _random_queries(d: int, n_queries: int, random_state: RandomState) -> Querie
         yield known, asked
 
 
-def _oracle_like(true: Oracle, estimated: Graph, target: str) -> Oracle:
-    if odd := sorted({*true.feature_names, target} ^ set(estimated.names)):
+def _oracle(
+    source: Graph | Oracle, parameter: str, target: str, features: Sequence[str] | None = None
+) -> Oracle:
+    """Return the oracle for the target, over the given features where it is made from a graph."""
+    if isinstance(source, Oracle):
+        if getattr(source, "target", None) not in (None, target):
+            raise ValueError(
+                message(parameter, f"about {target!r}", source, "Make an oracle for this target")
+            )
+        return source
+    graph = check_graph(source, parameter)
+    if features is not None and (odd := sorted({*features, target} ^ set(graph.names))):
         raise ValueError(
-            message("estimated", "over the nodes of the true graph", odd, "See these nodes")
+            message(parameter, "over the nodes of the true graph", odd, "See these nodes")
         )
-    return estimated.oracle(target, true.feature_names)
+    return graph.oracle(target, features)
 
 
 def _ratio(part: int, whole: int) -> float:

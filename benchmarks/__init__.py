@@ -1,0 +1,1 @@
+"""Measurements against named alternatives, each a ratio within one run."""

@@ -1,0 +1,134 @@
+"""Separation against networkx, the paper's shares of separations, and memory.
+
+Run: python -m benchmarks.separation
+"""
+
+from __future__ import annotations
+
+import math
+import tracemalloc
+
+import networkx as nx
+import numpy as np
+
+from benchmarks.table import markdown, publish, seconds
+from dsage.datasets import PAPER_GRAPHS, PaperGraph, paper_graph
+from dsage.graphs import compare
+
+N_COALITIONS = 65_536
+N_REFERENCE = 300
+N_QUERIES = 1_000_000
+
+
+def against_networkx(model: PaperGraph) -> list[str]:
+    """Time all answers about random coalitions, and networkx on some of the same questions."""
+    rng = np.random.default_rng(0)
+    oracle = model.graph.oracle(model.target)
+    names = np.array(oracle.feature_names)
+    known = rng.random((N_COALITIONS, len(names))) < 0.5
+    ours = seconds(lambda: oracle.separated(known), repeats=9)
+
+    reference = model.graph.to_networkx()
+    rows = rng.choice(N_COALITIONS, N_REFERENCE, replace=False)
+    features = [int(rng.choice(np.flatnonzero(~known[row]))) for row in rows]
+    questions = [
+        (str(names[feature]), set(names[known[row]].tolist()))
+        for row, feature in zip(rows, features, strict=True)
+    ]
+    theirs: list[bool] = []
+
+    def ask() -> None:
+        theirs[:] = [nx.is_d_separator(reference, x, model.target, z) for x, z in questions]
+
+    one_call = seconds(ask, repeats=3) / N_REFERENCE
+    same = (oracle.separated(known[rows])[np.arange(N_REFERENCE), features] == theirs).all()
+    n_answers = int((~known).sum())
+    alone = seconds(
+        lambda: [model.graph.is_separated(x, model.target, z) for x, z in questions], repeats=3
+    )
+    return [
+        model.name,
+        f"{one_call * 1e6:.0f}",
+        f"{ours / N_COALITIONS * 1e6:.3f}",
+        f"{ours / n_answers * 1e9:.1f}",
+        f"{one_call / (ours / n_answers):,.0f} x",
+        f"{one_call / (ours / N_COALITIONS):,.0f} x",
+        f"{one_call / (alone / N_REFERENCE):.1f} x",
+        "all" if same else "NOT ALL",
+    ]
+
+
+def share_of_separations(name: str) -> list[str]:
+    """Compare the share of separations with the one that the paper prints."""
+    model = paper_graph(name)
+    results = []
+    took = seconds(
+        lambda: results.append(
+            compare(model.graph, model.graph, model.target, N_QUERIES, random_state=0)
+        ),
+        repeats=1,
+    )
+    (result,) = results
+    printed = model.printed["share_d_separated"]
+    # Both figures have the error of a million queries, and the paper's is rounded.
+    error = math.sqrt(2 * result.share * (1 - result.share) / N_QUERIES)
+    bound = 0.0005 if result.is_exhaustive else 4 * error + 0.0005
+    return [
+        name,
+        f"{printed:.3f}",
+        f"{result.share:.4f}",
+        "all pairs" if result.is_exhaustive else f"{result.n_queries:,} random",
+        f"{result.share - printed:+.4f}",
+        f"{bound:.4f}",
+        "yes" if abs(result.share - printed) <= bound else "NO",
+        f"{took:.2f}",
+    ]
+
+
+def memory(name: str) -> list[str]:
+    """Measure the most memory that a million queries have allocated at a time."""
+    model = paper_graph(name)
+    tracemalloc.start()
+    compare(model.graph, model.graph, model.target, N_QUERIES, random_state=0)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    return [name, f"{peak / 1e6:.0f}"]
+
+
+def main() -> None:
+    """Measure everything and publish the tables."""
+    speed = markdown(
+        [
+            "graph",
+            "networkx, µs a call",
+            "dsage, µs a coalition",
+            "ns an answer",
+            "gain per answer",
+            "gain per coalition",
+            "gain of is_separated",
+            "agree",
+        ],
+        [against_networkx(paper_graph(name)) for name in ("dag_l(2)", "dag_l(4)")],
+    )
+    shares = markdown(
+        ["graph", "paper", "dsage", "queries", "difference", "allowed", "within", "seconds"],
+        [share_of_separations(name) for name in PAPER_GRAPHS],
+    )
+    peaks = markdown(
+        ["graph", "MB at the peak"],
+        [memory(name) for name in ("dag_l(2)", "dag_l(4)")],
+    )
+    asked = (
+        f"{N_COALITIONS:,} random coalitions, 100 nodes, all features outside each (an answer is "
+        f"about one of them); networkx's `is_d_separator` on {N_REFERENCE} of the same questions."
+    )
+    tables = [
+        f"{asked}\n\n{speed}",
+        f"Share of separations, as the paper's Algorithm 2 asks for them.\n\n{shares}",
+        f"Memory of {N_QUERIES:,} queries (`dsage.graphs.compare`).\n\n{peaks}",
+    ]
+    publish("separation", "Separation", tables, ["dsage", "networkx", "numpy"])
+
+
+if __name__ == "__main__":
+    main()

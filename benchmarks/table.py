@@ -1,0 +1,47 @@
+"""Time a call, print a table, and keep it with what it was measured on."""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from collections.abc import Callable, Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+RESULTS = Path(__file__).parent / "results"
+
+
+def seconds(call: Callable[[], object], repeats: int = 5) -> float:
+    """Return the shortest time of several calls."""
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def publish(name: str, title: str, tables: Sequence[str], packages: Sequence[str]) -> None:
+    """Print the tables and write them to ``results/<name>.md``."""
+    used = ", ".join(f"{package} {version(package)}" for package in packages)
+    machine = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
+    command = f"`python -m benchmarks.{name}`"
+    heading = [f"# {title}", "", f"Written by {command}: {used}; {machine}.", ""]
+    text = "\n".join(heading) + "\n" + "\n\n".join(tables) + "\n"
+    print(text)
+    RESULTS.mkdir(exist_ok=True)
+    (RESULTS / f"{name}.md").write_text(text, encoding="utf-8")
+
+
+def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a Markdown table with aligned columns."""
+    lines = [list(header), *[list(row) for row in rows]]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
+    lines.insert(1, ["-" * width for width in widths])
+    return "\n".join(
+        "| "
+        + " | ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True))
+        + " |"
+        for line in lines
+    )

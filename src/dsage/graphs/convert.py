@@ -1,0 +1,47 @@
+"""Take a graph of any kind."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import networkx as nx
+
+from dsage._check import message
+from dsage._frame import is_frame
+from dsage.graphs.equivalence import CPDAG
+from dsage.graphs.graph import Graph
+from dsage.graphs.interchange import general_graph
+
+
+def as_graph(graph: Graph | Any) -> Graph:  # noqa: ANN401
+    """Return a :class:`Graph`, whichever of the known kinds `graph` is.
+
+    Parameters
+    ----------
+    graph : Graph, CPDAG, networkx.DiGraph, pgmpy DAG or PDAG, causal-learn graph, or data frame
+        A CPDAG becomes one of its DAGs, a data frame is an adjacency matrix.
+
+    Examples
+    --------
+    >>> as_graph(nx.DiGraph([("a", "b")]))
+    Graph(2 nodes, 1 edge: a -> b)
+    """
+    if isinstance(graph, Graph):
+        return graph
+    if isinstance(graph, CPDAG):
+        return graph.to_dag()
+    if isinstance(graph, nx.Graph):
+        return Graph.from_networkx(graph)
+    if general_graph(graph) is not None:
+        return Graph.from_causal_learn(graph)
+    if is_frame(graph):
+        return Graph.from_adjacency(graph)
+    raise TypeError(
+        message(
+            "graph",
+            "a dsage.Graph or CPDAG, a networkx.DiGraph, a causal-learn graph or an adjacency data "
+            "frame",
+            type(graph).__name__,
+            "Build a dsage.Graph(names, edges)",
+        )
+    )

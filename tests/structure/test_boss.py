@@ -128,8 +128,9 @@ def test_projection_equals_growing_and_shrinking_by_brute_force(seed, is_constra
             place = order.index(node)
             parents, value = tree.shrink(tree.grow(ranks_of(order), place))
             assert parents == reference_parents(score, node, order[:place], constraints)
-            # Half of 200 rows times the logarithm of a variance known to some 1e-12.
-            assert value == pytest.approx(score.family(node, parents), abs=1e-9)
+            # 100 times the logarithm of a variance that is known to 1e-10: the correlations of
+            # such models have condition numbers of up to 1e5.
+            assert value == pytest.approx(score.family(node, parents), abs=1e-8)
 
 
 @settings(max_examples=30, deadline=None)

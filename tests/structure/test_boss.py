@@ -284,6 +284,32 @@ def test_same_input_gives_the_same_moves():
     assert len(moves[0]) > 3
 
 
+def test_no_question_is_put_to_the_score_twice():
+    class Counting:
+        def __init__(self, score):
+            self._score, self.names, self.asked = score, score.names, []
+
+        def family(self, node, parents):
+            return self._score.family(node, parents)
+
+        def additions(self, node, parents):
+            self.asked.append(("additions", node, parents))
+            return self._score.additions(node, parents)
+
+        def removals(self, node, parents):
+            self.asked.append(("removals", node, parents))
+            return self._score.removals(node, parents)
+
+    score = Counting(score_of(model_of(15, 3, 0), 1000))
+    result = boss(score)
+    additions = [question for question in score.asked if question[0] == "additions"]
+    assert len(set(additions)) == len(additions) > 100
+    # Without a memory every move and every place of each variable would project all nodes.
+    n_projections = 15 * 15 * 15 * 2
+    assert len(score.asked) < n_projections / 3
+    assert result.trace
+
+
 def test_step_tells_where_a_variable_went():
     graph = Graph(list("abc"), [("a", "c"), ("b", "c")])
     model = LinearGaussian(graph, dict.fromkeys(graph.edges, 1.0), dict.fromkeys("abc", 1.0))

@@ -77,6 +77,21 @@ class GrowShrink:
     ----------
     n_scored : int
         How many families were scored.
+
+    Examples
+    --------
+    >>> from dsage.structure.moments import Moments
+    >>> from dsage.structure.scores.gaussian import GaussianScore
+    >>> X = np.random.default_rng(0).normal(size=(1000, 3))
+    >>> X[:, 1] += X[:, 0]
+    >>> X[:, 2] += X[:, 1]
+    >>> score = GaussianScore(Moments.from_array(X, list("abc")), penalty=np.log(1000) / 2)
+    >>> tree = GrowShrink(score, 2, np.array([True, True, False]))
+
+    Among the predecessors of c in the order a, b, c, and in the order a, c, b:
+
+    >>> tree.shrink(tree.grow([0, 1, 2], 2))[0], tree.shrink(tree.grow([0, 2, 1], 1))[0]
+    ((1,), (0,))
     """
 
     def __init__(

@@ -122,12 +122,12 @@ def main() -> None:
         f"{N_COALITIONS:,} random coalitions, 100 nodes, all features outside each (an answer is "
         f"about one of them); networkx's `is_d_separator` on {N_REFERENCE} of the same questions."
     )
-    tables = [
-        f"{asked}\n\n{speed}",
-        f"Share of separations, as the paper's Algorithm 2 asks for them.\n\n{shares}",
-        f"Memory of {N_QUERIES:,} queries (`dsage.graphs.compare`).\n\n{peaks}",
+    sections = [
+        (asked, speed),
+        ("Share of separations, as the paper's Algorithm 2 asks for them.", shares),
+        (f"Memory of {N_QUERIES:,} queries (`dsage.graphs.compare`).", peaks),
     ]
-    publish("separation", "Separation", tables, ["dsage", "networkx", "numpy"])
+    publish("separation", "Separation", sections, ["dsage", "networkx", "numpy"])
 
 
 if __name__ == "__main__":

@@ -22,13 +22,16 @@ def seconds(call: Callable[[], object], repeats: int = 5) -> float:
     return min(times)
 
 
-def publish(name: str, title: str, tables: Sequence[str], packages: Sequence[str]) -> None:
-    """Print the tables and write them to ``results/<name>.md``."""
+def publish(
+    name: str, title: str, sections: Sequence[tuple[str, str]], packages: Sequence[str]
+) -> None:
+    """Print the sections, a text and a table each, and write them to ``results/<name>.md``."""
     used = ", ".join(f"{package} {version(package)}" for package in packages)
     machine = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
     command = f"`python -m benchmarks.{name}`"
     heading = [f"# {title}", "", f"Written by {command}: {used}; {machine}.", ""]
-    text = "\n".join(heading) + "\n" + "\n\n".join(tables) + "\n"
+    body = "\n\n".join(f"{text}\n\n{table}" for text, table in sections)
+    text = "\n".join(heading) + f"\n{body}\n"
     print(text)
     RESULTS.mkdir(exist_ok=True)
     (RESULTS / f"{name}.md").write_text(text, encoding="utf-8")

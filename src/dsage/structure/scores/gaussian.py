@@ -8,7 +8,8 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg.lapack import dtrtri
+from scipy.linalg.blas import dtrsm
+from scipy.linalg.lapack import dpotrf, dtrtri
 
 from dsage._check import check_count, check_names, check_real, message
 from dsage.structure.scores.base import Parents
@@ -37,18 +38,18 @@ class _Moments(Protocol):
 class _Given(NamedTuple):
     """All that is known of the variables given some parents, on the correlation scale."""
 
-    order: Parents  # the parents in the order in which they came
-    rows: Floats  # (n_parents, n_nodes): L^-1 R[order, :], where L L' = R[order, order]
+    rows: Floats  # (n_parents, n_nodes): L^-1 R[parents, :], where L L' = R[parents, parents]
     variance: Floats  # (n_nodes,): of each variable given the parents
-    precision: Floats  # (n_nodes,): its inverse, finite
+    precision: Floats  # (n_nodes,): its inverse; 0 where the variable may not come next
     refused: npt.NDArray[np.intp]  # variables that may not come next
     is_regular: bool  # whether no parent is a linear function of the others
 
     @classmethod
-    def of(cls, order: Parents, rows: Floats, variance: Floats, *, is_regular: bool) -> _Given:
+    def of(cls, rows: Floats, variance: Floats, *, is_regular: bool) -> _Given:
         refused = (variance <= _FLOOR).nonzero()[0]
         precision = 1.0 / np.maximum(variance, _FLOOR)
-        return cls(order, rows, variance, precision, refused, is_regular)
+        precision[refused] = 0.0
+        return cls(rows, variance, precision, refused, is_regular)
 
     @property
     def n_bytes(self) -> int:
@@ -69,8 +70,8 @@ class GaussianScore:
         rss(P + i) / (n - 1) = var(j | P) - cov(i, j | P)^2 / var(i | P)
         rss(P - p) / (n - 1) = var(j | P) + b_p^2 / (K_PP^-1)_pp
 
-    What depends on the parents only is kept for the next node, and a parent more is one more row
-    of a Cholesky factor.
+    What depends on the parents only is kept for the next node that has them, and for one parent
+    more.
 
     Parameters
     ----------
@@ -125,7 +126,7 @@ class GaussianScore:
         self._marginal = -self._half_rows * np.log(variance)
         self._constant = self._constants()
         nothing = np.empty((0, len(variance)))
-        self._start = _Given.of((), nothing, np.ones(len(variance)), is_regular=True)
+        self._start = _Given.of(nothing, np.ones(len(variance)), is_regular=True)
         self._states: OrderedDict[Parents, _Given] = OrderedDict()
         self._bytes = 0
 
@@ -176,19 +177,30 @@ class GaussianScore:
         scores = np.full(len(self._names), -np.inf)
         if not parents:
             return scores
-        given = self._given(parents)
-        if not given.is_regular:
+        left = self._left_without(node, list(parents))
+        if left is None:
             for place, parent in enumerate(parents):
                 scores[parent] = self.family(node, parents[:place] + parents[place + 1 :])
             return scores
-        order = list(given.order)
-        # With R_PP = U'U and rows = U'^-1 R[P, :]: b = U^-1 rows[:, j], R_PP^-1 = U^-1 U'^-1.
-        inverse, _ = dtrtri(given.rows[:, order])
-        slopes = inverse @ given.rows[:, node]
-        left = given.variance[node] + slopes**2 / np.einsum("ij,ij->i", inverse, inverse)
         shared = self._constant[len(parents) - 1] + self._marginal[node]
-        scores[order] = shared - self._half_rows * np.log(np.maximum(left, _FLOOR))
+        scores[list(parents)] = shared - self._half_rows * np.log(np.maximum(left, _FLOOR))
         return scores
+
+    def _left_without(self, node: int, parents: list[int]) -> Floats | None:
+        """Return the variance of the node without each parent; None if some are superfluous.
+
+        From the correlations of these alone: searches ask this of sets from which something was
+        just removed, of which nothing else need be known.
+        """
+        factor = _factor(self._correlation[parents][:, parents])
+        if factor is None:
+            return None
+        # With R_PP = LL' and w = L^-1 R[P, j]: b = L'^-1 w, R_PP^-1 = L'^-1 L^-1.
+        inverse, _ = dtrtri(factor, lower=1)
+        effects = inverse @ self._correlation[parents, node]
+        slopes = effects @ inverse
+        left: Floats = 1.0 - effects @ effects + slopes**2 / np.einsum("ij,ij->j", inverse, inverse)
+        return left
 
     def _given(self, parents: Parents) -> _Given:
         found = self._states.get(parents)
@@ -205,29 +217,49 @@ class GaussianScore:
         return made
 
     def _build(self, parents: Parents) -> _Given:
-        """Add one parent to a set that is known, or all of them to none."""
+        """Add one parent to a set that is known, or solve for all of them."""
         for place in range(len(parents) - 1, -1, -1):
             known = self._states.get(parents[:place] + parents[place + 1 :])
-            if known is not None:
-                given = self._with(known, parents[place])
-                # Which parents count as superfluous must not depend on the order they came in.
-                return given if given.is_regular else self._from_nothing(parents)
-        return self._from_nothing(parents)
+            if known is not None and known.is_regular:
+                left = float(known.variance[parents[place]])
+                if left > _FLOOR:
+                    return self._with(known, parents, parents[place], left)
+                break
+        rows = self._correlation[list(parents)]
+        factor = _factor(rows[:, list(parents)])
+        if factor is None:
+            return self._one_by_one(parents)
+        # L X = rows, solved as X' L' = rows', whose memory is in the order of LAPACK.
+        rows = dtrsm(1.0, factor, rows.T, side=1, lower=1, trans_a=1, overwrite_b=1).T
+        variance = 1.0 - np.einsum("ij,ij->j", rows, rows)
+        variance[list(parents)] = 0.0
+        return _Given.of(rows, variance, is_regular=True)
 
-    def _from_nothing(self, parents: Parents) -> _Given:
-        given = self._start
-        for parent in parents:
-            given = self._with(given, parent)
-        return given
-
-    def _with(self, given: _Given, parent: int) -> _Given:
-        rows = given.rows
-        left = float(given.variance[parent])
-        is_regular = given.is_regular and left > _FLOOR
-        row = self._correlation[parent] - rows[:, parent] @ rows
-        row *= left**-0.5 if left > _FLOOR else 0.0
-        row[list(given.order)] = 0.0  # but for rounding
+    def _with(self, given: _Given, parents: Parents, parent: int, left: float) -> _Given:
+        """Append one row for one more parent, which has the variance `left` given the others."""
+        row = self._correlation[parent] - given.rows[:, parent] @ given.rows
+        row *= left**-0.5
         variance = given.variance - row * row
-        variance[parent] = 0.0
-        taller = np.concatenate((rows, row[None]))
-        return _Given.of((*given.order, parent), taller, variance, is_regular=is_regular)
+        variance[list(parents)] = 0.0
+        return _Given.of(np.concatenate((given.rows, row[None])), variance, is_regular=True)
+
+    def _one_by_one(self, parents: Parents) -> _Given:
+        """Add one parent after the other; those that are linear functions of others add nothing."""
+        rows = np.zeros((len(parents), len(self._names)))
+        variance = np.ones(len(self._names))
+        for place, parent in enumerate(parents):
+            left = float(variance[parent])
+            if left > _FLOOR:
+                row = self._correlation[parent] - rows[:place, parent] @ rows[:place]
+                rows[place] = row * left**-0.5
+                variance -= rows[place] ** 2
+            variance[list(parents[: place + 1])] = 0.0
+        return _Given.of(rows, variance, is_regular=False)
+
+
+def _factor(correlation: Floats) -> Floats | None:
+    """Return the Cholesky factor; None where some variable is a linear function of the others."""
+    factor, failed = dpotrf(correlation, lower=1)
+    if failed or not (factor.diagonal() ** 2 > _FLOOR).all():
+        return None
+    return np.asarray(factor)

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
 from dsage.graphs import Graph
-from dsage.structure.boss import check_constraints
-from dsage.structure.constraints import Constraints, graph_of
+from dsage.structure.constraints import Constraints, constraints_of
 from dsage.structure.grow_shrink import tolerance
 from dsage.structure.pdag import Pdag, bits_of, members
-from dsage.structure.result import SearchResult, Step
+from dsage.structure.record import Callback, Record
+from dsage.structure.result import SearchResult
 from dsage.structure.scores.base import Parents, Score
 
 # Up to so many common neighbours all their cliques are tried, beyond it a greedy chain of them.
@@ -26,7 +25,7 @@ def bes(
     graph: Graph,
     constraints: Constraints | None = None,
     *,
-    callback: Callable[[Step], object] | None = None,
+    callback: Callback | None = None,
 ) -> SearchResult:
     """Make the deletion that improves the score most, until none does (Chickering 2002).
 
@@ -78,29 +77,15 @@ def bes(
     >>> bes(score, Graph(list("abc"), [("a", "b"), ("a", "c"), ("c", "b")])).graph
     Graph(3 nodes, 2 edges: a -> c, b -> c)
     """
-    began = time.perf_counter()
-    constraints = check_constraints(score, constraints)
+    record = Record("bes", score, callback)
+    constraints = constraints_of(score, constraints)
     search = _Backward(score, constraints, constraints.admit(graph))
-    trace: list[Step] = []
-    interrupted = False
-    try:
+
+    def run() -> None:
         for tail, head, delta in search.deletions():
-            edge = (score.names[tail], score.names[head])
-            seconds = time.perf_counter() - began
-            trace.append(Step("delete", *edge, delta, search.total, seconds))
-            if callback is not None:
-                callback(trace[-1])
-    except KeyboardInterrupt:
-        interrupted = True
-    return SearchResult(
-        graph=graph_of(score.names, search.best),
-        score=search.total,
-        trace=tuple(trace),
-        n_scored=search.n_scored,
-        seconds=time.perf_counter() - began,
-        interrupted=interrupted,
-        method="bes",
-    )
+            record.note("delete", tail, head, delta, search.total)
+
+    return record.result(run, search)
 
 
 class _Delete(NamedTuple):

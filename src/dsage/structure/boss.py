@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import heapq
 import math
-import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
 
 from dsage._check import check_count, check_names, message
-from dsage.structure.constraints import Constraints, graph_of
+from dsage.structure.constraints import Constraints, constraints_of
 from dsage.structure.grow_shrink import NOWHERE, GrowShrink, tolerance
 from dsage.structure.grow_shrink import Step as Growth
-from dsage.structure.result import SearchResult, Step
+from dsage.structure.record import Callback, Record
+from dsage.structure.result import SearchResult
 from dsage.structure.scores.base import Parents, Score
 
 
@@ -24,7 +24,7 @@ def boss(
     order: Iterable[str] | None = None,
     *,
     max_passes: int | None = None,
-    callback: Callable[[Step], object] | None = None,
+    callback: Callback | None = None,
 ) -> SearchResult:
     """Move one variable after the other to its best place in the order, until none can move.
 
@@ -75,29 +75,14 @@ def boss(
     Graph(4 nodes, 3 edges: a -> c, b -> c, c -> d)
     """
     passes = math.inf if max_passes is None else check_count(max_passes, "max_passes", minimum=0)
-    began = time.perf_counter()
-    constraints = check_constraints(score, constraints)
-    search = _OrderSearch(score, constraints, _positions(order, score.names))
-    trace: list[Step] = []
-    interrupted = False
-    try:
+    record = Record("boss", score, callback)
+    search = _OrderSearch(score, constraints_of(score, constraints), _positions(order, score.names))
+
+    def run() -> None:
         for move in search.moves(passes):
-            variable, before = (score.names[place] if place >= 0 else "" for place in move[:2])
-            seconds = time.perf_counter() - began
-            trace.append(Step("move", variable, before, move.gain, search.total, seconds))
-            if callback is not None:
-                callback(trace[-1])
-    except KeyboardInterrupt:
-        interrupted = True
-    return SearchResult(
-        graph=graph_of(score.names, search.best),
-        score=math.fsum(score.family(*family) for family in enumerate(search.best)),
-        trace=tuple(trace),
-        n_scored=search.n_scored,
-        seconds=time.perf_counter() - began,
-        interrupted=interrupted,
-        method="boss",
-    )
+            record.note("move", move.variable, move.before, move.gain, search.total)
+
+    return record.result(run, search)
 
 
 class _Move(NamedTuple):
@@ -280,19 +265,3 @@ def _legal_order(order: list[int], constraints: Constraints) -> list[int]:
             if not waits_for[child]:
                 heapq.heappush(ready, rank[child])
     return legal
-
-
-def check_constraints(score: Score, constraints: Constraints | None) -> Constraints:
-    """Return constraints over the variables of the score, by default none."""
-    if constraints is None:
-        return Constraints(score.names)
-    if tuple(score.names) != constraints.names:
-        raise ValueError(
-            message(
-                "constraints",
-                f"over the variables {tuple(score.names)!r}, in this order",
-                constraints.names,
-                "Make them with Constraints(score.names, ...)",
-            )
-        )
-    return constraints

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from dsage._check import check_count, check_member, check_names, message
 from dsage.graphs import Graph
-from dsage.structure.scores.base import Parents
+from dsage.structure.scores.base import Parents, Score
 
 Edges = Iterable[tuple[str, str]]
 Mask = npt.NDArray[np.bool_]
@@ -224,6 +224,22 @@ class Constraints:
             f"Constraints({len(self.names)} nodes, {int(self.required.sum())} required, "
             f"{n_forbidden} forbidden, max_parents={self.max_parents})"
         )
+
+
+def constraints_of(score: Score, constraints: Constraints | None) -> Constraints:
+    """Return constraints over the variables of the score, by default none."""
+    if constraints is None:
+        return Constraints(score.names)
+    if tuple(score.names) != constraints.names:
+        raise ValueError(
+            message(
+                "constraints",
+                f"over the variables {tuple(score.names)!r}, in this order",
+                constraints.names,
+                "Make them with Constraints(score.names, ...)",
+            )
+        )
+    return constraints
 
 
 def _pairs(edges: object, parameter: str) -> Iterator[tuple[str, ...]]:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from dsage._check import message
 from dsage.structure.ancestry import Ancestry
-from dsage.structure.constraints import Constraints
+from dsage.structure.constraints import Constraints, constraints_of
 from dsage.structure.scores.base import Parents, Score
 
 Floats = npt.NDArray[np.float64]
@@ -64,15 +64,7 @@ class MoveTable:
     """
 
     def __init__(self, score: Score, constraints: Constraints, parents: Sequence[Parents]) -> None:
-        if tuple(score.names) != constraints.names:
-            raise ValueError(
-                message(
-                    "constraints",
-                    f"over the variables {tuple(score.names)!r}, in this order",
-                    constraints.names,
-                    "Make them with Constraints(score.names, ...)",
-                )
-            )
+        constraints = constraints_of(score, constraints)
         self._score = score
         self._max_parents = constraints.max_parents
         self.parents = list(parents)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 
@@ -12,12 +11,12 @@ import numpy as np
 from dsage._check import check_count
 from dsage._random import RandomState, Streams
 from dsage.graphs import Graph
-from dsage.structure.constraints import Constraints, graph_of
+from dsage.structure.constraints import Constraints, constraints_of
 from dsage.structure.moves import Change, Kind, MoveTable
-from dsage.structure.result import SearchResult, Step
+from dsage.structure.record import Callback, Record
+from dsage.structure.result import SearchResult
 from dsage.structure.scores.base import Parents, Score
 
-Callback = Callable[[Step], object]
 Edge = tuple[int, int]
 
 _KINDS: tuple[Kind, ...] = ("add", "delete", "reverse")
@@ -203,14 +202,21 @@ class _Search:
         max_iter: int | None,
         callback: Callback | None,
     ) -> None:
-        self.constraints = Constraints(score.names) if constraints is None else constraints
+        self.constraints = constraints_of(score, constraints)
         self.best: list[Parents] = self.constraints.admit(start)
         self._best_score = -math.inf
-        self._method, self._score, self._callback = method, score, callback
         self._left = math.inf if max_iter is None else check_count(max_iter, "max_iter", minimum=0)
-        self._trace: list[Step] = []
         self._tables: list[MoveTable] = []
-        self._began = time.perf_counter()
+        self._record = Record(method, score, callback)
+
+    @property
+    def n_scored(self) -> int:
+        """How many families were scored."""
+        return sum(table.n_scored for table in self._tables)
+
+    def result(self, run: Callable[[], None]) -> SearchResult:
+        """Run, and return the best graph."""
+        return self._record.result(run, self)
 
     def climb(self, table: MoveTable, memory: int, patience: int) -> None:
         """Make the best move again and again; `patience` of them need not improve the score."""
@@ -250,12 +256,7 @@ class _Search:
     def _make(self, table: MoveTable, change: Change, label: str) -> None:
         before = table.score
         table.apply(change)
-        after = table.score
-        tail, head = (self._score.names[node] for node in change[1:])
-        seconds = time.perf_counter() - self._began
-        self._trace.append(Step(label, tail, head, after - before, after, seconds))
-        if self._callback is not None:
-            self._callback(self._trace[-1])
+        self._record.note(label, *change[1:], table.score - before, table.score)
 
     def _note_best(self, table: MoveTable) -> bool:
         found = table.score
@@ -263,23 +264,6 @@ class _Search:
             return False
         self.best, self._best_score = list(table.parents), found
         return True
-
-    def result(self, run: Callable[[], None]) -> SearchResult:
-        """Run to the end or to an interrupt, and return the best graph."""
-        interrupted = False
-        try:
-            run()
-        except KeyboardInterrupt:
-            interrupted = True
-        return SearchResult(
-            graph=graph_of(self._score.names, self.best),
-            score=math.fsum(self._score.family(*family) for family in enumerate(self.best)),
-            trace=tuple(self._trace),
-            n_scored=sum(table.n_scored for table in self._tables),
-            seconds=time.perf_counter() - self._began,
-            interrupted=interrupted,
-            method=self._method,
-        )
 
 
 def _edges_of(change: Change) -> tuple[Edge, ...]:

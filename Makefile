@@ -18,7 +18,7 @@ help:
 	@echo "make clean   remove .venv and everything that was built"
 
 demo: $(VENV)/.plot
-	$(BIN)/python examples/separation.py demo-output
+	$(BIN)/python examples/graphs.py demo-output
 
 test: $(VENV)/.dev
 	$(BIN)/pytest --numprocesses 2
@@ -39,6 +39,9 @@ docs: $(VENV)/.docs
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.separation
+	$(BIN)/python -m benchmarks.structure_speed
+	$(BIN)/python -m benchmarks.structure_quality
+	$(BIN)/python -m benchmarks.stability
 
 clean:
 	rm -rf $(VENV) build dist docs/_build demo-output .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

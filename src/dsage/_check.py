@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+import sys
+import warnings
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -19,6 +21,14 @@ def message(parameter: str, condition: str, value: object, advice: str) -> str:
     """
     ending = "" if advice.endswith(("?", ".")) else "."
     return f"{parameter} must be {condition}; got {value!r}. {advice}{ending}"
+
+
+def warn(text: str) -> None:
+    """Warn the user, at the line of their own code that called the package."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == "dsage":
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, UserWarning, stacklevel=level)
 
 
 def check_names(names: Iterable[str], parameter: str = "names") -> tuple[str, ...]:

@@ -108,3 +108,18 @@ def test_bad_counts_are_refused():
         _ = Counts.from_frame(frame_of(0, 5)[["b"]]) + Counts.from_frame(frame_of(0, 5)[["c"]])
     with pytest.raises(ValueError, match=r"missing values; got \['a'\]"):
         Counts.from_frame(pd.DataFrame({"a": ["x", None], "b": ["x", "y"]}))
+
+
+@pytest.mark.parametrize(
+    ("rows", "multiplicity", "text"),
+    [
+        ([[0], [2]], None, r"codes from 0 to 1 in the column 'a'; got \(0, 2\)"),
+        ([[-1], [0]], None, r"codes from 0 to 1 in the column 'a'; got \(-1, 0\)"),
+        ([[0], [1]], [1, -3], "multiplicity must be a positive integer"),
+        ([[0], [1]], [1.5, 1.0], "multiplicity must be a positive integer"),
+        ([[0], [1]], [1], "multiplicity must be a positive integer"),
+    ],
+)
+def test_bad_codes_and_multiplicities_are_refused(rows, multiplicity, text):
+    with pytest.raises(ValueError, match=text):
+        Counts(["a"], [("x", "y")], np.array(rows), multiplicity)

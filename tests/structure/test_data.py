@@ -192,3 +192,12 @@ def test_wrong_options_are_refused():
         Table(FRAME, discrete=["agee"])
     with pytest.raises(ValueError, match="as many as the columns of the data, 2; got 1"):
         Table(np.zeros((1, 2)), ["a"])
+
+
+def test_masks_lists_and_repeated_names_are_refused():
+    with pytest.raises(TypeError, match="data must be without a mask"):
+        Table(np.ma.masked_equal([[1.0, 999.0]], 999.0))
+    with pytest.raises(ValueError, match="the columns must be of distinct names"):
+        Table(pd.DataFrame([[1, 2]], columns=["a", "a"]))
+    with pytest.raises(TypeError, match="the columns must be numbers or classes; got 'a'"):
+        Table(pd.DataFrame({"a": [[1], [2]]})).codes("a")

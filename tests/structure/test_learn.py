@@ -1,6 +1,8 @@
 import os
 import signal
 import threading
+from dataclasses import replace
+from itertools import product
 
 import networkx as nx
 import numpy as np
@@ -14,6 +16,7 @@ from dsage import Graph
 from dsage.datasets import paper_graph
 from dsage.graphs import compare, cpdag
 from dsage.structure import Counts, Moments, SearchResult, search_graph
+from dsage.structure.learn import _then
 
 MODEL = paper_graph("dag_s(4)")
 
@@ -192,6 +195,66 @@ class TestDegenerateColumns:
         assert graph.is_dag
         assert graph.markov_blanket("sum")
 
+    def test_the_freest_copy_is_kept(self, frame):
+        """Forbidden edges of one copy must not cut the others off."""
+        frame["b2"] = 2 * frame["b"]
+        forbidden = [("a", "b"), ("b", "a"), ("b", "c"), ("c", "b")]
+        with pytest.warns(UserWarning, match="copies of 'b2'"):
+            graph = dsage.learn_graph(frame, forbidden=forbidden)
+        assert not graph.is_separated("a", "b2")
+        assert not graph.is_separated("a", "b")
+
+    def test_copies_with_different_freedom_are_refused(self, frame):
+        frame["b2"] = 2 * frame["b"]
+        forbidden = [("a", "b"), ("c", "b2")]
+        with pytest.raises(ValueError, match=r"such that one of several copies .* \['b', 'b2'\]"):
+            dsage.learn_graph(frame, forbidden=forbidden)
+
+    def test_the_edge_to_a_copy_may_be_required(self, frame):
+        frame["b2"] = 2 * frame["b"]
+        with pytest.warns(UserWarning, match="copies of 'b'"):
+            assert ("b", "b2") in dsage.learn_graph(frame, required=[("b", "b2")]).edges
+
+    def test_classes_that_are_constant_or_copies(self):
+        rng = np.random.default_rng(0)
+        frame = pd.DataFrame({"a": rng.choice(list("xyz"), 300), "k": "same"})
+        frame["a2"] = frame["a"].map({"x": "u", "y": "v", "z": "w"})
+        frame["b"] = np.where(rng.random(300) < 0.8, frame["a"], "x")
+        with pytest.warns(UserWarning, match="These columns") as caught:
+            graph = dsage.learn_graph(frame)
+        assert [str(warning.message)[:28] for warning in caught] == [
+            "These columns are constant a",
+            "These columns are copies of ",
+        ]
+        assert graph.parents("a2") == ("a",)
+        assert graph.markov_blanket("k") == ()
+        assert "b" in graph.markov_blanket("a")
+
+    def test_identifiers_are_refused(self):
+        frame = pd.DataFrame({"id": [f"row {i}" for i in range(200)], "a": list("xy") * 100})
+        with pytest.raises(ValueError, match=r"of classes that recur; got \['id'\]"):
+            dsage.learn_graph(frame)
+
+    @pytest.mark.parametrize("score", ["auto", "bge"])
+    def test_nothing_but_constants_is_an_empty_graph(self, score):
+        with pytest.warns(UserWarning, match="constant"):
+            graph = dsage.learn_graph(np.ones((10, 2)), score=score)
+        assert graph == Graph(["X1", "X2"], [])
+
+    def test_one_row_is_refused(self, frame):
+        with pytest.raises(ValueError, match="data must be at least 2 rows; got 1"):
+            dsage.learn_graph(frame[:1])
+
+    def test_collinear_columns_of_a_large_scale_bear_bge(self):
+        rng = np.random.default_rng(0)
+        frame = pd.DataFrame(rng.normal(size=(20_000, 3)) * 1e9, columns=list("abe"))
+        frame["c"] = frame["a"] + frame["b"]
+        frame["total"] = frame["c"] + frame["e"]
+        with pytest.warns(UserWarning, match="linear function"):
+            result = search_graph(frame, score="bge")
+        assert np.isfinite(result.score)
+        assert result.graph.is_dag
+
     def test_fewer_rows_than_columns(self):
         data = paper_graph("dag_m(3)").sample(30, random_state=0)
         with pytest.warns(UserWarning, match="There are 30 rows for 50 columns: too few"):
@@ -230,6 +293,12 @@ class TestOwnAlgorithm:
             match=r"options must be left out with a callable; got \['max_parents', 'strict'\]",
         ):
             dsage.learn_graph(data, method=lambda _: MODEL.graph, max_parents=2, strict=True)
+        assert dsage.learn_graph(data, method=lambda _: MODEL.graph, strict=False) == MODEL.graph
+
+    def test_its_result_has_no_score(self, data):
+        result = search_graph(data, method=lambda _: MODEL.graph)
+        assert np.isnan(result.score)
+        assert result.graph == MODEL.graph
 
 
 def test_an_interrupt_returns_the_best_graph_so_far():
@@ -243,6 +312,56 @@ def test_an_interrupt_returns_the_best_graph_so_far():
     assert result.graph.is_dag
     assert result.score < full.score
     assert result.score == pytest.approx(dsage.score_graph(result.graph, data), rel=1e-12)
+
+
+def test_warnings_point_to_the_users_line(data):
+    frame = data.assign(constant=1.0)
+    for function in (dsage.learn_graph, search_graph):
+        with pytest.warns(UserWarning, match="constant") as caught:
+            function(frame, method="hc")
+        assert caught[0].filename == __file__
+
+
+def test_required_edges_that_the_score_forbids_are_refused():
+    frame = pd.DataFrame({"x": np.arange(40.0), "c": list("uv") * 20})
+    for method in ("auto", "tabu", "hc", "boss"):
+        with pytest.raises(ValueError, match=r"required must be edges that the score allows"):
+            dsage.learn_graph(frame, method=method, required=[("x", "c")])
+
+
+def test_required_edges_raise_the_default_bound_on_parents(data):
+    required = [("X2", "X1"), ("X3", "X1")]
+    graph = dsage.learn_graph(data[:15], required=required)
+    assert set(required) <= set(graph.edges)
+
+
+class TestPhases:
+    """``auto`` is tabu, then BOSS, then BES; each phase leaves its mark on the trace."""
+
+    def test_tabu_comes_first_and_goes_downhill_too(self):
+        data = paper_graph("dag_m(4)").sample(1000, random_state=0)
+        trace = search_graph(data).to_frame()
+        local = trace[: trace["kind"].eq("move").idxmax()]
+        assert set(local["kind"]) <= {"add", "delete", "reverse"}
+        assert (local["delta"] < 0).any()
+
+    def test_boss_moves_variables_and_bes_deletes_after_it(self):
+        deletions = {"auto": 0, "boss": 0}
+        for method, seed in product(deletions, range(10)):
+            data = paper_graph("dag_m(4)").sample(300, random_state=seed)
+            kinds = search_graph(data, method=method, score="bic").to_frame()["kind"].tolist()
+            after = kinds[len(kinds) - kinds[::-1].index("move") :]
+            assert set(after) <= {"delete"}
+            deletions[method] += len(after)
+        assert min(deletions.values()) > 0
+
+    def test_the_better_of_two_results_is_kept(self, data):
+        better = search_graph(data, method="tabu")
+        worse = search_graph(data, method="hc", max_iter=3)
+        assert worse.score < better.score
+        assert _then(better, lambda: worse).graph == better.graph
+        assert _then(worse, lambda: better).graph == better.graph
+        assert _then(replace(worse, interrupted=True), lambda: better).graph == worse.graph
 
 
 def test_progress_is_shown_on_request(data, capsys):
@@ -259,6 +378,7 @@ def test_progress_is_shown_on_request(data, capsys):
         ({"score": "bik"}, ValueError, r"score must be one of the scores; got 'bik'\. Did you mean 'bic'\?"),
         ({"score": "k2"}, ValueError, "score must be one for continuous data; got 'k2'"),
         ({"strict": True, "score": "aic"}, ValueError, "strict must be left out with a score; got 'aic'"),
+        ({"random_state": "0"}, TypeError, "random_state must be an int"),
         ({"restarts": 3}, ValueError, "each option must be one of the options of the method 'auto'; got 'restarts'"),
         ({"method": "hc", "restart": 3}, ValueError, r"got 'restart'\. Did you mean 'restarts'\?"),
         ({"gamma": 2.0}, ValueError, r"gamma must be in \[0, 1\]; got 2"),

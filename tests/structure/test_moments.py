@@ -252,3 +252,34 @@ def test_empty_batches_do_no_harm():
     X = rows_of(2, 10)
     moments = Moments.from_batches([X[:0], X, X[:0]], NAMES)
     np.testing.assert_array_equal(moments.scatter, Moments.from_array(X, NAMES).scatter)
+
+
+def test_covariances_that_are_symmetric_up_to_rounding_are_taken():
+    rng = np.random.default_rng(0)
+    for seed in range(50):
+        mixing = np.linalg.inv(np.eye(5) - np.triu(rng.normal(size=(5, 5)), 1))
+        covariance = np.linalg.inv(np.linalg.inv(mixing.T @ mixing))
+        names = list("abcde")
+        made = Moments(names, 100 + seed, np.zeros(5), covariance)
+        np.testing.assert_allclose(made.covariance, covariance, rtol=1e-6, atol=1e-9)
+
+
+def test_impossible_covariances_are_refused_with_the_variables():
+    with pytest.raises(ValueError, match=r"covariance must be symmetric; got \('a', 'b'\)"):
+        Moments(["a", "b"], 10, [0, 0], [[1, 0.5], [0.4, 1]])
+    with pytest.raises(ValueError, match=r"of correlations within \[-1, 1\]; got \('a', 'b'\)"):
+        Moments(["a", "b"], 10, [0, 0], [[1, 2], [2, 1]])
+
+
+def test_magnitudes_beyond_floating_point_are_refused_by_name():
+    X = np.random.default_rng(0).normal(size=(10, 2)) * [1.0, 1e200]
+    with (
+        np.errstate(over="ignore", invalid="ignore"),
+        pytest.raises(ValueError, match=r"got \['b'\]"),
+    ):
+        Moments.from_array(X, ["a", "b"])
+
+
+def test_a_folder_without_parquet_is_named(tmp_path):
+    with pytest.raises(ValueError, match="a Parquet file or a folder of them"):
+        Moments.from_parquet(tmp_path)

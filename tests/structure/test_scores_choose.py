@@ -11,7 +11,8 @@ from dsage.graphs import Graph
 from dsage.structure.counts import Counts
 from dsage.structure.data import Table
 from dsage.structure.moments import Moments
-from dsage.structure.scores.choose import SCORES, choose_score, graph_score, sufficient
+from dsage.structure.scores.choose import SCORES, choose_score, graph_score
+from dsage.structure.source import sufficient
 
 N_ROWS = 50
 GENERATOR = np.random.default_rng(0)

@@ -1,3 +1,6 @@
+import importlib
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -7,9 +10,11 @@ from dsage import Graph
 from dsage._random import Streams
 from dsage.datasets import paper_graph
 from dsage.graphs import compare
-from dsage.structure import Moments, learn_graph, stability
+from dsage.structure import Moments, learn_graph, search_graph, stability
+from dsage.structure.data import Table
 
 MODEL = paper_graph("dag_s(3)")
+module = importlib.import_module("dsage.structure.stability")
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +80,7 @@ def test_options_reach_the_search(data):
     for graph in found.graphs:
         assert max(len(graph.parents(name)) for name in graph.names) <= 1
     with pytest.raises(ValueError, match="each option must be one of"):
-        stability(data, 3, tabu=3)
+        stability(data, 3, restarts=3)
 
 
 def test_bad_input_is_refused(data):
@@ -87,6 +92,84 @@ def test_bad_input_is_refused(data):
         stability(Moments.from_frame(data))
     with pytest.raises(ValueError, match="data must be at least 4 rows; got 3"):
         stability(data[:3])
+
+
+def test_random_restarts_are_reproducible(data):
+    options = {"method": "hc", "restarts": 3, "perturb": 8, "random_state": 0}
+    assert stability(data[:200], 4, **options) == stability(data[:200], 4, **options)
+
+
+def test_iterators_of_constraints_serve_every_resample(data):
+    names = data.columns
+    forbidden = ((one, other) for one in names for other in names if one != other)
+    found = stability(data, 3, forbidden=forbidden, random_state=0)
+    assert [graph.edges for graph in found.graphs] == [()] * 3
+
+
+def test_graphs_of_a_callable_are_matched_by_name(data):
+    orders = iter([list(data.columns), list(data.columns)[::-1]])
+
+    def learn(frame):
+        return Graph(next(orders), [("X1", "X2")])
+
+    found = stability(data, 2, method=learn, random_state=0)
+    assert found.to_frame()["share"].tolist() == [1.0]
+    assert found.oracle(MODEL.target).feature_names[0] == "X2"
+
+
+def test_levels_of_the_whole_are_kept_in_every_part():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.choice(list("xy"), 40), "b": rng.choice(list("uv"), 40)})
+    frame.loc[0, "b"] = "rare"
+    table = Table(frame)
+    part = table.take(np.arange(1, 40))
+    found = stability(table, 2, method="hc", random_state=0)
+    assert len(found.graphs) == 2
+    assert part.codes("b")[1] == ("rare", "u", "v")
+
+
+def test_odd_columns_are_named_once(data):
+    frame = data.assign(constant=1.0)
+    with pytest.warns(UserWarning, match="'constant'") as caught:
+        stability(frame, 5, random_state=0)
+    assert len(caught) == 1
+
+
+def test_nine_in_ten_must_agree_by_default(data):
+    found = stability(data, 4, random_state=0)
+    assert repr(found.oracle(MODEL.target)) == "Consensus(4 oracles, share=0.9)"
+
+
+class TestInterrupt:
+    """An interrupt comes as an exception in a callable, or as a flag from a search."""
+
+    def test_the_graphs_so_far_are_returned_with_a_warning(self, data):
+        calls = []
+
+        def learn(frame):
+            calls.append(1)
+            if len(calls) == 3:
+                raise KeyboardInterrupt
+            return Graph(frame.columns, [])
+
+        with pytest.warns(UserWarning, match="Interrupted after 2 of 10 resamples"):
+            found = stability(data, 10, method=learn, random_state=0)
+        assert len(found.graphs) == 2
+
+    def test_a_search_that_was_cut_short_is_not_counted(self, data, monkeypatch):
+        full = search_graph(data)
+        results = iter([full, replace(full, interrupted=True)])
+        monkeypatch.setattr(module, "search_graph", lambda *_, **__: next(results))
+        with pytest.warns(UserWarning, match="Interrupted after 1 of 5 resamples"):
+            found = stability(data, 5, random_state=0)
+        assert found.graphs == (full.graph,)
+
+    def test_without_any_graph_the_interrupt_goes_on(self, data):
+        def learn(frame):
+            raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            stability(data, 5, method=learn, random_state=0)
 
 
 def test_learning_from_a_part_is_learning_from_those_rows(data):

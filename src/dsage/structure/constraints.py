@@ -137,8 +137,15 @@ class Constraints:
     def _named(self, matrix: Mask) -> list[tuple[str, str]]:
         return [(self.names[tail], self.names[head]) for tail, head in np.argwhere(matrix)]
 
-    def select(self, names: Sequence[str]) -> Constraints:
+    def select(self, names: Sequence[str], given: Edges = ()) -> Constraints:
         """Return what is known of the graph of some of the variables.
+
+        Parameters
+        ----------
+        names : sequence of str
+            The variables to keep.
+        given : iterable of (str, str), default=()
+            Edges that will be there in any case, so that they may be required.
 
         Raises
         ------
@@ -150,9 +157,9 @@ class Constraints:
         >>> Constraints(list("abc"), required=[("a", "c")]).select(["a", "c"])
         Constraints(2 nodes, 1 required, 0 forbidden, max_parents=1)
         """
-        at = [self.names.index(name) for name in names]
+        at = np.array([self.names.index(name) for name in names], dtype=np.intp)
         block = np.ix_(at, at)
-        lost = self.required.copy()
+        lost = self.required & ~self._matrix(given, "given")
         lost[block] = False
         if edges := self._named(lost):
             raise ValueError(

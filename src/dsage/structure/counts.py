@@ -63,11 +63,26 @@ class Counts:
             raise ValueError(
                 message("rows", f"of shape {shape}", codes.shape, "Give one column a variable")
             )
+        for name, column, n_levels in zip(self._names, codes.T, self.n_levels, strict=True):
+            if len(column) and not (column.min() >= 0 and column.max() < n_levels):
+                raise ValueError(
+                    message(
+                        "rows",
+                        f"codes from 0 to {n_levels - 1} in the column {name!r}",
+                        (int(column.min()), int(column.max())),
+                        "Give each code a level",
+                    )
+                )
         weights = np.ones(len(codes), np.int64) if multiplicity is None else multiplicity
+        counted = np.asarray(weights)
+        if counted.shape != (len(codes),) or counted.dtype.kind not in "iu" or (counted < 1).any():
+            raise ValueError(
+                message(
+                    "multiplicity", "a positive integer for each row", weights, "Count the rows"
+                )
+            )
         self._rows, self._multiplicity = _distinct(
-            codes.astype(_code_type(self._levels)),
-            np.asarray(weights, dtype=np.int64),
-            self.n_levels,
+            codes.astype(_code_type(self._levels)), counted.astype(np.int64), self.n_levels
         )
         self._rows.flags.writeable = self._multiplicity.flags.writeable = False
 

@@ -59,7 +59,12 @@ class Table:
         self._transform = check_member(transform, TRANSFORMS, "transform", "the transforms")
         self._frame: nw.DataFrame[Any] | None = None
         if is_frame(data):
-            self._frame = nw.from_native(data, eager_only=True)
+            try:
+                self._frame = nw.from_native(data, eager_only=True)
+            except nw.exceptions.DuplicateError as error:
+                raise ValueError(
+                    message("the columns", "of distinct names", str(error), "Rename some")
+                ) from None
             self.names = _frame_names(self._frame, names)
             self.n_rows = len(self._frame)
             schema = self._frame.schema
@@ -157,7 +162,12 @@ class Table:
         Levels are those that occur in the whole of the data, sorted.
         """
         if name not in self._known:
-            codes, levels = _factorized(self._classes(name))
+            try:
+                codes, levels = _factorized(self._classes(name))
+            except TypeError as error:
+                raise TypeError(
+                    message("the columns", "numbers or classes", name, f"Convert it: {error}")
+                ) from None
             if len(codes) and codes.min() < 0:
                 raise missing([name])
             codes.flags.writeable = False
@@ -248,6 +258,10 @@ def _frame_names(frame: nw.DataFrame[Any], names: Iterable[str] | None) -> tuple
 
 
 def _as_matrix(data: Any) -> npt.NDArray[Any]:  # noqa: ANN401
+    if np.ma.isMaskedArray(data):
+        raise TypeError(
+            message("data", "without a mask", type(data).__name__, "Drop or fill what is masked")
+        )
     array = np.asarray(data)
     if array.ndim != 2:
         raise ValueError(

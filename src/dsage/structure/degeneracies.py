@@ -9,6 +9,7 @@ import numpy.typing as npt
 from scipy.linalg import lapack, solve_triangular
 
 from dsage._check import check_real
+from dsage.structure.counts import Counts
 from dsage.structure.moments import Moments
 
 
@@ -21,7 +22,8 @@ class Degeneracies:
     constant : tuple of str
         Variables that do not vary.
     duplicated : tuple of tuple of str
-        Groups of variables that are copies of each other, up to shift and scale.
+        Groups of variables that are copies of each other, up to shift and scale, or up to the
+        names of their levels.
     determined : tuple of (str, tuple of str)
         Variables that are linear functions of others, and those others. Constants, and all but
         the first of a group of duplicates, play no part here.
@@ -38,6 +40,15 @@ class Degeneracies:
     duplicated: tuple[tuple[str, ...], ...]
     determined: tuple[tuple[str, tuple[str, ...]], ...]
     too_few_rows: bool
+
+    def __or__(self, other: Degeneracies) -> Degeneracies:
+        """Return what is odd about either of two sets of variables."""
+        return Degeneracies(
+            self.constant + other.constant,
+            self.duplicated + other.duplicated,
+            self.determined + other.determined,
+            too_few_rows=self.too_few_rows or other.too_few_rows,
+        )
 
     def __bool__(self) -> bool:
         return bool(self.constant or self.duplicated or self.determined or self.too_few_rows)
@@ -69,8 +80,7 @@ def degeneracies(moments: Moments, *, tolerance: float = 1e-10) -> Degeneracies:
     """
     check_real(tolerance, "tolerance", above=0.0, high=1.0)
     names = moments.names
-    deviation = np.sqrt(moments.scatter.diagonal() / moments.n_rows)
-    constant = deviation <= 8 * np.finfo(np.float64).eps * np.abs(moments.mean)
+    constant = moments.is_constant
     correlation = moments.correlation
     groups = _groups((1 - correlation**2 <= tolerance) & ~constant & ~constant[:, None])
     copies = {node for group in groups for node in group[1:]}
@@ -86,6 +96,29 @@ def degeneracies(moments: Moments, *, tolerance: float = 1e-10) -> Degeneracies:
         ),
         too_few_rows=too_few_rows,
     )
+
+
+def discrete_degeneracies(counts: Counts) -> Degeneracies:
+    """Name the discrete variables that are constant, or the same but for the names of their levels.
+
+    Examples
+    --------
+    >>> from dsage.structure.counts import Counts
+    >>> rows = [["x", "u", "k"], ["y", "v", "k"], ["x", "u", "k"]]
+    >>> found = discrete_degeneracies(Counts.from_frame(rows, ["a", "b", "c"]))
+    >>> found.constant, found.duplicated
+    (('c',), (('a', 'b'),))
+    """
+    constant = [name for name, n in zip(counts.names, counts.n_levels, strict=True) if n < 2]
+    groups: dict[bytes, list[str]] = {}
+    for name, codes in zip(counts.names, counts.rows.T, strict=True):
+        if name not in constant:
+            # Numbered in the order in which they first occur, levels of other names look alike.
+            _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
+            renumbered = np.argsort(np.argsort(first))[inverse]
+            groups.setdefault(renumbered.tobytes(), []).append(name)
+    duplicated = tuple(tuple(group) for group in groups.values() if len(group) > 1)
+    return Degeneracies(tuple(constant), duplicated, (), too_few_rows=False)
 
 
 def _groups(same: npt.NDArray[np.bool_]) -> list[list[int]]:

@@ -2,33 +2,30 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterable, Mapping
+import math
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from dataclasses import replace
 from typing import Any
 
 from tqdm.auto import tqdm
 
-from dsage._check import check_member, message
-from dsage._random import RandomState
+from dsage._check import check_member, message, warn
+from dsage._random import RandomState, Streams
 from dsage.graphs import Graph, as_graph
 from dsage.structure.bes import bes
 from dsage.structure.boss import boss
 from dsage.structure.constraints import Constraints
+from dsage.structure.record import Callback
 from dsage.structure.reduction import Reduction
 from dsage.structure.result import SearchResult, Step
 from dsage.structure.scores.base import Score
-from dsage.structure.scores.choose import (
-    as_data,
-    choose_score,
-    graph_score,
-    kind_of,
-    sufficient,
-)
+from dsage.structure.scores.choose import choose_score, graph_score
 from dsage.structure.search import hill_climb, tabu
+from dsage.structure.source import Data, as_data, kind_of, sufficient
 
 Edges = Iterable[tuple[str, str]]
-Callback = Callable[[Step], object]
 Options = Mapping[str, Any]
 
 METHODS = ("auto", "tabu", "hc", "boss")
@@ -38,14 +35,103 @@ METHODS = ("auto", "tabu", "hc", "boss")
 # until nothing is left to explain.
 _ROWS_A_PARENT = 10
 
-_DATA_OPTIONS = ("tiers", "strict", "discrete", "transform", "progress")
 _SCORE_OPTIONS = ("penalty", "gamma", "iss")
 _SEARCH_OPTIONS: Mapping[str, tuple[str, ...]] = {
-    "auto": (),
+    "auto": ("tabu", "max_tabu", "max_passes"),
     "tabu": ("tabu", "max_tabu", "max_iter"),
     "hc": ("restarts", "perturb", "max_iter"),
     "boss": ("max_passes",),
 }
+
+
+def search_graph(
+    data: Any,  # noqa: ANN401
+    *,
+    method: str | Callable[[Any], Any] = "auto",
+    score: str = "auto",
+    required: Edges = (),
+    forbidden: Edges = (),
+    tiers: Iterable[Iterable[str]] | None = None,
+    max_parents: int | None = None,
+    strict: bool = False,
+    discrete: str | Iterable[str] = (),
+    transform: str = "none",
+    random_state: RandomState = None,
+    progress: bool = False,
+    **options: Any,  # noqa: ANN401
+) -> SearchResult:
+    """Learn the graph as :func:`learn_graph` does, and tell how.
+
+    Parameters
+    ----------
+    data, method, score, required, forbidden, tiers, max_parents, strict, discrete, transform, \
+    random_state, progress, **options
+        As for :func:`learn_graph`.
+
+    Returns
+    -------
+    SearchResult
+        ``graph``, ``score``, ``trace``, ``seconds``, ``interrupted``; ``to_frame()`` for the moves.
+        The score is that of the columns that were searched with: constants and copies are not
+        among them. It is nan where a callable made the graph.
+
+    Examples
+    --------
+    >>> from dsage.datasets import paper_graph
+    >>> result = search_graph(paper_graph("dag_s(2)").sample(1000, random_state=0), method="hc")
+    >>> result.to_frame().columns.tolist()
+    ['kind', 'from', 'to', 'delta', 'score', 'seconds']
+    """
+    if callable(method):
+        given = {
+            "score": score != "auto",
+            "required": not _is_empty(required),
+            "forbidden": not _is_empty(forbidden),
+            "tiers": tiers is not None,
+            "max_parents": max_parents is not None,
+            "strict": strict,
+            "discrete": not _is_empty(discrete),
+            "transform": transform != "none",
+            **dict.fromkeys(options, True),
+        }
+        return _by_callable(method, data, sorted(name for name, is_so in given.items() if is_so))
+    check_member(method, METHODS, "method", "the methods")
+    Streams(random_state)  # a bad seed is refused by every method, also where it has no effect
+    for option in options:
+        known = (*_SCORE_OPTIONS, *_SEARCH_OPTIONS[method])
+        check_member(option, known, "each option", f"the options of the method {method!r}")
+    source = sufficient(as_data(data, discrete=discrete, transform=transform))
+    if source.n_rows < 2:
+        raise ValueError(message("data", "at least 2 rows", source.n_rows, "Give more"))
+    if strict and score != "auto":
+        raise ValueError(
+            message("strict", "left out with a score", score, "It chooses the score by itself")
+        )
+    if strict and kind_of(source) == "continuous":
+        score = "bic"
+    reduction = Reduction(
+        source, _constraints(source, tuple(required), forbidden, tiers, max_parents)
+    )
+    for text in reduction.warnings:
+        warn(text)
+    if reduction.data is None:
+        graph = reduction.restored(Graph((), ()))
+        return SearchResult(graph, 0.0, (), 0, 0.0, interrupted=False, method=method)
+    score_options = {name: options.pop(name) for name in _SCORE_OPTIONS if name in options}
+    if method == "hc":
+        options["random_state"] = random_state
+    chosen = choose_score(reduction.data, score, **score_options)
+    _check_required(chosen, reduction.constraints)
+    with tqdm(desc=f"learning the graph ({method})", unit=" moves", disable=not progress) as bar:
+
+        def show(step: Step) -> None:
+            bar.update()
+            bar.set_postfix(score=f"{step.score:.6g}", refresh=False)
+
+        result = _SEARCHES[method](chosen, reduction.constraints, show, options)
+    if result.interrupted:
+        warn(f"The search was interrupted after {result.seconds:.3g} s: the best graph so far.")
+    return replace(result, graph=reduction.restored(result.graph), method=method)
 
 
 def learn_graph(
@@ -55,8 +141,13 @@ def learn_graph(
     score: str = "auto",
     required: Edges = (),
     forbidden: Edges = (),
+    tiers: Iterable[Iterable[str]] | None = None,
     max_parents: int | None = None,
+    strict: bool = False,
+    discrete: str | Iterable[str] = (),
+    transform: str = "none",
     random_state: RandomState = None,
+    progress: bool = False,
     **options: Any,  # noqa: ANN401
 ) -> Graph:
     """Learn the graph that scores best.
@@ -76,12 +167,10 @@ def learn_graph(
         ``"auto"`` is the extended BIC for continuous data, BIC for discrete and mixed data.
     required, forbidden : iterable of (str, str), default=()
         Edges that the graph must have, and that it may not have.
-    max_parents : int, optional
-        How many parents a node may have; by default one for every ten rows.
-    random_state : int, numpy Generator or None, default=None
-        Seed of the random moves of ``"hc"`` with restarts; nothing else is random.
     tiers : iterable of iterables of str, optional
         Groups of variables in the order of time: no variable causes one of an earlier group.
+    max_parents : int, optional
+        How many parents a node may have; by default one for every ten rows.
     strict : bool, default=False
         Let the score ``"auto"`` be BIC for continuous data too: more edges, so fewer false
         separations where effects are weak, at the price of missed ones.
@@ -89,6 +178,8 @@ def learn_graph(
         Columns of numbers that are classes.
     transform : {"none", "rank"}, default="none"
         ``"rank"`` takes normal scores of the continuous columns first: for skewed data.
+    random_state : int, numpy Generator or None, default=None
+        Seed of the random moves of ``"hc"`` with restarts; nothing else is random.
     progress : bool, default=False
         Show a progress bar.
     penalty, gamma, iss : float, optional
@@ -101,14 +192,16 @@ def learn_graph(
     Returns
     -------
     Graph
-        A DAG over the columns. An interrupt (Ctrl-C) returns the best one so far, with a warning.
+        A DAG over the columns. An interrupt (Ctrl-C) of the search returns the best one so far,
+        with a warning.
 
     Notes
     -----
     Columns without information of their own are named in a warning. A constant is isolated. Of
-    columns that are copies of each other, up to shift and scale, one is searched with, and is the
-    only parent of the others: given it they tell nothing, and without it they are never separated
-    from what it depends on.
+    columns that are copies of each other, up to shift and scale or the names of levels, one is
+    searched with, and is the only parent of the others: given it they tell nothing, and without it
+    they are never separated from what it depends on. Discrete columns with more levels than half
+    the rows are refused.
 
     Examples
     --------
@@ -119,44 +212,21 @@ def learn_graph(
     >>> compare(model.graph, graph, model.target).f1
     1.0
     """
-    options |= {
-        "score": score,
-        "required": required,
-        "forbidden": forbidden,
-        "max_parents": max_parents,
-        "random_state": random_state,
-    }
-    if callable(method):
-        return _by_callable(method, data, options)
-    return _search(data, method, **options).graph
-
-
-def search_graph(
-    data: Any,  # noqa: ANN401
-    *,
-    method: str = "auto",
-    **options: Any,  # noqa: ANN401
-) -> SearchResult:
-    """Learn the graph as :func:`learn_graph` does, and tell how.
-
-    Parameters
-    ----------
-    data, method, **options
-        As for :func:`learn_graph`; the method must be a name.
-
-    Returns
-    -------
-    SearchResult
-        ``graph``, ``score``, ``trace``, ``seconds``, ``interrupted``; ``to_frame()`` for the moves.
-
-    Examples
-    --------
-    >>> from dsage.datasets import paper_graph
-    >>> result = search_graph(paper_graph("dag_s(2)").sample(1000, random_state=0), method="hc")
-    >>> result.to_frame().columns.tolist()
-    ['kind', 'from', 'to', 'delta', 'score', 'seconds']
-    """
-    return _search(data, method, **options)
+    return search_graph(
+        data,
+        method=method,
+        score=score,
+        required=required,
+        forbidden=forbidden,
+        tiers=tiers,
+        max_parents=max_parents,
+        strict=strict,
+        discrete=discrete,
+        transform=transform,
+        random_state=random_state,
+        progress=progress,
+        **options,
+    ).graph
 
 
 def score_graph(
@@ -194,60 +264,35 @@ def score_graph(
     return graph_score(chosen, as_graph(graph))
 
 
-def _search(
-    data: Any,  # noqa: ANN401
-    method: str,
-    *,
-    score: str = "auto",
-    random_state: RandomState = None,
-    strict: bool = False,
-    discrete: str | Iterable[str] = (),
-    transform: str = "none",
-    progress: bool = False,
-    required: Edges = (),
-    forbidden: Edges = (),
-    tiers: Iterable[Iterable[str]] | None = None,
-    max_parents: int | None = None,
-    **options: Any,  # noqa: ANN401
-) -> SearchResult:
-    """Search; public functions call this directly, so that warnings point to their callers."""
-    check_member(method, METHODS, "method", "the methods")
-    known = (*_DATA_OPTIONS, *_SCORE_OPTIONS, *_SEARCH_OPTIONS[method])
-    for option in options:
-        check_member(option, known, "each option", f"the options of the method {method!r}")
-    score_options = {name: options.pop(name) for name in _SCORE_OPTIONS if name in options}
-    if method == "hc":
-        options["random_state"] = random_state
-    source = sufficient(as_data(data, discrete=discrete, transform=transform))
-    if strict and score != "auto":
-        raise ValueError(
-            message("strict", "left out with a score", score, "It chooses the score by itself")
-        )
-    if strict and kind_of(source) == "continuous":
-        score = "bic"
+def _constraints(
+    data: Data,
+    required: Sequence[tuple[str, str]],
+    forbidden: Edges,
+    tiers: Iterable[Iterable[str]] | None,
+    max_parents: int | None,
+) -> Constraints:
+    """Return the constraints; without a bound on the parents, that which the rows suggest."""
     if max_parents is None:
-        max_parents = max(source.n_rows // _ROWS_A_PARENT, 1)
-    constraints = Constraints(
-        source.names, required=required, forbidden=forbidden, tiers=tiers, max_parents=max_parents
+        n_required = max(Counter(edge[-1] for edge in required if len(edge)).values(), default=1)
+        max_parents = max(data.n_rows // _ROWS_A_PARENT, n_required)
+    return Constraints(
+        data.names, required=required, forbidden=forbidden, tiers=tiers, max_parents=max_parents
     )
-    reduction = Reduction(source, constraints)
-    for warning in reduction.warnings:
-        warnings.warn(warning, UserWarning, stacklevel=3)
-    chosen = choose_score(reduction.data, score, **score_options)
-    with tqdm(desc=f"learning the graph ({method})", unit=" moves", disable=not progress) as bar:
 
-        def show(step: Step) -> None:
-            bar.update()
-            bar.set_postfix(score=f"{step.score:.6g}", refresh=False)
 
-        result = _SEARCHES[method](chosen, reduction.constraints, show, options)
-    if result.interrupted:
-        warnings.warn(
-            f"The search was interrupted after {result.seconds:.3g} s: the best graph so far.",
-            UserWarning,
-            stacklevel=3,
-        )
-    return replace(result, graph=reduction.restored(result.graph), method=method)
+def _check_required(score: Score, constraints: Constraints) -> None:
+    """Refuse required edges that the score forbids, such as from a number to a class."""
+    for node, parents in enumerate(constraints.admit()):
+        if parents and score.family(node, parents) == -math.inf:
+            edges = [(score.names[parent], score.names[node]) for parent in parents]
+            raise ValueError(
+                message(
+                    "required",
+                    "edges that the score allows",
+                    edges,
+                    "A number cannot cause a class here, nor can parents outnumber the rows",
+                )
+            )
 
 
 def _hc(score: Score, known: Constraints, callback: Callback, options: Options) -> SearchResult:
@@ -266,9 +311,11 @@ def _boss(score: Score, known: Constraints, callback: Callback, options: Options
 
 def _auto(score: Score, known: Constraints, callback: Callback, options: Options) -> SearchResult:
     """Take the order of a local search, improve it, then delete what is superfluous."""
-    local = tabu(score, known, callback=callback, **options)
+    passes = {name: value for name, value in options.items() if name == "max_passes"}
+    others = {name: value for name, value in options.items() if name not in passes}
+    local = tabu(score, known, callback=callback, **others)
     order = local.graph.topological_order()
-    ordered = _then(local, lambda: boss(score, known, order, callback=callback))
+    ordered = _then(local, lambda: boss(score, known, order, callback=callback, **passes))
     return _then(ordered, lambda: bes(score, ordered.graph, known, callback=callback))
 
 
@@ -295,24 +342,20 @@ def _then(first: SearchResult, search: Callable[[], SearchResult]) -> SearchResu
     )
 
 
-def _by_callable(method: Callable[[Any], Any], data: Any, options: Options) -> Graph:  # noqa: ANN401
+def _by_callable(method: Callable[[Any], Any], data: Any, given: list[str]) -> SearchResult:  # noqa: ANN401
     """Let somebody else's algorithm learn the graph."""
-    defaults = {"score": "auto", "max_parents": None, "random_state": None}
-    given = [
-        option
-        for option, value in options.items()
-        if value != defaults.get(option) and not (option in ("required", "forbidden") and not value)
-    ]
     if given:
         raise ValueError(
             message(
                 "options",
                 "left out with a callable",
-                sorted(given),
+                given,
                 "Give them to your own algorithm, for example with functools.partial",
             )
         )
+    began = time.perf_counter()
     graph = as_graph(method(data))
+    seconds = time.perf_counter() - began
     names = as_data(data).names
     if odd := sorted(set(graph.names) ^ set(names)):
         raise ValueError(
@@ -323,4 +366,10 @@ def _by_callable(method: Callable[[Any], Any], data: Any, options: Options) -> G
                 "These names are in one of them only; a learner may need the columns' names",
             )
         )
-    return graph
+    ordered = Graph(names, graph.edges, graph.bidirected)
+    label = getattr(method, "__name__", type(method).__name__)
+    return SearchResult(ordered, math.nan, (), 0, seconds, interrupted=False, method=label)
+
+
+def _is_empty(value: object) -> bool:
+    return isinstance(value, Sized) and len(value) == 0

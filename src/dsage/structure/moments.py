@@ -60,17 +60,21 @@ class Moments:
         n_nodes = len(self._names)
         self._mean = _frozen(_shaped(mean, (n_nodes,), "mean"))
         checked = _shaped(covariance, (n_nodes, n_nodes), "covariance")
-        if not np.allclose(checked, checked.T, rtol=1e-8, atol=0):
-            worst = float(np.abs(checked - checked.T).max())
-            raise ValueError(
-                message("covariance", "symmetric", worst, "So much do two mirrored entries differ")
-            )
         if (checked.diagonal() < 0).any():
             bad = [self._names[node] for node in np.flatnonzero(checked.diagonal() < 0)]
             raise ValueError(
                 message("covariance", "without negative variances", bad, "Correct these")
             )
+        scale = np.sqrt(np.outer(checked.diagonal(), checked.diagonal()))
+        self._refuse(np.abs(checked - checked.T) > 1e-8 * scale, "symmetric")
+        self._refuse(np.abs(checked) > (1 + 1e-8) * scale, "of correlations within [-1, 1]")
         self._scatter = _frozen((checked + checked.T) * (0.5 * (self._n_rows - 1)))
+
+    def _refuse(self, wrong: npt.NDArray[np.bool_], condition: str) -> None:
+        """Refuse a covariance with wrong entries, and name the variables of one."""
+        if wrong.any():
+            pair = tuple(self._names[node] for node in np.argwhere(wrong)[0])
+            raise ValueError(message("covariance", condition, pair, "See these two variables"))
 
     @classmethod
     def _of(cls, names: tuple[str, ...], n_rows: int, mean: Floats, scatter: Floats) -> Self:
@@ -190,6 +194,12 @@ class Moments:
         return self._scatter / (self._n_rows - 1)
 
     @property
+    def is_constant(self) -> npt.NDArray[np.bool_]:
+        """Whether each variable spreads no more than the rounding of its mean, shape (n_nodes,)."""
+        deviation = np.sqrt(self._scatter.diagonal() / self._n_rows)
+        return np.asarray(deviation <= 8 * np.finfo(np.float64).eps * np.abs(self._mean))
+
+    @property
     def correlation(self) -> Floats:
         """The correlations, shape (n_nodes, n_nodes); 0 between a constant and all others."""
         scale = np.sqrt(self._scatter.diagonal())
@@ -268,6 +278,16 @@ class _Running:
     def result(self) -> tuple[tuple[str, ...], int, Floats, Floats]:
         if not self.n_rows:
             raise ValueError(message("the data", "at least one row", 0, "Give some rows"))
+        if not np.isfinite(self.scatter).all():
+            bad = np.flatnonzero(~np.isfinite(self.scatter.diagonal()))
+            raise ValueError(
+                message(
+                    "the columns",
+                    "of a magnitude whose square is a finite number",
+                    [self.names[node] for node in bad],
+                    "Change the units of these columns",
+                )
+            )
         return self.names, self.n_rows, self.mean, (self.scatter + self.scatter.T) * 0.5
 
 
@@ -282,6 +302,10 @@ def _parquet_batches(
         ) from error
     folder = Path(path)
     files = sorted(folder.glob("**/*.parquet")) if folder.is_dir() else [folder]
+    if not files:
+        raise ValueError(
+            message("path", "a Parquet file or a folder of them", str(path), "It holds none")
+        )
     for file in files:
         # Buffered ahead, the whole file would be in memory before its first batch.
         with parquet.ParquetFile(file, pre_buffer=False) as source:

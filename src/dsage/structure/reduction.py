@@ -2,37 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
+
+import numpy as np
 
 from dsage._check import message
 from dsage.graphs import Graph
 from dsage.structure.constraints import Constraints
 from dsage.structure.counts import Counts
 from dsage.structure.data import Table
-from dsage.structure.degeneracies import Degeneracies, degeneracies
+from dsage.structure.degeneracies import Degeneracies, degeneracies, discrete_degeneracies
 from dsage.structure.moments import Moments
+from dsage.structure.source import Data
+
+# A discrete column of more levels than this, with less than two rows for each, is an identifier.
+_MOST_RARE_LEVELS = 50
 
 
 class Reduction:
     """The data that a search can trust, and what was left out of them.
 
     A constant is independent of everything: it is left out and comes back isolated. Of a group of
-    copies (up to shift and scale) one is kept and comes back as the only parent of the others.
-    No score can decide between copies. Given the kept one, the others add nothing, and the graph
-    says so; without it they stay connected to all that it is connected to, so that no separation
-    is invented.
+    copies (up to shift and scale, or up to the names of the levels) one is kept and comes back as
+    the only parent of the others. No score can decide between copies. Given the kept one, the
+    others add nothing, and the graph says so; without it they stay connected to all that it is
+    connected to, so that no separation is invented.
 
     Parameters
     ----------
     data : Table, Moments or Counts
         The data.
     constraints : Constraints
-        What is known of the graph of all columns.
+        What is known of the graph of all columns. The copy that is kept is the one that they
+        restrict least.
 
     Attributes
     ----------
-    data : Table, Moments or Counts
-        The columns to search with.
+    data : Table, Moments or Counts, or None
+        The columns to search with; None if there are none.
     constraints : Constraints
         What is known of their graph.
     warnings : tuple of str
@@ -42,14 +49,14 @@ class Reduction:
     --------
     >>> rows = [[1.0, 2.0, 7.0], [3.0, 6.0, 7.0], [4.0, 8.0, 7.0]]
     >>> moments = Moments.from_array(rows, ["a", "b", "c"])
-    >>> reduction = Reduction(moments, Constraints(list("abc")))
+    >>> reduction = Reduction(moments, Constraints(["a", "b", "c"]))
     >>> reduction.data.names
     ('a',)
     >>> reduction.restored(Graph(["a"], []))
     Graph(3 nodes, 1 edge: a -> b)
     """
 
-    def __init__(self, data: Table | Moments | Counts, constraints: Constraints) -> None:
+    def __init__(self, data: Data, constraints: Constraints) -> None:
         found = _degeneracies(data)
         kept_of = {group: _kept(group, constraints) for group in found.duplicated}
         self._names = data.names
@@ -57,9 +64,12 @@ class Reduction:
             (kept, name) for group, kept in kept_of.items() for name in group if name != kept
         ]
         left_out = {*found.constant, *(copy for _, copy in self._copies)}
-        kept_names = [name for name in data.names if name not in left_out]
-        self.data = data.select(kept_names) if left_out else data
-        self.constraints = constraints.select(kept_names) if left_out else constraints
+        names = [name for name in data.names if name not in left_out]
+        self.data: Data | None = data
+        self.constraints = constraints
+        if left_out:
+            self.data = data.select(names) if names else None
+            self.constraints = constraints.select(names, given=self._copies)
         self.warnings = tuple(_warnings(found, kept_of, data))
 
     def restored(self, graph: Graph) -> Graph:
@@ -67,43 +77,71 @@ class Reduction:
         return Graph(self._names, [*graph.edges, *self._copies])
 
 
-def _degeneracies(data: Table | Moments | Counts) -> Degeneracies:
-    if isinstance(data, Table) and data.continuous:
-        return degeneracies(Moments.from_table(data.select(data.continuous)))
+def _degeneracies(data: Data) -> Degeneracies:
     if isinstance(data, Moments):
         return degeneracies(data)
-    return Degeneracies((), (), (), too_few_rows=False)
+    found = Degeneracies((), (), (), too_few_rows=False)
+    if isinstance(data, Table) and data.continuous:
+        found |= degeneracies(Moments.from_table(data.select(data.continuous)))
+    if isinstance(data, Counts) or data.discrete:
+        counts = data if isinstance(data, Counts) else Counts.from_table(data.select(data.discrete))
+        _check_levels(counts)
+        found |= discrete_degeneracies(counts)
+    return found
+
+
+def _check_levels(counts: Counts) -> None:
+    """Refuse columns whose classes hardly recur: every family with them is a table of all rows."""
+    rare = [
+        name
+        for name, n_levels in zip(counts.names, counts.n_levels, strict=True)
+        if n_levels > max(_MOST_RARE_LEVELS, counts.n_rows / 2)
+    ]
+    if rare:
+        raise ValueError(
+            message(
+                "the discrete columns",
+                "of classes that recur",
+                rare,
+                "These have more levels than half the rows: drop identifiers, make numbers numeric",
+            )
+        )
 
 
 def _kept(group: Sequence[str], constraints: Constraints) -> str:
-    """Return the first of a group of copies that may cause all others."""
-    at = {name: constraints.names.index(name) for name in group}
-    for name in group:
-        others = [at[other] for other in group if other != name]
-        if constraints.max_parents and constraints.allowed[at[name], others].all():
+    """Return the first of a group of copies that may have all edges that any of them may have."""
+    at = [constraints.names.index(name) for name in group]
+    outside = np.setdiff1d(np.arange(len(constraints.names)), at)
+    allowed = constraints.allowed
+    for name, node in zip(group, at, strict=True):
+        others = [other for other in at if other != node]
+        is_freest = all(
+            (allowed[node, outside] >= allowed[other, outside]).all()
+            and (allowed[outside, node] >= allowed[outside, other]).all()
+            for other in others
+        )
+        if is_freest and constraints.max_parents and allowed[node, others].all():
             return name
     raise ValueError(
         message(
             "the constraints",
-            "such that one of several copies may be the parent of the others",
+            "such that one of several copies may have all edges of the others, and may cause them",
             list(group),
-            "Drop all but one of these columns: they are the same up to shift and scale",
+            "Drop all but one of these columns: they carry the same information",
         )
     )
 
 
 def _warnings(
-    found: Degeneracies,
-    kept_of: dict[tuple[str, ...], str],
-    data: Table | Moments | Counts,
-) -> Iterable[str]:
+    found: Degeneracies, kept_of: dict[tuple[str, ...], str], data: Data
+) -> Iterator[str]:
     if found.constant:
         yield f"These columns are constant and stay isolated in the graph: {_list(found.constant)}."
     for group, kept in kept_of.items():
         copies = [name for name in group if name != kept]
         yield (
-            f"These columns are copies of {kept!r} up to shift and scale, and become its children: "
-            f"{_list(copies)}. Keep one of them only, unless you want them to share its value."
+            f"These columns are copies of {kept!r} up to shift and scale, or the names of levels, "
+            f"and become its children: {_list(copies)}. Consider keeping one of them only."
         )
     for name, others in found.determined:
         yield (

@@ -13,13 +13,15 @@ import numpy.typing as npt
 import pandas as pd
 from tqdm.auto import tqdm
 
-from dsage._check import check_count, check_member, message
+from dsage._check import check_count, check_member, message, warn
 from dsage._frame import take_rows
 from dsage._random import RandomState, Streams
 from dsage.graphs import Consensus, Graph
+from dsage.structure.constraints import Constraints
 from dsage.structure.data import Table
-from dsage.structure.learn import learn_graph
-from dsage.structure.scores.choose import as_data
+from dsage.structure.learn import search_graph
+from dsage.structure.reduction import Reduction
+from dsage.structure.source import as_data, sufficient
 
 RESAMPLES = ("half", "bootstrap")
 
@@ -52,7 +54,7 @@ class Stability:
         return Consensus([graph.oracle(target, columns) for graph in self.graphs], share)
 
     def to_frame(self) -> pd.DataFrame:
-        """Return the share of the graphs that have each edge, and it or its opposite.
+        """Return the share of the graphs that have each directed edge, and it or its opposite.
 
         Columns ``from``, ``to``, ``share``, ``share_either``; the most frequent first. Edges that
         no graph has are left out.
@@ -123,6 +125,39 @@ def stability(
     """
     n = check_count(n, "n")
     check_member(resample, RESAMPLES, "resample", "the ways to resample")
+    for name in ("required", "forbidden", "tiers"):
+        if options.get(name) is not None:
+            options[name] = tuple(options[name])  # an iterator would serve the first graph only
+    source, n_rows = _checked(data, options) if not callable(method) else (data, len(data))
+    streams = Streams(random_state)
+    options["method"] = method
+    tasks = (
+        joblib.delayed(_learned)(source, resample, n_rows, number, streams, options)
+        for number in range(n)
+    )
+    graphs: list[Graph] = []
+    interrupted = False
+    bar = tqdm(total=n, desc="learning from resamples", disable=not progress)
+    try:
+        for graph in joblib.Parallel(n_jobs=n_jobs, return_as="generator")(tasks):
+            if graph is None:
+                interrupted = True
+                break
+            graphs.append(graph)
+            bar.update()
+    except KeyboardInterrupt:
+        interrupted = True
+    finally:
+        bar.close()
+    if interrupted:
+        if not graphs:
+            raise KeyboardInterrupt
+        warn(f"Interrupted after {len(graphs)} of {n} resamples: the graphs so far.")
+    return Stability(tuple(graphs))
+
+
+def _checked(data: Any, options: dict[str, Any]) -> tuple[Table, int]:  # noqa: ANN401
+    """Return the data as typed columns; say what is odd about them once, not for each part."""
     as_columns = {name: options.pop(name) for name in ("discrete", "transform") if name in options}
     table = as_data(data, **as_columns)
     if not isinstance(table, Table):
@@ -131,18 +166,9 @@ def stability(
         )
     if table.n_rows < 4:
         raise ValueError(message("data", "at least 4 rows", table.n_rows, "Give more"))
-    streams = Streams(random_state)
-    # A named search keeps the levels of the whole; a callable is given what the user gave.
-    source = data if callable(method) else table
-    tasks = (
-        joblib.delayed(_learned)(
-            source, _rows(resample, table.n_rows, number, streams), {"method": method, **options}
-        )
-        for number in range(n)
-    )
-    runs = joblib.Parallel(n_jobs=n_jobs, return_as="generator")(tasks)
-    graphs = tqdm(runs, total=n, desc="learning from resamples", disable=not progress)
-    return Stability(tuple(graphs))
+    for text in Reduction(sufficient(table), Constraints(table.names)).warnings:
+        warn(text)
+    return table, table.n_rows
 
 
 def _rows(resample: str, n_rows: int, number: int, streams: Streams) -> npt.NDArray[np.intp]:
@@ -153,9 +179,19 @@ def _rows(resample: str, n_rows: int, number: int, streams: Streams) -> npt.NDAr
     return split[half * (number % 2) :][:half]
 
 
-def _learned(source: Any, rows: npt.NDArray[np.intp], options: dict[str, Any]) -> Graph:  # noqa: ANN401
+def _learned(
+    source: Any,  # noqa: ANN401
+    resample: str,
+    n_rows: int,
+    number: int,
+    streams: Streams,
+    options: dict[str, Any],
+) -> Graph | None:
+    """Return the graph of one part of the data; None if the search was interrupted."""
+    rows = _rows(resample, n_rows, number, streams)
+    # Typed columns keep the levels of the whole; a callable is given what the user gave.
     part = source.take(rows) if isinstance(source, Table) else take_rows(source, rows)
     with warnings.catch_warnings():
-        # What is odd about the columns was said, or can be, of all rows; once is enough.
         warnings.simplefilter("ignore", UserWarning)
-        return learn_graph(part, **options)
+        result = search_graph(part, random_state=streams("search", number), **options)
+    return None if result.interrupted else result.graph

@@ -13,6 +13,8 @@ from dsage.structure.scores.base import Parents
 
 Floats = npt.NDArray[np.float64]
 
+_SHRINKAGE = 1e-12
+
 
 class BGe:
     """The marginal likelihood under normal-Wishart priors: Markov equivalent graphs score equal.
@@ -27,7 +29,8 @@ class BGe:
         + lgamma((n + a + p + 1) / 2) - lgamma((a + p + 1) / 2) + (a + 2p + 1) log(t) / 2
         - log det R[P, P] / 2 - (n + a + p + 1) log(v) / 2.
 
-    R is positive definite whatever the data, so duplicated and constant columns do no harm.
+    R is positive definite whatever the data. To keep it so in floating point, where T vanishes
+    beside columns of a large scale, its entries off the diagonal are taken 1e-12 smaller.
 
     Parameters
     ----------
@@ -57,7 +60,8 @@ class BGe:
         iss_w = n_nodes + 2.0 if iss_w is None else iss_w
         check_real(iss_w, "iss_w", above=n_nodes + 1.0, high=np.finfo(np.float64).max)
         t = iss_mu * (iss_w - n_nodes - 1) / (iss_mu + 1)
-        self._posterior: Floats = moments.scatter + t * np.eye(n_nodes)
+        self._posterior: Floats = moments.scatter * (1 - _SHRINKAGE)
+        np.fill_diagonal(self._posterior, moments.scatter.diagonal() + t)
         p = np.arange(n_nodes + 1)
         a = iss_w - n_nodes
         self._exponent: Floats = (n + a + p + 1) / 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,7 @@ from scipy.linalg.blas import dtrsm
 from scipy.linalg.lapack import dpotrf, dtrtri
 
 from dsage._check import check_count, check_names, check_real, message
+from dsage.structure.moments import Moments
 from dsage.structure.scores.base import Parents
 
 Floats = npt.NDArray[np.float64]
@@ -19,20 +20,6 @@ Floats = npt.NDArray[np.float64]
 # Share of a variable's variance below which what remains of it is rounding error: the partial
 # variances are differences of numbers around one, known to some 1e-15.
 _FLOOR = 1e-10
-
-# A spread of this size, relative to the mean, is rounding error of a constant.
-_CONSTANT = 1e-13
-
-
-class _Moments(Protocol):
-    @property
-    def names(self) -> tuple[str, ...]: ...
-    @property
-    def n_rows(self) -> int: ...
-    @property
-    def mean(self) -> Floats: ...
-    @property
-    def covariance(self) -> Floats: ...
 
 
 class _Given(NamedTuple):
@@ -102,14 +89,14 @@ class GaussianScore:
     (array([   -inf, -144.78]), array([   -inf, -143.43]))
     """
 
-    def __init__(self, moments: _Moments, *, penalty: float, cache_bytes: int = 1 << 28) -> None:
+    def __init__(self, moments: Moments, *, penalty: float, cache_bytes: int = 1 << 28) -> None:
         self._names = check_names(moments.names)
         self.n_rows = check_count(moments.n_rows, "n_rows", minimum=2)
         self.penalty = check_real(penalty, "penalty", low=0.0, high=np.finfo(np.float64).max)
         self._cache_bytes = check_count(cache_bytes, "cache_bytes", minimum=0)
         covariance = np.asarray(moments.covariance, dtype=np.float64)
         variance = covariance.diagonal()
-        constant = np.sqrt(np.maximum(variance, 0.0)) <= _CONSTANT * np.abs(moments.mean)
+        constant = moments.is_constant
         if constant.any():
             raise ValueError(
                 message(

@@ -1,0 +1,70 @@
+"""What data a graph is learned from: rows, or the statistics that suffice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from dsage._check import message
+from dsage.structure.counts import Counts
+from dsage.structure.data import Table
+from dsage.structure.moments import Moments
+
+Data = Table | Moments | Counts
+
+
+def as_data(
+    data: Any,  # noqa: ANN401
+    *,
+    discrete: str | Iterable[str] = (),
+    transform: str = "none",
+) -> Data:
+    """Return the data as typed columns, or as the moments or counts that they already are."""
+    if not isinstance(data, (Table, Moments, Counts)):
+        return Table(data, discrete=discrete, transform=transform)
+    if tuple(discrete) or transform != "none":
+        raise ValueError(
+            message(
+                "discrete and transform",
+                f"left out with a {type(data).__name__}",
+                (discrete, transform),
+                "Give the data frame or array instead",
+            )
+        )
+    return data
+
+
+def sufficient(data: Data) -> Data:
+    """Return all that scores need: moments if all is continuous, counts if all is discrete.
+
+    Mixed data are returned as they are.
+
+    Examples
+    --------
+    >>> sufficient(Table([[1.0, 2.0], [3.0, 5.0]]))
+    Moments(2 rows, 2 nodes: X1, X2)
+    """
+    kind = kind_of(data)
+    if not isinstance(data, Table) or kind == "mixed":
+        return data
+    return Moments.from_table(data) if kind == "continuous" else Counts.from_table(data)
+
+
+def kind_of(data: Data) -> str:
+    """Return whether the variables are ``"continuous"``, ``"discrete"`` or ``"mixed"``."""
+    if isinstance(data, Moments):
+        return "continuous"
+    if isinstance(data, Counts):
+        return "discrete"
+    if not data.names or not data.n_rows:
+        raise ValueError(
+            message(
+                "data",
+                "at least one row and one column",
+                (data.n_rows, len(data.names)),
+                "Give some data",
+            )
+        )
+    if data.continuous and data.discrete:
+        return "mixed"
+    return "discrete" if data.discrete else "continuous"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from dataclasses import replace
-from typing import Any
+from typing import Any, ParamSpec
 
 from tqdm.auto import tqdm
 
@@ -27,6 +29,7 @@ from dsage.structure.source import Data, as_data, kind_of, sufficient
 
 Edges = Iterable[tuple[str, str]]
 Options = Mapping[str, Any]
+P = ParamSpec("P")
 
 METHODS = ("auto", "tabu", "hc", "boss")
 """The names of the searches."""
@@ -134,99 +137,82 @@ def search_graph(
     return replace(result, graph=reduction.restored(result.graph), method=method)
 
 
-def learn_graph(
-    data: Any,  # noqa: ANN401
-    *,
-    method: str | Callable[[Any], Any] = "auto",
-    score: str = "auto",
-    required: Edges = (),
-    forbidden: Edges = (),
-    tiers: Iterable[Iterable[str]] | None = None,
-    max_parents: int | None = None,
-    strict: bool = False,
-    discrete: str | Iterable[str] = (),
-    transform: str = "none",
-    random_state: RandomState = None,
-    progress: bool = False,
-    **options: Any,  # noqa: ANN401
-) -> Graph:
-    """Learn the graph that scores best.
+def _graph_only(search: Callable[P, SearchResult]) -> Callable[P, Graph]:
+    """Return the same function, without the record: one signature, one place for the defaults."""
 
-    Parameters
-    ----------
-    data : data frame, array, Moments or Counts
-        The observations; for continuous data their :class:`~dsage.structure.Moments` are enough,
-        for discrete data their :class:`~dsage.structure.Counts`.
-    method : {"auto", "tabu", "hc", "boss"} or callable, default="auto"
-        ``"auto"`` takes the order of a tabu search, improves it by BOSS, and deletes edges by
-        backward equivalence search. ``"tabu"`` and ``"hc"`` are bnlearn's searches; ``"boss"``
-        starts from the order of the columns. A callable is given `data` and returns a graph of
-        any kind that :func:`dsage.graphs.as_graph` reads; then no other option may be given.
-    score : str, default="auto"
-        ``"bic"``, ``"aic"``, ``"ebic"``, ``"bge"`` (continuous), ``"bdeu"``, ``"k2"`` (discrete).
-        ``"auto"`` is the extended BIC for continuous data, BIC for discrete and mixed data.
-    required, forbidden : iterable of (str, str), default=()
-        Edges that the graph must have, and that it may not have.
-    tiers : iterable of iterables of str, optional
-        Groups of variables in the order of time: no variable causes one of an earlier group.
-    max_parents : int, optional
-        How many parents a node may have; by default one for every ten rows.
-    strict : bool, default=False
-        Let the score ``"auto"`` be BIC for continuous data too: more edges, so fewer false
-        separations where effects are weak, at the price of missed ones.
-    discrete : str or iterable of str, default=()
-        Columns of numbers that are classes.
-    transform : {"none", "rank"}, default="none"
-        ``"rank"`` takes normal scores of the continuous columns first: for skewed data.
-    random_state : int, numpy Generator or None, default=None
-        Seed of the random moves of ``"hc"`` with restarts; nothing else is random.
-    progress : bool, default=False
-        Show a progress bar.
-    penalty, gamma, iss : float, optional
-        Of the score: a factor of the penalty; gamma of the extended BIC, 0.5 by default; the
-        imaginary sample size of ``"bdeu"`` and ``"bge"``.
-    tabu, max_tabu, max_iter, restarts, perturb, max_passes : int, optional
-        Of the search: see :func:`dsage.structure.tabu`, :func:`dsage.structure.hill_climb` and
-        :func:`dsage.structure.boss`.
+    @functools.wraps(search)
+    def learn(*args: P.args, **kwargs: P.kwargs) -> Graph:
+        return search(*args, **kwargs).graph
 
-    Returns
-    -------
-    Graph
-        A DAG over the columns. An interrupt (Ctrl-C) of the search returns the best one so far,
-        with a warning.
+    learn.__name__ = learn.__qualname__ = "learn_graph"
+    shown = inspect.signature(search).replace(return_annotation="Graph")
+    vars(learn)["__signature__"] = shown
+    return learn
 
-    Notes
-    -----
-    Columns without information of their own are named in a warning. A constant is isolated. Of
-    columns that are copies of each other, up to shift and scale or the names of levels, one is
-    searched with, and is the only parent of the others: given it they tell nothing, and without it
-    they are never separated from what it depends on. Discrete columns with more levels than half
-    the rows are refused.
 
-    Examples
-    --------
-    >>> from dsage.datasets import paper_graph
-    >>> from dsage.graphs import compare
-    >>> model = paper_graph("dag_s(3)")
-    >>> graph = learn_graph(model.sample(10_000, random_state=0))
-    >>> compare(model.graph, graph, model.target).f1
-    1.0
-    """
-    return search_graph(
-        data,
-        method=method,
-        score=score,
-        required=required,
-        forbidden=forbidden,
-        tiers=tiers,
-        max_parents=max_parents,
-        strict=strict,
-        discrete=discrete,
-        transform=transform,
-        random_state=random_state,
-        progress=progress,
-        **options,
-    ).graph
+learn_graph = _graph_only(search_graph)
+learn_graph.__doc__ = """Learn the graph that scores best.
+
+Parameters
+----------
+data : data frame, array, Moments or Counts
+    The observations; for continuous data their :class:`~dsage.structure.Moments` are enough,
+    for discrete data their :class:`~dsage.structure.Counts`.
+method : {"auto", "tabu", "hc", "boss"} or callable, default="auto"
+    ``"auto"`` takes the order of a tabu search, improves it by BOSS, and deletes edges by
+    backward equivalence search. ``"tabu"`` and ``"hc"`` are bnlearn's searches; ``"boss"``
+    starts from the order of the columns. A callable is given `data` and returns a graph of
+    any kind that :func:`dsage.graphs.as_graph` reads; then no other option may be given.
+score : str, default="auto"
+    ``"bic"``, ``"aic"``, ``"ebic"``, ``"bge"`` (continuous), ``"bdeu"``, ``"k2"`` (discrete).
+    ``"auto"`` is the extended BIC for continuous data, BIC for discrete and mixed data.
+required, forbidden : iterable of (str, str), default=()
+    Edges that the graph must have, and that it may not have.
+tiers : iterable of iterables of str, optional
+    Groups of variables in the order of time: no variable causes one of an earlier group.
+max_parents : int, optional
+    How many parents a node may have; by default one for every ten rows.
+strict : bool, default=False
+    Let the score ``"auto"`` be BIC for continuous data too: more edges, so fewer false
+    separations where effects are weak, at the price of missed ones.
+discrete : str or iterable of str, default=()
+    Columns of numbers that are classes.
+transform : {"none", "rank"}, default="none"
+    ``"rank"`` takes normal scores of the continuous columns first: for skewed data.
+random_state : int, numpy Generator or None, default=None
+    Seed of the random moves of ``"hc"`` with restarts; nothing else is random.
+progress : bool, default=False
+    Show a progress bar.
+penalty, gamma, iss : float, optional
+    Of the score: a factor of the penalty; gamma of the extended BIC, 0.5 by default; the
+    imaginary sample size of ``"bdeu"`` and ``"bge"``.
+tabu, max_tabu, max_iter, restarts, perturb, max_passes : int, optional
+    Of the search: see :func:`dsage.structure.tabu`, :func:`dsage.structure.hill_climb` and
+    :func:`dsage.structure.boss`.
+
+Returns
+-------
+Graph
+    A DAG over the columns. An interrupt (Ctrl-C) of the search returns the best one so far,
+    with a warning.
+
+Notes
+-----
+Columns without information of their own are named in a warning. A constant is isolated. Of
+columns that are copies of each other, up to shift and scale or the names of levels, one is
+searched with, and is the only parent of the others: given it they tell nothing, and without it
+they are never separated from what it depends on. Discrete columns with more levels than half
+the rows are refused.
+
+Examples
+--------
+>>> from dsage.datasets import paper_graph
+>>> from dsage.graphs import compare
+>>> model = paper_graph("dag_s(3)")
+>>> graph = learn_graph(model.sample(10_000, random_state=0))
+>>> compare(model.graph, graph, model.target).f1
+1.0
+"""
 
 
 def score_graph(

@@ -1,6 +1,3 @@
-import os
-import signal
-import threading
 from dataclasses import replace
 from itertools import product
 
@@ -10,6 +7,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from tqdm import tqdm
 
 import dsage
 from dsage import Graph
@@ -301,17 +299,42 @@ class TestOwnAlgorithm:
         assert result.graph == MODEL.graph
 
 
-def test_an_interrupt_returns_the_best_graph_so_far():
-    data = Moments.from_frame(paper_graph("dag_l(4)").sample(1000, random_state=0))
-    full = search_graph(data)
-    timer = threading.Timer(full.seconds / 4, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
+def interrupting_bar(moves):
+    """A progress bar at which the user presses Ctrl-C after some moves."""
+
+    class Bar(tqdm):
+        left = moves
+
+        def update(self, n=1):
+            Bar.left -= 1
+            if Bar.left == 0:
+                raise KeyboardInterrupt
+
+    return Bar
+
+
+@pytest.mark.parametrize(("method", "moves"), [("tabu", 20), ("hc", 20), ("boss", 3), ("auto", 20)])
+def test_an_interrupt_returns_the_best_graph_so_far(method, moves, monkeypatch):
+    """Ctrl-C is raised where the user's key would raise it: somewhere between two moves."""
+    data = Moments.from_frame(paper_graph("dag_m(4)").sample(1000, random_state=0))
+    full = search_graph(data, method=method)
+    monkeypatch.setattr("dsage.structure.learn.tqdm", interrupting_bar(moves))
     with pytest.warns(UserWarning, match="The search was interrupted after"):
-        result = search_graph(data)
+        result = search_graph(data, method=method)
     assert result.interrupted
+    assert len(result.trace) == moves
     assert result.graph.is_dag
     assert result.score < full.score
     assert result.score == pytest.approx(dsage.score_graph(result.graph, data), rel=1e-12)
+
+
+def test_auto_interrupted_in_its_second_phase_keeps_what_the_first_found(monkeypatch):
+    data = Moments.from_frame(paper_graph("dag_m(4)").sample(1000, random_state=0))
+    local = search_graph(data, method="tabu")
+    monkeypatch.setattr("dsage.structure.learn.tqdm", interrupting_bar(len(local.trace) + 2))
+    with pytest.warns(UserWarning, match="The search was interrupted after"):
+        result = search_graph(data)
+    assert local.score <= result.score < search_graph(data).score
 
 
 def test_warnings_point_to_the_users_line(data):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, Self
 
 import narwhals as nw
@@ -12,6 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from dsage._check import check_members, check_names, message
+from dsage._columns import Column, check_kinds, column_kind, missing, shown
 
 Floats = npt.NDArray[np.float64]
 
@@ -66,25 +66,6 @@ def take_rows(data: Any, rows: npt.NDArray[np.intp]) -> Any:  # noqa: ANN401
     return np.asarray(data)[rows]
 
 
-ARRAY_KINDS = {
-    "b": "class",
-    "U": "class",
-    "S": "class",
-    "i": "number",
-    "u": "number",
-    "f": "number",
-}
-
-
-def column_kind(dtype: Any) -> str:  # noqa: ANN401
-    """Tell whether a column of a narwhals dtype holds a ``"number"``, a ``"class"`` or neither."""
-    if dtype.is_numeric():
-        return "number"
-    if isinstance(dtype, (nw.String, nw.Boolean, nw.Categorical, nw.Enum, nw.Object)):
-        return "class"
-    return "other"
-
-
 def as_matrix(data: Any) -> npt.NDArray[Any]:  # noqa: ANN401
     """Return an array of two dimensions and of one type, or say what is wrong with it."""
     array = np.asarray(data)
@@ -109,59 +90,6 @@ def as_matrix(data: Any) -> npt.NDArray[Any]:  # noqa: ANN401
     return array
 
 
-def missing(names: Sequence[str]) -> ValueError:
-    """Return the error for columns with missing or infinite values."""
-    return ValueError(
-        message(
-            "the data",
-            "finite and without missing values",
-            list(names),
-            "Fill or drop the missing values of these columns",
-        )
-    )
-
-
-def check_kinds(names: Sequence[str], kinds: Sequence[str]) -> None:
-    """Refuse columns that are neither numbers nor classes, by name."""
-    if odd := [name for name, kind in zip(names, kinds, strict=True) if kind == "other"]:
-        raise TypeError(
-            message(
-                "the columns",
-                "numbers, strings, booleans or categories",
-                odd,
-                "Convert these columns, or leave them out",
-            )
-        )
-
-
-def sorted_positions(values: Sequence[Any]) -> list[int]:
-    """Return the positions of the values in sorted order; by their text where they do not compare.
-
-    Examples
-    --------
-    >>> sorted_positions(["b", "a"]), sorted_positions([2, "b"])
-    ([1, 0], [1, 0])
-    """
-    positions = range(len(values))
-    try:
-        return sorted(positions, key=values.__getitem__)
-    except TypeError:
-        return sorted(positions, key=lambda position: repr(values[position]))
-
-
-@dataclass(frozen=True)
-class _Column:
-    """One column: its dtype in its own library, and its levels there if it holds classes."""
-
-    name: str
-    kind: str
-    dtype: Any
-    # The range of an integer type, as floats that convert back without overflow.
-    limits: tuple[float, float] | None = None
-    levels: Any = None
-    labels: pd.Index[Any] | None = None
-
-
 class Layout:
     """What the columns of a data set are, to turn frames into matrices and back.
 
@@ -180,6 +108,7 @@ class Layout:
 
     Examples
     --------
+    >>> import pandas as pd
     >>> frame = pd.DataFrame({"age": [31, 54], "sex": pd.Categorical(["m", "f"], ["m", "f", "x"])})
     >>> layout = Layout.of(frame)
     >>> layout.n_levels
@@ -192,11 +121,11 @@ class Layout:
     True
     """
 
-    def __init__(self, kind: str, columns: Sequence[_Column]) -> None:
+    def __init__(self, kind: str, columns: Sequence[Column]) -> None:
         self.kind = kind
         self.names = tuple(column.name for column in columns)
         self.n_levels: npt.NDArray[np.intp] = np.array(
-            [0 if column.labels is None else len(column.labels) for column in columns], np.intp
+            [0 if column.levels is None else len(column.levels) for column in columns], np.intp
         )
         self._columns = tuple(columns)
 
@@ -207,38 +136,26 @@ class Layout:
         Parameters
         ----------
         data : data frame or array of shape (n_rows, n_features)
-            The training data, without missing values in columns of classes.
+            The training data.
         discrete : str or iterable of str, default=()
             Columns of numbers that are classes; their levels are the values that occur.
         """
-        if not is_frame(data):
-            array = as_matrix(data)
-            names = tuple(f"X{column + 1}" for column in range(array.shape[1]))
-            kinds = [ARRAY_KINDS.get(array.dtype.kind, "other")] * len(names)
-            natives: list[Any] = list(array.T)
-            container = "numpy"
-            limits = [_limits(array.dtype) if array.dtype.kind in "iu" else None] * len(names)
-        else:
+        if is_frame(data):
             frame = nw.from_native(data, eager_only=True)
+            kind = _container(frame)
             names = check_names(frame.columns, "the columns of the data frame")
-            container = _container(frame)
-            schema = frame.schema
-            kinds = [column_kind(schema[name]) for name in names]
-            natives = [frame[name].to_native() for name in names]
-            limits = [
-                _limits(schema[name]) if schema[name].is_integer() else None for name in names
-            ]
-        check_kinds(names, kinds)
-        classes = set(check_members(discrete, names, "discrete", "the columns of the data"))
-        columns = []
-        for name, kind, native, limit in zip(names, kinds, natives, limits, strict=True):
-            dtype = native.type if container == "pyarrow" else native.dtype
-            if kind == "class" or name in classes:
-                levels, labels = _levels(native)
-                columns.append(_Column(name, kind, dtype, None, levels, labels))
-            else:
-                columns.append(_Column(name, kind, dtype, limit))
-        return cls(container, columns)
+            natives: list[Any] = [frame[name].to_native() for name in names]
+        else:
+            kind = "numpy"
+            natives = list(as_matrix(data).T)
+            names = tuple(f"X{number + 1}" for number in range(len(natives)))
+        check_kinds(names, [column_kind(native) for native in natives])
+        classes = check_members(discrete, names, "discrete", "the columns of the data")
+        columns = [
+            Column.of(name, native, discrete=name in classes)
+            for name, native in zip(names, natives, strict=True)
+        ]
+        return cls(kind, columns)
 
     def __repr__(self) -> str:
         return f"Layout(kind={self.kind!r}, names={self.names}, n_levels={self.n_levels.tolist()})"
@@ -249,32 +166,36 @@ class Layout:
         Columns of a frame are found by name: their order is free, and further columns are
         ignored. Where a frame was learned, an array is taken for a matrix that is encoded
         already. Where `known` is given, the other columns are not looked at, and are 0.
+
+        Raises
+        ------
+        ValueError
+            Where columns are absent, or have missing or infinite values, or levels that were
+            not learned: each error names them.
+        TypeError
+            Where a column of numbers was learned and one of classes is given, or the reverse.
         """
-        looked = np.ones(len(self.names), bool) if known is None else known
+        looked = range(len(self.names)) if known is None else np.flatnonzero(known)
         if is_frame(data):
-            return self._encode_frame(data, looked)
-        array = as_matrix(data)
-        if array.shape[1] != len(self.names):
-            raise ValueError(
-                message(
-                    "the data",
-                    f"of {len(self.names)} columns",
-                    array.shape[1],
-                    f"The columns that were learned are {_shown(self.names)}",
-                )
-            )
-        encoded = np.zeros(array.shape)
-        for position in np.flatnonzero(looked):
-            column, values = self._columns[position], array[:, position]
-            if self.kind != "numpy":
-                _check_kind(column.name, "number", ARRAY_KINDS.get(array.dtype.kind, "other"))
-                encoded[:, position] = values
-                if column.labels is not None:
-                    _whole_codes(encoded[:, position], column)
-            else:
-                _check_kind(column.name, column.kind, ARRAY_KINDS.get(array.dtype.kind, "other"))
-                encoded[:, position] = values if column.labels is None else _codes(values, column)
-        return self._finite(encoded)
+            frame = nw.from_native(data, eager_only=True)
+            self._check_present(check_names(frame.columns, "the columns of the data frame"))
+            encoded = np.zeros((len(frame), len(self.names)), order="F")
+            for position in looked:
+                column = self._columns[position]
+                encoded[:, position] = column.encode(frame[column.name].to_native())
+        else:
+            array = as_matrix(data)
+            self._check_width(array)
+            encoded = np.zeros(array.shape, order="F")
+            for position in looked:
+                column, values = self._columns[position], array[:, position]
+                raw = self.kind == "numpy"
+                encoded[:, position] = column.encode(values) if raw else column.encoded(values)
+        finite = np.isfinite(encoded)
+        if not finite.all():
+            bad = np.flatnonzero((~finite).any(axis=0))
+            raise missing([self.names[position] for position in bad])
+        return np.ascontiguousarray(encoded)
 
     def decode(self, matrix: npt.NDArray[np.floating[Any]]) -> Any:  # noqa: ANN401
         """Return a matrix (n_rows, n_features) as a container like the one that was learned.
@@ -284,80 +205,64 @@ class Layout:
         from 0. Memory may be shared with `matrix`.
         """
         matrix = np.asarray(matrix)
-        if matrix.ndim != 2 or matrix.shape[1] != len(self.names):
+        if matrix.ndim != 2:
             raise ValueError(
                 message(
                     "the matrix",
                     f"of shape (n_rows, {len(self.names)})",
                     matrix.shape,
-                    "Give one column for each that was learned; reshape draws to rows first",
+                    "Reshape draws to rows first: draws.reshape(-1, draws.shape[-1])",
                 )
             )
-        plain = all(column.labels is None and column.limits is None for column in self._columns)
+        self._check_width(matrix)
         if self.kind == "numpy":
-            return self._decode_array(matrix, plain=plain)
-        by_column = matrix if matrix.flags.f_contiguous else np.asfortranarray(matrix)
-        if self.kind == "pandas":
-            return self._decode_pandas(by_column, plain=plain)
-        series = {
-            column.name: _to_series(by_column[:, position], column, self.kind)
+            return self._decode_array(matrix)
+        if self.kind == "pandas" and self._is_plain(matrix.dtype):
+            return pd.DataFrame(matrix, columns=list(self.names), copy=False)
+        by_column = np.asfortranarray(matrix)
+        columns = {
+            column.name: column.decode(by_column[:, position], self.kind)
             for position, column in enumerate(self._columns)
         }
+        if self.kind == "pandas":
+            return pd.DataFrame(columns, index=range(len(matrix)), copy=False)
         # narwhals itself would drop the dictionaries of pyarrow when it makes a table.
         library = nw.Implementation.from_backend(self.kind).to_native_namespace()  # type: ignore[arg-type]
-        return (library.table if self.kind == "pyarrow" else library.DataFrame)(series)
+        return (library.table if self.kind == "pyarrow" else library.DataFrame)(columns)
 
-    def _encode_frame(self, data: Any, looked: npt.NDArray[np.bool_]) -> Floats:  # noqa: ANN401
-        frame = nw.from_native(data, eager_only=True)
-        present = check_names(frame.columns, "the columns of the data frame")
+    def _decode_array(self, matrix: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        if self._is_plain(matrix.dtype):
+            return matrix
+        decoded = np.empty(matrix.shape, self._columns[0].dtype)
+        for position, column in enumerate(self._columns):
+            decoded[:, position] = column.decode(matrix[:, position], "numpy")
+        return decoded
+
+    def _is_plain(self, dtype: np.dtype[Any]) -> bool:
+        """Tell whether all columns are floats of this very type, so that nothing is converted."""
+        return all(column.levels is None and column.dtype == dtype for column in self._columns)
+
+    def _check_present(self, present: Sequence[str]) -> None:
         if absent := [name for name in self.names if name not in set(present)]:
             raise ValueError(
                 message(
                     "the columns of the data frame",
-                    f"those that were learned, {_shown(self.names)}",
+                    f"those of the training data, {shown(self.names)}",
                     list(present),
-                    f"These are missing: {_shown(absent)}",
+                    f"These are missing: {shown(absent)}",
                 )
             )
-        schema = frame.schema
-        chosen = [self._columns[position] for position in np.flatnonzero(looked)]
-        for column in chosen:
-            _check_kind(column.name, column.kind, column_kind(schema[column.name]))
-        numbers = [column.name for column in chosen if column.labels is None]
-        classes = [column for column in chosen if column.labels is not None]
-        encoded = np.zeros((len(frame), len(self.names)))
-        at = {name: position for position, name in enumerate(self.names)}
-        if numbers:
-            values = np.asarray(frame.select(*numbers).to_numpy(), np.float64)
-            encoded[:, [at[name] for name in numbers]] = values
-        for column in classes:
-            encoded[:, at[column.name]] = _codes(frame[column.name].to_native(), column)
-        return self._finite(encoded)
 
-    def _finite(self, encoded: Floats) -> Floats:
-        if not np.isfinite(encoded).all():
-            bad = np.flatnonzero((~np.isfinite(encoded)).any(axis=0))
-            raise missing([self.names[position] for position in bad])
-        return encoded
-
-    def _decode_array(self, matrix: npt.NDArray[Any], *, plain: bool) -> npt.NDArray[Any]:
-        dtype = self._columns[0].dtype if self._columns else np.dtype(np.float64)
-        if plain:
-            return matrix.astype(dtype, copy=False)
-        decoded = np.empty(matrix.shape, dtype)
-        for position, column in enumerate(self._columns):
-            decoded[:, position] = _to_numpy(matrix[:, position], column)
-        return decoded
-
-    def _decode_pandas(self, matrix: npt.NDArray[Any], *, plain: bool) -> pd.DataFrame:
-        names = list(self.names)
-        if plain and all(column.dtype == matrix.dtype for column in self._columns):
-            return pd.DataFrame(matrix, columns=names, copy=False)
-        columns = {
-            column.name: _to_pandas(matrix[:, position], column)
-            for position, column in enumerate(self._columns)
-        }
-        return pd.DataFrame(columns, columns=names, index=range(len(matrix)), copy=False)
+    def _check_width(self, array: npt.NDArray[Any]) -> None:
+        if array.shape[1] != len(self.names):
+            raise ValueError(
+                message(
+                    "the array",
+                    f"of {len(self.names)} columns",
+                    array.shape[1],
+                    f"The columns of the training data are {shown(self.names)}",
+                )
+            )
 
 
 def _container(frame: nw.DataFrame[Any]) -> str:
@@ -369,158 +274,3 @@ def _container(frame: nw.DataFrame[Any]) -> str:
             )
         )
     return name
-
-
-def _shown(names: Sequence[Any]) -> str:
-    return ", ".join(map(repr, names[:6])) + (", ..." if len(names) > 6 else "")
-
-
-def _check_kind(name: str, expected: str, found: str) -> None:
-    words = {"number": "numbers", "class": "strings, booleans or categories"}
-    if found != expected:
-        raise TypeError(
-            message(
-                f"column {name!r}",
-                f"of {words[expected]}, as in training",
-                words.get(found, "another type"),
-                "Convert it to the type it had",
-            )
-        )
-
-
-def _limits(dtype: Any) -> tuple[float, float]:  # noqa: ANN401
-    name = str(dtype).lower()
-    info = np.iinfo(np.int64 if name.endswith("128") else name)
-    high = float(info.max)
-    return float(info.min), high if int(high) <= info.max else float(np.nextafter(high, 0.0))
-
-
-def _levels(native: Any) -> tuple[Any, pd.Index[Any]]:  # noqa: ANN401
-    """Return the levels of a column as an array of its own library, and as an index."""
-    dtype = native.type if hasattr(native, "type") else native.dtype
-    declared = _declared(native, dtype)
-    if declared is not None:
-        return declared
-    values = _values(native)
-    codes, found = pd.factorize(values)
-    order = sorted_positions(list(found))
-    first = np.empty(len(found), np.intp)
-    rows = np.flatnonzero(codes >= 0)[::-1]
-    # Written last to first: what stays is the first row of each level.
-    first[codes[rows]] = rows
-    picked = first[order]
-    levels = native[picked] if isinstance(native, np.ndarray) else _taken(native, picked)
-    return getattr(levels, "array", levels), pd.Index(found)[order]
-
-
-def _declared(native: Any, dtype: Any) -> tuple[Any, pd.Index[Any]] | None:  # noqa: ANN401
-    """Return the levels that the type of a column declares, if it does."""
-    if isinstance(dtype, pd.CategoricalDtype):
-        every = np.arange(len(dtype.categories))
-        return pd.Categorical.from_codes(every, dtype=dtype), dtype.categories
-    if isinstance(native, np.ndarray):
-        is_boolean = dtype == np.bool_
-        return (np.array([False, True]), pd.Index([False, True])) if is_boolean else None
-    series = nw.from_native(native, series_only=True)
-    if series.dtype == nw.Boolean:
-        both = pd.Index([False, True])
-        if isinstance(native, pd.Series):
-            return pd.Series(both, dtype=dtype).array, both
-        return nw.new_series("", [False, True], backend=series.implementation).to_native(), both
-    if isinstance(series.dtype, nw.Enum):
-        every_one = list(series.dtype.categories)
-        return type(native)(every_one, dtype=dtype), pd.Index(every_one)
-    if hasattr(native, "unify_dictionaries") and hasattr(dtype, "value_type"):
-        whole = native.unify_dictionaries().combine_chunks()
-        part = whole.chunk(0) if hasattr(whole, "chunks") else whole
-        dictionary = part.dictionary
-        indices = np.arange(len(dictionary), dtype=str(dtype.index_type))
-        levels = type(part).from_arrays(indices, dictionary, ordered=dtype.ordered)
-        return levels, pd.Index(dictionary.to_pandas())
-    return None
-
-
-def _values(native: Any) -> Any:  # noqa: ANN401
-    # pandas knows the codes of its categories, and its own missing values.
-    if isinstance(native, (np.ndarray, pd.Series)):
-        return native
-    return nw.from_native(native, series_only=True).to_numpy()
-
-
-def _taken(levels: Any, codes: npt.NDArray[np.intp]) -> Any:  # noqa: ANN401
-    return levels.gather(codes) if hasattr(levels, "gather") else levels.take(codes)
-
-
-def _codes(native: Any, column: _Column) -> Floats:  # noqa: ANN401
-    """Return the codes of a column, NaN where a value is missing; refuse levels never seen."""
-    labels = column.labels
-    if isinstance(native, pd.Series) and isinstance(native.dtype, pd.CategoricalDtype):
-        if native.cat.categories.equals(labels):
-            codes = native.cat.codes.to_numpy().astype(np.float64)
-            codes[codes < 0] = np.nan
-            return codes
-        native = native.astype(native.cat.categories.dtype)
-    values = _values(native)
-    codes = labels.get_indexer(values).astype(np.float64)  # type: ignore[union-attr]
-    if (codes < 0).any():
-        absent = np.asarray(pd.isna(values))
-        if unseen := list(pd.unique(pd.Series(values)[(codes < 0) & ~absent])):
-            raise ValueError(
-                message(
-                    f"column {column.name!r}",
-                    "made of the levels seen in training",
-                    unseen[0] if len(unseen) == 1 else unseen[:6],
-                    f"They are {_shown(list(labels))}; leave these rows out"  # type: ignore[arg-type]
-                    " or train with them",
-                )
-            )
-        codes[absent] = np.nan
-    return codes
-
-
-def _whole_codes(values: npt.NDArray[Any], column: _Column) -> npt.NDArray[np.intp]:
-    """Return codes that came as floats; refuse what is no code of the column."""
-    n_levels = len(column.labels)  # type: ignore[arg-type]
-    good = (values >= 0) & (values < n_levels) & (values == np.floor(values))
-    if not good.all():
-        raise ValueError(
-            message(
-                f"column {column.name!r} of the matrix",
-                f"codes, whole numbers from 0 to {n_levels - 1}",
-                float(values[np.argmin(good)]),
-                "Encode the data with the layout first",
-            )
-        )
-    return values.astype(np.intp)
-
-
-def _whole(values: npt.NDArray[Any], column: _Column) -> npt.NDArray[Any]:
-    """Return numbers as the integers nearest to them within the range of the column's type."""
-    if not np.isfinite(values).all():
-        raise missing([column.name])
-    low, high = column.limits  # type: ignore[misc]
-    rounded: Floats = np.clip(np.rint(values, dtype=np.float64), low, high)
-    return rounded.astype(np.uint64 if low == 0 else np.int64)
-
-
-def _to_numpy(values: npt.NDArray[Any], column: _Column) -> npt.NDArray[Any]:
-    if column.labels is not None:
-        taken: npt.NDArray[Any] = column.levels[_whole_codes(values, column)]
-        return taken
-    return values if column.limits is None else _whole(values, column)
-
-
-def _to_pandas(values: npt.NDArray[Any], column: _Column) -> Any:  # noqa: ANN401
-    if column.labels is not None:
-        return _taken(column.levels, _whole_codes(values, column))
-    numbers = values if column.limits is None else _whole(values, column)
-    if isinstance(column.dtype, np.dtype):
-        return numbers.astype(column.dtype, copy=False)
-    return pd.array(numbers, dtype=column.dtype)
-
-
-def _to_series(values: npt.NDArray[Any], column: _Column, backend: Any) -> Any:  # noqa: ANN401
-    if column.labels is not None:
-        return _taken(column.levels, _whole_codes(values, column))
-    numbers = values if column.limits is None else _whole(values, column)
-    return nw.new_series(column.name, numbers, backend=backend).to_native().cast(column.dtype)

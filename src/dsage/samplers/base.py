@@ -202,8 +202,8 @@ class BaseSampler(BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         known = check_coalition(known, self.feature_names_)
-        if (self.n_levels_[~known] > 0).any():
-            classes = [self.feature_names_[at] for at in np.flatnonzero(~known & self.n_levels_)]
+        if (discrete := ~known & (self.n_levels_ > 0)).any():
+            classes = [self.feature_names_[at] for at in np.flatnonzero(discrete)]
             raise ValueError(
                 message(
                     "known",

@@ -4,6 +4,7 @@ import functools
 import inspect
 import pickle
 import re
+import tracemalloc
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 
@@ -37,6 +38,16 @@ CASES = {
     "Neighbors-continuous": ("continuous", "Neighbors", {}),
     "Neighbors-nearest": ("continuous", "Neighbors", {"n_neighbors": 5}),
     "Neighbors-mixed": ("mixed", "Neighbors", {}),
+    "Gaussian": ("continuous", "Gaussian", {}),
+    "Gaussian-shrunk": ("continuous", "Gaussian", {"covariance": "ledoit-wolf"}),
+    "GaussianCopula": ("continuous", "GaussianCopula", {}),
+    "GaussianMixture": ("continuous", "GaussianMixture", {"n_components": 2}),
+    "Forest-continuous": ("continuous", "Forest", {"n_trees": 5, "random_state": 0}),
+    "Forest-discrete": ("discrete", "Forest", {"n_trees": 5, "random_state": 0}),
+    "Forest-mixed": ("mixed", "Forest", {"n_trees": 5, "random_state": 0}),
+    "Sequential-continuous": ("continuous", "Sequential", {}),
+    "Sequential-discrete": ("discrete", "Sequential", {}),
+    "Sequential-mixed": ("mixed", "Sequential", {}),
     "FunctionSampler": ("mixed", "FunctionSampler", {"function": uniform_draws}),
 }
 
@@ -152,7 +163,7 @@ def test_known_features_keep_their_values_and_unknown_ones_are_possible(case):
 
 @every
 @given(pieces=st.data())
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=10, deadline=None)
 def test_any_split_into_batches_gives_the_same_draws_to_the_bit(case, pieces):
     sampler, X, noise = fitted(case), rows_of(case), noise_for(case)
     known = np.array(
@@ -189,6 +200,25 @@ def test_a_small_byte_budget_gives_the_same_draws(case):
         np.testing.assert_array_equal(
             tight.draw(X, known, noise), fitted(case).draw(X, known, noise)
         )
+
+
+@every
+def test_a_byte_budget_bounds_the_working_memory(case):
+    budget, n_rows = 2**18, 2000
+    sampler = make(case).set_params(max_bytes=budget).fit(data(CASES[case][0]))
+    X = sampler.layout_.encode(data(CASES[case][0], n_rows, 1))
+    known = np.arange(sampler.n_features_) % 2 == 0
+    noise = noise_for(case, n_rows=n_rows)
+    sampler.draw(X[:10], known, noise[:10])
+    tracemalloc.start()
+    try:
+        draws = sampler.draw(X, known, noise)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    # Beside the blocks: the result and the checked rows. What a block needs is an estimate, to
+    # which what does not grow with the rows is added.
+    assert peak <= draws.nbytes + 2 * X.nbytes + 2 * budget
 
 
 @every

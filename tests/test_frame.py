@@ -286,6 +286,12 @@ def test_what_no_layout_can_hold_is_refused():
         Layout.of(pl.LazyFrame({"a": [1]}))
     with pytest.raises(TypeError, match="the columns of the data frame must be strings; got 0"):
         Layout.of(pd.DataFrame({0: [1.0]}))
+    with pytest.raises(ValueError, match="the columns must be of distinct names"):
+        Layout.of(pd.DataFrame([[1.0, 2.0]], columns=["a", "a"]))
+    with pytest.raises(TypeError, match="data must be without a mask"):
+        Layout.of(np.ma.masked_equal(np.eye(2), 1.0))
+    with pytest.raises(TypeError, match="the columns must be numbers or classes; got 'lists'"):
+        Layout.of(pd.DataFrame({"lists": [[1], [2]]}))
     with pytest.raises(ValueError, match="discrete must be one of the columns of the data"):
         Layout.of(np.zeros((1, 2)), discrete="X3")
 

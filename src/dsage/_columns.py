@@ -37,7 +37,11 @@ def column_kind(native: Any) -> str:  # noqa: ANN401
     """
     if isinstance(native, np.ndarray):
         return _ARRAY_KINDS.get(native.dtype.kind, "other")
-    dtype = nw.from_native(native, series_only=True).dtype
+    return dtype_kind(nw.from_native(native, series_only=True).dtype)
+
+
+def dtype_kind(dtype: Any) -> str:  # noqa: ANN401
+    """Tell the same of a narwhals dtype."""
     if dtype.is_numeric():
         return "number"
     if isinstance(dtype, (nw.String, nw.Boolean, nw.Categorical, nw.Enum, nw.Object)):
@@ -120,7 +124,12 @@ class Column:
         kind = column_kind(native)
         dtype = native.type if hasattr(native, "type") else native.dtype
         if discrete or kind == "class":
-            return cls(name, kind, dtype, levels=_levels(native, dtype))
+            try:
+                return cls(name, kind, dtype, levels=_levels(native, dtype))
+            except TypeError as error:
+                raise TypeError(
+                    message("the columns", "numbers or classes", name, f"Convert it: {error}")
+                ) from None
         if isinstance(native, np.ndarray):
             is_integer = dtype.kind in "iu"
         else:

@@ -66,14 +66,29 @@ def take_rows(data: Any, rows: npt.NDArray[np.intp]) -> Any:  # noqa: ANN401
     return np.asarray(data)[rows]
 
 
-def as_matrix(data: Any) -> npt.NDArray[Any]:  # noqa: ANN401
+def open_frame(data: Any) -> nw.DataFrame[Any]:  # noqa: ANN401
+    """Return a data frame in narwhals' dress, or say which columns share a name."""
+    try:
+        frame: nw.DataFrame[Any] = nw.from_native(data, eager_only=True)
+    except nw.exceptions.DuplicateError as error:
+        raise ValueError(
+            message("the columns", "of distinct names", str(error), "Rename some")
+        ) from None
+    return frame
+
+
+def as_matrix(data: Any, columns: str = "n_features") -> npt.NDArray[Any]:  # noqa: ANN401
     """Return an array of two dimensions and of one type, or say what is wrong with it."""
+    if np.ma.isMaskedArray(data):
+        raise TypeError(
+            message("data", "without a mask", type(data).__name__, "Drop or fill what is masked")
+        )
     array = np.asarray(data)
     if array.ndim != 2:
         raise ValueError(
             message(
                 "data",
-                "a data frame or an array with rows and columns",
+                f"a data frame or an array of shape (n_rows, {columns})",
                 type(data).__name__ if array.ndim == 0 else array.shape,
                 "Give one row an observation and one column a variable",
             )
@@ -141,7 +156,7 @@ class Layout:
             Columns of numbers that are classes; their levels are the values that occur.
         """
         if is_frame(data):
-            frame = nw.from_native(data, eager_only=True)
+            frame = open_frame(data)
             kind = _container(frame)
             names = check_names(frame.columns, "the columns of the data frame")
             natives: list[Any] = [frame[name].to_native() for name in names]
@@ -177,7 +192,7 @@ class Layout:
         """
         looked = range(len(self.names)) if known is None else np.flatnonzero(known)
         if is_frame(data):
-            frame = nw.from_native(data, eager_only=True)
+            frame = open_frame(data)
             self._check_present(check_names(frame.columns, "the columns of the data frame"))
             encoded = np.zeros((len(frame), len(self.names)), order="F")
             for position in looked:

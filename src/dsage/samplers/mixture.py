@@ -317,7 +317,8 @@ def _remainder(u: Floats, upper: Floats, chosen: npt.NDArray[np.intp]) -> Floats
     low, high = bounds[chosen, rows], bounds[chosen + 1, rows]
     # A component of no probability is chosen by rounding only.
     width = np.where(high > low, high - low, 1.0)
-    return np.clip((u - low) / width, 0.0, 1.0)
+    left: Floats = np.clip((u - low) / width, 0.0, 1.0)
+    return left
 
 
 def _full(means: Floats, covariances: Floats, covariance_type: str) -> Floats:

@@ -129,11 +129,12 @@ class Neighbors(BaseSampler):
         squares = self._gower(X, known) if self._is_discrete.any() else self._mahalanobis(X, known)
         bandwidth = self._scott(n_known) if isinstance(self.bandwidth, str) else self.bandwidth
         squares -= squares.min(axis=1, keepdims=True)
-        weights = np.exp(squares / (-2.0 * bandwidth**2))
         if self.n_neighbors is not None and self.n_neighbors < len(self.rows_):
             last = self.n_neighbors - 1
             farthest = np.partition(squares, last, axis=1)[:, last]
-            weights[squares > farthest[:, None]] = 0.0
+            squares[squares > farthest[:, None]] = np.inf
+        squares /= -2.0 * bandwidth**2
+        weights: Floats = np.exp(squares, out=squares)
         return weights
 
     def _scott(self, n_known: int) -> float:
@@ -155,16 +156,23 @@ class Neighbors(BaseSampler):
         return cdist(white, rows, "sqeuclidean") if kept.any() else np.zeros((len(X), len(rows)))
 
     def _gower(self, X: Floats, known: Mask) -> Floats:
-        numbers = known & ~self._is_discrete
-        classes = known & self._is_discrete
+        numbers = np.flatnonzero(known & ~self._is_discrete)
+        classes = np.flatnonzero(known & self._is_discrete)
         total = np.zeros((len(X), len(self.rows_)))
-        if numbers.any():
-            scale = self._scale[numbers]
-            total += cdist(X[:, numbers] * scale, self.rows_[:, numbers] * scale, "cityblock")
-        if classes.any():
-            total += cdist(X[:, classes], self.rows_[:, classes], "hamming") * classes.sum()
+        # cdist is many times faster where rows are contiguous.
+        if len(numbers):
+            x, rows = (
+                np.ascontiguousarray(table[:, numbers] * self._scale[numbers])
+                for table in (X, self.rows_)
+            )
+            total += cdist(x, rows, "cityblock")
+        if len(classes):
+            x, rows = (np.ascontiguousarray(table[:, classes]) for table in (X, self.rows_))
+            total += cdist(x, rows, "hamming") * len(classes)
         mean_square = self._products[np.ix_(known, known)].sum()
-        return total * total / (mean_square if mean_square > 0.0 else 1.0)
+        total *= total
+        total /= mean_square if mean_square > 0.0 else 1.0
+        return total
 
     def _warn_of_degeneracy(self, is_constant: Mask) -> None:
         values, vectors = np.linalg.eigh(self._correlation)

@@ -8,7 +8,7 @@ from scipy.stats import norm
 
 from dsage._random import Streams
 from dsage.graphs import random_dag, random_linear_gaussian
-from dsage.samplers.evaluate import (
+from dsage.samplers.evaluation import (
     energy_scores,
     evaluate,
     plot_evaluations,
@@ -104,7 +104,7 @@ def test_scores_of_blocks_are_those_of_the_whole(monkeypatch):
     X, draws = rng.standard_normal((50, 3)), rng.standard_normal((50, 6, 3))
     arguments = (np.array([0, 2]), np.zeros(3, int), np.ones(3))
     whole = energy_scores(X, draws, *arguments)
-    monkeypatch.setattr("dsage.samplers.evaluate._BLOCK", 100)
+    monkeypatch.setattr("dsage.samplers.evaluation._BLOCK", 100)
     np.testing.assert_array_equal(energy_scores(X, draws, *arguments), whole)
 
 

@@ -10,11 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 from sklearn.base import clone
+from sklearn.ensemble import RandomForestClassifier
 
-from dsage.samplers.evaluate import evaluate
+from dsage.samplers.evaluation import evaluate
 from dsage.samplers.forest import Forest, drawn_within, grown_boxes
 from dsage.samplers.grouped import GroupedGaussian
-from dsage.samplers.leaves import chosen, matched, truncated_moments
+from dsage.samplers.leaves import Posterior, chosen, matched, truncated_moments
 from dsage.samplers.marginal import Marginal
 
 TRUTH = GroupedGaussian.random(3, 3, random_state=3)
@@ -97,18 +98,20 @@ def test_conditional_class_probabilities_are_bayes_rule_on_the_joint_draws():
 
 
 def test_leaf_and_what_is_left_of_the_uniform_are_independent_and_uniform():
-    weights = np.array([[0.2, 0.0, 0.5, 0.3]])
-    leaf, rest = chosen(weights, uniforms(1, 40_000))
+    weights = np.array([0.2, 0.0, 0.5, 0.3])
+    posterior = Posterior(np.array([0, 4]), np.arange(4), weights)
+    leaf, rest = chosen(posterior, uniforms(1, 40_000))
     counts = np.bincount(leaf[0], minlength=4)
     assert counts[1] == 0
-    assert stats.chisquare(counts[[0, 2, 3]], 40_000 * weights[0, [0, 2, 3]]).pvalue > 1e-4
+    assert stats.chisquare(counts[[0, 2, 3]], 40_000 * weights[[0, 2, 3]]).pvalue > 1e-4
     for number in (0, 2, 3):
         assert stats.kstest(rest[leaf == number], "uniform").pvalue > 1e-4
 
 
 def test_extreme_uniforms_never_choose_a_leaf_without_weight():
-    weights = np.array([[0.0, 1e-300, 0.0, 1.0, 0.0]])
-    leaf, rest = chosen(weights, np.array([[2.0**-1074, 2.0**-54, 0.5, 1 - 2.0**-53]]))
+    weights = np.array([0.0, 1e-300, 0.0, 1.0, 0.0])
+    posterior = Posterior(np.array([0, 5]), np.arange(5), weights)
+    leaf, rest = chosen(posterior, np.array([[2.0**-1074, 2.0**-54, 0.5, 1 - 2.0**-53]]))
     assert set(leaf[0]) <= {1, 3}
     assert ((rest > 0) & (rest < 1)).all()
 
@@ -116,10 +119,8 @@ def test_extreme_uniforms_never_choose_a_leaf_without_weight():
 def test_leaves_partition_the_rows_and_hold_at_least_min_leaf_of_them():
     X = np.random.default_rng(0).standard_normal((400, 3))
     X[:, 1] += X[:, 0] ** 2
-    forest = Forest(n_trees=5, min_leaf=15, random_state=0)
-    told, _ = forest._told_apart(
-        X, X[np.random.default_rng(1).permutation(400)], np.random.default_rng(2)
-    )
+    both = np.concatenate([X, X[np.random.default_rng(1).permutation(400)][:, [1, 0, 2]]])
+    told = RandomForestClassifier(5, random_state=0).fit(both, np.repeat([1, 0], 400))
     boxes = grown_boxes(told, X, 15)
     assert np.bincount(boxes.leaf_of.ravel()).min() >= 15
     for leaves in boxes.leaf_of:

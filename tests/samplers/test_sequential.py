@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from dsage.graphs import random_dag, random_linear_gaussian
-from dsage.samplers.evaluate import evaluate
+from dsage.samplers.evaluation import evaluate
 from dsage.samplers.grouped import GroupedGaussian
 from dsage.samplers.marginal import Marginal
 from dsage.samplers.one_feature import Residuals, inverted

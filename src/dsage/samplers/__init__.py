@@ -5,7 +5,7 @@ from dsage.samplers.categorical import Categorical
 from dsage.samplers.choose import Auto, Choice, choose_sampler
 from dsage.samplers.conditioning import normal_scores
 from dsage.samplers.copula import GaussianCopula
-from dsage.samplers.evaluate import Evaluation, evaluate, plot_evaluations
+from dsage.samplers.evaluation import Evaluation, evaluate, plot_evaluations
 from dsage.samplers.forest import Forest
 from dsage.samplers.function import FunctionSampler
 from dsage.samplers.gaussian import Gaussian

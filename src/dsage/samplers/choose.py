@@ -22,7 +22,7 @@ from dsage._random import RandomState, Streams
 from dsage.samplers.base import Floats, Mask, Sampler, check_sampler
 from dsage.samplers.categorical import Categorical
 from dsage.samplers.copula import GaussianCopula
-from dsage.samplers.evaluate import Evaluation, evaluate
+from dsage.samplers.evaluation import Evaluation, evaluate
 from dsage.samplers.forest import Forest
 from dsage.samplers.gaussian import Gaussian
 from dsage.samplers.marginal import Marginal

@@ -12,7 +12,7 @@ from sklearn.ensemble import RandomForestClassifier
 from dsage._check import check_count, check_real
 from dsage._random import RandomState, Streams
 from dsage.samplers.base import BaseSampler, Floats, Mask
-from dsage.samplers.leaves import Boxes, Leaves, chosen
+from dsage.samplers.leaves import Boxes, Leaves, Posterior, chosen
 
 Ints = npt.NDArray[np.intp]
 
@@ -39,9 +39,10 @@ class Forest(BaseSampler):
     ----------
     n_trees : int, default=30
         Trees of the forest.
-    min_leaf : int, default=10
-        Each leaf has at least so many of the rows (or all of them). A split that would leave fewer
-        on a side is undone, and the other side takes its place.
+    min_leaf : int, optional
+        Each leaf has at least so many of the rows (or all of them): by default 10, or one in a
+        thousand rows if that is more, which bounds time and memory of draws. A split that would
+        leave fewer on a side is undone, and the other side takes its place.
     n_rounds : int, default=10
         At most so many rounds follow the first forest. They end when no more than half of the
         out-of-bag answers are right, or when a round gets more right than the one before; the
@@ -97,7 +98,7 @@ class Forest(BaseSampler):
         self,
         *,
         n_trees: int = 30,
-        min_leaf: int = 10,
+        min_leaf: int | None = None,
         n_rounds: int = 10,
         smoothing: float = 1.0,
         random_state: RandomState = None,
@@ -116,7 +117,10 @@ class Forest(BaseSampler):
 
     def _fit(self, X: Floats) -> None:
         check_count(self.n_trees, "n_trees")
-        check_count(self.min_leaf, "min_leaf")
+        if self.min_leaf is None:
+            self._min_leaf = max(10, len(X) // 1000)
+        else:
+            self._min_leaf = check_count(self.min_leaf, "min_leaf")
         check_count(self.n_rounds, "n_rounds", minimum=0)
         smoothing = check_real(self.smoothing, "smoothing", low=0.0, high=1e9)
         continuous = self.n_levels_ == 0
@@ -135,7 +139,7 @@ class Forest(BaseSampler):
         rng = streams("forest-synthetic", 0)
         synthetic = np.column_stack([rng.permutation(column) for column in X.T])
         forest, accuracy = self._told_apart(X, synthetic, streams("forest-trees", 0))
-        boxes = grown_boxes(forest, X, self.min_leaf)
+        boxes = grown_boxes(forest, X, self._min_leaf)
         accuracies = [accuracy]
         for number in range(1, self.n_rounds + 1):
             synthetic = drawn_within(X, boxes.leaf_of, streams("forest-synthetic", number))
@@ -144,7 +148,7 @@ class Forest(BaseSampler):
             # The last forest that could tell something is kept, not the one that failed.
             if accuracy <= _UNDECIDED or accuracy > accuracies[-2]:
                 break
-            boxes = grown_boxes(forest, X, self.min_leaf)
+            boxes = grown_boxes(forest, X, self._min_leaf)
         self.accuracies_ = tuple(accuracies)
         return boxes
 
@@ -155,7 +159,7 @@ class Forest(BaseSampler):
         n_features = X.shape[1]
         forest = RandomForestClassifier(
             n_estimators=self.n_trees,
-            min_samples_leaf=self.min_leaf,
+            min_samples_leaf=self._min_leaf,
             max_features=min(n_features, max(2, int(np.sqrt(n_features)))),
             oob_score=True,
             random_state=int(rng.integers(2**31)),
@@ -176,8 +180,8 @@ class Forest(BaseSampler):
     def _draw(self, X: Floats, known: Mask, noise: Floats) -> Floats:
         unknown = np.flatnonzero(~known)
         draws = np.empty((*noise.shape[:2], len(unknown)))
-        for rows, weights in self._weights(X, known):
-            leaf, rest = chosen(weights, noise[rows, :, 0])
+        for rows, posterior in self._posteriors(X, known):
+            leaf, rest = chosen(posterior, noise[rows, :, 0])
             for position, feature in enumerate(unknown.tolist()):
                 uniform = rest if feature == 0 else noise[rows, :, feature]
                 values = self._leaves.draw(leaf, feature, uniform)
@@ -187,19 +191,22 @@ class Forest(BaseSampler):
     def _mean(self, X: Floats, known: Mask) -> Floats:
         unknown = np.flatnonzero(~known)
         means = np.empty((len(X), len(unknown)))
-        for rows, weights in self._weights(X, known):
-            means[rows] = self._leaves.mean_given(weights, unknown.tolist())
+        for rows, posterior in self._posteriors(X, known):
+            means[rows] = self._leaves.mean_given(posterior, unknown.tolist())
         return means * self._scale[unknown] + self._centre[unknown]
 
-    def _weights(self, X: Floats, known: Mask) -> Iterator[tuple[slice, Floats]]:
+    def _posteriors(self, X: Floats, known: Mask) -> Iterator[tuple[slice, Posterior]]:
         """Yield blocks of rows, as slices, with their weights of the leaves."""
+        if not known.any():
+            yield slice(None), self._leaves.posterior(np.zeros((1, len(known))), known)[0]
+            return
         scaled = (np.where(known, X, self._centre) - self._centre) / self._scale
         n_impossible = 0
         for start in range(0, len(X), self._leaves.block):
             rows = slice(start, start + self._leaves.block)
-            weights, impossible = self._leaves.weights(scaled[rows], known)
+            posterior, impossible = self._leaves.posterior(scaled[rows], known)
             n_impossible += int(impossible.sum())
-            yield rows, weights
+            yield rows, posterior
         if n_impossible:
             names = [str(name) for name in np.array(self.feature_names_)[known]]
             warnings.warn(

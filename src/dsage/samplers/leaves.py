@@ -40,6 +40,17 @@ class Boxes(NamedTuple):
     """(n_trees, n_rows): the leaf of each row in each tree; leaves count over all trees."""
 
 
+class Posterior(NamedTuple):
+    """Weights of leaves given known features; those that have none are left out."""
+
+    start: Ints
+    """(n_rows + 1,): row i has the pairs from start[i] to start[i + 1]."""
+    leaf: Ints
+    """(n_pairs,)"""
+    weight: Floats
+    """(n_pairs,): up to a factor a row."""
+
+
 class Leaves:
     """Weights and within-leaf distributions of a mixture of boxes.
 
@@ -156,26 +167,63 @@ class Leaves:
 
     @property
     def block(self) -> int:
-        """How many rows `weights` should be given at a time."""
+        """How many rows `posterior` should be given at a time."""
         return max(1, _BLOCK // len(self))
 
-    def weights(self, X: Floats, known: Mask) -> tuple[Floats, Mask]:
-        """Return the weights (n_rows, n_leaves) given the known features, up to a factor a row.
+    def posterior(self, X: Floats, known: Mask) -> tuple[Posterior, Mask]:
+        """Return the weights of the leaves given the known features, up to a factor a row.
 
         ``weight_l prod_j p_lj(x_j)`` over the known j; the largest of a row is 1. The second array
         (n_rows,) marks rows that no leaf allows; they have the weights that hold for no coalition.
         """
         features = np.flatnonzero(known)
+        inside = self._inside(X, features)
+        # Row by row: numpy is several times slower at it in two dimensions.
+        leaves = [np.flatnonzero(of_row) for of_row in inside]
+        row = np.repeat(np.arange(len(X)), [len(of_row) for of_row in leaves])
+        leaf = np.concatenate(leaves)
+        logs = self._logs(X, features, row, leaf)
+        start = np.searchsorted(row, np.arange(len(X) + 1))
+        # A row without a leaf has no maximum, and must not be asked for it.
+        impossible = start[1:] == start[:-1]
+        top = np.full(len(X), -np.inf)
+        if len(logs):
+            top[~impossible] = np.maximum.reduceat(logs, start[:-1][~impossible])
+        impossible = ~np.isfinite(top)
+        if impossible.any():
+            some = ~impossible[row]
+            row, leaf, logs = row[some], leaf[some], logs[some]
+            alone = np.repeat(np.flatnonzero(impossible), len(self))
+            row = np.concatenate([row, alone])
+            leaf = np.concatenate([leaf, np.tile(np.arange(len(self)), impossible.sum())])
+            logs = np.concatenate([logs, np.tile(self.log_weight, impossible.sum())])
+            order = np.argsort(row, kind="stable")
+            row, leaf, logs = row[order], leaf[order], logs[order]
+            start = np.searchsorted(row, np.arange(len(X) + 1))
+            top[impossible] = self.log_weight.max()
+        logs -= top[row]
+        return Posterior(start, leaf, np.exp(logs)), impossible
+
+    def _inside(self, X: Floats, features: Ints) -> Mask:
+        """Tell which leaves (n_rows, n_leaves) have these features of a row in their bounds."""
         inside = np.ones((len(X), len(self)), dtype=bool)
+        holds = np.empty_like(inside)
         for feature in features:
-            at = self._bounded[feature]
-            x = X[:, feature, None]
-            inside[:, at] &= (x > self.low[feature, at]) & (x <= self.high[feature, at])
-        row, leaf = np.nonzero(inside)
+            low, high = self.low[feature], self.high[feature]
+            at, x = self._bounded[feature], X[:, feature, None]
+            if 6 * len(at) < len(self):
+                inside[:, at] &= (x > low[at]) & (x <= high[at])
+            else:
+                inside &= np.greater(x, low, out=holds)
+                inside &= np.less_equal(x, high, out=holds)
+        return inside
+
+    def _logs(self, X: Floats, features: Ints, row: Ints, leaf: Ints) -> Floats:
+        """Return the log of weight times densities of these features, for pairs of row and leaf."""
         base = self.log_weight.copy()
         for feature in features:
             base += self.log_norm[feature]
-        logs = base[leaf]
+        logs: Floats = base[leaf]
         with np.errstate(over="ignore"):
             for feature in features:
                 x = X[row, feature]
@@ -187,16 +235,7 @@ class Leaves:
                 x *= self._slope[feature, leaf]
                 x *= x
                 logs -= x
-        result = np.full(inside.shape, -np.inf)
-        result[inside] = logs
-        top = result.max(axis=1)
-        impossible = ~np.isfinite(top)
-        if impossible.any():
-            result[impossible] = self.log_weight
-            top[impossible] = self.log_weight.max()
-        result -= top[:, None]
-        np.exp(result, out=result)
-        return result, impossible
+        return logs
 
     def draw(self, leaf: Ints, feature: int, noise: Floats) -> Floats:
         """Draw one feature within the leaves given, by inverting its distribution there."""
@@ -215,20 +254,24 @@ class Leaves:
         drawn: Floats = np.where(constant, self.mean[feature, leaf], values)
         return drawn
 
-    def mean_given(self, weights: Floats, features: Sequence[int]) -> Floats:
+    def mean_given(self, posterior: Posterior, features: Sequence[int]) -> Floats:
         """Return the means (n_rows, len(features)) of the mixture with these weights."""
-        total = weights.sum(axis=1)
-        means = [(weights * self.mean[feature]).sum(axis=1) / total for feature in features]
+        start, leaf, weight = posterior
+        total = np.add.reduceat(weight, start[:-1])
+        means = [
+            np.add.reduceat(weight * self.mean[feature, leaf], start[:-1]) / total
+            for feature in features
+        ]
         return np.stack(means, axis=1)
 
 
-def chosen(weights: Floats, noise: Floats) -> tuple[Ints, Floats]:
+def chosen(posterior: Posterior, noise: Floats) -> tuple[Ints, Floats]:
     """Choose a leaf for every uniform; return it and what is left of the uniform.
 
     Parameters
     ----------
-    weights : array of shape (n_rows, n_leaves)
-        Not negative, some positive in each row.
+    posterior : Posterior
+        Weights, some positive for each row; those of one row serve all rows of noise.
     noise : array of shape (n_rows, n_draws)
         Uniforms in (0, 1).
 
@@ -241,18 +284,24 @@ def chosen(weights: Floats, noise: Floats) -> tuple[Ints, Floats]:
 
     Examples
     --------
-    >>> leaf, rest = chosen(np.array([[1.0, 3.0]]), np.array([[0.125, 0.625]]))
+    >>> posterior = Posterior(np.array([0, 2]), np.array([4, 7]), np.array([1.0, 3.0]))
+    >>> leaf, rest = chosen(posterior, np.array([[0.125, 0.625]]))
     >>> leaf, rest
-    (array([[0, 1]]), array([[0.5, 0.5]]))
+    (array([[4, 7]]), array([[0.5, 0.5]]))
     """
-    cumulative = np.cumsum(weights, axis=1)
-    target = noise * cumulative[:, -1:]
-    # The first leaf whose cumulative weight reaches the target: never one without weight.
-    leaf = np.stack([np.searchsorted(c, t) for c, t in zip(cumulative, target, strict=True)])
-    upper = np.take_along_axis(cumulative, leaf, axis=1)
-    lower = np.where(leaf > 0, np.take_along_axis(cumulative, np.maximum(leaf - 1, 0), axis=1), 0.0)
-    rest = np.clip((target - lower) / (upper - lower), _TINY, _ALMOST_ONE)
-    return leaf, rest
+    start = posterior.start
+    leaves = np.empty((len(start) - 1, noise.size // (len(start) - 1)), dtype=np.intp)
+    rest = np.empty(leaves.shape)
+    for row, uniforms in enumerate(noise.reshape(leaves.shape)):
+        part = slice(start[row], start[row + 1])
+        cumulative = np.concatenate([[0.0], np.cumsum(posterior.weight[part])])
+        target = uniforms * cumulative[-1]
+        # The first whose cumulative weight reaches the target: never one without weight.
+        at = np.maximum(np.searchsorted(cumulative, target), 1)
+        leaves[row] = posterior.leaf[part][at - 1]
+        rest[row] = (target - cumulative[at - 1]) / (cumulative[at] - cumulative[at - 1])
+    np.clip(rest, _TINY, _ALMOST_ONE, out=rest)
+    return leaves.reshape(noise.shape), rest.reshape(noise.shape)
 
 
 def log_mass(centre: Floats, scale: Floats, low: Floats, high: Floats) -> Floats:

@@ -226,3 +226,12 @@ def test_what_it_is_not_for_is_refused():
         Categorical(on_unseen="stop").fit(mixed[["b"]])
     with pytest.raises(NotFittedError):
         Categorical().n_dropped(mixed[["b"]], np.array([True]))
+
+
+def test_noise_next_to_one_stays_among_the_rows_that_agree():
+    # 1000 + (1 - 2 ** -53) rounds to 1001, where the rows of the next known value begin.
+    X = np.array([["a", "x"]] * 1000 + [["b", "y"], ["c", "z"]])
+    noise = np.full((1, 1, 2), np.nextafter(1.0, 0.0))
+    sampler = Categorical().fit(X)
+    draws = sampler.draw(X[[1000]], np.array([True, False]), noise)
+    assert sampler.layout_.decode(draws[0]).tolist() == [["b", "y"]]

@@ -176,6 +176,22 @@ def test_the_mean_is_the_weighted_mean_of_training_rows():
     np.testing.assert_allclose(sampler.mean(X[:4], known)[:, 1:], expected, rtol=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("make", "share"), [(lambda: correlated(90)[0], 1.0), (lambda: mixed(90), 0.5)]
+)
+@pytest.mark.parametrize("n_known", [1, 2])
+def test_the_default_bandwidth_is_scotts_rule(make, share, n_known):
+    X = make()
+    known = np.arange(3) < n_known
+    rule = share * 90 ** (-1 / (n_known + 4)) / np.sqrt(2 * n_known)
+    noise = np.random.default_rng(0).random((90, 40, 3))
+    drawn = [
+        Neighbors(**options).fit(X).draw(X, known, noise) for options in ({}, {"bandwidth": rule})
+    ]
+    np.testing.assert_array_equal(*drawn)
+    assert (Neighbors(bandwidth=2 * rule).fit(X).draw(X, known, noise) != drawn[0]).any()
+
+
 def test_copied_and_constant_columns_are_named_in_a_warning_and_left_out():
     X, _ = correlated(60)
     frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(copy=X[:, 0], same=1.0)

@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -97,21 +98,26 @@ def test_conditional_class_probabilities_are_bayes_rule_on_the_joint_draws():
             assert abs(share - other) < 4.5 * error + 1e-9
 
 
-def test_leaf_and_what_is_left_of_the_uniform_are_independent_and_uniform():
-    weights = np.array([0.2, 0.0, 0.5, 0.3])
-    posterior = Posterior(np.array([0, 4]), np.arange(4), weights)
-    leaf, rest = chosen(posterior, uniforms(1, 40_000))
-    counts = np.bincount(leaf[0], minlength=4)
+def test_leaf_and_what_is_left_of_the_noise_are_independent_and_uniform():
+    weights = np.array([0.2, 0.0, 0.4, 0.3, 0.1])
+    posterior = Posterior(np.array([0, 5]), np.arange(5), weights)
+    leaf, rest = chosen(posterior, np.array([0, 1, 0, 1, 1]), uniforms(1, 40_000, 2))
+    counts = np.bincount(leaf[0], minlength=5)
     assert counts[1] == 0
-    assert stats.chisquare(counts[[0, 2, 3]], 40_000 * weights[[0, 2, 3]]).pvalue > 1e-4
-    for number in (0, 2, 3):
-        assert stats.kstest(rest[leaf == number], "uniform").pvalue > 1e-4
+    some = [0, 2, 3, 4]
+    assert stats.chisquare(counts[some], 40_000 * weights[some]).pvalue > 1e-4
+    for number in some:
+        left = rest[leaf == number]
+        for feature in range(2):
+            assert stats.kstest(left[:, feature], "uniform").pvalue > 1e-4
+        assert abs(np.corrcoef(left.T)[0, 1]) < 4.5 / np.sqrt(len(left))
 
 
 def test_extreme_uniforms_never_choose_a_leaf_without_weight():
     weights = np.array([0.0, 1e-300, 0.0, 1.0, 0.0])
     posterior = Posterior(np.array([0, 5]), np.arange(5), weights)
-    leaf, rest = chosen(posterior, np.array([[2.0**-1074, 2.0**-54, 0.5, 1 - 2.0**-53]]))
+    extreme = np.array([2.0**-1074, 2.0**-54, 0.5, 1 - 2.0**-53])
+    leaf, rest = chosen(posterior, np.zeros(5, int), extreme[None, :, None])
     assert set(leaf[0]) <= {1, 3}
     assert ((rest > 0) & (rest < 1)).all()
 
@@ -192,6 +198,44 @@ def test_values_too_far_out_are_drawn_as_if_nothing_was_known_with_a_warning():
         draws = forest.draw(rows, known, noise)
     np.testing.assert_array_equal(draws[0, :, 1], forest.draw(rows, ~known & False, noise)[0, :, 1])
     np.testing.assert_array_equal(draws[1:], forest.draw(rows[1:], known, noise[1:]))
+
+
+def test_units_do_not_matter_even_far_from_zero():
+    # Trees compare in single precision: standardising keeps their digits.
+    numbers = TRAIN[["x1", "x2", "x3"]]
+    known, noise = np.array([True, False, False]), uniforms(50, 20, 3)
+    plain = Forest(n_trees=5, random_state=0).fit(numbers).draw(numbers[:50], known, noise)
+    other = 1e-3 * numbers + 1e6
+    drawn = Forest(n_trees=5, random_state=0).fit(other).draw(other[:50], known, noise)
+    np.testing.assert_allclose(1e3 * (drawn - 1e6), plain, atol=1e-5)
+
+
+def test_without_smoothing_levels_never_seen_together_are_told():
+    X = np.array([[0, 0, 1], [1, 1, 0]] * 50).astype(str)
+    forest = Forest(n_trees=3, min_leaf=30, smoothing=0.0, random_state=0).fit(X)
+    known = np.array([True, True, False])
+    with pytest.warns(UserWarning, match="1 rows have values of .'X1', 'X2'."):
+        draws = forest.draw(np.array([["0", "1", "0"]]), known, uniforms(1, 500, 3))
+    assert 0.3 < draws[0, :, 2].mean() < 0.7
+    sure = Forest(n_trees=3, min_leaf=30, random_state=0).fit(X)
+    assert np.isfinite(sure.draw(np.array([["0", "1", "0"]]), known, uniforms(1, 5, 3))).all()
+
+
+def test_shared_noise_couples_the_draws_of_nested_coalitions():
+    smaller = np.array([True, False, False, False, False])
+    larger = np.array([True, False, True, False, False])
+    noise, other = uniforms(200, 20, N_FEATURES), uniforms(200, 20, N_FEATURES, seed=1)
+    rows = HOLDOUT[:200]
+    first, second = (FOREST.draw(rows, known, noise)[:, :, 3] for known in (smaller, larger))
+    apart = FOREST.draw(rows, larger, other)[:, :, 3]
+    assert (first - second).var() < 0.5 * (first - apart).var()
+
+
+def test_polars_frames_come_back_as_they_were():
+    frame = pl.from_pandas(TRAIN[:200])
+    forest = Forest(n_trees=3, random_state=0).fit(frame)
+    draws = forest.draw(frame[:5], np.arange(N_FEATURES) == 0, uniforms(5, 2, N_FEATURES))
+    assert forest.layout_.decode(draws[:, 0]).schema == frame.schema
 
 
 def test_level_without_a_row_can_be_known_and_is_rarely_drawn():

@@ -70,10 +70,11 @@ class Forest(BaseSampler):
     feature that is constant in a leaf is drawn as that constant; where its density is asked for, it
     has a deviation of 0.01 of the feature's.
 
-    A leaf is chosen by the first column of the noise. If the first feature is unknown, its draw
-    uses what is left of that uniform, which is uniform again and independent of the leaf; so no
-    uniform serves twice. Leaves stand in the order of their first principal component, so that
-    equal noise chooses similar leaves for different coalitions.
+    A leaf is chosen by halves: leaves are arranged as a balanced tree, each node split by the
+    feature whose means differ most, and that feature's uniform chooses the half. What is left of
+    the uniform, its place within the half's share, is uniform again and independent of the half,
+    and serves the next choice or the draw within the leaf; so no uniform serves twice, and equal
+    noise gives similar draws for different coalitions.
 
     Rows whose known values have no density in any leaf (values too far out to have one in floating
     point, or, without smoothing, a combination of levels never seen) are drawn as if nothing was
@@ -181,10 +182,9 @@ class Forest(BaseSampler):
         unknown = np.flatnonzero(~known)
         draws = np.empty((*noise.shape[:2], len(unknown)))
         for rows, posterior in self._posteriors(X, known):
-            leaf, rest = chosen(posterior, noise[rows, :, 0])
+            leaf, rest = chosen(posterior, self._leaves.split_on, noise[rows])
             for position, feature in enumerate(unknown.tolist()):
-                uniform = rest if feature == 0 else noise[rows, :, feature]
-                values = self._leaves.draw(leaf, feature, uniform)
+                values = self._leaves.draw(leaf, feature, rest[:, :, feature])
                 draws[rows, :, position] = values * self._scale[feature] + self._centre[feature]
         return draws
 

@@ -81,7 +81,7 @@ class Leaves:
                 self._fit_table(feature, values, flat[order], count, smoothing)
             else:
                 self._fit_normal(feature, values, starts, count)
-        self._sort_by_main_direction()
+        self._arrange()
         self._tabulate()
 
     def _fit_normal(self, feature: int, values: Floats, starts: Ints, count: Ints) -> None:
@@ -118,18 +118,29 @@ class Leaves:
         self.probability[feature] = probability
         self.mean[feature] = (levels * probability).sum(axis=0)
 
-    def _sort_by_main_direction(self) -> None:
-        """Order the leaves along their first principal component.
+    def _arrange(self) -> None:
+        """Order the leaves as a balanced tree of halves, split by the feature that differs most.
 
-        A leaf is chosen by one uniform: with this order the same uniform chooses similar leaves
-        in different trees and for different coalitions, which couples their draws.
+        Leaves low..high - 1 of a node are split at the middle, which is the middle of no other
+        node; `split_on` there is the feature whose means are lower in the first half.
         """
         weight = np.exp(self.log_weight)
         spread = self.mean - (self.mean * weight).sum(axis=1, keepdims=True)
         size = np.sqrt((spread**2 * weight).sum(axis=1, keepdims=True))
         spread /= np.where(size > 0, size, 1.0)
-        _, vectors = np.linalg.eigh((spread * weight) @ spread.T)
-        order = np.argsort(vectors[:, -1] @ spread, kind="stable")
+        order = np.arange(len(weight))
+        self.split_on = np.zeros(len(weight), dtype=np.intp)
+        nodes = [(0, len(weight))]
+        while nodes:
+            low, high = nodes.pop()
+            if high - low < 2:
+                continue
+            middle = (low + high) // 2
+            within = spread[:, order[low:high]]
+            feature = int(within.var(axis=1).argmax())
+            self.split_on[middle] = feature
+            order[low:high] = order[low:high][np.argsort(within[feature], kind="stable")]
+            nodes += [(low, middle), (middle, high)]
         self.log_weight = self.log_weight[order]
         for name in ("low", "high", "centre", "scale", "log_norm", "mean", "is_constant"):
             setattr(self, name, np.ascontiguousarray(getattr(self, name)[:, order]))
@@ -265,43 +276,62 @@ class Leaves:
         return np.stack(means, axis=1)
 
 
-def chosen(posterior: Posterior, noise: Floats) -> tuple[Ints, Floats]:
-    """Choose a leaf for every uniform; return it and what is left of the uniform.
+def chosen(posterior: Posterior, split_on: Ints, noise: Floats) -> tuple[Ints, Floats]:
+    """Choose a leaf for every draw, by halves; return it and what is left of the noise.
+
+    Each step goes to the lower or the upper half of the leaves, by the uniform of the feature in
+    which the halves differ, and keeps where in its half's share the uniform was: uniform in
+    (0, 1) again, independent of the half. So a feature's own uniform decides whether it is low or
+    high, and equal noise gives similar draws for different coalitions.
 
     Parameters
     ----------
     posterior : Posterior
         Weights, some positive for each row; those of one row serve all rows of noise.
-    noise : array of shape (n_rows, n_draws)
+    split_on : int array of shape (n_leaves,)
+        The feature in which the halves on both sides of a middle differ.
+    noise : array of shape (n_rows, n_draws, n_features)
         Uniforms in (0, 1).
 
     Returns
     -------
     leaf : int array of shape (n_rows, n_draws)
-    rest : array of shape (n_rows, n_draws)
-        Where in its leaf's interval the uniform was: uniform in (0, 1) again, independent of the
-        leaf.
+    rest : array of shape (n_rows, n_draws, n_features)
 
     Examples
     --------
-    >>> posterior = Posterior(np.array([0, 2]), np.array([4, 7]), np.array([1.0, 3.0]))
-    >>> leaf, rest = chosen(posterior, np.array([[0.125, 0.625]]))
-    >>> leaf, rest
-    (array([[4, 7]]), array([[0.5, 0.5]]))
+    >>> posterior = Posterior(np.array([0, 2]), np.array([0, 1]), np.array([1.0, 3.0]))
+    >>> leaf, rest = chosen(posterior, np.array([0, 0]), np.array([[[0.125], [0.625]]]))
+    >>> leaf, rest[:, :, 0]
+    (array([[0, 1]]), array([[0.5, 0.5]]))
     """
-    start = posterior.start
-    leaves = np.empty((len(start) - 1, noise.size // (len(start) - 1)), dtype=np.intp)
-    rest = np.empty(leaves.shape)
-    for row, uniforms in enumerate(noise.reshape(leaves.shape)):
-        part = slice(start[row], start[row + 1])
-        cumulative = np.concatenate([[0.0], np.cumsum(posterior.weight[part])])
-        target = uniforms * cumulative[-1]
-        # The first whose cumulative weight reaches the target: never one without weight.
-        at = np.maximum(np.searchsorted(cumulative, target), 1)
-        leaves[row] = posterior.leaf[part][at - 1]
-        rest[row] = (target - cumulative[at - 1]) / (cumulative[at] - cumulative[at - 1])
-    np.clip(rest, _TINY, _ALMOST_ONE, out=rest)
-    return leaves.reshape(noise.shape), rest.reshape(noise.shape)
+    n_leaves, n_rows = len(split_on), len(posterior.start) - 1
+    summed = np.zeros((n_rows, n_leaves + 1))
+    row = np.repeat(np.arange(n_rows), np.diff(posterior.start))
+    summed[row, posterior.leaf + 1] = posterior.weight
+    np.cumsum(summed, axis=1, out=summed)
+    at = np.arange(n_rows)[:, None] * (n_leaves + 1)
+    rest = noise.copy()
+    low = np.zeros(noise.shape[:2], dtype=np.intp)
+    high = np.full(noise.shape[:2], n_leaves)
+    while (going := high - low > 1).any():
+        middle = (low + high) // 2
+        split = split_on[np.minimum(middle, n_leaves - 1)][:, :, None]
+        uniform = np.take_along_axis(rest, split, axis=2)[:, :, 0]
+        between = summed.take(at + middle)
+        lower, upper = between - summed.take(at + low), summed.take(at + high) - between
+        target = uniform * (lower + upper)
+        # Never to a half without weight, however the products round.
+        is_lower = (upper <= 0) | ((target < lower) & (lower > 0))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            left = np.where(is_lower, target / lower, (target - lower) / upper)
+        left = np.where(going, np.clip(left, _TINY, _ALMOST_ONE), uniform)
+        np.put_along_axis(rest, split, left[:, :, None], axis=2)
+        low, high = (
+            np.where(going & ~is_lower, middle, low),
+            np.where(going & is_lower, middle, high),
+        )
+    return low, rest
 
 
 def log_mass(centre: Floats, scale: Floats, low: Floats, high: Floats) -> Floats:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, Self
 
 import narwhals as nw
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
-from dsage._check import check_names, message
+from dsage._check import check_members, check_names, message
+from dsage._columns import Column, check_kinds, column_kind, missing, shown
+
+Floats = npt.NDArray[np.float64]
 
 
 def is_frame(data: object) -> bool:
@@ -59,3 +64,228 @@ def take_rows(data: Any, rows: npt.NDArray[np.intp]) -> Any:  # noqa: ANN401
     if is_frame(data):
         return nw.from_native(data, eager_only=True)[rows].to_native()
     return np.asarray(data)[rows]
+
+
+def open_frame(data: Any) -> nw.DataFrame[Any]:  # noqa: ANN401
+    """Return a data frame in narwhals' dress, or say which columns share a name."""
+    try:
+        frame: nw.DataFrame[Any] = nw.from_native(data, eager_only=True)
+    except nw.exceptions.DuplicateError as error:
+        raise ValueError(
+            message("the columns", "of distinct names", str(error), "Rename some")
+        ) from None
+    return frame
+
+
+def as_matrix(data: Any, columns: str = "n_features") -> npt.NDArray[Any]:  # noqa: ANN401
+    """Return an array of two dimensions and of one type, or say what is wrong with it."""
+    if np.ma.isMaskedArray(data):
+        raise TypeError(
+            message("data", "without a mask", type(data).__name__, "Drop or fill what is masked")
+        )
+    array = np.asarray(data)
+    if array.ndim != 2:
+        raise ValueError(
+            message(
+                "data",
+                f"a data frame or an array of shape (n_rows, {columns})",
+                type(data).__name__ if array.ndim == 0 else array.shape,
+                "Give one row an observation and one column a variable",
+            )
+        )
+    if array.dtype.kind == "O":
+        raise TypeError(
+            message(
+                "data",
+                "an array of numbers, booleans or strings",
+                array.dtype,
+                "Use a data frame for columns of different types",
+            )
+        )
+    return array
+
+
+class Layout:
+    """What the columns of a data set are, to turn frames into matrices and back.
+
+    Numbers stay as they are. Strings, booleans, categories and other objects, and the columns
+    named in `discrete`, become codes 0 .. n_levels - 1: declared categories in their order (all
+    of them, seen or not), ``False`` before ``True``, other values sorted.
+
+    Attributes
+    ----------
+    kind : {"pandas", "polars", "pyarrow", "numpy"}
+        The container.
+    names : tuple of str
+        The columns; ``X1, X2, ...`` for an array.
+    n_levels : int array of shape (n_features,)
+        Number of levels of each column, 0 where it is continuous.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"age": [31, 54], "sex": pd.Categorical(["m", "f"], ["m", "f", "x"])})
+    >>> layout = Layout.of(frame)
+    >>> layout.n_levels
+    array([0, 3])
+    >>> matrix = layout.encode(frame)
+    >>> matrix
+    array([[31.,  0.],
+           [54.,  1.]])
+    >>> layout.decode(matrix).equals(frame)
+    True
+    """
+
+    def __init__(self, kind: str, columns: Sequence[Column]) -> None:
+        self.kind = kind
+        self.names = tuple(column.name for column in columns)
+        self.n_levels: npt.NDArray[np.intp] = np.array(
+            [0 if column.levels is None else len(column.levels) for column in columns], np.intp
+        )
+        self._columns = tuple(columns)
+
+    @classmethod
+    def of(cls, data: Any, *, discrete: str | Iterable[str] = ()) -> Self:  # noqa: ANN401
+        """Learn the layout of a data frame (pandas, polars, pyarrow) or of an array.
+
+        Parameters
+        ----------
+        data : data frame or array of shape (n_rows, n_features)
+            The training data.
+        discrete : str or iterable of str, default=()
+            Columns of numbers that are classes; their levels are the values that occur.
+        """
+        if is_frame(data):
+            frame = open_frame(data)
+            kind = _container(frame)
+            names = check_names(frame.columns, "the columns of the data frame")
+            natives: list[Any] = [frame[name].to_native() for name in names]
+        else:
+            kind = "numpy"
+            natives = list(as_matrix(data).T)
+            names = tuple(f"X{number + 1}" for number in range(len(natives)))
+        check_kinds(names, [column_kind(native) for native in natives])
+        classes = check_members(discrete, names, "discrete", "the columns of the data")
+        columns = [
+            Column.of(name, native, discrete=name in classes)
+            for name, native in zip(names, natives, strict=True)
+        ]
+        return cls(kind, columns)
+
+    def __repr__(self) -> str:
+        return f"Layout(kind={self.kind!r}, names={self.names}, n_levels={self.n_levels.tolist()})"
+
+    def encode(self, data: Any, known: npt.NDArray[np.bool_] | None = None) -> Floats:  # noqa: ANN401
+        """Return data as a matrix (n_rows, n_features), classes as codes.
+
+        Columns of a frame are found by name: their order is free, and further columns are
+        ignored. Where a frame was learned, an array is taken for a matrix that is encoded
+        already. Where `known` is given, the other columns are not looked at, and are 0.
+
+        Raises
+        ------
+        ValueError
+            Where columns are absent, or have missing or infinite values, or levels that were
+            not learned: each error names them.
+        TypeError
+            Where a column of numbers was learned and one of classes is given, or the reverse.
+        """
+        looked = range(len(self.names)) if known is None else np.flatnonzero(known)
+        if is_frame(data):
+            frame = open_frame(data)
+            self._check_present(check_names(frame.columns, "the columns of the data frame"))
+            encoded = np.zeros((len(frame), len(self.names)), order="F")
+            for position in looked:
+                column = self._columns[position]
+                encoded[:, position] = column.encode(frame[column.name].to_native())
+        else:
+            array = as_matrix(data)
+            self._check_width(array)
+            encoded = np.zeros(array.shape, order="F")
+            for position in looked:
+                column, values = self._columns[position], array[:, position]
+                raw = self.kind == "numpy"
+                encoded[:, position] = column.encode(values) if raw else column.encoded(values)
+        finite = np.isfinite(encoded)
+        if not finite.all():
+            bad = np.flatnonzero((~finite).any(axis=0))
+            raise missing([self.names[position] for position in bad])
+        return np.ascontiguousarray(encoded)
+
+    def decode(self, matrix: npt.NDArray[np.floating[Any]]) -> Any:  # noqa: ANN401
+        """Return a matrix (n_rows, n_features) as a container like the one that was learned.
+
+        Names, dtypes and categories are those that were learned. Columns of integers are rounded
+        to whole numbers, half to even, and held to the range of their type. Rows are numbered
+        from 0. Memory may be shared with `matrix`.
+        """
+        matrix = np.asarray(matrix)
+        if matrix.ndim != 2:
+            raise ValueError(
+                message(
+                    "the matrix",
+                    f"of shape (n_rows, {len(self.names)})",
+                    matrix.shape,
+                    "Reshape draws to rows first: draws.reshape(-1, draws.shape[-1])",
+                )
+            )
+        self._check_width(matrix)
+        if self.kind == "numpy":
+            return self._decode_array(matrix)
+        if self.kind == "pandas" and self._is_plain(matrix.dtype):
+            return pd.DataFrame(matrix, columns=list(self.names), copy=False)
+        by_column = np.asfortranarray(matrix)
+        columns = {
+            column.name: column.decode(by_column[:, position], self.kind)
+            for position, column in enumerate(self._columns)
+        }
+        if self.kind == "pandas":
+            return pd.DataFrame(columns, index=range(len(matrix)), copy=False)
+        # narwhals itself would drop the dictionaries of pyarrow when it makes a table.
+        library = nw.Implementation.from_backend(self.kind).to_native_namespace()  # type: ignore[arg-type]
+        return (library.table if self.kind == "pyarrow" else library.DataFrame)(columns)
+
+    def _decode_array(self, matrix: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        if self._is_plain(matrix.dtype):
+            return matrix
+        decoded = np.empty(matrix.shape, self._columns[0].dtype)
+        for position, column in enumerate(self._columns):
+            decoded[:, position] = column.decode(matrix[:, position], "numpy")
+        return decoded
+
+    def _is_plain(self, dtype: np.dtype[Any]) -> bool:
+        """Tell whether all columns are floats of this very type, so that nothing is converted."""
+        return all(column.levels is None and column.dtype == dtype for column in self._columns)
+
+    def _check_present(self, present: Sequence[str]) -> None:
+        if absent := [name for name in self.names if name not in set(present)]:
+            raise ValueError(
+                message(
+                    "the columns of the data frame",
+                    f"those of the training data, {shown(self.names)}",
+                    list(present),
+                    f"These are missing: {shown(absent)}",
+                )
+            )
+
+    def _check_width(self, array: npt.NDArray[Any]) -> None:
+        if array.shape[1] != len(self.names):
+            raise ValueError(
+                message(
+                    "the array",
+                    f"of {len(self.names)} columns",
+                    array.shape[1],
+                    f"The columns of the training data are {shown(self.names)}",
+                )
+            )
+
+
+def _container(frame: nw.DataFrame[Any]) -> str:
+    name = str(frame.implementation.name).lower()
+    if name not in ("pandas", "polars", "pyarrow"):
+        raise TypeError(
+            message(
+                "the data frame", "of pandas, polars or pyarrow", name, "Convert it to one of them"
+            )
+        )
+    return name

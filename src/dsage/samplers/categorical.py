@@ -1,0 +1,258 @@
+"""Draws from the empirical joint distribution of discrete data."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils.validation import check_is_fitted
+
+from dsage._check import check_member, check_real, message
+from dsage.samplers.base import BaseSampler, Floats, Mask, check_coalition
+
+Indices = npt.NDArray[np.intp]
+
+ON_UNSEEN = ("warn", "ignore", "raise")
+
+
+class Categorical(BaseSampler):
+    """Draw unknown features from the training rows that agree with all that is known.
+
+    With n(.) the number of training rows with given values, n of them in all,
+
+        P(x_unknown | x_known) = (n(x_known, x_unknown) + smoothing n(x_unknown) / n)
+                                 / (n(x_known) + smoothing).
+
+    Unknown features are drawn in the order of the columns, each from its conditional given the
+    known ones and those drawn before, by inverting its distribution function at its own noise.
+
+    *Back-off.* Where no training row agrees with x_known, known features are left out one at a
+    time until one does: first the one that shares the least mutual information with the unknown
+    features (the sum over these of the pairwise informations, each less its bias
+    ``(n_levels_i - 1) (n_levels_j - 1) / 2n`` and at least 0), the last column first among
+    equals. What is lost is least that way, as far as pairs can tell, and each row's rule depends
+    on nothing but that row. :meth:`n_dropped` tells how many features each row loses.
+
+    Parameters
+    ----------
+    smoothing : float, default=0.0
+        Number of pseudo-rows added to those that agree, spread as the unknown features are in all
+        training rows.
+    on_unseen : {"warn", "ignore", "raise"}, default="warn"
+        What `draw` does beside the back-off where rows need one; warning and error name the
+        columns left out.
+    discrete, dtype, max_bytes
+        As in :class:`~dsage.samplers.base.BaseSampler`. All columns must be discrete.
+
+    Attributes
+    ----------
+    cells_ : int array of shape (n_cells, n_features)
+        The distinct training rows, as codes.
+    counts_ : int array of shape (n_cells,)
+        How often each occurs.
+    information_ : array of shape (n_features, n_features)
+        The pairwise mutual informations (nats), less their bias; 0 on the diagonal.
+
+    Examples
+    --------
+    >>> X = np.array([["a", "x"], ["a", "x"], ["a", "y"], ["b", "z"]])
+    >>> sampler = Categorical().fit(X)
+    >>> noise = np.array([[[0.5, 0.6], [0.5, 0.7]]])
+    >>> draws = sampler.draw(X[:1], np.array([True, False]), noise)
+    >>> sampler.layout_.decode(draws[0])
+    array([['a', 'x'],
+           ['a', 'y']], dtype='<U1')
+    """
+
+    def __init__(
+        self,
+        *,
+        smoothing: float = 0.0,
+        on_unseen: str = "warn",
+        discrete: str | Iterable[str] = (),
+        dtype: npt.DTypeLike = np.float64,
+        max_bytes: int = 2**28,
+    ) -> None:
+        super().__init__(discrete=discrete, dtype=dtype, max_bytes=max_bytes)
+        self.smoothing = smoothing
+        self.on_unseen = on_unseen
+
+    def n_dropped(self, X: object, known: Mask) -> Indices:
+        """Return how many known features each row loses to the back-off, (n_rows,).
+
+        Parameters
+        ----------
+        X : data frame or array of shape (n_rows, n_features)
+            The rows.
+        known : bool array of shape (n_features,)
+            The coalition.
+        """
+        check_is_fitted(self)
+        known = check_coalition(known, self.feature_names_)
+        codes = self.layout_.encode(X, known).astype(np.intp)
+        dropped = np.zeros(len(codes), np.intp)
+        for rows, _, kept in self._matches(codes, known):
+            dropped[rows] = int(known.sum()) - len(kept)
+        return dropped
+
+    def _fit(self, X: Floats) -> None:
+        check_real(self.smoothing, "smoothing", low=0.0, high=1e300)
+        check_member(self.on_unseen, ON_UNSEEN, "on_unseen", "the reactions")
+        if (self.n_levels_ == 0).any():
+            numbers = [self.feature_names_[at] for at in np.flatnonzero(self.n_levels_ == 0)]
+            raise ValueError(
+                message(
+                    "X",
+                    "made of discrete columns",
+                    numbers,
+                    "Name these columns in `discrete`, bin them, or use a sampler for mixed data",
+                )
+            )
+        self.cells_, self.counts_ = np.unique(X.astype(np.intp), axis=0, return_counts=True)
+        self.information_ = _information(self.cells_, self.counts_, self.n_levels_)
+
+    def _draw(self, X: Floats, known: Mask, noise: Floats) -> Floats:
+        unknown = np.flatnonzero(~known)
+        codes = X.astype(np.intp)
+        uniforms = noise[:, :, unknown]
+        drawn = np.empty(uniforms.shape)
+        everything = _Sorted(self.cells_, self.counts_, [], unknown) if self.smoothing else None
+        dropped = np.zeros(len(known), bool)
+        n_dropped = 0
+        for rows, (table, groups), kept in self._matches(codes, known):
+            if len(kept) < known.sum():
+                n_dropped += len(rows)
+                dropped |= known
+                dropped[kept] = False
+            drawn[rows] = self._walk(table, groups, everything, uniforms[rows])
+        if n_dropped and self.on_unseen != "ignore":
+            self._report(n_dropped, len(X), dropped)
+        return drawn
+
+    def _walk(
+        self, table: _Sorted, groups: Indices, everything: _Sorted | None, noise: Floats
+    ) -> Floats:
+        """Return draws for rows whose groups of cells are known, mixed with the pseudo-rows."""
+        if everything is None:
+            return table.draw(groups, noise)
+        share = (self.smoothing / (self.smoothing + table.totals[groups]))[:, None]
+        first = noise[:, :, 0]
+        is_pseudo = first < share
+        # What is left of the first uniform, given the side on which it fell, is uniform again.
+        rest = np.where(is_pseudo, first / share, (first - share) / (1.0 - share))
+        noise = np.concatenate([rest[:, :, None], noise[:, :, 1:]], axis=2)
+        pseudo = everything.draw(np.zeros_like(groups), noise)
+        return np.where(is_pseudo[:, :, None], pseudo, table.draw(groups, noise))
+
+    def _matches(
+        self, codes: Indices, known: Mask
+    ) -> Iterator[tuple[Indices, tuple[_Sorted, Indices], list[int]]]:
+        """Yield rows, the cells that agree with them, and the known features that were kept."""
+        unknown = np.flatnonzero(~known)
+        kept = np.flatnonzero(known).tolist()
+        shared = self.information_[:, unknown].sum(axis=1)
+        left = np.arange(len(codes))
+        while len(left):
+            table = _Sorted(self.cells_, self.counts_, kept, unknown)
+            groups = table.find(codes[left][:, kept])
+            found = groups >= 0
+            if found.any():
+                yield left[found], (table, groups[found]), kept
+            left = left[~found]
+            if len(left):
+                least = min(kept, key=lambda column: (shared[column], -column))
+                kept = [column for column in kept if column != least]
+
+    def _report(self, n_dropped: int, n_rows: int, dropped: Mask) -> None:
+        names = [self.feature_names_[at] for at in np.flatnonzero(dropped)]
+        text = message(
+            "known values",
+            "a combination that occurs in training",
+            f"{n_dropped} of {n_rows} rows where it does not",
+            f"For these, some of the columns {', '.join(map(repr, names))} were left out;"
+            " n_dropped() counts them, and on_unseen says what to do",
+        )
+        if self.on_unseen == "raise":
+            raise ValueError(text)
+        warnings.warn(text, UserWarning, stacklevel=4)
+
+
+class _Sorted:
+    """Cells sorted by the known and then by the unknown features, in groups of equal known part.
+
+    Parameters
+    ----------
+    cells : int array of shape (n_cells, n_features)
+        Distinct rows.
+    counts : int array of shape (n_cells,)
+        Their multiplicities.
+    known, unknown : sequences of int
+        Columns.
+    """
+
+    def __init__(
+        self, cells: Indices, counts: Indices, known: Sequence[int], unknown: Indices
+    ) -> None:
+        columns = [*known, *unknown.tolist()]
+        # lexsort takes its first key last.
+        order = np.lexsort(cells[:, columns[::-1]].T) if columns else np.arange(len(cells))
+        self._cells = cells[order][:, unknown]
+        self._sums = np.concatenate([[0.0], np.cumsum(counts[order], dtype=np.float64)])
+        head = cells[order][:, list(known)]
+        self._is_first = np.ones(len(cells), bool)
+        self._is_first[1:] = (head[1:] != head[:-1]).any(axis=1)
+        self._starts = np.flatnonzero(self._is_first)
+        self._ends = np.append(self._starts[1:], len(cells))
+        self._heads = head[self._starts]
+        self.totals = self._sums[self._ends] - self._sums[self._starts]
+
+    def find(self, values: Indices) -> Indices:
+        """Return the group of each row of known values (n_rows, n_known), or -1 for none."""
+        if not values.shape[1]:
+            return np.zeros(len(values), np.intp)
+        n_groups = len(self._heads)
+        _, label = np.unique(np.vstack([self._heads, values]), axis=0, return_inverse=True)
+        label = label.reshape(-1)
+        group = np.full(int(label.max()) + 1, -1, np.intp)
+        group[label[:n_groups]] = np.arange(n_groups)
+        return group[label[n_groups:]]
+
+    def draw(self, groups: Indices, noise: Floats) -> Floats:
+        """Return codes (n_rows, n_draws, n_unknown) drawn from each row's group."""
+        drawn = np.empty(noise.shape)
+        shape = noise.shape[:2]
+        start = np.broadcast_to(self._starts[groups][:, None], shape)
+        end = np.broadcast_to(self._ends[groups][:, None], shape)
+        is_first = self._is_first
+        for depth in range(noise.shape[2]):
+            low = self._sums[start]
+            target = low + noise[:, :, depth] * (self._sums[end] - low)
+            cell = np.searchsorted(self._sums, target, side="right") - 1
+            # Rounding may carry a target onto the end of its interval.
+            cell = np.clip(cell, start, end - 1)
+            codes = self._cells[:, depth]
+            drawn[:, :, depth] = codes[cell]
+            is_first = is_first | np.append(True, codes[1:] != codes[:-1])
+            starts = np.flatnonzero(is_first)
+            run = (np.cumsum(is_first) - 1)[cell]
+            start, end = starts[run], np.append(starts[1:], len(codes))[run]
+        return drawn
+
+
+def _information(cells: Indices, counts: Indices, n_levels: Indices) -> Floats:
+    """Return the mutual information of all pairs of columns, less its bias, at least 0."""
+    n_features = cells.shape[1]
+    n_rows = counts.sum()
+    entropies = np.zeros((n_features, n_features))
+    for i in range(n_features):
+        for j in range(i + 1):
+            joint = np.bincount(cells[:, i] * n_levels[j] + cells[:, j], weights=counts)
+            share = joint[joint > 0] / n_rows
+            entropies[i, j] = entropies[j, i] = -(share * np.log(share)).sum()
+    single = np.diag(entropies)
+    bias = np.outer(n_levels - 1, n_levels - 1) / (2.0 * n_rows)
+    information: Floats = np.maximum(single[:, None] + single - entropies - bias, 0.0)
+    np.fill_diagonal(information, 0.0)
+    return information

@@ -1,0 +1,134 @@
+"""The Gaussian copula: any continuous margins, Gaussian dependence."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtri
+
+from dsage._check import check_count, check_member
+from dsage.samplers.base import BaseSampler, Floats, Mask
+from dsage.samplers.conditioning import Normal
+from dsage.samplers.gaussian import (
+    COVARIANCES,
+    estimate,
+    require_continuous,
+    require_rows,
+    warn_determined,
+)
+
+
+class GaussianCopula(BaseSampler):
+    """Draw from a Gaussian copula with the margins of the data.
+
+    Each feature is turned into normal scores, ``z = ndtri(F(x))``, the scores are drawn as
+    :class:`Gaussian` draws, and turned back. F is the empirical distribution made continuous: the
+    i-th smallest of n values has ``F = (i - 1/2) / n``, and between neighbours x is linear in z.
+
+    - **Tails**: draws stay within the smallest and the largest training value, which each have a
+      probability of ``1 / (2 n)``. A known value outside counts as the extreme next to it.
+    - **Ties**: a value that occurs c times is drawn with probability ``(c - 1) / n`` or more, so
+      the levels of a column of few values come out again, and little between them. As a known
+      value it has the score of its middle rank, which weakens its dependence somewhat.
+    - **Singular dependence**: as in :class:`Gaussian`, with the same warnings.
+
+    There is no `mean`: the mean of what is drawn is not the image of the mean score.
+
+    Parameters
+    ----------
+    covariance : {"empirical", "ledoit-wolf", "oas"}, default="empirical"
+        The estimate of the correlations of the scores.
+    n_quantiles : int, default=2000
+        With more rows than this, F is interpolated between so many of the ordered values,
+        evenly spaced ranks with the smallest and the largest.
+    dtype : {numpy.float64, numpy.float32}, default=numpy.float64
+        The type of the result; computations are in float64.
+    max_bytes : int, default=2**28
+        Budget of the working memory.
+
+    Attributes
+    ----------
+    correlation_ : array of shape (n_features, n_features)
+        Correlations of the scores; 0 on the diagonal for a constant column.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> a = rng.standard_normal(2000)
+    >>> X = np.exp(np.column_stack([a, a + rng.standard_normal(2000)]))
+    >>> sampler = GaussianCopula().fit(X)
+    >>> draws = sampler.draw(X[:5], np.array([True, False]), rng.random((5, 100, 2)))
+    >>> bool((draws[..., 1] > 0).all())
+    True
+    """
+
+    correlation_: Floats
+    _normal: Normal
+    _margins: list[_Margin]
+
+    def __init__(
+        self,
+        *,
+        covariance: Literal["empirical", "ledoit-wolf", "oas"] = "empirical",
+        n_quantiles: int = 2000,
+        dtype: npt.DTypeLike = np.float64,
+        max_bytes: int = 2**28,
+    ) -> None:
+        super().__init__(dtype=dtype, max_bytes=max_bytes)
+        self.covariance = covariance
+        self.n_quantiles = n_quantiles
+
+    def _fit(self, X: Floats) -> None:
+        check_member(self.covariance, COVARIANCES, "covariance", "the estimates of a covariance")
+        n_quantiles = check_count(self.n_quantiles, "n_quantiles", minimum=2)
+        require_continuous(self)
+        require_rows(X, 2)
+        self._margins = [_Margin(column, n_quantiles) for column in X.T]
+        scores = np.column_stack(
+            [margin.score(column) for margin, column in zip(self._margins, X.T, strict=True)]
+        )
+        _, covariance = estimate(scores, self.covariance)
+        # Scores of tied values have a variance below one, but what is drawn must have one.
+        self.correlation_ = Normal(np.zeros(len(covariance)), covariance).correlation
+        self._normal = Normal(np.zeros(len(covariance)), self.correlation_)
+        warn_determined(self._normal, self.feature_names_)
+
+    def _draw(self, X: Floats, known: Mask, noise: Floats) -> Floats:
+        scores = np.empty((len(X), int(known.sum())))
+        for target, at in enumerate(np.flatnonzero(known)):
+            scores[:, target] = self._margins[at].score(X[:, at])
+        unknown = np.flatnonzero(~known)
+        draws = self._normal.given(known).draw(scores, noise)
+        for target, at in enumerate(unknown):
+            draws[:, :, target] = self._margins[at].value(draws[:, :, target])
+        return draws
+
+    def _bytes_a_row(self, known: Mask, n_draws: int) -> int:
+        # The draws, two columns of them, and a few copies of the row and of its mean.
+        return 8 * (n_draws * (int((~known).sum()) + 2) + 5 * len(known))
+
+
+class _Margin:
+    """A column's values and their normal scores, by interpolation."""
+
+    def __init__(self, column: Floats, n_quantiles: int) -> None:
+        n_rows = len(column)
+        n_knots = min(n_rows, n_quantiles)
+        ranks = np.rint(np.linspace(0, n_rows - 1, n_knots)).astype(np.intp)
+        self.values: Floats = np.sort(column)[ranks]
+        probabilities = (ranks + 0.5) / n_rows
+        self.scores: Floats = ndtri(probabilities)
+        # A tied value has the score of its middle rank.
+        self.distinct, first, counts = np.unique(self.values, return_index=True, return_counts=True)
+        middle = (probabilities[first] + probabilities[first + counts - 1]) / 2
+        self.distinct_scores: Floats = ndtri(middle)
+
+    def score(self, x: Floats) -> Floats:
+        """Return the normal scores of values."""
+        return np.interp(x, self.distinct, self.distinct_scores)
+
+    def value(self, z: Floats) -> Floats:
+        """Return the values of normal scores."""
+        return np.interp(z, self.scores, self.values)

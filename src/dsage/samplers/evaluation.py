@@ -1,0 +1,357 @@
+"""How well a sampler's draws match rows it has not seen: energy scores and calibration."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from dsage._check import check_count, check_known, message
+from dsage._frame import Layout
+from dsage._random import RandomState, Streams
+from dsage.samplers.base import Floats, Mask, check_sampler
+
+LEVELS = (0.5, 0.9)
+_BLOCK = 2**22  # distances computed at a time
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """What :func:`evaluate` found.
+
+    Parameters
+    ----------
+    feature_names : tuple of str
+        The columns.
+    known : bool array of shape (n_coalitions, n_features)
+        The coalitions.
+    row_scores : array of shape (n_coalitions, n_rows)
+        Energy scores; lower is better.
+    calibration : pandas.DataFrame
+        One line a feature and measure. ``coverage`` of numbers: how often (``observed``) the value
+        of the row is in the central interval of the draws, which should be the ``nominal`` share.
+        ``match`` of classes: how often a draw is the class of the row, which should be as often as
+        another draw is (``nominal``); it is less often if draws are too sure. ``se`` is the
+        standard error of the difference, over rows.
+    """
+
+    feature_names: tuple[str, ...]
+    known: Mask = field(repr=False)
+    row_scores: Floats = field(repr=False)
+    calibration: pd.DataFrame = field(repr=False)
+
+    @property
+    def score(self) -> float:
+        """The mean energy score over coalitions and rows."""
+        return float(self.row_scores.mean())
+
+    @property
+    def se(self) -> float:
+        """Its standard error over rows; the coalitions are taken as given."""
+        return _over_rows(self.row_scores)[1]
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one line a coalition: what is known, the mean score and its standard error."""
+        lines = []
+        for known, scores in zip(self.known, self.row_scores, strict=True):
+            names = [name for name, is_in in zip(self.feature_names, known, strict=True) if is_in]
+            score, se = _over_rows(scores[None])
+            lines.append((", ".join(names), len(names), score, se))
+        return pd.DataFrame(lines, columns=["known", "n_known", "energy_score", "se"])
+
+    def summary(self) -> pd.DataFrame:
+        """Return the mean score and its standard error by size of the coalition, and of all."""
+        return _by_size(self.known, self.row_scores, "energy_score")
+
+    def compare(self, other: Evaluation) -> pd.DataFrame:
+        """Return this score minus another's by size of the coalition, with paired standard errors.
+
+        Both must come from :func:`evaluate` with the same rows, coalitions and seed: rows,
+        coalitions and noise are then the same, and most of their randomness cancels.
+        """
+        same = self.row_scores.shape == other.row_scores.shape
+        if not (same and np.array_equal(self.known, other.known)):
+            raise ValueError(
+                message(
+                    "other",
+                    "an evaluation with the same coalitions and rows",
+                    other,
+                    "Call evaluate with the same X, n_coalitions, n_draws and random_state",
+                )
+            )
+        return _by_size(self.known, self.row_scores - other.row_scores, "difference")
+
+    def plot(self, *, label: str | None = None, ax: Any = None) -> Any:  # noqa: ANN401
+        """Draw the score by size of the coalition, with two standard errors; return the axes."""
+        return plot_evaluations({label or "sampler": self}, ax=ax)
+
+
+def evaluate(
+    sampler: Any,  # noqa: ANN401
+    X: Any,  # noqa: ANN401
+    *,
+    n_coalitions: int = 32,
+    n_draws: int = 20,
+    coalitions: npt.ArrayLike | None = None,
+    random_state: RandomState = 0,
+) -> Evaluation:
+    r"""Score a fitted sampler on rows that it has not seen.
+
+    For a row :math:`x`, a coalition and draws :math:`y_1..y_m` given the known features, the energy
+    score (Gneiting & Raftery, JASA 2007, in its unbiased form) is
+
+    .. math:: \frac1m \sum_k |y_k - x| - \frac{1}{2m(m-1)} \sum_{k \ne l} |y_k - y_l|,
+
+    here over the square root of the number of unknown features. Distances are Euclidean, over the
+    unknown features: numbers divided by their standard deviation in `X`, classes as one column a
+    level. Its expectation is least for draws from the true conditional distribution, whatever the
+    number of draws.
+
+    Parameters
+    ----------
+    sampler : Sampler
+        Fitted.
+    X : data frame or array of shape (n_rows, n_features)
+        Rows not used to fit it. For a sampler without `layout_`, classes are coded as in `X`.
+    n_coalitions : int, default=32
+        Random coalitions, all different, of sizes 0, 1, .., n_features - 1, 0, 1, ..
+    n_draws : int, default=20
+        Draws a row, at least 2.
+    coalitions : bool array of shape (n_coalitions, n_features), optional
+        Use these instead.
+    random_state : int, numpy Generator or None, default=0
+        Seed of coalitions and noise. With one int, all samplers get the same ones, so that they can
+        be compared by :meth:`Evaluation.compare`.
+
+    Returns
+    -------
+    Evaluation
+
+    Examples
+    --------
+    >>> from dsage.samplers.forest import Forest
+    >>> from dsage.samplers.grouped import GroupedGaussian
+    >>> truth = GroupedGaussian.random(3, 2, random_state=0)
+    >>> holdout = truth.sample(200, random_state=1)
+    >>> best = evaluate(truth, holdout, n_coalitions=8)
+    >>> forest = Forest(random_state=0).fit(truth.sample(1000, random_state=2))
+    >>> difference = evaluate(forest, holdout, n_coalitions=8).compare(best)
+    >>> bool(difference.loc["all", "difference"] > -2 * difference.loc["all", "se"])
+    True
+    """
+    check_sampler(sampler)
+    n_draws = check_count(n_draws, "n_draws", minimum=2)
+    layout = getattr(sampler, "layout_", None) or Layout.of(X)
+    matrix = layout.encode(X)
+    if len(matrix) < 2:
+        raise ValueError(message("X", "of at least two rows", len(matrix), "Give more rows"))
+    streams = Streams(random_state)
+    n_features = len(layout.names)
+    if coalitions is None:
+        known = random_coalitions(n_features, check_count(n_coalitions, "n_coalitions"), streams)
+    else:
+        known = check_known(coalitions, layout.names)
+    deviation = matrix.std(axis=0)
+    scale = np.where(deviation > 0, deviation, 1.0)
+    scores = np.zeros((len(known), len(matrix)))
+    calibration = _Calibration(layout, matrix)
+    for number, coalition in enumerate(known):
+        noise = streams("evaluate-noise", number).random((len(matrix), n_draws, n_features))
+        # Zero is possible, if only just, and is no noise.
+        draws = np.asarray(sampler.draw(X, coalition, np.maximum(noise, 2.0**-54)), np.float64)
+        unknown = np.flatnonzero(~coalition)
+        scores[number] = energy_scores(matrix, draws, unknown, layout.n_levels, scale)
+        calibration.add(draws, unknown)
+    return Evaluation(layout.names, known, scores, calibration.to_frame())
+
+
+def random_coalitions(n_features: int, n_coalitions: int, streams: Streams) -> Mask:
+    """Return different coalitions (n_coalitions, n_features), sizes in turn; none is full.
+
+    If there are fewer, all of them.
+
+    Examples
+    --------
+    >>> random_coalitions(2, 10, Streams(0)).sum(axis=1)
+    array([0, 1, 1])
+    """
+    rng = streams("evaluate-coalitions")
+    taken: list[set[bytes]] = [set() for _ in range(n_features)]
+    masks: list[Mask] = []
+    size = 0
+    while len(masks) < min(n_coalitions, 2**n_features - 1):
+        if len(taken[size]) < math.comb(n_features, size):
+            while True:
+                mask = np.zeros(n_features, dtype=bool)
+                mask[rng.permutation(n_features)[:size]] = True
+                if mask.tobytes() not in taken[size]:
+                    break
+            taken[size].add(mask.tobytes())
+            masks.append(mask)
+        size = (size + 1) % n_features
+    return np.array(masks)
+
+
+def energy_scores(
+    X: Floats,
+    draws: Floats,
+    features: npt.NDArray[np.intp],
+    n_levels: npt.NDArray[np.intp],
+    scale: Floats,
+) -> Floats:
+    """Return the unbiased energy score of each row, over the root of the number of features.
+
+    Parameters
+    ----------
+    X : array of shape (n_rows, n_features)
+        What was observed, classes as codes.
+    draws : array of shape (n_rows, n_draws, n_features)
+        Draws of them.
+    features : int array
+        The columns that count; without any the score is 0.
+    n_levels : int array of shape (n_features,)
+        0 for numbers.
+    scale : array of shape (n_features,)
+        What numbers are divided by.
+
+    Examples
+    --------
+    >>> one = np.ones(1)
+    >>> energy_scores(np.array([[0.0]]), np.array([[[1.0], [3.0]]]), np.array([0]), 0 * one, one)
+    array([1.])
+    """
+    n_rows, n_draws, _ = draws.shape
+    if not len(features):
+        return np.zeros(n_rows)
+    scores = np.empty(n_rows)
+    step = max(1, _BLOCK // n_draws**2)
+    for start in range(0, n_rows, step):
+        rows = slice(start, start + step)
+        size = len(X[rows])
+        to_row, apart = np.zeros((size, n_draws)), np.zeros((size, n_draws, n_draws))
+        for feature in features:
+            x, y = X[rows, None, feature], draws[rows, :, feature]
+            if n_levels[feature]:
+                to_row += 2.0 * (y != x)
+                apart += 2.0 * (y[:, :, None] != y[:, None, :])
+            else:
+                to_row += ((y - x) / scale[feature]) ** 2
+                apart += ((y[:, :, None] - y[:, None, :]) / scale[feature]) ** 2
+        among = np.sqrt(apart).sum(axis=(1, 2)) / (2 * n_draws * (n_draws - 1))
+        scores[rows] = np.sqrt(to_row).mean(axis=1) - among
+    scores /= math.sqrt(len(features))
+    return scores
+
+
+class _Calibration:
+    """Sums over coalitions, for each row, of what is observed and of what should be."""
+
+    def __init__(self, layout: Layout, X: Floats) -> None:
+        self._layout, self._X = layout, X
+        self._count = np.zeros(len(layout.names))
+        self._observed = np.zeros((len(layout.names), len(LEVELS), len(X)))
+        self._nominal = np.zeros_like(self._observed)
+
+    def add(self, draws: Floats, unknown: npt.NDArray[np.intp]) -> None:
+        n_draws = draws.shape[1]
+        for feature in unknown:
+            x, y = self._X[:, feature, None], draws[:, :, feature]
+            self._count[feature] += 1
+            n_levels = self._layout.n_levels[feature]
+            if n_levels:
+                self._observed[feature, 0] += (y == x).mean(axis=1)
+                for level in range(n_levels):
+                    equal = (y == level).sum(axis=1)
+                    self._nominal[feature, 0] += equal * (equal - 1) / (n_draws * (n_draws - 1))
+                continue
+            # If the row is one more draw, its rank is uniform; ties share theirs.
+            low = (y < x).sum(axis=1) / (n_draws + 1)
+            high = ((y <= x).sum(axis=1) + 1) / (n_draws + 1)
+            for position, share in enumerate(LEVELS):
+                inside = np.minimum(high, (1 + share) / 2) - np.maximum(low, (1 - share) / 2)
+                self._observed[feature, position] += np.maximum(inside, 0.0) / (high - low)
+                self._nominal[feature, position] += share
+
+    def to_frame(self) -> pd.DataFrame:
+        lines = []
+        for feature, name in enumerate(self._layout.names):
+            count = self._count[feature]
+            is_class = bool(self._layout.n_levels[feature])
+            for position, level in enumerate(LEVELS[:1] if is_class else LEVELS):
+                if not count:
+                    continue
+                observed = self._observed[feature, position] / count
+                nominal = self._nominal[feature, position] / count
+                _, se = _over_rows((observed - nominal)[None])
+                measure = "match" if is_class else f"coverage {level:.0%}"
+                lines.append((name, measure, nominal.mean(), observed.mean(), se))
+        return pd.DataFrame(lines, columns=["feature", "measure", "nominal", "observed", "se"])
+
+
+def plot_evaluations(evaluations: dict[str, Evaluation], *, ax: Any = None) -> Any:  # noqa: ANN401
+    """Draw energy scores by size of the coalition, a line a sampler; bars are two standard errors.
+
+    Parameters
+    ----------
+    evaluations : dict from str to Evaluation
+        By the names that the legend shows.
+    ax : matplotlib Axes, optional
+        Where to draw; by default a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    try:
+        from matplotlib import pyplot as plt  # noqa: PLC0415
+    except ImportError as error:
+        raise ImportError(
+            "plot_evaluations needs matplotlib; install it with: pip install 'dsage[plot]'."
+        ) from error
+    if ax is None:
+        _, ax = plt.subplots(figsize=(6.0, 3.6), layout="constrained")
+    # Okabe & Ito's palette, told apart by every kind of colour vision; shapes say it again.
+    colours = ("#000000", "#E69F00", "#56B4E9", "#009E73", "#D55E00", "#0072B2", "#CC79A7")
+    markers = "osD^vPX"
+    for number, (label, evaluation) in enumerate(evaluations.items()):
+        by_size = evaluation.summary().drop(index="all")
+        # Shifted a little, so that bars do not hide each other.
+        shift = 0.06 * (number - (len(evaluations) - 1) / 2)
+        ax.errorbar(
+            by_size.index.to_numpy(dtype=float) + shift,
+            by_size["energy_score"],
+            yerr=2 * by_size["se"],
+            color=colours[number % len(colours)],
+            marker=markers[number % len(markers)],
+            markersize=5,
+            linewidth=1.2,
+            capsize=2,
+            label=label,
+        )
+    ax.set_xlabel("known features")
+    ax.set_ylabel("energy score (lower is better)")
+    ax.xaxis.get_major_locator().set_params(integer=True)
+    if len(evaluations) > 1:
+        ax.legend(frameon=False)
+    return ax
+
+
+def _over_rows(scores: Floats) -> tuple[float, float]:
+    """Return mean and standard error over rows of scores (n_coalitions, n_rows)."""
+    rows = scores.mean(axis=0)
+    return float(rows.mean()), float(rows.std(ddof=1) / math.sqrt(len(rows)))
+
+
+def _by_size(known: Mask, scores: Floats, name: str) -> pd.DataFrame:
+    sizes = known.sum(axis=1)
+    lines: list[tuple[object, int, float, float]] = []
+    for size in np.unique(sizes):
+        of_size = sizes == size
+        lines.append((int(size), int(of_size.sum()), *_over_rows(scores[of_size])))
+    lines.append(("all", len(sizes), *_over_rows(scores)))
+    frame = pd.DataFrame(lines, columns=["n_known", "n_coalitions", name, "se"])
+    return frame.set_index("n_known")

@@ -1,0 +1,108 @@
+"""A user's function as a sampler."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable
+
+import numpy as np
+import numpy.typing as npt
+
+from dsage._check import message
+from dsage.samplers.base import BaseSampler, Floats, Mask
+
+DrawFunction = Callable[[Floats, Mask, np.random.Generator], npt.ArrayLike]
+
+
+class FunctionSampler(BaseSampler):
+    """Draw unknown features with a function ``(x_known, known, rng) -> draws``.
+
+    The function is called once a row. `x_known` has shape (n_draws, n_known): the row's known
+    values, once for each draw wanted. It returns the unknown features (n_draws, n_unknown), in
+    the order of the columns, one draw for each row of `x_known`, with `rng` as its only source of
+    randomness. Classes are codes, in and out.
+
+    That makes a pure function of noise: `rng` is a PCG64 generator whose seed is the 128-bit
+    BLAKE2b digest of all of the row's noise, (n_draws, n_features). So the draws of a row do not
+    depend on other rows, and coalitions that share noise share the random stream; another
+    number of draws is another stream.
+
+    Parameters
+    ----------
+    function : callable
+        The function. It is picklable if it is defined at the top of a module.
+    discrete, dtype, max_bytes
+        As in :class:`~dsage.samplers.base.BaseSampler`.
+
+    Examples
+    --------
+    >>> def standard_normal(x_known, known, rng):
+    ...     return rng.standard_normal((len(x_known), (~known).sum()))
+    >>> sampler = FunctionSampler(standard_normal).fit(np.zeros((1, 3)))
+    >>> noise = np.random.default_rng(0).random((1, 2, 3))
+    >>> sampler.draw(np.ones((1, 3)), np.array([True, False, True]), noise).shape
+    (1, 2, 3)
+    """
+
+    def __init__(
+        self,
+        function: DrawFunction,
+        *,
+        discrete: str | Iterable[str] = (),
+        dtype: npt.DTypeLike = np.float64,
+        max_bytes: int = 2**28,
+    ) -> None:
+        super().__init__(discrete=discrete, dtype=dtype, max_bytes=max_bytes)
+        self.function = function
+
+    def _fit(self, X: Floats) -> None:  # noqa: ARG002
+        if not callable(self.function):
+            raise TypeError(
+                message(
+                    "function",
+                    "a callable (x_known, known, rng) -> draws",
+                    self.function,
+                    "Give a function",
+                )
+            )
+
+    def _draw(self, X: Floats, known: Mask, noise: Floats) -> Floats:
+        n_rows, n_draws, n_features = noise.shape
+        n_known = int(known.sum())
+        drawn = np.empty((n_rows, n_draws, n_features - n_known))
+        for row in range(n_rows):
+            x_known = np.repeat(X[row : row + 1, known], n_draws, axis=0)
+            made = np.asarray(self.function(x_known, known.copy(), _generator(noise[row])))
+            if made.shape != drawn.shape[1:]:
+                raise ValueError(
+                    message(
+                        "the result of function",
+                        f"of shape (n_draws, n_unknown), here {drawn.shape[1:]}",
+                        made.shape,
+                        "Return one row of unknown features for each row of x_known",
+                    )
+                )
+            drawn[row] = made
+        self._check(drawn, np.flatnonzero(~known))
+        return drawn
+
+    def _check(self, drawn: Floats, unknown: npt.NDArray[np.intp]) -> None:
+        """Refuse draws that are not finite, or no codes where the column is discrete."""
+        n_levels = self.n_levels_[unknown]
+        codes = (drawn == np.floor(drawn)) & (drawn >= 0) & (drawn < n_levels)
+        bad = ~np.where(n_levels > 0, codes, np.isfinite(drawn)).all(axis=(0, 1))
+        if bad.any():
+            names = [self.feature_names_[at] for at in unknown[bad]]
+            raise ValueError(
+                message(
+                    "the result of function",
+                    "finite, and codes from 0 to n_levels - 1 where a column is discrete",
+                    names,
+                    "The draws of these columns are not",
+                )
+            )
+
+
+def _generator(noise: Floats) -> np.random.Generator:
+    digest = hashlib.blake2b(np.ascontiguousarray(noise).tobytes(), digest_size=16).digest()
+    return np.random.Generator(np.random.PCG64(int.from_bytes(digest, "little")))

@@ -1,0 +1,299 @@
+"""The Gaussian sampler: conditioning in closed form from means and covariances."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from sklearn.covariance import ledoit_wolf, oas
+from sklearn.utils.validation import check_is_fitted
+
+from dsage._check import check_member, check_names, message
+from dsage._frame import Layout
+from dsage.samplers.base import BaseSampler, Floats, Mask, check_coalition, check_noise
+from dsage.samplers.conditioning import Normal, as_grid, check_scores, grid_scores
+from dsage.samplers.ordering import Ordering
+
+COVARIANCES = ("empirical", "ledoit-wolf", "oas")
+
+
+class Gaussian(BaseSampler):
+    """Draw from a multivariate normal with the means and covariances of the data.
+
+    Given the known features K, the unknown ones U are normal with
+
+    ``mean_U + B (x_K - mean_K)``, ``B = S_UK S_KK^-1`` and covariance ``S_UU - B S_KU = L L'``.
+
+    A draw adds ``L z`` with z the normal scores of the unknown features' noise and L lower
+    triangular in the order of the columns. The scores are rounded to a grid of 1e-6 and L to about
+    1e-8 of a standard deviation, so that the product is exact and does not depend on the batch.
+
+    **Singular covariances** (constant, copied or collinear columns, more columns than rows) are
+    used as they are: a feature whose variance is, but for a share of 1e-10, explained by the
+    features conditioned on is determined by them and reproduced, and what is known twice is used
+    once. `fit` warns and names the columns that follow from the columns before them.
+
+    Parameters
+    ----------
+    covariance : {"empirical", "ledoit-wolf", "oas"}, default="empirical"
+        The estimate: with divisor n - 1, or shrunk towards independent columns (of the
+        standardised columns, so that units do not matter).
+    dtype : {numpy.float64, numpy.float32}, default=numpy.float64
+        The type of the result; computations are in float64.
+    max_bytes : int, default=2**28
+        Budget of the working memory.
+
+    Attributes
+    ----------
+    mean_ : array of shape (n_features,)
+    covariance_ : array of shape (n_features, n_features)
+
+    Examples
+    --------
+    >>> sampler = Gaussian.from_moments([0.0, 1.0], [[1.0, 0.6], [0.6, 1.0]], ["a", "b"])
+    >>> X, known = np.array([[2.0, 0.0]]), np.array([True, False])
+    >>> sampler.mean(X, known)
+    array([[2. , 2.2]])
+    >>> sampler.draw(X, known, np.array([[[0.5, 0.5], [0.5, 0.975]]])).round(3)
+    array([[[2.   , 2.2  ],
+            [2.   , 3.768]]])
+    """
+
+    mean_: Floats
+    covariance_: Floats
+    _normal: Normal
+
+    def __init__(
+        self,
+        *,
+        covariance: Literal["empirical", "ledoit-wolf", "oas"] = "empirical",
+        dtype: npt.DTypeLike = np.float64,
+        max_bytes: int = 2**28,
+    ) -> None:
+        super().__init__(dtype=dtype, max_bytes=max_bytes)
+        self.covariance = covariance
+
+    @classmethod
+    def from_moments(
+        cls,
+        mean: npt.ArrayLike,
+        covariance: npt.ArrayLike,
+        names: Iterable[str] | None = None,
+    ) -> Self:
+        """Make a fitted sampler from means and covariances, such as those of a known model.
+
+        Parameters
+        ----------
+        mean : array of shape (n_features,)
+        covariance : array or data frame of shape (n_features, n_features)
+            Symmetric and positive semidefinite.
+        names : iterable of str, optional
+            The features; by default the columns of `covariance`, or ``X1, X2, ...``.
+        """
+        if names is None and isinstance(covariance, pd.DataFrame):
+            names = covariance.columns
+        center = np.array(mean, dtype=np.float64)
+        matrix = np.array(covariance, dtype=np.float64)
+        if center.ndim != 1 or not len(center):
+            raise ValueError(
+                message("mean", "of shape (n_features,)", center.shape, "Give one mean a feature")
+            )
+        checked = (
+            tuple(f"X{number + 1}" for number in range(len(center)))
+            if names is None
+            else check_names(names)
+        )
+        if len(checked) != len(center):
+            raise ValueError(
+                message("names", f"{len(center)} names", len(checked), "Give one a feature")
+            )
+        check_covariance(matrix, checked)
+        made = cls()
+        name_features(made, checked)
+        made._set(center, (matrix + matrix.T) / 2)
+        return made
+
+    def ordering(self, order: Sequence[int] | npt.NDArray[np.intp]) -> Ordering:
+        """Return what serves all prefixes of an ordering of the features, from one factor.
+
+        Parameters
+        ----------
+        order : sequence of int
+            The positions of the features, each once.
+        """
+        check_is_fitted(self)
+        positions = np.asarray(order)
+        if sorted(positions.tolist()) != list(range(self.n_features_)):
+            raise ValueError(
+                message(
+                    "order",
+                    f"a permutation of 0 .. {self.n_features_ - 1}",
+                    positions.tolist(),
+                    "Give the position of each feature once",
+                )
+            )
+        return Ordering(self._normal, self.layout_, positions.astype(np.intp))
+
+    def _fit(self, X: Floats) -> None:
+        check_member(self.covariance, COVARIANCES, "covariance", "the estimates of a covariance")
+        require_continuous(self)
+        require_rows(X, 2)
+        self._set(*estimate(X, self.covariance))
+
+    def _set(self, mean: Floats, covariance: Floats) -> None:
+        self.mean_, self.covariance_ = mean, covariance
+        self._normal = Normal(mean, covariance)
+        warn_determined(self._normal, self.feature_names_)
+
+    def draw(self, X: Any, known: Mask, noise: Floats) -> Floats:  # noqa: ANN401
+        """Draw the unknown features jointly, given the known ones; see :class:`BaseSampler`."""
+        check_is_fitted(self)
+        rows = self.layout_.encode(X, check_coalition(known, self.feature_names_))
+        noise = check_noise(noise, len(rows), self.n_features_)
+        return self._fill(rows, np.asarray(known), noise, grid_scores)
+
+    def draw_scores(self, X: Any, known: Mask, scores: Floats) -> Floats:  # noqa: ANN401
+        """Draw from normal scores instead of noise: cheaper where noise serves many coalitions.
+
+        Parameters
+        ----------
+        X, known
+            As for `draw`.
+        scores : array of shape (n_rows, n_draws, n_features)
+            ``dsage.samplers.normal_scores(noise)``.
+
+        Returns
+        -------
+        array of shape (n_rows, n_draws, n_features)
+            ``draw(X, known, noise)``, to the bit.
+        """
+        check_is_fitted(self)
+        rows = self.layout_.encode(X, check_coalition(known, self.feature_names_))
+        scores = check_scores(scores, len(rows), self.n_features_)
+        return self._fill(rows, np.asarray(known), scores, as_grid)
+
+    def _fill(
+        self, rows: Floats, known: Mask, noise: Floats, to_grid: Callable[[Floats], Floats]
+    ) -> Floats:
+        given = self._normal.given(known)
+        drawn = np.empty(noise.shape, self._result_type())
+        for block in self._blocks(len(rows), known, noise.shape[1]):
+            given.fill(drawn[block], rows[block], noise[block], to_grid)
+        return drawn
+
+    def _mean(self, X: Floats, known: Mask) -> Floats:
+        return self._normal.given(known).mean(X[:, known])
+
+    def _bytes_a_row(self, known: Mask, n_draws: int) -> int:
+        # The result is written in place: a few copies of a row, and what a small block needs.
+        return 8 * len(known) * (n_draws + 4)
+
+
+def estimate(X: Floats, kind: str) -> tuple[Floats, Floats]:
+    """Return means and covariances of rows (n_rows, n_features) by an estimate's name."""
+    # Around its first row a constant column is exactly zero, and so is its variance.
+    centred = X - X[0]
+    shift = centred.mean(axis=0)
+    centred -= shift
+    mean = X[0] + shift
+    variances = (centred**2).sum(axis=0) / (len(X) - 1)
+    scale = np.where(variances > 0, np.sqrt(variances), 1.0)
+    centred /= scale
+    if kind == "empirical":
+        correlation = centred.T @ centred / (len(X) - 1)
+    else:
+        shrink = ledoit_wolf if kind == "ledoit-wolf" else oas
+        correlation, _ = shrink(centred, assume_centered=True)
+        correlation[variances == 0] = 0.0
+        correlation[:, variances == 0] = 0.0
+    return mean, correlation * scale[:, None] * scale
+
+
+def name_features(sampler: BaseSampler, names: Sequence[str]) -> None:
+    """Give a sampler that was not fitted to data the layout of a frame of numbers."""
+    sampler.layout_ = Layout.of(pd.DataFrame(np.zeros((1, len(names))), columns=list(names)))
+    sampler.feature_names_ = tuple(names)
+    sampler.n_features_ = len(names)
+    sampler.n_levels_ = sampler.layout_.n_levels
+
+
+def require_continuous(sampler: BaseSampler) -> None:
+    """Refuse columns of classes, by name."""
+    classes = [sampler.feature_names_[at] for at in np.flatnonzero(sampler.n_levels_)]
+    if classes:
+        raise TypeError(
+            message(
+                "X",
+                f"of continuous columns for {type(sampler).__name__}",
+                classes,
+                "These hold classes: use Forest or Sequential, or leave the columns out",
+            )
+        )
+
+
+def require_rows(X: Floats, minimum: int) -> None:
+    """Refuse too few rows."""
+    if len(X) < minimum:
+        raise ValueError(
+            message("X", f"of at least {minimum} rows", len(X), "Give more training rows")
+        )
+
+
+def warn_determined(normal: Normal, names: Sequence[str]) -> None:
+    """Warn of the features that are constant or follow from the features before them."""
+    constant = normal.scale == 0
+    follows = normal.determined() & ~constant
+    for flags, what in ((constant, "are constant"), (follows, "follow from the columns before")):
+        if flags.any():
+            shown = [names[at] for at in np.flatnonzero(flags).tolist()]
+            more = f" and {len(shown) - 10} more" if len(shown) > 10 else ""
+            warnings.warn(
+                f"The columns {shown[:10]}{more} {what}: the covariance is singular. Their draws "
+                "reproduce this exactly. Leave them out, or shrink the covariance, if they should "
+                "not.",
+                UserWarning,
+                stacklevel=4,
+            )
+
+
+def check_covariance(matrix: Floats, names: Sequence[str]) -> None:
+    """Refuse what is not a covariance matrix of the named features."""
+    n_features = len(names)
+    if matrix.shape != (n_features, n_features):
+        raise ValueError(
+            message(
+                "covariance",
+                f"of shape ({n_features}, {n_features})",
+                matrix.shape,
+                "Give one row and one column a feature",
+            )
+        )
+    if not np.isfinite(matrix).all():
+        bad = [names[at] for at in np.flatnonzero(~np.isfinite(matrix).all(axis=0)).tolist()]
+        raise ValueError(message("covariance", "finite", bad, "Correct these"))
+    scale = np.sqrt(np.abs(matrix.diagonal()))
+    divisor = np.where(scale > 0, scale, 1.0)
+    correlation = matrix / divisor[:, None] / divisor
+    if np.abs(correlation - correlation.T).max() > 1e-8:
+        raise ValueError(
+            message(
+                "covariance",
+                "symmetric",
+                float(np.abs(matrix - matrix.T).max()),
+                "So much do two mirrored entries differ",
+            )
+        )
+    smallest = float(np.linalg.eigvalsh(correlation)[0])
+    if smallest < -1e-8:
+        raise ValueError(
+            message(
+                "covariance",
+                "positive semidefinite",
+                smallest,
+                "This is the smallest eigenvalue of its correlations",
+            )
+        )

@@ -1,0 +1,390 @@
+"""A mixture of boxes with independent features inside: density, conditional weights and draws.
+
+The leaves of a forest make such a mixture. All of it is in closed form for any coalition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import log_ndtr, ndtr, ndtri
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.intp]
+Mask = npt.NDArray[np.bool_]
+
+# Continuous features are standardised; a feature that hardly varies in a leaf has this deviation
+# when the leaf's density is asked for, so that no leaf has an infinite one.
+SMALLEST_SCALE = 0.01
+
+# Leaves x rows of one block of weights: a few arrays of this many numbers stay in the cache.
+_BLOCK = 2**18
+_SHRINK = 0.5  # steps of the moment matching change a scale by a factor of 2 at most
+_REACH = 5.0  # in deviations of the leaf's rows: how far matching moves a centre, widens a scale
+_STEPS = 20
+_ALMOST_ONE = 1.0 - 2.0**-53
+_TINY = 2.0**-1022
+
+
+class Boxes(NamedTuple):
+    """Where the leaves are, and which rows are in which."""
+
+    low: Floats
+    """(n_leaves, n_features), exclusive."""
+    high: Floats
+    """(n_leaves, n_features), inclusive."""
+    leaf_of: Ints
+    """(n_trees, n_rows): the leaf of each row in each tree; leaves count over all trees."""
+
+
+class Posterior(NamedTuple):
+    """Weights of leaves given known features; those that have none are left out."""
+
+    start: Ints
+    """(n_rows + 1,): row i has the pairs from start[i] to start[i + 1]."""
+    leaf: Ints
+    """(n_pairs,)"""
+    weight: Floats
+    """(n_pairs,): up to a factor a row."""
+
+
+class Leaves:
+    """Weights and within-leaf distributions of a mixture of boxes.
+
+    ``p(x) = sum_l weight_l prod_j p_lj(x_j)``, where ``p_lj`` is a normal truncated to the box or a
+    table of probabilities. Arrays are (n_features, n_leaves), so that one feature is contiguous.
+    """
+
+    def __init__(self, X: Floats, n_levels: Ints, boxes: Boxes, smoothing: float) -> None:
+        n_trees, n_rows = boxes.leaf_of.shape
+        n_leaves, n_features = boxes.low.shape
+        flat = boxes.leaf_of.ravel()
+        order = np.argsort(flat, kind="stable")
+        count = np.bincount(flat, minlength=n_leaves)
+        starts = np.concatenate([[0], np.cumsum(count)[:-1]])
+        self.n_levels = n_levels
+        self.log_weight = np.log(count / (n_trees * n_rows))
+        self.low = np.ascontiguousarray(boxes.low.T)
+        self.high = np.ascontiguousarray(boxes.high.T)
+        self.centre = np.zeros((n_features, n_leaves))
+        self.scale = np.ones((n_features, n_leaves))
+        self.log_norm = np.zeros((n_features, n_leaves))
+        self.mean = np.zeros((n_features, n_leaves))
+        self.is_constant = np.zeros((n_features, n_leaves), dtype=bool)
+        self.probability: list[Floats | None] = [None] * n_features
+        for feature in range(n_features):
+            values = np.tile(X[:, feature], n_trees)[order]
+            if n_levels[feature]:
+                self._fit_table(feature, values, flat[order], count, smoothing)
+            else:
+                self._fit_normal(feature, values, starts, count)
+        self._arrange()
+        self._tabulate()
+
+    def _fit_normal(self, feature: int, values: Floats, starts: Ints, count: Ints) -> None:
+        smallest = np.minimum.reduceat(values, starts)
+        constant = smallest == np.maximum.reduceat(values, starts)
+        mean = np.where(constant, smallest, np.add.reduceat(values, starts) / count)
+        squares = (values - np.repeat(mean, count)) ** 2
+        deviation = np.sqrt(np.add.reduceat(squares, starts) / np.maximum(count - 1, 1))
+        deviation = np.maximum(deviation, SMALLEST_SCALE)
+        low, high = self.low[feature], self.high[feature]
+        centre, scale = matched(mean, deviation, low, high)
+        self.centre[feature], self.scale[feature] = centre, scale
+        self.log_norm[feature] = -np.log(scale) - log_mass(centre, scale, low, high)
+        self.log_norm[feature] -= 0.5 * np.log(2 * np.pi)
+        self.is_constant[feature] = constant
+        self.mean[feature] = np.where(
+            constant, smallest, truncated_moments(centre, scale, low, high)[0]
+        )
+
+    def _fit_table(
+        self, feature: int, values: Floats, leaf: Ints, count: Ints, smoothing: float
+    ) -> None:
+        """Count levels; ``smoothing`` rows are added, shared out as the levels are overall."""
+        levels = np.arange(self.n_levels[feature])[:, None]
+        codes = values.astype(np.intp)
+        counts = np.zeros((len(levels), len(count)))
+        np.add.at(counts, (codes, leaf), 1.0)
+        # Half a row a level, so that a level that no row has is possible where it is allowed.
+        overall = np.bincount(codes, minlength=len(levels)) + 0.5
+        allowed = (levels > self.low[feature]) & (levels <= self.high[feature])
+        prior = np.where(allowed, overall[:, None], 0.0)
+        counts += smoothing * prior / prior.sum(axis=0)
+        probability = counts / counts.sum(axis=0)
+        self.probability[feature] = probability
+        self.mean[feature] = (levels * probability).sum(axis=0)
+
+    def _arrange(self) -> None:
+        """Order the leaves as a balanced tree of halves, split by the feature that differs most.
+
+        Leaves low..high - 1 of a node are split at the middle, which is the middle of no other
+        node; `split_on` there is the feature whose means are lower in the first half.
+        """
+        weight = np.exp(self.log_weight)
+        spread = self.mean - (self.mean * weight).sum(axis=1, keepdims=True)
+        size = np.sqrt((spread**2 * weight).sum(axis=1, keepdims=True))
+        spread /= np.where(size > 0, size, 1.0)
+        order = np.arange(len(weight))
+        self.split_on = np.zeros(len(weight), dtype=np.intp)
+        nodes = [(0, len(weight))]
+        while nodes:
+            low, high = nodes.pop()
+            if high - low < 2:
+                continue
+            middle = (low + high) // 2
+            within = spread[:, order[low:high]]
+            feature = int(within.var(axis=1).argmax())
+            self.split_on[middle] = feature
+            order[low:high] = order[low:high][np.argsort(within[feature], kind="stable")]
+            nodes += [(low, middle), (middle, high)]
+        self.log_weight = self.log_weight[order]
+        for name in ("low", "high", "centre", "scale", "log_norm", "mean", "is_constant"):
+            setattr(self, name, np.ascontiguousarray(getattr(self, name)[:, order]))
+        self.probability = [
+            None if table is None else np.ascontiguousarray(table[:, order])
+            for table in self.probability
+        ]
+
+    def _tabulate(self) -> None:
+        """Prepare what every call needs."""
+        self._slope = 1.0 / (self.scale * np.sqrt(2.0))
+        self._bounded = [
+            np.flatnonzero(np.isfinite(low) | np.isfinite(high))
+            for low, high in zip(self.low, self.high, strict=True)
+        ]
+        self._log_probability: list[Floats | None] = []
+        self._cumulative: list[Floats | None] = []
+        for table in self.probability:
+            if table is None:
+                self._log_probability.append(None)
+                self._cumulative.append(None)
+                continue
+            with np.errstate(divide="ignore"):
+                self._log_probability.append(np.log(table))
+            cumulative = np.cumsum(table, axis=0)
+            # Exactly 1 from the last possible level on: rounding must not reach an impossible one.
+            later = np.cumsum(table[::-1], axis=0)[::-1]
+            cumulative[:-1][later[1:] == 0] = 1.0
+            self._cumulative.append(cumulative)
+        lower, upper = (self.low - self.centre) / self.scale, (self.high - self.centre) / self.scale
+        self._below, self._upto = ndtr(lower), ndtr(upper)
+
+    def __len__(self) -> int:
+        return len(self.log_weight)
+
+    @property
+    def block(self) -> int:
+        """How many rows `posterior` should be given at a time."""
+        return max(1, _BLOCK // len(self))
+
+    def posterior(self, X: Floats, known: Mask) -> tuple[Posterior, Mask]:
+        """Return the weights of the leaves given the known features, up to a factor a row.
+
+        ``weight_l prod_j p_lj(x_j)`` over the known j; the largest of a row is 1. The second array
+        (n_rows,) marks rows that no leaf allows; they have the weights that hold for no coalition.
+        """
+        features = np.flatnonzero(known)
+        inside = self._inside(X, features)
+        # Row by row: numpy is several times slower at it in two dimensions.
+        leaves = [np.flatnonzero(of_row) for of_row in inside]
+        row = np.repeat(np.arange(len(X)), [len(of_row) for of_row in leaves])
+        leaf = np.concatenate(leaves)
+        logs = self._logs(X, features, row, leaf)
+        start = np.searchsorted(row, np.arange(len(X) + 1))
+        # A row without a leaf has no maximum, and must not be asked for it.
+        impossible = start[1:] == start[:-1]
+        top = np.full(len(X), -np.inf)
+        if len(logs):
+            top[~impossible] = np.maximum.reduceat(logs, start[:-1][~impossible])
+        impossible = ~np.isfinite(top)
+        if impossible.any():
+            some = ~impossible[row]
+            row, leaf, logs = row[some], leaf[some], logs[some]
+            alone = np.repeat(np.flatnonzero(impossible), len(self))
+            row = np.concatenate([row, alone])
+            leaf = np.concatenate([leaf, np.tile(np.arange(len(self)), impossible.sum())])
+            logs = np.concatenate([logs, np.tile(self.log_weight, impossible.sum())])
+            order = np.argsort(row, kind="stable")
+            row, leaf, logs = row[order], leaf[order], logs[order]
+            start = np.searchsorted(row, np.arange(len(X) + 1))
+            top[impossible] = self.log_weight.max()
+        logs -= top[row]
+        return Posterior(start, leaf, np.exp(logs)), impossible
+
+    def _inside(self, X: Floats, features: Ints) -> Mask:
+        """Tell which leaves (n_rows, n_leaves) have these features of a row in their bounds."""
+        inside = np.ones((len(X), len(self)), dtype=bool)
+        holds = np.empty_like(inside)
+        for feature in features:
+            low, high = self.low[feature], self.high[feature]
+            at, x = self._bounded[feature], X[:, feature, None]
+            if 6 * len(at) < len(self):
+                inside[:, at] &= (x > low[at]) & (x <= high[at])
+            else:
+                inside &= np.greater(x, low, out=holds)
+                inside &= np.less_equal(x, high, out=holds)
+        return inside
+
+    def _logs(self, X: Floats, features: Ints, row: Ints, leaf: Ints) -> Floats:
+        """Return the log of weight times densities of these features, for pairs of row and leaf."""
+        base = self.log_weight.copy()
+        for feature in features:
+            base += self.log_norm[feature]
+        logs: Floats = base[leaf]
+        with np.errstate(over="ignore"):
+            for feature in features:
+                x = X[row, feature]
+                table = self._log_probability[feature]
+                if table is not None:
+                    logs += table[x.astype(np.intp), leaf]
+                    continue
+                x -= self.centre[feature, leaf]
+                x *= self._slope[feature, leaf]
+                x *= x
+                logs -= x
+        return logs
+
+    def draw(self, leaf: Ints, feature: int, noise: Floats) -> Floats:
+        """Draw one feature within the leaves given, by inverting its distribution there."""
+        cumulative = self._cumulative[feature]
+        if cumulative is not None:
+            codes = np.zeros(leaf.shape)
+            for level in cumulative[:-1]:
+                codes += noise > level[leaf]
+            return codes
+        below, upto = self._below[feature, leaf], self._upto[feature, leaf]
+        share = np.clip(below + noise * (upto - below), _TINY, _ALMOST_ONE)
+        centre = self.centre[feature, leaf]
+        values = centre + self.scale[feature, leaf] * ndtri(share)
+        values = np.clip(values, self.low[feature, leaf], self.high[feature, leaf])
+        constant = self.is_constant[feature, leaf]
+        drawn: Floats = np.where(constant, self.mean[feature, leaf], values)
+        return drawn
+
+    def mean_given(self, posterior: Posterior, features: Sequence[int]) -> Floats:
+        """Return the means (n_rows, len(features)) of the mixture with these weights."""
+        start, leaf, weight = posterior
+        total = np.add.reduceat(weight, start[:-1])
+        means = [
+            np.add.reduceat(weight * self.mean[feature, leaf], start[:-1]) / total
+            for feature in features
+        ]
+        return np.stack(means, axis=1)
+
+
+def chosen(posterior: Posterior, split_on: Ints, noise: Floats) -> tuple[Ints, Floats]:
+    """Choose a leaf for every draw, by halves; return it and what is left of the noise.
+
+    Each step goes to the lower or the upper half of the leaves, by the uniform of the feature in
+    which the halves differ, and keeps where in its half's share the uniform was: uniform in
+    (0, 1) again, independent of the half. So a feature's own uniform decides whether it is low or
+    high, and equal noise gives similar draws for different coalitions.
+
+    Parameters
+    ----------
+    posterior : Posterior
+        Weights, some positive for each row; those of one row serve all rows of noise.
+    split_on : int array of shape (n_leaves,)
+        The feature in which the halves on both sides of a middle differ.
+    noise : array of shape (n_rows, n_draws, n_features)
+        Uniforms in (0, 1).
+
+    Returns
+    -------
+    leaf : int array of shape (n_rows, n_draws)
+    rest : array of shape (n_rows, n_draws, n_features)
+
+    Examples
+    --------
+    >>> posterior = Posterior(np.array([0, 2]), np.array([0, 1]), np.array([1.0, 3.0]))
+    >>> leaf, rest = chosen(posterior, np.array([0, 0]), np.array([[[0.125], [0.625]]]))
+    >>> leaf, rest[:, :, 0]
+    (array([[0, 1]]), array([[0.5, 0.5]]))
+    """
+    n_leaves, n_rows = len(split_on), len(posterior.start) - 1
+    summed = np.zeros((n_rows, n_leaves + 1))
+    row = np.repeat(np.arange(n_rows), np.diff(posterior.start))
+    summed[row, posterior.leaf + 1] = posterior.weight
+    np.cumsum(summed, axis=1, out=summed)
+    at = np.arange(n_rows)[:, None] * (n_leaves + 1)
+    rest = noise.copy()
+    low = np.zeros(noise.shape[:2], dtype=np.intp)
+    high = np.full(noise.shape[:2], n_leaves)
+    while (going := high - low > 1).any():
+        middle = (low + high) // 2
+        split = split_on[np.minimum(middle, n_leaves - 1)][:, :, None]
+        uniform = np.take_along_axis(rest, split, axis=2)[:, :, 0]
+        between = summed.take(at + middle)
+        lower, upper = between - summed.take(at + low), summed.take(at + high) - between
+        target = uniform * (lower + upper)
+        # Never to a half without weight, however the products round.
+        is_lower = (upper <= 0) | ((target < lower) & (lower > 0))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            left = np.where(is_lower, target / lower, (target - lower) / upper)
+        left = np.where(going, np.clip(left, _TINY, _ALMOST_ONE), uniform)
+        np.put_along_axis(rest, split, left[:, :, None], axis=2)
+        low, high = (
+            np.where(going & ~is_lower, middle, low),
+            np.where(going & is_lower, middle, high),
+        )
+    return low, rest
+
+
+def log_mass(centre: Floats, scale: Floats, low: Floats, high: Floats) -> Floats:
+    """Return the log of the normal's mass between `low` and `high`."""
+    a, b = (low - centre) / scale, (high - centre) / scale
+    # In the upper tail the complement is what keeps its digits.
+    flip = a > 0
+    a, b = np.where(flip, -b, a), np.where(flip, -a, b)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs: Floats = log_ndtr(b) + np.log1p(-np.exp(log_ndtr(a) - log_ndtr(b)))
+    return logs
+
+
+def truncated_moments(
+    centre: Floats, scale: Floats, low: Floats, high: Floats
+) -> tuple[Floats, Floats]:
+    """Return mean and variance of normals truncated to (low, high].
+
+    Examples
+    --------
+    >>> one = np.ones(1)
+    >>> mean, variance = truncated_moments(0 * one, one, 0 * one, np.inf * one)
+    >>> mean.round(4), variance.round(4)
+    (array([0.7979]), array([0.3634]))
+    """
+    a, b = (low - centre) / scale, (high - centre) / scale
+    mass = np.exp(log_mass(centre, scale, low, high))
+    at_a, at_b = (np.exp(-0.5 * z**2) / np.sqrt(2 * np.pi) for z in (a, b))
+    shift = (at_a - at_b) / mass
+    ends = np.where(np.isfinite(a), a, 0.0) * at_a - np.where(np.isfinite(b), b, 0.0) * at_b
+    mean = np.clip(centre + scale * shift, low, high)
+    return mean, scale**2 * np.maximum(1.0 + ends / mass - shift**2, 0.0)
+
+
+def matched(mean: Floats, deviation: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+    """Return centres and scales of truncated normals with, as nearly as found, these moments.
+
+    Truncation pulls the mean inwards and the deviation down; a fixed-point iteration makes up for
+    it. What no truncated normal has (more spread than a uniform, say) is approached only.
+    """
+    centre, scale = mean.copy(), deviation.copy()
+    best = centre.copy(), scale.copy(), np.full(mean.shape, np.inf)
+    bounded = np.isfinite(low) | np.isfinite(high)
+    for _ in range(_STEPS if bounded.any() else 1):
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            got, variance = truncated_moments(centre, scale, low, high)
+            ratio = deviation / np.sqrt(variance)
+            error = np.abs(got - mean) / deviation + np.abs(np.log(ratio))
+        better = error < best[2]
+        for kept, new in zip(best, (centre, scale, error), strict=True):
+            kept[better] = new[better]
+        step = np.nan_to_num(np.clip(ratio, _SHRINK, 1 / _SHRINK), nan=1.0)
+        reach = _REACH * deviation
+        centre = np.clip(centre + np.nan_to_num(mean - got), mean - reach, mean + reach)
+        scale = np.clip(scale * step, SMALLEST_SCALE, reach)
+    return best[0], best[1]

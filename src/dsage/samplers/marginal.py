@@ -1,0 +1,68 @@
+"""Draws from the background, whatever is known: Covert's marginal SAGE."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import numpy.typing as npt
+
+from dsage.samplers.base import BaseSampler, Floats, Mask
+
+
+class Marginal(BaseSampler):
+    """Draw unknown features from the training rows, ignoring the known ones.
+
+    With ``joint=True`` all unknown features are those of one training row, number
+    ``floor(n_rows u)``, where u is the noise of the *first* feature whether it is known or not:
+    coalitions that share noise share the row. With ``joint=False`` feature j is the empirical
+    quantile of its own noise, ``x_(floor(n_rows u_j))``, and features are independent.
+
+    Parameters
+    ----------
+    joint : bool, default=True
+        Whether unknown features are drawn together, or each from its own margin.
+    discrete, dtype, max_bytes
+        As in :class:`~dsage.samplers.base.BaseSampler`.
+
+    Attributes
+    ----------
+    background_ : array of shape (n_rows, n_features)
+        The training rows; with ``joint=False``, each column sorted.
+
+    Examples
+    --------
+    >>> sampler = Marginal().fit(np.array([[1.0, 10.0], [2.0, 20.0]]))
+    >>> noise = np.array([[[0.3, 0.9], [0.8, 0.1]]])
+    >>> sampler.draw(np.array([[5.0, 5.0]]), np.array([True, False]), noise)
+    array([[[ 5., 10.],
+            [ 5., 20.]]])
+    """
+
+    def __init__(
+        self,
+        *,
+        joint: bool = True,
+        discrete: str | Iterable[str] = (),
+        dtype: npt.DTypeLike = np.float64,
+        max_bytes: int = 2**28,
+    ) -> None:
+        super().__init__(discrete=discrete, dtype=dtype, max_bytes=max_bytes)
+        self.joint = joint
+
+    def _fit(self, X: Floats) -> None:
+        self.background_ = X if self.joint else np.sort(X, axis=0)
+        self._means = X.mean(axis=0)
+
+    def _draw(self, X: Floats, known: Mask, noise: Floats) -> Floats:  # noqa: ARG002
+        background = self.background_[:, ~known]
+        if self.joint:
+            return background[self._rows(noise[:, :, 0])]
+        return np.take_along_axis(background[None], self._rows(noise[:, :, ~known]), axis=1)
+
+    def _mean(self, X: Floats, known: Mask) -> Floats:
+        return np.broadcast_to(self._means[~known], (len(X), int((~known).sum())))
+
+    def _rows(self, noise: Floats) -> npt.NDArray[np.intp]:
+        n_rows = len(self.background_)
+        return np.minimum((n_rows * noise).astype(np.intp), n_rows - 1)

@@ -1,0 +1,332 @@
+"""The Gaussian mixture: several modes, conditioned in closed form."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+import sklearn.mixture
+from sklearn.utils.validation import check_is_fitted
+
+from dsage._check import check_count, check_member, check_names, message
+from dsage._random import RandomState, Streams
+from dsage.samplers.base import BaseSampler, Floats, Mask, check_coalition
+from dsage.samplers.conditioning import (
+    TOLERANCE,
+    Normal,
+    combine,
+    grid_scores,
+    lanes,
+    lower_factor,
+    sweep,
+)
+from dsage.samplers.gaussian import (
+    check_covariance,
+    estimate,
+    name_features,
+    require_continuous,
+    require_rows,
+    warn_determined,
+)
+
+_TYPES = ("full", "tied", "diag", "spherical")
+
+
+class GaussianMixture(BaseSampler):
+    """Draw from a mixture of Gaussians, fitted by scikit-learn and conditioned in closed form.
+
+    With weights ``w_c`` and components ``N(m_c, S_c)``, the unknown features given the known ones
+    are a mixture of the components' conditionals with weights
+    ``r_c proportional to w_c N(x_K; m_c,K, S_c,KK)``.
+
+    The noise u of the **first column** chooses the component, the smallest c with
+    ``u <= r_1 + .. + r_c``, in every coalition. Where that column is unknown, what is left of u,
+    ``(u - r_1 - .. - r_(c-1)) / r_c``, is uniform again and independent of c: it drives the column
+    itself.
+
+    Columns are standardised before the fit. Constant columns, and columns that follow linearly from
+    others, are left out of the fit and reproduced exactly, with a warning that names them.
+
+    Parameters
+    ----------
+    n_components : int or "auto", default="auto"
+        Number of components; "auto" takes the one with the smallest BIC.
+    max_components : int, default=8
+        The most that "auto" tries.
+    covariance_type : {"full", "tied", "diag", "spherical"}, default="full"
+        As in scikit-learn.
+    random_state : int, numpy Generator or None, default=0
+        Seed of the fit; draws have no randomness of their own.
+    dtype : {numpy.float64, numpy.float32}, default=numpy.float64
+        The type of the result; computations are in float64.
+    max_bytes : int, default=2**28
+        Budget of the working memory.
+
+    Attributes
+    ----------
+    weights_, means_, covariances_ : arrays of shapes (n_components,), (n_components, n_features)
+        and (n_components, n_features, n_features)
+    bic_ : dict from int to float
+        What "auto" has compared: BIC by the number of components.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> side = rng.choice([-3.0, 3.0], 400)
+    >>> X = np.column_stack([side, side]) + rng.standard_normal((400, 2))
+    >>> sampler = GaussianMixture().fit(X)
+    >>> len(sampler.weights_)
+    2
+    >>> bool(sampler.mean([[3.0, 0.0]], np.array([True, False]))[0, 1] > 2)
+    True
+    """
+
+    weights_: Floats
+    means_: Floats
+    covariances_: Floats
+    bic_: dict[int, float]
+    _components: list[Normal]
+    _pooled: Normal
+
+    def __init__(
+        self,
+        *,
+        n_components: int | Literal["auto"] = "auto",
+        max_components: int = 8,
+        covariance_type: Literal["full", "tied", "diag", "spherical"] = "full",
+        random_state: RandomState = 0,
+        dtype: npt.DTypeLike = np.float64,
+        max_bytes: int = 2**28,
+    ) -> None:
+        super().__init__(dtype=dtype, max_bytes=max_bytes)
+        self.n_components = n_components
+        self.max_components = max_components
+        self.covariance_type = covariance_type
+        self.random_state = random_state
+
+    @classmethod
+    def from_parameters(
+        cls,
+        weights: npt.ArrayLike,
+        means: npt.ArrayLike,
+        covariances: npt.ArrayLike,
+        names: Iterable[str] | None = None,
+    ) -> Self:
+        """Make a fitted sampler from the parameters of a mixture.
+
+        Parameters
+        ----------
+        weights : array of shape (n_components,)
+            Positive; they are divided by their sum.
+        means : array of shape (n_components, n_features)
+        covariances : array of shape (n_components, n_features, n_features)
+        names : iterable of str, optional
+            The features; ``X1, X2, ...`` by default.
+        """
+        shares = np.array(weights, dtype=np.float64)
+        centers = np.array(means, dtype=np.float64)
+        spreads = np.array(covariances, dtype=np.float64)
+        if shares.ndim != 1 or not (shares > 0).all():
+            raise ValueError(message("weights", "positive numbers", shares, "Give one a component"))
+        if centers.ndim != 2 or len(centers) != len(shares) or len(spreads) != len(shares):
+            raise ValueError(
+                message(
+                    "means and covariances",
+                    f"of {len(shares)} components, as there are weights",
+                    (centers.shape, spreads.shape),
+                    "Give one of each a component",
+                )
+            )
+        n_features = centers.shape[1]
+        given = [f"X{number + 1}" for number in range(n_features)] if names is None else names
+        checked = check_names(given)
+        for spread in spreads:
+            check_covariance(spread, checked)
+        made = cls(n_components=len(shares))
+        name_features(made, checked)
+        made._set(shares / shares.sum(), centers, spreads)
+        return made
+
+    def _set(self, weights: Floats, means: Floats, covariances: Floats) -> None:
+        self.weights_, self.means_, self.covariances_ = weights, means, covariances
+        mean = weights @ means
+        apart = means - mean
+        pooled = np.tensordot(weights, covariances, 1) + (apart.T * weights) @ apart
+        self._pooled = Normal(mean, pooled)
+        self._components = [
+            Normal(center, spread) for center, spread in zip(means, covariances, strict=True)
+        ]
+
+    def _fit(self, X: Floats) -> None:
+        check_member(self.covariance_type, _TYPES, "covariance_type", "the types of covariances")
+        require_continuous(self)
+        require_rows(X, 2)
+        mean, covariance = estimate(X, "empirical")
+        whole = Normal(mean, covariance)
+        warn_determined(whole, self.feature_names_)
+        free = ~whole.determined()
+        n_free, scale = int(free.sum()), whole.scale
+        weights, means, covariances = self._fit_free((X[:, free] - mean[free]) / scale[free])
+        # Every feature as a linear function of the free ones, in standard units.
+        extend = np.zeros((len(mean), n_free))
+        extend[free] = np.eye(n_free)
+        extend[~free], _ = sweep(whole.correlation, free)
+        units = np.multiply.outer(scale, scale)
+        self._set(
+            weights,
+            mean + (means @ extend.T) * scale,
+            (extend @ covariances @ extend.T) * units,
+        )
+
+    def _fit_free(self, standardised: Floats) -> tuple[Floats, Floats, Floats]:
+        """Fit the mixture to columns of which none follows from the others."""
+        n_rows, n_free = standardised.shape
+        self.bic_ = {}
+        if not n_free:
+            return np.ones(1), np.zeros((1, 0)), np.zeros((1, 0, 0))
+        seed = int(Streams(self.random_state)("gaussian-mixture").integers(2**31))
+        best: Any = None
+        for n_components in self._candidates(n_rows):
+            fitted = sklearn.mixture.GaussianMixture(
+                n_components, covariance_type=self.covariance_type, random_state=seed
+            ).fit(standardised)
+            self.bic_[n_components] = float(fitted.bic(standardised))
+            if best is None or self.bic_[n_components] < self.bic_[best.n_components]:
+                best = fitted
+        full = _full(best.means_, best.covariances_, self.covariance_type)
+        return best.weights_, best.means_, full
+
+    def _candidates(self, n_rows: int) -> range:
+        if self.n_components == "auto":
+            most = check_count(self.max_components, "max_components")
+            return range(1, min(most, n_rows) + 1)
+        n_components = check_count(self.n_components, "n_components")
+        if n_components > n_rows:
+            raise ValueError(
+                message("n_components", f"at most {n_rows}, the rows", n_components, "Take fewer")
+            )
+        return range(n_components, n_components + 1)
+
+    def _draw(self, X: Floats, known: Mask, noise: Floats) -> Floats:
+        n_rows, n_draws, n_features = noise.shape
+        unknown = np.flatnonzero(~known)
+        upper = np.cumsum(self._responsibilities(X, known), axis=0)[:, :, None]
+        first = noise[:, :, 0]
+        # The last bound counts as infinite: it may be below 1 by rounding.
+        chosen = (first > upper[:-1]).sum(axis=0)
+        scores = np.take(noise.reshape(-1, n_features), unknown, axis=1)
+        if not known[0]:
+            scores[:, 0] = _remainder(first, upper[:, :, 0], chosen).ravel()
+        scores = grid_scores(scores)
+        drawn = np.empty_like(scores)
+        rows = np.repeat(np.arange(n_rows), n_draws)
+        for number, component in enumerate(self._components):
+            at = np.flatnonzero(chosen.ravel() == number)
+            if len(at):
+                given = component.given(known)
+                mean = given.mean(X[:, known])
+                drawn[at] = scores[at] @ given.factor + mean[rows[at]]
+        return drawn.reshape(n_rows, n_draws, len(unknown))
+
+    def _mean(self, X: Floats, known: Mask) -> Floats:
+        shares = self._responsibilities(X, known)
+        total = np.zeros((len(X), int((~known).sum())))
+        for share, component in zip(shares, self._components, strict=True):
+            total += share[:, None] * component.given(known).mean(X[:, known])
+        return total
+
+    def responsibilities(self, X: npt.ArrayLike, known: Mask) -> Floats:
+        """Return the probability of each component given the known features.
+
+        Parameters
+        ----------
+        X : data frame or array of shape (n_rows, n_features)
+        known : bool array of shape (n_features,)
+
+        Returns
+        -------
+        array of shape (n_rows, n_components)
+        """
+        check_is_fitted(self)
+        rows = self.layout_.encode(X, check_coalition(known, self.feature_names_))
+        return self._responsibilities(rows, known).T
+
+    def _responsibilities(self, X: Floats, known: Mask) -> Floats:
+        """Return the components' probabilities, shape (n_components, n_rows)."""
+        independent = _independent(self._pooled.correlation, known)
+        scale = self._pooled.scale[independent]
+        columns = lanes(X[:, independent])
+        logs = np.empty((len(self._components), columns.shape[1]))
+        for number, weight in enumerate(self.weights_):
+            at = np.ix_(independent, independent)
+            density = _Density(
+                self.means_[number, independent],
+                scale,
+                lower_factor(self.covariances_[number][at] / scale / scale[:, None], 0.0),
+            )
+            logs[number] = np.log(weight) + density.log(columns)
+        logs -= logs.max(axis=0)
+        shares = np.exp(logs)
+        total = np.zeros(columns.shape[1])
+        for share in shares:
+            total += share
+        return (shares / total)[:, : len(X)]
+
+    def _bytes_a_row(self, known: Mask, n_draws: int) -> int:
+        # Scores and draws twice each, what chooses components, and the densities' columns.
+        n_components = len(self.weights_)
+        a_draw = 4 * int((~known).sum()) + n_components + 6
+        return 8 * (n_draws * a_draw + (4 + n_components) * len(known))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Density:
+    """A normal density, from the factor of its covariance in units of `scale`."""
+
+    mean: Floats
+    scale: Floats
+    factor: Floats
+
+    def log(self, columns: Floats) -> Floats:
+        """Return the log densities of columns (n_features, n_lanes), but for a constant."""
+        z = np.zeros_like(columns)
+        total = np.zeros(columns.shape[1])
+        # Else a component of no spread in a direction would be certain wherever it is possible.
+        pivots = np.maximum(self.factor.diagonal(), np.sqrt(TOLERANCE))
+        for at, pivot in enumerate(pivots):
+            centred = (columns[at] - self.mean[at]) / self.scale[at]
+            z[at] = (centred - combine(self.factor[at : at + 1, :at], z[:at])[0]) / pivot
+            total -= 0.5 * z[at] ** 2 + np.log(pivot)
+        return total
+
+
+def _independent(correlation: Floats, known: Mask) -> npt.NDArray[np.intp]:
+    """Return those known features that do not follow from the known ones before them."""
+    at = np.flatnonzero(known)
+    free = lower_factor(correlation[np.ix_(at, at)], TOLERANCE).diagonal() > 0
+    return at[free]
+
+
+def _remainder(u: Floats, upper: Floats, chosen: npt.NDArray[np.intp]) -> Floats:
+    """Return what is left of uniforms (n_rows, n_draws) once they have chosen a component."""
+    bounds = np.concatenate([np.zeros((1, upper.shape[1])), upper])
+    rows = np.arange(upper.shape[1])[:, None]
+    low, high = bounds[chosen, rows], bounds[chosen + 1, rows]
+    # A component of no probability is chosen by rounding only.
+    width = np.where(high > low, high - low, 1.0)
+    left: Floats = np.clip((u - low) / width, 0.0, 1.0)
+    return left
+
+
+def _full(means: Floats, covariances: Floats, covariance_type: str) -> Floats:
+    n_components, n_features = means.shape
+    if covariance_type == "full":
+        return covariances
+    if covariance_type == "tied":
+        return np.tile(covariances, (n_components, 1, 1))
+    diagonals = covariances if covariance_type == "diag" else covariances[:, None]
+    full: Floats = np.eye(n_features) * diagonals[:, None, :]
+    return full

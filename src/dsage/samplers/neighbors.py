@@ -1,0 +1,222 @@
+"""Draws of training rows that are close to what is known."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+
+import numpy as np
+import numpy.typing as npt
+from scipy.spatial.distance import cdist
+
+from dsage._check import check_count, check_real, message
+from dsage._random import Streams
+from dsage.samplers.base import BaseSampler, Floats, Mask
+
+# Pairs of training rows from which the scale of Gower's distance is estimated; the relative
+# standard error of a mean of squares is then about 2 %.
+_N_PAIRS = 4096
+
+
+class Neighbors(BaseSampler):
+    """Draw the unknown features of a training row that is close to what is known.
+
+    Training row i is drawn with probability proportional to
+
+        exp(-D_i^2 / (2 bandwidth^2)),
+
+    where D_i is its distance from the row in question on the known features, and all unknown
+    features are copied from it. The idea is the empirical approach of Aas, Jullum and Loland
+    (2021). D is Mahalanobis' distance if all features are continuous. Otherwise it is Gower's:
+    the mean over the known features of ``|x - x_i| / range`` where they are continuous and of
+    ``[x != x_i]`` where they are discrete. Both are divided by their root mean square between two
+    random training rows, so that 1 is the distance of strangers, for any coalition.
+
+    Row i is found by inverting the distribution function at the noise of the *first* feature,
+    whether it is known or not, with training rows in the order of their first principal
+    component: coalitions that share noise draw similar rows. A row far from all training rows
+    gets the nearest one: distances count beyond the smallest.
+
+    Constant columns, and directions in which training rows do not vary (copies of columns, more
+    columns than rows), are left out of Mahalanobis' distance; `fit` warns and names the columns.
+
+    Parameters
+    ----------
+    bandwidth : float or "scott", default="scott"
+        Standard deviation of the kernel in units of D; larger is nearer to the marginal
+        distribution. ``"scott"`` is Scott's rule for the k known features together,
+        ``n_rows^(-1 / (k + 4)) / sqrt(2 k)``: the square root turns standard deviations a feature
+        into units of D. Gower's distance has half of that: it adds up differences, not their
+        squares, so that a feature that does not match costs less among many.
+    n_neighbors : int, optional
+        Give weight to this many nearest training rows only (and to those equally near as the
+        last); to all by default.
+    discrete, dtype, max_bytes
+        As in :class:`~dsage.samplers.base.BaseSampler`.
+
+    Attributes
+    ----------
+    rows_ : array of shape (n_rows, n_features)
+        The training rows, in the order of their first principal component.
+
+    Examples
+    --------
+    >>> X = np.column_stack([np.arange(100.0), np.arange(100.0) % 7.0])
+    >>> sampler = Neighbors(bandwidth=0.001).fit(X)
+    >>> noise = np.full((1, 1, 2), 0.5)
+    >>> sampler.draw(np.array([[30.0, 0.0]]), np.array([True, False]), noise)
+    array([[[30.,  2.]]])
+    """
+
+    def __init__(
+        self,
+        *,
+        bandwidth: float | str = "scott",
+        n_neighbors: int | None = None,
+        discrete: str | Iterable[str] = (),
+        dtype: npt.DTypeLike = np.float64,
+        max_bytes: int = 2**28,
+    ) -> None:
+        super().__init__(discrete=discrete, dtype=dtype, max_bytes=max_bytes)
+        self.bandwidth = bandwidth
+        self.n_neighbors = n_neighbors
+
+    def _fit(self, X: Floats) -> None:
+        if self.bandwidth != "scott":
+            if isinstance(self.bandwidth, str):
+                raise ValueError(
+                    message("bandwidth", '"scott" or a number', self.bandwidth, "Give a float")
+                )
+            check_real(self.bandwidth, "bandwidth", above=0.0, high=1e150)
+        if self.n_neighbors is not None:
+            check_count(self.n_neighbors, "n_neighbors")
+        self._center = X.mean(axis=0)
+        is_constant = np.ptp(X, axis=0) == 0.0
+        spread = np.where(is_constant, np.inf, X.std(axis=0))
+        standard = (X - self._center) / spread
+        self._correlation = standard.T @ standard / len(X)
+        vectors = np.linalg.eigh(self._correlation)[1]
+        self.rows_ = X[np.argsort(standard @ vectors[:, -1], kind="stable")]
+        self._is_discrete = self.n_levels_ > 0
+        if self._is_discrete.any():
+            # Gower's scale: a range, or a mismatch.
+            spread = np.where(is_constant, np.inf, np.ptp(X, axis=0))
+            self._products = _pair_products(self.rows_, spread, self._is_discrete)
+        else:
+            self._warn_of_degeneracy(is_constant)
+        self._scale = 1.0 / spread
+
+    def _draw(self, X: Floats, known: Mask, noise: Floats) -> Floats:
+        sums = np.cumsum(self._weights(X, known), axis=1)
+        row = _first_above(sums, noise[:, :, 0] * sums[:, -1:])
+        return self.rows_[:, ~known][row]
+
+    def _mean(self, X: Floats, known: Mask) -> Floats:
+        weights = self._weights(X, known)
+        # A matrix product may round a row differently in another batch; sums along rows do not.
+        sums = [(weights * values).sum(axis=1) for values in self.rows_.T[~known]]
+        means: Floats = np.stack(sums, axis=1) / weights.sum(axis=1)[:, None]
+        return means
+
+    def _bytes_a_row(self, known: Mask, n_draws: int) -> int:
+        return 4 * 8 * len(self.rows_) + super()._bytes_a_row(known, n_draws)
+
+    def _weights(self, X: Floats, known: Mask) -> Floats:
+        """Return the weights (n_rows, n training rows), the largest of each row being 1."""
+        n_known = int(known.sum())
+        if not n_known:
+            return np.ones((len(X), len(self.rows_)))
+        squares = self._gower(X, known) if self._is_discrete.any() else self._mahalanobis(X, known)
+        bandwidth = self._scott(n_known) if isinstance(self.bandwidth, str) else self.bandwidth
+        squares -= squares.min(axis=1, keepdims=True)
+        if self.n_neighbors is not None and self.n_neighbors < len(self.rows_):
+            last = self.n_neighbors - 1
+            farthest = np.partition(squares, last, axis=1)[:, last]
+            squares[squares > farthest[:, None]] = np.inf
+        squares /= -2.0 * bandwidth**2
+        weights: Floats = np.exp(squares, out=squares)
+        return weights
+
+    def _scott(self, n_known: int) -> float:
+        rule = float(len(self.rows_) ** (-1.0 / (n_known + 4)) / np.sqrt(2.0 * n_known))
+        return rule / 2.0 if self._is_discrete.any() else rule
+
+    def _mahalanobis(self, X: Floats, known: Mask) -> Floats:
+        """Return the squared distances, whose mean over pairs of training rows is 1."""
+        values, vectors = np.linalg.eigh(self._correlation[np.ix_(known, known)])
+        kept = values > _negligible(values)
+        whitening = vectors[:, kept] / np.sqrt(2.0 * kept.sum() * values[kept])
+        scale = self._scale[known]
+        rows = ((self.rows_[:, known] - self._center[known]) * scale) @ whitening
+        standard = (X[:, known] - self._center[known]) * scale
+        # As above: sums in a fixed order, so that a row is the same in any batch.
+        white = np.zeros((len(X), rows.shape[1]))
+        for position, direction in enumerate(whitening):
+            white += standard[:, position, None] * direction
+        return cdist(white, rows, "sqeuclidean") if kept.any() else np.zeros((len(X), len(rows)))
+
+    def _gower(self, X: Floats, known: Mask) -> Floats:
+        numbers = np.flatnonzero(known & ~self._is_discrete)
+        classes = np.flatnonzero(known & self._is_discrete)
+        total = np.zeros((len(X), len(self.rows_)))
+        # cdist is many times faster where rows are contiguous.
+        if len(numbers):
+            x, rows = (
+                np.ascontiguousarray(table[:, numbers] * self._scale[numbers])
+                for table in (X, self.rows_)
+            )
+            total += cdist(x, rows, "cityblock")
+        if len(classes):
+            x, rows = (np.ascontiguousarray(table[:, classes]) for table in (X, self.rows_))
+            total += cdist(x, rows, "hamming") * len(classes)
+        mean_square = self._products[np.ix_(known, known)].sum()
+        total *= total
+        total /= mean_square if mean_square > 0.0 else 1.0
+        return total
+
+    def _warn_of_degeneracy(self, is_constant: Mask) -> None:
+        values, vectors = np.linalg.eigh(self._correlation)
+        null = vectors[:, values <= _negligible(values)]
+        involved = is_constant | (np.abs(null) > 1e-6).any(axis=1)
+        if involved.any():
+            names = [self.feature_names_[at] for at in np.flatnonzero(involved)]
+            warnings.warn(
+                message(
+                    "X",
+                    "of columns that vary and do not determine one another",
+                    names,
+                    "Distances leave out the directions in which training rows do not vary",
+                ),
+                UserWarning,
+                stacklevel=4,
+            )
+
+
+def _negligible(eigenvalues: Floats) -> float:
+    """Return the size up to which eigenvalues of a correlation matrix are rounding errors."""
+    return float(1e-10 * max(1.0, eigenvalues[-1]))
+
+
+def _pair_products(rows: Floats, ranges: Floats, is_discrete: Mask) -> Floats:
+    """Return ``E[g_j g_k]`` of the parts g of Gower's distance between random rows."""
+    generator = Streams(0)("neighbors-pairs")
+    one, other = generator.integers(len(rows), size=(2, _N_PAIRS))
+    difference = np.abs(rows[one] - rows[other])
+    parts = np.where(is_discrete, difference > 0.0, difference / ranges)
+    products: Floats = parts.T @ parts / _N_PAIRS
+    return products
+
+
+def _first_above(sums: Floats, targets: Floats) -> npt.NDArray[np.intp]:
+    """Return the first position of each row of `sums` (rising) that is above each target.
+
+    Bisection of all rows at once; each row by itself, to the bit.
+    """
+    low = np.zeros(targets.shape, np.intp)
+    high = np.full(targets.shape, sums.shape[1] - 1, np.intp)
+    for _ in range(int(sums.shape[1] - 1).bit_length()):
+        middle = (low + high) // 2
+        above = np.take_along_axis(sums, middle, axis=1) > targets
+        high = np.where(above, middle, high)
+        low = np.where(above, low, np.minimum(middle + 1, high))
+    return high

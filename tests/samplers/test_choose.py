@@ -1,0 +1,140 @@
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+
+from dsage.samplers.base import BaseSampler, Sampler
+from dsage.samplers.choose import Auto, candidates_for, choose_sampler
+from dsage.samplers.copula import GaussianCopula
+from dsage.samplers.forest import Forest
+from dsage.samplers.gaussian import Gaussian
+from dsage.samplers.grouped import GroupedGaussian
+from dsage.samplers.marginal import Marginal
+from dsage.samplers.sequential import Sequential
+
+
+def correlated(n_rows, seed=0):
+    rng = np.random.default_rng(seed)
+    factors = np.array([[1.0, 0.8, 0.3], [0.0, 0.6, 0.5], [0.0, 0.0, 0.8]])
+    return rng.standard_normal((n_rows, 3)) @ factors
+
+
+def parabola(n_rows, seed=0):
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(-2, 2, n_rows)
+    return np.column_stack([x, x**2 + 0.2 * rng.standard_normal(n_rows)])
+
+
+def test_simplest_of_equals_is_chosen_for_gaussian_data():
+    choice = choose_sampler(correlated(800), [Gaussian(), GaussianCopula(), Forest(n_trees=10)])
+    assert choice.name == "Gaussian"
+    assert "Gaussian" in choice.reason
+    assert choice.scores.loc["Marginal", "difference"] > 4 * choice.scores.loc["Marginal", "se"]
+
+
+def test_non_linear_data_get_a_sampler_that_can_follow_them():
+    choice = choose_sampler(parabola(800), [Gaussian(), GaussianCopula(), Forest(n_trees=10)])
+    assert choice.name == "Forest"
+    assert choice.scores.loc["Gaussian", "difference"] > 4 * choice.scores.loc["Gaussian", "se"]
+    assert "lowest" in choice.reason
+
+
+def test_one_standard_error_rule_takes_the_first_within_it():
+    # The same sampler twice: equal scores, so the first is taken.
+    named = {"first": Gaussian(), "second": Gaussian(), "poor": Marginal()}
+    choice = choose_sampler(correlated(400), named)
+    assert choice.name == "first"
+    assert choice.scores.loc["second", "difference"] == 0
+    assert list(choose_sampler(correlated(400), dict(reversed(named.items()))).scores.index) == [
+        "poor",
+        "second",
+        "first",
+        "Marginal",
+    ]
+
+
+def test_chosen_sampler_is_fitted_to_all_rows_and_candidates_stay_as_they_were():
+    X, candidate = correlated(400), Gaussian()
+    choice = choose_sampler(X, [candidate])
+    known, noise = np.array([True, False, False]), np.full((400, 1, 3), 0.4)
+    expected = Gaussian().fit(X).draw(X, known, noise)
+    np.testing.assert_array_equal(choice.sampler.draw(X, known, noise), expected)
+    assert not hasattr(candidate, "layout_")
+
+
+@pytest.mark.parametrize(
+    ("n_levels", "names"),
+    [
+        ([0, 0], ["Gaussian", "GaussianCopula", "GaussianMixture", "Neighbors", "Forest"]),
+        ([2, 3], ["Categorical", "Sequential", "Forest"]),
+        ([2, 0], ["Sequential", "Neighbors", "Forest"]),
+    ],
+)
+def test_candidates_suit_the_data(n_levels, names):
+    assert list(candidates_for(np.array(n_levels), 0)) == names
+
+
+@pytest.mark.filterwarnings("ignore:.*:UserWarning")
+def test_mixed_and_discrete_frames_get_a_sampler():
+    mixed = GroupedGaussian.random(3, 2, random_state=0).sample(400, random_state=0)
+    assert choose_sampler(mixed, n_coalitions=6).name in ("Sequential", "Neighbors", "Forest")
+    classes = mixed[["group", "child"]]
+    assert choose_sampler(classes, n_coalitions=3).name in ("Categorical", "Sequential", "Forest")
+
+
+def test_candidate_that_fails_is_left_out_with_a_warning_that_says_why():
+    class Broken(BaseSampler):
+        def _fit(self, X):
+            raise ValueError("cannot")
+
+    with pytest.warns(UserWarning, match=r"left out of the choice: Broken \(ValueError: cannot\)"):
+        choice = choose_sampler(correlated(100), [Broken(), Gaussian()])
+    assert choice.name == "Gaussian"
+    assert choice.to_frame().loc["Broken", "error"] == "ValueError: cannot"
+    with pytest.raises(ValueError, match="candidates must be able to draw such data"):
+        choose_sampler(correlated(100), [Broken()])
+
+
+def test_auto_is_a_sampler_that_says_what_it_chose():
+    X = pd.DataFrame(correlated(400), columns=["a", "b", "c"])
+    auto = Auto(candidates=[Gaussian(), Sequential()], n_coalitions=6)
+    assert isinstance(auto, Sampler)
+    auto = clone(auto).fit(X)
+    known, noise = np.array([True, False, False]), np.full((400, 2, 3), 0.4)
+    assert auto.choice_.name == "Gaussian"
+    assert auto.feature_names_ == ("a", "b", "c")
+    np.testing.assert_array_equal(
+        auto.draw(X, known, noise), Gaussian().fit(X).draw(X, known, noise)
+    )
+    np.testing.assert_array_equal(auto.mean(X, known), Gaussian().fit(X).mean(X, known))
+    copied = pickle.loads(pickle.dumps(auto))
+    np.testing.assert_array_equal(copied.draw(X, known, noise), auto.draw(X, known, noise))
+    assert not hasattr(Auto(candidates=[Sequential()], n_coalitions=3).fit(X), "mean")
+
+
+def test_choice_is_reproducible():
+    X, candidates = parabola(300), [Gaussian(), Forest(n_trees=5, random_state=0)]
+    one, two = (choose_sampler(X, candidates, random_state=4) for _ in range(2))
+    columns = ["energy_score", "difference", "se"]
+    pd.testing.assert_frame_equal(one.scores[columns], two.scores[columns])
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"candidates": []}, "candidates must be at least one"),
+        ({"candidates": ["gaussian"]}, "candidate 'str' must be an object with fit and draw"),
+        ({"test_share": 1.0}, "test_share must be in"),
+        ({"max_rows": 3}, "max_rows must be at least 20; got 3"),
+    ],
+)
+def test_wrong_options_are_refused(options, words):
+    with pytest.raises((TypeError, ValueError), match=words):
+        choose_sampler(correlated(100), **options)
+
+
+def test_too_few_rows_are_refused():
+    with pytest.raises(ValueError, match="X must be of more rows"):
+        choose_sampler(correlated(8), [Gaussian()])

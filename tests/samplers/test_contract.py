@@ -1,0 +1,404 @@
+"""What every sampler of the package must do, whatever its distribution."""
+
+import functools
+import inspect
+import pickle
+import re
+import tracemalloc
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from dsage import samplers
+from dsage.samplers import Sampler, check_sampler
+
+N_ROWS, N_DRAWS = 23, 5
+
+
+def uniform_draws(x_known, known, rng):
+    return rng.integers(2, size=(len(x_known), (~known).sum()))
+
+
+# A name, the kind of data, the class and its options. Every sampler of the package is here, once
+# for each kind of data that it is for.
+CASES = {
+    "Marginal-mixed": ("mixed", "Marginal", {}),
+    "Marginal-independent": ("mixed", "Marginal", {"joint": False}),
+    "Categorical": ("discrete", "Categorical", {"on_unseen": "ignore"}),
+    "Categorical-smooth": ("discrete", "Categorical", {"on_unseen": "ignore", "smoothing": 2.0}),
+    "Neighbors-continuous": ("continuous", "Neighbors", {}),
+    "Neighbors-nearest": ("continuous", "Neighbors", {"n_neighbors": 5}),
+    "Neighbors-mixed": ("mixed", "Neighbors", {}),
+    "Gaussian": ("continuous", "Gaussian", {}),
+    "Gaussian-shrunk": ("continuous", "Gaussian", {"covariance": "ledoit-wolf"}),
+    "GaussianCopula": ("continuous", "GaussianCopula", {}),
+    "GaussianMixture": ("continuous", "GaussianMixture", {"n_components": 2}),
+    "Forest-continuous": ("continuous", "Forest", {"n_trees": 5, "random_state": 0}),
+    "Forest-discrete": ("discrete", "Forest", {"n_trees": 5, "random_state": 0}),
+    "Forest-mixed": ("mixed", "Forest", {"n_trees": 5, "random_state": 0}),
+    "Sequential-continuous": ("continuous", "Sequential", {}),
+    "Sequential-discrete": ("discrete", "Sequential", {}),
+    "Sequential-mixed": ("mixed", "Sequential", {}),
+    "FunctionSampler": ("mixed", "FunctionSampler", {"function": uniform_draws}),
+}
+
+
+@functools.cache
+def data(kind, n_rows=120, seed=0):
+    """A pandas frame of dependent columns."""
+    rng = np.random.default_rng(seed)
+    common = rng.normal(size=n_rows)
+    noise = rng.normal(size=(n_rows, 6))
+    if kind == "continuous":
+        return pd.DataFrame({f"c{j}": common + noise[:, j] * (j + 1) / 3 for j in range(5)})
+    discrete = {
+        "colour": pd.Categorical(
+            np.array(["blue", "green", "red"])[np.digitize(common + noise[:, 0], [-0.7, 0.7])],
+            ["blue", "green", "red"],
+        ),
+        "flag": common + noise[:, 1] > 0.3,
+        "word": np.where(common + noise[:, 2] > 0, "yes", "no"),
+    }
+    if kind == "discrete":
+        return pd.DataFrame(discrete)
+    return pd.DataFrame(
+        {
+            "height": common + 0.5 * noise[:, 3],
+            **discrete,
+            "count": np.rint(3 * common + noise[:, 4]).astype(int),
+            "weight": np.exp(0.5 * common + 0.3 * noise[:, 5]),
+        }
+    )
+
+
+def make(case):
+    _, name, options = CASES[case]
+    return getattr(samplers, name)(**options)
+
+
+@functools.cache
+def fitted(case):
+    return make(case).fit(data(CASES[case][0]))
+
+
+def rows_of(case):
+    return data(CASES[case][0]).iloc[:N_ROWS]
+
+
+def noise_for(case, seed=1, n_rows=N_ROWS):
+    n_features = fitted(case).n_features_
+    return np.random.default_rng(seed).uniform(1e-9, 1 - 1e-9, (n_rows, N_DRAWS, n_features))
+
+
+def coalitions(case):
+    n_features = fitted(case).n_features_
+    masks = [[True] * n_features, [False] * n_features]
+    masks += np.random.default_rng(5).random((4, n_features)).__lt__(0.5).tolist()
+    masks += [[j == 0 for j in range(n_features)], [j != 0 for j in range(n_features)]]
+    return [np.array(mask) for mask in masks]
+
+
+every = pytest.mark.parametrize("case", CASES)
+
+
+def test_every_sampler_of_the_package_is_under_contract():
+    concrete = {
+        name
+        for name in samplers.__all__
+        if inspect.isclass(thing := getattr(samplers, name))
+        and issubclass(thing, samplers.BaseSampler)
+        and thing is not samplers.BaseSampler
+    }
+    assert concrete == {name for _, name, _ in CASES.values()}
+
+
+@every
+def test_it_is_a_sampler(case):
+    assert isinstance(make(case), Sampler)
+    assert check_sampler(make(case)) is not None
+
+
+@every
+def test_the_same_noise_gives_the_same_draws_from_two_fits(case):
+    X, noise = rows_of(case), noise_for(case)
+    again = make(case).fit(data(CASES[case][0]))
+    for known in coalitions(case):
+        first = fitted(case).draw(X, known, noise)
+        np.testing.assert_array_equal(first, fitted(case).draw(X, known, noise))
+        np.testing.assert_array_equal(first, again.draw(X, known, noise))
+
+
+@every
+def test_other_noise_gives_other_draws(case):
+    known = np.zeros(fitted(case).n_features_, bool)
+    X = rows_of(case)
+    one, other = (fitted(case).draw(X, known, noise_for(case, seed)) for seed in (1, 2))
+    assert (one != other).any()
+
+
+@every
+def test_known_features_keep_their_values_and_unknown_ones_are_possible(case):
+    sampler, X, noise = fitted(case), rows_of(case), noise_for(case)
+    encoded = sampler.layout_.encode(X)
+    for known in coalitions(case):
+        draws = sampler.draw(X, known, noise)
+        assert draws.shape == noise.shape
+        assert draws.dtype == np.float64
+        np.testing.assert_array_equal(
+            draws[:, :, known], np.repeat(encoded[:, None, known], N_DRAWS, axis=1)
+        )
+        assert np.isfinite(draws).all()
+        for j in np.flatnonzero(sampler.n_levels_):
+            assert set(np.unique(draws[:, :, j])) <= set(range(sampler.n_levels_[j]))
+
+
+@every
+@given(pieces=st.data())
+@settings(max_examples=10, deadline=None)
+def test_any_split_into_batches_gives_the_same_draws_to_the_bit(case, pieces):
+    sampler, X, noise = fitted(case), rows_of(case), noise_for(case)
+    known = np.array(
+        pieces.draw(st.lists(st.booleans(), min_size=len(X.columns), max_size=len(X.columns)))
+    )
+    cuts = sorted(pieces.draw(st.sets(st.integers(1, N_ROWS - 1))))
+    whole = sampler.draw(X, known, noise)
+    bounds = list(zip([0, *cuts], [*cuts, N_ROWS], strict=True))
+    parts = [sampler.draw(X.iloc[a:b], known, noise[a:b]) for a, b in bounds]
+    np.testing.assert_array_equal(whole, np.concatenate(parts))
+    if hasattr(sampler, "mean") and not (sampler.n_levels_[~known] > 0).any():
+        means = [sampler.mean(X.iloc[a:b], known) for a, b in bounds]
+        np.testing.assert_array_equal(sampler.mean(X, known), np.concatenate(means))
+
+
+@every
+def test_a_batch_of_many_rows_gives_the_same_draws_as_single_rows(case):
+    # Vectorised loops treat the rest that does not fill a vector, or a block, in another way.
+    sampler = fitted(case)
+    X = pd.concat([data(CASES[case][0])] * 3, ignore_index=True)
+    noise = noise_for(case, seed=3, n_rows=len(X))
+    for known in coalitions(case)[2:]:
+        whole = sampler.draw(X, known, noise)
+        for row in (0, 1, 100, len(X) - 1):
+            alone = sampler.draw(X.iloc[row : row + 1], known, noise[row : row + 1])
+            np.testing.assert_array_equal(whole[row], alone[0])
+
+
+@every
+def test_a_small_byte_budget_gives_the_same_draws(case):
+    X, noise = rows_of(case), noise_for(case)
+    tight = make(case).set_params(max_bytes=1).fit(data(CASES[case][0]))
+    for known in coalitions(case):
+        np.testing.assert_array_equal(
+            tight.draw(X, known, noise), fitted(case).draw(X, known, noise)
+        )
+
+
+@every
+def test_a_byte_budget_bounds_the_working_memory(case):
+    budget, n_rows = 2**18, 2000
+    sampler = make(case).set_params(max_bytes=budget).fit(data(CASES[case][0]))
+    X = sampler.layout_.encode(data(CASES[case][0], n_rows, 1))
+    known = np.arange(sampler.n_features_) % 2 == 0
+    noise = noise_for(case, n_rows=n_rows)
+    sampler.draw(X[:10], known, noise[:10])
+    tracemalloc.start()
+    try:
+        draws = sampler.draw(X, known, noise)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    # Beside the blocks: the result and the checked rows. What a block needs is an estimate, to
+    # which what does not grow with the rows is added.
+    assert peak <= draws.nbytes + 2 * X.nbytes + 2 * budget
+
+
+@every
+def test_unknown_columns_are_not_looked_at(case):
+    sampler, X, noise = fitted(case), rows_of(case), noise_for(case)
+    for known in coalitions(case):
+        hidden = X.astype(object)
+        hidden.iloc[:, np.flatnonzero(~known)] = None
+        typed = hidden.astype({name: X[name].dtype for name in X.columns[known]})
+        np.testing.assert_array_equal(
+            sampler.draw(typed, known, noise), sampler.draw(X, known, noise)
+        )
+
+
+@every
+def test_arguments_are_left_as_they_were(case):
+    X, noise = rows_of(case).copy(), noise_for(case)
+    known = coalitions(case)[2]
+    encoded = fitted(case).layout_.encode(X)
+    copies = encoded.copy(), known.copy(), noise.copy()
+    for array in (encoded, known, noise):
+        array.flags.writeable = False
+    fitted(case).draw(encoded, known, noise)
+    for array, copy in zip((encoded, known, noise), copies, strict=True):
+        np.testing.assert_array_equal(array, copy)
+
+
+@every
+def test_options_can_be_cloned_and_fitted_samplers_pickled(case):
+    sampler, X, noise = fitted(case), rows_of(case), noise_for(case)
+    fresh = clone(sampler)
+    assert fresh.get_params() == sampler.get_params()
+    assert not hasattr(fresh, "layout_")
+    copy = pickle.loads(pickle.dumps(sampler))
+    for known in coalitions(case):
+        np.testing.assert_array_equal(copy.draw(X, known, noise), sampler.draw(X, known, noise))
+
+
+@every
+def test_threads_share_a_fitted_sampler(case):
+    X, noise = rows_of(case), noise_for(case)
+    masks = coalitions(case) * 4
+    fresh = make(case).fit(data(CASES[case][0]))
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(lambda known: fresh.draw(X, known, noise), masks))
+    for known, draws in zip(masks, together, strict=True):
+        np.testing.assert_array_equal(draws, fitted(case).draw(X, known, noise))
+
+
+@every
+def test_float32_is_the_rounded_result(case):
+    X, noise = rows_of(case), noise_for(case)
+    small = make(case).set_params(dtype=np.float32).fit(data(CASES[case][0]))
+    known = coalitions(case)[2]
+    draws = small.draw(X, known, noise)
+    assert draws.dtype == np.float32
+    np.testing.assert_array_equal(draws, fitted(case).draw(X, known, noise).astype(np.float32))
+
+
+@every
+@pytest.mark.parametrize(
+    "convert", [pl.from_pandas, pa.Table.from_pandas], ids=["polars", "pyarrow"]
+)
+def test_frames_of_all_kinds_give_the_same_draws(case, convert):
+    frame, noise = data(CASES[case][0]), noise_for(case)
+    sampler = make(case).fit(convert(frame))
+    known = coalitions(case)[2]
+    draws = sampler.draw(convert(rows_of(case)), known, noise)
+    np.testing.assert_array_equal(draws, fitted(case).draw(rows_of(case), known, noise))
+    decoded = sampler.layout_.decode(draws.reshape(-1, draws.shape[-1]))
+    assert type(decoded) is type(convert(frame))
+    schema = convert(frame).schema
+    assert decoded.schema == (schema if convert is pl.from_pandas else schema.remove_metadata())
+
+
+@every
+def test_the_order_of_columns_and_further_columns_do_not_matter(case):
+    X, noise = rows_of(case), noise_for(case)
+    known = coalitions(case)[2]
+    shuffled = X[X.columns[::-1]].assign(target=1.0)
+    np.testing.assert_array_equal(
+        fitted(case).draw(shuffled, known, noise), fitted(case).draw(X, known, noise)
+    )
+
+
+@every
+def test_no_rows_give_no_draws(case):
+    known = coalitions(case)[2]
+    draws = fitted(case).draw(rows_of(case).iloc[:0], known, noise_for(case)[:0])
+    assert draws.shape == (0, N_DRAWS, len(known))
+
+
+@every
+def test_bad_input_is_refused(case):
+    sampler, X, noise = fitted(case), rows_of(case), noise_for(case)
+    n_features = sampler.n_features_
+    known = np.ones(n_features, bool)
+    known[-1] = False
+    first = X.columns[0]
+    with pytest.raises(NotFittedError):
+        make(case).draw(X, known, noise)
+    with pytest.raises(ValueError, match=rf"finite and without missing values; got \['{first}'\]"):
+        sampler.draw(X.assign(**{first: X[first].where(X.index > 2)}), known, noise)
+    with pytest.raises(ValueError, match=f"These are missing: '{first}'"):
+        sampler.draw(X.drop(columns=first), known, noise)
+    with pytest.raises(ValueError, match=rf"known must be of shape \({n_features},\)"):
+        sampler.draw(X, known[1:], noise)
+    with pytest.raises(TypeError, match="known must be a boolean array"):
+        sampler.draw(X, known.astype(int), noise)
+    with pytest.raises(ValueError, match="noise must be of shape"):
+        sampler.draw(X, known, noise[1:])
+    with pytest.raises(ValueError, match=r"noise must be strictly between 0 and 1; got 1\.0"):
+        sampler.draw(X, known, np.ones_like(noise))
+    with pytest.raises(ValueError, match="finite and without missing values"):
+        make(case).fit(X.assign(**{first: X[first].where(X.index > 2)}))
+    with pytest.raises(ValueError, match="X must be of at least one row"):
+        make(case).fit(X.iloc[:0])
+    classes = [
+        name for name in X.columns[:-1] if sampler.layout_.n_levels[list(X.columns).index(name)] > 2
+    ]
+    for name in classes:
+        with pytest.raises(
+            ValueError,
+            match=f"column '{name}' must be made of the levels seen in training; got 'odd'",
+        ):
+            sampler.draw(X.assign(**{name: "odd"}), known, noise)
+
+
+def degenerate(kind):
+    """Frames that are hard to learn: constant and copied columns, few rows."""
+    frame = data(kind)
+    constant = frame.assign(**{frame.columns[0]: frame.iloc[0, 0]})
+    copied = frame.assign(copy=frame.iloc[:, -1])
+    return {
+        "constant": constant,
+        "copied": copied,
+        "few": frame.iloc[: len(frame.columns) - 1],
+        "one": frame.iloc[:1],
+    }
+
+
+def draw_finitely(case, frame):
+    sampler = make(case).fit(frame)
+    X = frame.iloc[:4]
+    noise = np.random.default_rng(0).uniform(0.01, 0.99, (len(X), 3, frame.shape[1]))
+    for known in (np.arange(frame.shape[1]) < 2, np.arange(frame.shape[1]) % 2 == 0):
+        draws = sampler.draw(X, known, noise)
+        assert np.isfinite(draws).all()
+        sampler.layout_.decode(draws.reshape(-1, frame.shape[1]))
+
+
+@every
+@pytest.mark.parametrize("trouble", ["constant", "copied", "few", "one"])
+def test_degenerate_data_are_refused_clearly_or_drawn_from_finitely(case, trouble):
+    frame = degenerate(CASES[case][0])[trouble]
+    with warnings.catch_warnings():
+        # A warning is welcome here; each sampler's own tests say which.
+        warnings.simplefilter("ignore", UserWarning)
+        try:
+            draw_finitely(case, frame)
+            refusal = None
+        except ValueError as error:
+            refusal = str(error)
+    assert refusal is None or re.search(r" must be .*; got .*\. [A-Z]", refusal)
+
+
+@every
+def test_a_mean_is_that_of_the_draws(case):
+    sampler = fitted(case)
+    if not hasattr(sampler, "mean"):
+        return
+    X = rows_of(case).iloc[:3]
+    n_features, n_draws = sampler.n_features_, 4000
+    noise = np.random.default_rng(11).uniform(1e-9, 1 - 1e-9, (3, n_draws, n_features))
+    for known in coalitions(case):
+        if (sampler.n_levels_[~known] > 0).any():
+            with pytest.raises(ValueError, match="Classes have no mean"):
+                sampler.mean(X, known)
+            continue
+        draws = sampler.draw(X, known, noise)
+        error = draws.std(axis=1) / np.sqrt(n_draws)
+        # Five standard errors; a sampler that interpolates or truncates is off by less than that.
+        assert (np.abs(draws.mean(axis=1) - sampler.mean(X, known)) <= 5 * error + 1e-12).all()

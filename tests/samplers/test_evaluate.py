@@ -1,0 +1,262 @@
+import sys
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import norm
+
+from dsage._random import Streams
+from dsage.graphs import random_dag, random_linear_gaussian
+from dsage.samplers.evaluation import (
+    energy_scores,
+    evaluate,
+    plot_evaluations,
+    random_coalitions,
+)
+from dsage.samplers.gaussian import Gaussian
+from dsage.samplers.grouped import GroupedGaussian
+from dsage.samplers.marginal import Marginal
+
+mpl.use("Agg")
+
+TRUTH = GroupedGaussian.random(3, 2, random_state=0)
+HOLDOUT = TRUTH.sample(400, random_state=1)
+
+
+class Altered:
+    """The truth, with its draws altered."""
+
+    def __init__(self, alter):
+        self.alter = alter
+        self.layout_ = TRUTH.layout_
+
+    def fit(self, X):
+        return self
+
+    def draw(self, X, known, noise):
+        draws = self.alter(TRUTH.draw(X, known, noise).copy())
+        draws[:, :, known] = TRUTH.layout_.encode(X)[:, None, known]
+        return draws
+
+
+def shifted(draws):
+    draws[:, :, 1] += 0.5
+    return draws
+
+
+def widened(draws):
+    middle = draws[:, :, 1:3].mean(axis=1, keepdims=True)
+    draws[:, :, 1:3] = middle + 1.6 * (draws[:, :, 1:3] - middle)
+    return draws
+
+
+def narrowed(draws):
+    middle = draws[:, :, 1:3].mean(axis=1, keepdims=True)
+    draws[:, :, 1:3] = middle + 0.4 * (draws[:, :, 1:3] - middle)
+    return draws
+
+
+def decoupled(draws):
+    # Each feature has the right distribution, but they do not depend on each other any more.
+    draws[:, :, 1:3] = np.stack([draws[:, :, 1], np.roll(draws[:, :, 2], 1, axis=1)], axis=2)
+    return draws
+
+
+def relabelled(draws):
+    draws[:, :, -1] = 0
+    return draws
+
+
+@pytest.mark.parametrize("alter", [shifted, widened, narrowed, decoupled, relabelled])
+def test_true_conditional_has_the_best_score(alter):
+    best = evaluate(TRUTH, HOLDOUT)
+    difference = evaluate(Altered(alter), HOLDOUT).compare(best).loc["all"]
+    assert difference["difference"] > 3 * difference["se"]
+
+
+def test_expected_score_does_not_depend_on_the_number_of_draws():
+    few, many = (evaluate(TRUTH, HOLDOUT, n_draws=n_draws) for n_draws in (2, 40))
+    difference = few.compare(many).loc["all"]
+    assert abs(difference["difference"]) < 4 * difference["se"]
+
+
+def test_energy_score_of_one_number_is_the_closed_form_of_the_normal():
+    # Gneiting & Raftery: E|Y - x| - E|Y - Y'| / 2 for a standard normal Y.
+    rng = np.random.default_rng(0)
+    x = np.array([[0.0], [0.7], [-2.0]])
+    draws = rng.standard_normal((3, 1500, 1))
+    exact = x * (2 * norm.cdf(x) - 1) + 2 * norm.pdf(x) - 1 / np.sqrt(np.pi)
+    scores = energy_scores(x, draws, np.array([0]), np.zeros(1), np.ones(1))
+    np.testing.assert_allclose(scores, exact[:, 0], atol=4 / np.sqrt(1500))
+
+
+def test_energy_score_of_one_class_is_half_a_brier_score_times_root_two():
+    # With one column a level, two different classes are sqrt(2) apart.
+    codes = np.array([[[0.0], [0.0], [1.0], [2.0]]])
+    score = energy_scores(np.array([[0.0]]), codes, np.array([0]), np.array([3]), np.ones(1))
+    pairs_apart = 10
+    assert score[0] == pytest.approx(np.sqrt(2) * (2 / 4 - pairs_apart / (2 * 4 * 3)))
+
+
+def test_scores_of_blocks_are_those_of_the_whole(monkeypatch):
+    rng = np.random.default_rng(0)
+    X, draws = rng.standard_normal((50, 3)), rng.standard_normal((50, 6, 3))
+    arguments = (np.array([0, 2]), np.zeros(3, int), np.ones(3))
+    whole = energy_scores(X, draws, *arguments)
+    monkeypatch.setattr("dsage.samplers.evaluation._BLOCK", 100)
+    np.testing.assert_array_equal(energy_scores(X, draws, *arguments), whole)
+
+
+def test_scores_do_not_depend_on_units():
+    class Scaled(Altered):
+        def draw(self, X, known, noise):
+            original = X.assign(x1=X["x1"] / 1000)
+            draws = TRUTH.draw(original, known, noise)
+            draws[:, :, 1] *= 1000
+            return draws
+
+    scaled = evaluate(Scaled(None), HOLDOUT.assign(x1=HOLDOUT["x1"] * 1000))
+    np.testing.assert_allclose(scaled.row_scores, evaluate(TRUTH, HOLDOUT).row_scores)
+
+
+def test_coverage_of_the_exact_gaussian_is_nominal():
+    model = random_linear_gaussian(random_dag(4, 2.0, random_state=0), random_state=0)
+    sampler = Gaussian().fit(model.sample(20_000, random_state=0))
+    lines = evaluate(sampler, model.sample(1000, random_state=1), n_draws=11).calibration
+    assert list(lines["measure"].unique()) == ["coverage 50%", "coverage 90%"]
+    assert (np.abs(lines["observed"] - lines["nominal"]) < 4 * lines["se"]).all()
+    assert (lines["se"] < 0.03).all()
+
+
+def test_calibration_tells_too_sure_from_too_unsure():
+    def off(alter):
+        lines = evaluate(Altered(alter), HOLDOUT).calibration.set_index(["feature", "measure"])
+        return (lines["observed"] - lines["nominal"]) / lines["se"]
+
+    for feature in ("x1", "x2"):
+        assert off(narrowed)[feature, "coverage 90%"] < -4
+        assert off(widened)[feature, "coverage 50%"] > 4
+    assert off(relabelled)["child", "match"] < -4
+    right = off(lambda draws: draws)
+    assert (np.abs(right) < 4).all()
+
+
+def test_ties_count_as_half_inside():
+    # A constant is where its draws are, and covered as often as any interval should be.
+    X = np.column_stack([np.random.default_rng(0).standard_normal(50), np.ones(50)])
+    lines = evaluate(Marginal().fit(X), X).calibration
+    constant = lines[lines["feature"] == "X2"]
+    np.testing.assert_allclose(constant["observed"], constant["nominal"])
+
+
+def test_known_everything_scores_zero_and_nothing_scores_the_marginal():
+    everything = np.ones((1, 4), bool)
+    full = evaluate(TRUTH, HOLDOUT, coalitions=everything)
+    assert (full.row_scores == 0).all()
+    assert len(full.calibration) == 0
+    empty = evaluate(TRUTH, HOLDOUT, coalitions=~everything)
+    marginal = evaluate(
+        Marginal().fit(TRUTH.sample(5000, random_state=3)), HOLDOUT, coalitions=~everything
+    )
+    difference = empty.compare(marginal).loc["all"]
+    assert abs(difference["difference"]) < 4 * difference["se"]
+
+
+def test_paired_error_is_smaller_than_that_of_independent_evaluations():
+    near = Gaussian().fit(HOLDOUT[["x1", "x2"]])
+    far = Gaussian(covariance="ledoit-wolf").fit(HOLDOUT[["x1", "x2"]])
+    rows = TRUTH.sample(300, random_state=2)[["x1", "x2"]]
+    first, second = evaluate(near, rows), evaluate(far, rows)
+    paired = first.compare(second).loc["all", "se"]
+    assert paired < 0.2 * np.hypot(first.se, second.se)
+
+
+def test_same_seed_gives_the_same_coalitions_and_scores_and_other_seeds_do_not():
+    one, again, other = (
+        evaluate(TRUTH, HOLDOUT[:50], n_coalitions=6, random_state=seed) for seed in (1, 1, 2)
+    )
+    np.testing.assert_array_equal(one.row_scores, again.row_scores)
+    assert not np.array_equal(one.row_scores, other.row_scores)
+
+
+@pytest.mark.parametrize(
+    ("n_features", "n_coalitions", "by_size"),
+    [(1, 5, [1]), (3, 100, [1, 3, 3]), (4, 9, [1, 3, 3, 2]), (60, 90, [1, *[2] * 30, *[1] * 29])],
+)
+def test_coalitions_are_different_never_full_and_sizes_come_in_turn(
+    n_features, n_coalitions, by_size
+):
+    masks = random_coalitions(n_features, n_coalitions, Streams(0))
+    assert len({mask.tobytes() for mask in masks}) == len(masks)
+    assert np.bincount(masks.sum(axis=1)).tolist() == by_size
+
+
+def test_frames_have_a_line_a_coalition_and_a_line_a_size():
+    evaluation = evaluate(TRUTH, HOLDOUT, n_coalitions=6)
+    frame = evaluation.to_frame()
+    assert list(frame.columns) == ["known", "n_known", "energy_score", "se"]
+    assert frame.loc[0, "known"] == ""
+    assert frame["energy_score"].mean() == pytest.approx(evaluation.score)
+    summary = evaluation.summary()
+    assert list(summary.index) == [0, 1, 2, 3, "all"]
+    assert summary.loc["all", "energy_score"] == pytest.approx(evaluation.score)
+    assert summary.loc["all", "se"] == pytest.approx(evaluation.se)
+
+
+def test_sampler_without_a_layout_is_scored_on_arrays():
+    class Own:
+        def fit(self, X):
+            return self
+
+        def draw(self, X, known, noise):
+            return np.where(known, X[:, None], norm.ppf(noise))
+
+    X = np.random.default_rng(0).standard_normal((200, 2))
+    lines = evaluate(Own(), X).calibration
+    assert (np.abs(lines["observed"] - lines["nominal"]) < 4 * lines["se"]).all()
+
+
+def test_plot_has_a_line_and_a_label_for_each_sampler():
+    from matplotlib import pyplot as plt
+
+    first = evaluate(TRUTH, HOLDOUT, n_coalitions=6)
+    second = evaluate(Altered(shifted), HOLDOUT, n_coalitions=6)
+    ax = plot_evaluations({"truth": first, "shifted": second})
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["truth", "shifted"]
+    _, own = plt.subplots()
+    assert first.plot(label="truth", ax=own) is own
+    assert "energy score" in own.get_ylabel()
+    plt.close("all")
+
+
+def test_missing_matplotlib_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(ImportError, match=r"pip install 'dsage\[plot\]'"):
+        plot_evaluations({})
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: evaluate("truth", HOLDOUT), "sampler must be an object with fit and draw"),
+        (lambda: evaluate(TRUTH, HOLDOUT, n_draws=1), "n_draws must be at least 2; got 1"),
+        (lambda: evaluate(TRUTH, HOLDOUT[:1]), "X must be of at least two rows; got 1"),
+        (lambda: evaluate(TRUTH, HOLDOUT, n_coalitions=0), "n_coalitions must be at least 1"),
+        (
+            lambda: evaluate(TRUTH, HOLDOUT, coalitions=np.ones((1, 3), bool)),
+            r"known must be of shape \(n_coalitions, 4\)",
+        ),
+        (
+            lambda: evaluate(TRUTH, HOLDOUT).compare(evaluate(TRUTH, HOLDOUT[:9])),
+            "other must be an evaluation with the same coalitions and rows",
+        ),
+        (
+            lambda: evaluate(TRUTH, pd.DataFrame(HOLDOUT).drop(columns="x1")),
+            "missing: 'x1'",
+        ),
+    ],
+)
+def test_wrong_input_is_refused(call, words):
+    with pytest.raises((TypeError, ValueError), match=words):
+        call()

@@ -1,0 +1,81 @@
+import numpy as np
+
+from dsage.samplers import Marginal
+
+
+def grid(n_rows, n_features):
+    """One draw in the middle of each interval of length 1 / n_rows, the same for all features."""
+    middle = (np.arange(n_rows) + 0.5) / n_rows
+    return np.tile(middle[None, :, None], (1, 1, n_features))
+
+
+def background(seed=0, n_rows=7):
+    return np.random.default_rng(seed).normal(size=(n_rows, 3))
+
+
+def test_joint_draws_are_the_background_rows_each_once():
+    X = background()
+    known = np.array([False, True, False])
+    draws = Marginal().fit(X).draw(np.full((1, 3), 9.0), known, grid(7, 3))
+    np.testing.assert_array_equal(draws[0][:, ~known], X[:, ~known])
+    assert (draws[0, :, 1] == 9.0).all()
+
+
+def test_joint_draws_take_the_row_from_the_first_features_noise_alone():
+    X = background()
+    sampler = Marginal().fit(X)
+    noise = np.random.default_rng(1).random((4, 5, 3))
+    other = noise.copy()
+    other[:, :, 1:] = 0.5
+    for known in ([False, False, False], [True, False, False]):
+        mask = np.array(known)
+        np.testing.assert_array_equal(
+            sampler.draw(X[:4], mask, noise), sampler.draw(X[:4], mask, other)
+        )
+
+
+def test_coalitions_that_share_noise_share_the_background_row():
+    X = background()
+    sampler = Marginal().fit(X)
+    noise = np.random.default_rng(1).random((2, 50, 3))
+    none = sampler.draw(X[:2], np.zeros(3, bool), noise)
+    one = sampler.draw(X[:2], np.array([True, False, False]), noise)
+    np.testing.assert_array_equal(none[:, :, 1:], one[:, :, 1:])
+
+
+def test_independent_draws_are_quantiles_of_their_own_noise():
+    X = background()
+    noise = grid(7, 3)
+    noise[:, :, 1] = noise[:, ::-1, 1]
+    draws = Marginal(joint=False).fit(X).draw(X[:1], np.zeros(3, bool), noise)[0]
+    ordered = np.sort(X, axis=0)
+    np.testing.assert_array_equal(draws[:, 0], ordered[:, 0])
+    np.testing.assert_array_equal(draws[:, 1], ordered[::-1, 1])
+
+
+def test_independent_draws_have_no_correlation_where_the_background_has():
+    rng = np.random.default_rng(0)
+    X = np.repeat(rng.normal(size=(500, 1)), 2, axis=1)
+    noise = rng.random((1, 4000, 2))
+    joint, apart = (
+        np.corrcoef(Marginal(joint=value).fit(X).draw(X[:1], np.zeros(2, bool), noise)[0].T)[0, 1]
+        for value in (True, False)
+    )
+    assert joint > 1 - 1e-12
+    assert abs(apart) < 5 / np.sqrt(4000)
+
+
+def test_the_mean_is_that_of_the_background():
+    X = background()
+    known = np.array([False, True, False])
+    for joint in (True, False):
+        means = Marginal(joint=joint).fit(X).mean(X[:2], known)
+        np.testing.assert_array_equal(means[:, 1], X[:2, 1])
+        np.testing.assert_allclose(means[:, [0, 2]], X.mean(axis=0)[[0, 2]][None].repeat(2, axis=0))
+
+
+def test_noise_at_the_ends_stays_inside():
+    X = background()
+    ends = np.tile(np.array([np.nextafter(0, 1), np.nextafter(1, 0)])[None, :, None], (1, 1, 3))
+    draws = Marginal().fit(X).draw(X[:1], np.zeros(3, bool), ends)[0]
+    np.testing.assert_array_equal(draws, X[[0, -1]])

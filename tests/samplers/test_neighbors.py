@@ -1,0 +1,242 @@
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dsage.samplers import Marginal, Neighbors
+from dsage.samplers.neighbors import _first_above
+
+
+def correlated(n_rows, seed=0):
+    """Rows of a Gaussian with three dependent features, and its covariance."""
+    mixing = np.array([[1.0, 0.0, 0.0], [0.8, 0.6, 0.0], [0.5, -0.5, 0.7]])
+    return np.random.default_rng(seed).normal(size=(n_rows, 3)) @ mixing.T, mixing @ mixing.T
+
+
+def mixed(n_rows, seed=0):
+    rng = np.random.default_rng(seed)
+    number = rng.normal(size=n_rows)
+    return pd.DataFrame(
+        {
+            "number": number,
+            "class": np.where(number + 0.2 * rng.normal(size=n_rows) > 0, "hi", "lo"),
+            "other": rng.integers(3, size=n_rows).astype(str),
+        }
+    )
+
+
+def frequencies(sampler, row, known, n_grid=20_000):
+    """How often each training row (in the sampler's order) is drawn, on an even grid of noise."""
+    noise = np.full((1, n_grid, sampler.n_features_), 0.5)
+    noise[0, :, 0] = (np.arange(n_grid) + 0.5) / n_grid
+    draws = sampler.draw(row, known, noise)[0]
+    unknown = ~known
+    counts = [(draws[:, unknown] == other[unknown]).all(axis=1).sum() for other in sampler.rows_]
+    return np.array(counts) / n_grid
+
+
+def test_rows_are_drawn_with_the_kernels_weights_of_mahalanobis_distance():
+    X, _ = correlated(40)
+    known = np.array([True, True, False])
+    bandwidth = 0.4
+    sampler = Neighbors(bandwidth=bandwidth).fit(X)
+    covariance = np.cov(X[:, known].T, bias=True)
+    point = np.array([[0.5, -0.3, 0.0]])
+    difference = sampler.rows_[:, known] - point[:, known]
+    squares = np.einsum("ij,jk,ik->i", difference, np.linalg.inv(covariance), difference) / (2 * 2)
+    weights = np.exp(-squares / (2 * bandwidth**2))
+    expected = weights / weights.sum()
+    observed = frequencies(sampler, point, known)
+    # Every row takes an interval of the grid: at most one point off at either end.
+    assert np.abs(observed - expected).max() <= 2 / 20_000
+
+
+def test_rows_are_drawn_with_the_kernels_weights_of_gowers_distance():
+    frame = mixed(40)
+    known = np.array([True, True, False])
+    sampler = Neighbors(bandwidth=0.3, discrete=()).fit(frame)
+    # Distances are compared up to their scale, which is estimated from random pairs.
+    row = sampler.layout_.encode(frame)[:1]
+    spread = np.ptp(frame["number"])
+    gower = (
+        np.abs(sampler.rows_[:, 0] - row[0, 0]) / spread + (sampler.rows_[:, 1] != row[0, 1])
+    ) / 2
+    weights = sampler._weights(row, known)[0]
+    logs = -np.log(weights)
+    np.testing.assert_allclose(logs / logs.max(), gower**2 / (gower**2).max(), atol=1e-12)
+
+
+def test_strangers_are_at_distance_one_for_any_coalition():
+    X, _ = correlated(400)
+    sampler = Neighbors(bandwidth=1.0).fit(X)
+    for known in ([True, False, False], [True, True, False], [True, True, True]):
+        squares = sampler._mahalanobis(X, np.array(known))
+        assert squares.mean() == pytest.approx(1.0, rel=1e-9)
+    frame = mixed(400)
+    sampler = Neighbors(bandwidth=1.0).fit(frame)
+    matrix = sampler.layout_.encode(frame)
+    for known in ([True, False, False], [False, True, True], [True, True, True]):
+        squares = sampler._gower(matrix, np.array(known))
+        # Estimated from 4,096 random pairs.
+        assert squares.mean() == pytest.approx(1.0, abs=5 * squares.std() / np.sqrt(4096))
+
+
+def test_unknown_features_are_copied_together_from_one_training_row():
+    X, _ = correlated(60)
+    known = np.array([True, False, False])
+    noise = np.random.default_rng(1).random((5, 20, 3))
+    draws = Neighbors().fit(X).draw(X[:5], known, noise)
+    seen = {tuple(row) for row in X[:, 1:].tolist()}
+    assert {tuple(row) for row in draws[:, :, 1:].reshape(-1, 2).tolist()} <= seen
+
+
+def test_a_tiny_bandwidth_finds_the_row_itself_and_a_huge_one_forgets():
+    X, _ = correlated(50)
+    known = np.array([True, True, False])
+    noise = np.random.default_rng(1).random((50, 30, 3))
+    near = Neighbors(bandwidth=1e-6).fit(X).draw(X, known, noise)
+    np.testing.assert_array_equal(near, np.repeat(X[:, None], 30, axis=1))
+    far = frequencies(Neighbors(bandwidth=1e6).fit(X), X[:1], known)
+    np.testing.assert_allclose(far, 1 / 50, atol=2 / 20_000)
+
+
+def test_a_row_far_from_all_gets_the_nearest():
+    X, _ = correlated(50)
+    known = np.array([True, False, False])
+    point = np.array([[1e9, 0.0, 0.0]])
+    draws = Neighbors(bandwidth=1e-3).fit(X).draw(point, known, np.full((1, 1, 3), 0.5))
+    np.testing.assert_array_equal(draws[0, 0, 1:], X[np.argmax(X[:, 0]), 1:])
+
+
+def test_only_the_nearest_rows_are_drawn_when_their_number_is_given():
+    X, _ = correlated(50)
+    known = np.array([True, False, False])
+    sampler = Neighbors(bandwidth=10.0, n_neighbors=4).fit(X)
+    drawn = frequencies(sampler, X[:1], known) > 0
+    nearest = np.argsort(np.abs(sampler.rows_[:, 0] - X[0, 0]))[:4]
+    assert set(np.flatnonzero(drawn)) == set(nearest)
+    assert (frequencies(Neighbors(bandwidth=10.0, n_neighbors=500).fit(X), X[:1], known) > 0).all()
+
+
+def test_nothing_known_is_the_marginal_distribution():
+    X, _ = correlated(50)
+    observed = frequencies(Neighbors().fit(X), X[:1], np.zeros(3, bool))
+    np.testing.assert_allclose(observed, 1 / 50, atol=2 / 20_000)
+
+
+def test_draws_approach_the_conditional_distribution_of_a_gaussian():
+    X, covariance = correlated(20_000)
+    sampler = Neighbors().fit(X)
+    known = np.array([True, False, True])
+    rows = correlated(40, seed=5)[0]
+    slope = covariance[1, [0, 2]] @ np.linalg.inv(covariance[np.ix_([0, 2], [0, 2])])
+    exact = rows[:, [0, 2]] @ slope
+    variance = covariance[1, 1] - slope @ covariance[[0, 2], 1]
+    means = sampler.mean(rows, known)[:, 1]
+    # Smoothing biases the mean towards the middle; it is a tenth of what the features explain.
+    explained = np.sqrt(covariance[1, 1] - variance)
+    assert np.sqrt(np.mean((means - exact) ** 2)) < 0.1 * explained
+    noise = np.random.default_rng(2).random((40, 500, 3))
+    spread = sampler.draw(rows, known, noise)[:, :, 1].var(axis=1).mean()
+    assert spread == pytest.approx(variance, rel=0.15)
+
+
+def energy_score(draws, rows):
+    miss = np.linalg.norm(draws - rows[:, None], axis=2).mean()
+    n_draws = draws.shape[1]
+    pairs = np.linalg.norm(draws[:, :, None] - draws[:, None], axis=3).sum(axis=(1, 2)).mean()
+    return miss - pairs / (2 * n_draws * (n_draws - 1))
+
+
+@pytest.mark.parametrize("kind", ["continuous", "mixed"])
+def test_it_beats_the_marginal_distribution_on_held_out_rows(kind):
+    train, test = (
+        (correlated(500)[0], correlated(200, 1)[0])
+        if kind == "continuous"
+        else (mixed(500), mixed(200, 1))
+    )
+    noise = np.random.default_rng(2).random((200, 30, 3))
+    known = np.array([False, True, False])
+    scores = []
+    for sampler in (Neighbors().fit(train), Marginal().fit(train)):
+        draws = sampler.draw(test, known, noise)[:, :, [0]]
+        scores.append(energy_score(draws, sampler.layout_.encode(test)[:, [0]]))
+    assert scores[0] < 0.85 * scores[1]
+
+
+def test_the_mean_is_the_weighted_mean_of_training_rows():
+    X, _ = correlated(30)
+    sampler = Neighbors(bandwidth=0.5).fit(X)
+    known = np.array([True, False, False])
+    weights = sampler._weights(X[:4], known)
+    expected = weights @ sampler.rows_[:, 1:] / weights.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(sampler.mean(X[:4], known)[:, 1:], expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("make", "share"), [(lambda: correlated(90)[0], 1.0), (lambda: mixed(90), 0.5)]
+)
+@pytest.mark.parametrize("n_known", [1, 2])
+def test_the_default_bandwidth_is_scotts_rule(make, share, n_known):
+    X = make()
+    known = np.arange(3) < n_known
+    rule = share * 90 ** (-1 / (n_known + 4)) / np.sqrt(2 * n_known)
+    noise = np.random.default_rng(0).random((90, 40, 3))
+    drawn = [
+        Neighbors(**options).fit(X).draw(X, known, noise) for options in ({}, {"bandwidth": rule})
+    ]
+    np.testing.assert_array_equal(*drawn)
+    assert (Neighbors(bandwidth=2 * rule).fit(X).draw(X, known, noise) != drawn[0]).any()
+
+
+def test_copied_and_constant_columns_are_named_in_a_warning_and_left_out():
+    X, _ = correlated(60)
+    frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(copy=X[:, 0], same=1.0)
+    with pytest.warns(UserWarning, match=r"got \['a', 'copy', 'same'\]"):
+        sampler = Neighbors(bandwidth=0.3).fit(frame)
+    plain = Neighbors(bandwidth=0.3).fit(frame[["a", "b", "c"]])
+    noise = np.random.default_rng(0).random((60, 5, 5))
+    drawn = sampler.draw(frame, np.array([True, True, False, True, True]), noise)
+    expected = plain.draw(frame, np.array([True, True, False]), noise[:, :, :3])
+    # The orders of the training rows may differ: compare the weights instead of the draws.
+    np.testing.assert_allclose(
+        np.sort(sampler._weights(drawn[:, 0], np.array([True, True, False, True, True])), axis=1),
+        np.sort(plain._weights(expected[:, 0], np.array([True, True, False])), axis=1),
+        atol=1e-9,
+    )
+
+
+def test_data_without_degeneracy_fit_without_a_warning():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Neighbors().fit(correlated(60)[0])
+
+
+@given(st.data())
+@settings(max_examples=60, deadline=None)
+def test_bisection_finds_what_a_search_of_each_row_finds(data):
+    n_rows, n_columns = data.draw(st.integers(1, 4)), data.draw(st.integers(1, 40))
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
+    weights = rng.random((n_rows, n_columns)) * (rng.random((n_rows, n_columns)) < 0.6)
+    weights[:, rng.integers(n_columns)] += 1.0
+    sums = np.cumsum(weights, axis=1)
+    targets = rng.random((n_rows, 7)) * sums[:, -1:]
+    targets[:, 0] = 0.0
+    found = _first_above(sums, targets)
+    for row in range(n_rows):
+        np.testing.assert_array_equal(
+            found[row], np.searchsorted(sums[row], targets[row], side="right")
+        )
+
+
+def test_bad_options_are_refused():
+    X, _ = correlated(10)
+    with pytest.raises(ValueError, match="bandwidth must be \"scott\" or a number; got 'wide'"):
+        Neighbors(bandwidth="wide").fit(X)
+    with pytest.raises(ValueError, match=r"bandwidth must be in \(0"):
+        Neighbors(bandwidth=0.0).fit(X)
+    with pytest.raises(ValueError, match="n_neighbors must be at least 1"):
+        Neighbors(n_neighbors=0).fit(X)

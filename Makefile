@@ -42,6 +42,8 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.structure_speed
 	$(BIN)/python -m benchmarks.structure_quality
 	$(BIN)/python -m benchmarks.stability
+	$(BIN)/python -m benchmarks.samplers
+	$(BIN)/python -m benchmarks.samplers_quality
 
 clean:
 	rm -rf $(VENV) build dist docs/_build demo-output .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -1,6 +1,6 @@
 """How much each feature contributes to a model's predictive performance."""
 
-from dsage import datasets, graphs, structure
+from dsage import datasets, graphs, samplers, structure
 from dsage.graphs import Graph
 from dsage.structure import learn_graph, score_graph
 
@@ -10,6 +10,7 @@ __all__ = [
     "datasets",
     "graphs",
     "learn_graph",
+    "samplers",
     "score_graph",
     "structure",
 ]

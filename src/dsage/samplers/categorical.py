@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from dsage._check import check_member, check_real, message
+from dsage._check import check_member, check_real, message, warn
 from dsage.samplers.base import BaseSampler, Floats, Mask, check_coalition
 
 Indices = npt.NDArray[np.intp]
@@ -176,7 +175,7 @@ class Categorical(BaseSampler):
         )
         if self.on_unseen == "raise":
             raise ValueError(text)
-        warnings.warn(text, UserWarning, stacklevel=4)
+        warn(text)
 
 
 class _Sorted:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import time
-import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -16,7 +15,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from dsage._check import check_count, check_real, message
+from dsage._check import check_count, check_real, message, warn
 from dsage._frame import Layout, take_rows
 from dsage._random import RandomState, Streams
 from dsage.samplers.base import Floats, Mask, Sampler, check_sampler
@@ -225,11 +224,7 @@ def _decided(
             message("candidates", "able to draw such data", failed, "Give other candidates")
         )
     if failed:
-        warnings.warn(
-            f"These samplers failed and were left out of the choice: {'; '.join(failed)}",
-            UserWarning,
-            stacklevel=4,
-        )
+        warn(f"These samplers failed and were left out of the choice: {'; '.join(failed)}")
     best = min(able, key=lambda name: evaluations[name].score)
     for name, evaluation in evaluations.items():
         difference = evaluation.compare(evaluations[best]).loc["all"]

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.ensemble import RandomForestClassifier
 
-from dsage._check import check_count, check_real
+from dsage._check import check_count, check_real, warn
 from dsage._random import RandomState, Streams
 from dsage.samplers.base import BaseSampler, Floats, Mask
 from dsage.samplers.leaves import Boxes, Leaves, Posterior, chosen
@@ -209,11 +209,9 @@ class Forest(BaseSampler):
             yield rows, posterior
         if n_impossible:
             names = [str(name) for name in np.array(self.feature_names_)[known]]
-            warnings.warn(
+            warn(
                 f"{n_impossible} rows have values of {names} that no leaf of the forest allows; "
-                "they were drawn as if nothing was known.",
-                UserWarning,
-                stacklevel=5,
+                "they were drawn as if nothing was known."
             )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal, Self
 
@@ -12,7 +11,7 @@ import pandas as pd
 from sklearn.covariance import ledoit_wolf, oas
 from sklearn.utils.validation import check_is_fitted
 
-from dsage._check import check_member, check_names, message
+from dsage._check import check_member, check_names, message, warn
 from dsage._frame import Layout
 from dsage.samplers.base import BaseSampler, Floats, Mask, check_coalition, check_noise
 from dsage.samplers.conditioning import Normal, as_grid, check_scores, grid_scores
@@ -251,12 +250,10 @@ def warn_determined(normal: Normal, names: Sequence[str]) -> None:
         if flags.any():
             shown = [names[at] for at in np.flatnonzero(flags).tolist()]
             more = f" and {len(shown) - 10} more" if len(shown) > 10 else ""
-            warnings.warn(
+            warn(
                 f"The columns {shown[:10]}{more} {what}: the covariance is singular. Their draws "
                 "reproduce this exactly. Leave them out, or shrink the covariance, if they should "
-                "not.",
-                UserWarning,
-                stacklevel=4,
+                "not."
             )
 
 

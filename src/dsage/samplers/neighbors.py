@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
 
 import numpy as np
 import numpy.typing as npt
 from scipy.spatial.distance import cdist
 
-from dsage._check import check_count, check_real, message
+from dsage._check import check_count, check_real, message, warn
 from dsage._random import Streams
 from dsage.samplers.base import BaseSampler, Floats, Mask
 
@@ -180,15 +179,13 @@ class Neighbors(BaseSampler):
         involved = is_constant | (np.abs(null) > 1e-6).any(axis=1)
         if involved.any():
             names = [self.feature_names_[at] for at in np.flatnonzero(involved)]
-            warnings.warn(
+            warn(
                 message(
                     "X",
                     "of columns that vary and do not determine one another",
                     names,
                     "Distances leave out the directions in which training rows do not vary",
-                ),
-                UserWarning,
-                stacklevel=4,
+                )
             )
 
 

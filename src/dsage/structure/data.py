@@ -14,7 +14,8 @@ from scipy.special import ndtri
 from scipy.stats import rankdata
 
 from dsage._check import check_member, check_members, check_names, message
-from dsage._frame import is_frame
+from dsage._columns import check_kinds, column_kind, dtype_kind, missing, sorted_positions
+from dsage._frame import as_matrix, is_frame, open_frame
 
 # One block of rows as floats: large enough for full speed of BLAS, small beside any data set
 # that needs blocks at all.
@@ -59,31 +60,18 @@ class Table:
         self._transform = check_member(transform, TRANSFORMS, "transform", "the transforms")
         self._frame: nw.DataFrame[Any] | None = None
         if is_frame(data):
-            try:
-                self._frame = nw.from_native(data, eager_only=True)
-            except nw.exceptions.DuplicateError as error:
-                raise ValueError(
-                    message("the columns", "of distinct names", str(error), "Rename some")
-                ) from None
+            self._frame = open_frame(data)
             self.names = _frame_names(self._frame, names)
             self.n_rows = len(self._frame)
             schema = self._frame.schema
-            kinds = [_kind(schema[name]) for name in self.names]
+            kinds = [dtype_kind(schema[name]) for name in self.names]
         else:
-            self._array = _as_matrix(data)
+            self._array = as_matrix(data, "n_nodes")
             self.names = _array_names(self._array, names)
             self.n_rows = len(self._array)
             self._position = {name: column for column, name in enumerate(self.names)}
-            kinds = [_ARRAY_KINDS.get(self._array.dtype.kind, "other")] * len(self.names)
-        if odd := [name for name, kind in zip(self.names, kinds, strict=True) if kind == "other"]:
-            raise TypeError(
-                message(
-                    "the columns",
-                    "numbers, strings, booleans or categories",
-                    odd,
-                    "Convert these columns, or leave them out",
-                )
-            )
+            kinds = [column_kind(self._array)] * len(self.names)
+        check_kinds(self.names, kinds)
         classes = set(check_members(discrete, self.names, "discrete", "the columns of the data"))
         classes |= {name for name, kind in zip(self.names, kinds, strict=True) if kind == "class"}
         self.discrete = tuple(name for name in self.names if name in classes)
@@ -224,23 +212,11 @@ def _all_finite(column: npt.NDArray[np.float64]) -> bool:
     return bool(np.isfinite(column).all())
 
 
-def missing(names: Sequence[str]) -> ValueError:
-    """Return the error for columns with missing or infinite values."""
-    return ValueError(
-        message(
-            "the data",
-            "finite and without missing values",
-            list(names),
-            "Fill or drop the missing values of these columns",
-        )
-    )
-
-
 def _factorized(values: Any) -> tuple[npt.NDArray[np.intp], tuple[Any, ...]]:  # noqa: ANN401
     """Return codes, -1 where a value is missing, and the levels, sorted."""
     codes, found = pd.factorize(values)
     levels = [level.item() if isinstance(level, np.generic) else level for level in found]
-    order = _sorted_positions(levels)
+    order = sorted_positions(levels)
     # The last entry is for the code -1.
     rank = np.full(len(order) + 1, -1, dtype=np.intp)
     rank[order] = np.arange(len(order))
@@ -257,33 +233,6 @@ def _frame_names(frame: nw.DataFrame[Any], names: Iterable[str] | None) -> tuple
     )
 
 
-def _as_matrix(data: Any) -> npt.NDArray[Any]:  # noqa: ANN401
-    if np.ma.isMaskedArray(data):
-        raise TypeError(
-            message("data", "without a mask", type(data).__name__, "Drop or fill what is masked")
-        )
-    array = np.asarray(data)
-    if array.ndim != 2:
-        raise ValueError(
-            message(
-                "data",
-                "a data frame or an array of shape (n_rows, n_nodes)",
-                type(data).__name__ if array.ndim == 0 else array.shape,
-                "Give one row an observation and one column a variable",
-            )
-        )
-    if array.dtype.kind == "O":
-        raise TypeError(
-            message(
-                "data",
-                "an array of numbers, booleans or strings",
-                array.dtype,
-                "Use a data frame for columns of different types",
-            )
-        )
-    return array
-
-
 def _array_names(array: npt.NDArray[Any], names: Iterable[str] | None) -> tuple[str, ...]:
     if names is None:
         return tuple(f"X{column + 1}" for column in range(array.shape[1]))
@@ -298,29 +247,3 @@ def _array_names(array: npt.NDArray[Any], names: Iterable[str] | None) -> tuple[
             )
         )
     return checked
-
-
-_ARRAY_KINDS = {
-    "b": "class",
-    "U": "class",
-    "S": "class",
-    "i": "number",
-    "u": "number",
-    "f": "number",
-}
-
-
-def _kind(dtype: Any) -> str:  # noqa: ANN401
-    if dtype.is_numeric():
-        return "number"
-    if isinstance(dtype, (nw.String, nw.Boolean, nw.Categorical, nw.Enum, nw.Object)):
-        return "class"
-    return "other"
-
-
-def _sorted_positions(values: list[Any]) -> list[int]:
-    positions = range(len(values))
-    try:
-        return sorted(positions, key=values.__getitem__)
-    except TypeError:
-        return sorted(positions, key=lambda position: repr(values[position]))

@@ -188,6 +188,11 @@ class Forest(BaseSampler):
                 draws[rows, :, position] = values * self._scale[feature] + self._centre[feature]
         return draws
 
+    def _bytes_a_row(self, known: Mask, n_draws: int) -> int:
+        # Noise and draws, about twenty numbers for the steps of a draw to its leaf, and the weight
+        # of each leaf, before and after summing.
+        return 8 * (n_draws * (20 + 3 * len(known)) + 4 * self.n_leaves_)
+
     def _mean(self, X: Floats, known: Mask) -> Floats:
         unknown = np.flatnonzero(~known)
         means = np.empty((len(X), len(unknown)))

@@ -27,6 +27,8 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "none"
 napoleon_google_docstring = False
 napoleon_use_rtype = False
+# Shapes such as (n_rows, n_features) in docstrings are words, not references.
+suppress_warnings = ["ref.python"]
 html_math_renderer = "mathml"
 
 

@@ -22,25 +22,6 @@ Floats = npt.NDArray[np.float64]
 _FLOOR = 1e-10
 
 
-class _Rows:
-    """Room for rows that sets of parents share as long as each adds one to the last."""
-
-    __slots__ = ("array", "n_used")
-
-    def __init__(self, array: Floats, n_used: int) -> None:
-        self.array, self.n_used = array, n_used
-
-    def append(self, n_rows: int, row: Floats) -> _Rows:
-        """Return room that begins with the first `n_rows` of these and then has `row`."""
-        room = self
-        if n_rows != self.n_used or n_rows == len(self.array):
-            room = _Rows(np.empty((max(8, 2 * n_rows), self.array.shape[1])), n_rows)
-            room.array[:n_rows] = self.array[:n_rows]
-        room.array[n_rows] = row
-        room.n_used = n_rows + 1
-        return room
-
-
 class _Given(NamedTuple):
     """All that is known of the variables given some parents, on the correlation scale."""
 
@@ -49,17 +30,13 @@ class _Given(NamedTuple):
     precision: Floats  # (n_nodes,): its inverse; 0 where the variable may not come next
     refused: npt.NDArray[np.intp]  # variables that may not come next
     is_regular: bool  # whether no parent is a linear function of the others
-    room: _Rows  # where the rows are
 
     @classmethod
-    def of(
-        cls, rows: Floats, variance: Floats, *, is_regular: bool, room: _Rows | None = None
-    ) -> _Given:
+    def of(cls, rows: Floats, variance: Floats, *, is_regular: bool) -> _Given:
         refused = (variance <= _FLOOR).nonzero()[0]
         precision = 1.0 / np.maximum(variance, _FLOOR)
         precision[refused] = 0.0
-        room = _Rows(rows, len(rows)) if room is None else room
-        return cls(rows, variance, precision, refused, is_regular, room)
+        return cls(rows, variance, precision, refused, is_regular)
 
     @property
     def n_bytes(self) -> int:
@@ -138,7 +115,6 @@ class GaussianScore:
         nothing = np.empty((0, len(variance)))
         self._start = _Given.of(nothing, np.ones(len(variance)), is_regular=True)
         self._states: OrderedDict[Parents, _Given] = OrderedDict()
-        self._recent: Parents = ()
         self._bytes = 0
 
     def _constants(self) -> list[float]:
@@ -217,12 +193,10 @@ class GaussianScore:
         found = self._states.get(parents)
         if found is not None:
             self._states.move_to_end(parents)
-            self._recent = parents
             return found
         if not parents:
             return self._start
         made = self._build(parents)
-        self._recent = parents
         self._states[parents] = made
         self._bytes += made.n_bytes
         while self._bytes > self._cache_bytes:
@@ -231,12 +205,13 @@ class GaussianScore:
 
     def _build(self, parents: Parents) -> _Given:
         """Add one parent to a set that is known, or solve for all of them."""
-        place = self._known_but_for(parents)
-        if place is not None:
-            known = self._states[parents[:place] + parents[place + 1 :]]
-            left = float(known.variance[parents[place]])
-            if known.is_regular and left > _FLOOR:
-                return self._with(known, parents, parents[place], left)
+        for place in range(len(parents) - 1, -1, -1):
+            known = self._states.get(parents[:place] + parents[place + 1 :])
+            if known is not None and known.is_regular:
+                left = float(known.variance[parents[place]])
+                if left > _FLOOR:
+                    return self._with(known, parents, parents[place], left)
+                break
         rows = self._correlation[list(parents)]
         factor = _factor(rows[:, list(parents)])
         if factor is None:
@@ -247,32 +222,13 @@ class GaussianScore:
         variance[list(parents)] = 0.0
         return _Given.of(rows, variance, is_regular=True)
 
-    def _known_but_for(self, parents: Parents) -> int | None:
-        """Return the place of a parent without which the set is known; None if there is none.
-
-        Searches mostly add a parent to the set that they asked about last: that is tried first.
-        """
-        recent = self._recent
-        if len(recent) + 1 == len(parents):
-            place = 0
-            while place < len(recent) and recent[place] == parents[place]:
-                place += 1
-            if recent[place:] == parents[place + 1 :] and recent in self._states:
-                return place
-        for place in range(len(parents) - 1, -1, -1):
-            if parents[:place] + parents[place + 1 :] in self._states:
-                return place
-        return None
-
     def _with(self, given: _Given, parents: Parents, parent: int, left: float) -> _Given:
         """Append one row for one more parent, which has the variance `left` given the others."""
         row = self._correlation[parent] - given.rows[:, parent] @ given.rows
         row *= left**-0.5
         variance = given.variance - row * row
         variance[list(parents)] = 0.0
-        n_rows = len(given.rows)
-        room = given.room.append(n_rows, row)
-        return _Given.of(room.array[: n_rows + 1], variance, is_regular=True, room=room)
+        return _Given.of(np.concatenate((given.rows, row[None])), variance, is_regular=True)
 
     def _one_by_one(self, parents: Parents) -> _Given:
         """Add one parent after the other; those that are linear functions of others add nothing."""

@@ -26,8 +26,9 @@ METHODS: Mapping[str, Mapping[str, Any]] = {
     "hc, BIC": {"method": "hc", "score": "bic"},
     "tabu, BIC": {"method": "tabu", "score": "bic"},
     "auto, strict (BIC)": {"strict": True},
-    "auto (extended BIC, gamma 0.5)": {},
+    "auto, gamma 0.5": {"gamma": 0.5},
     "auto, gamma 1": {"gamma": 1.0},
+    "auto": {},
 }
 
 Case = tuple[str, Graph, str, pd.DataFrame]
@@ -146,10 +147,13 @@ def main() -> None:
         kinds += [
             (f"n = 10,000: {label}", fresh_cases(linear, 10_000), options),
             (f"n = 1,000: {label}", fresh_cases(linear, 1_000), options),
-            (
-                f"weak edges (from 0.05), n = 1,000: {label}",
-                fresh_cases(linear, 1_000, weight_range=(0.05, 2.0)),
-                options,
+            *(
+                (
+                    f"weak edges (from 0.05), n = {n_rows:,}: {label}",
+                    fresh_cases(linear, n_rows, weight_range=(0.05, 2.0)),
+                    options,
+                )
+                for n_rows in (1_000, 3_000, 10_000)
             ),
             (
                 f"skewed, normal scores, n = 10,000: {label}",

@@ -135,13 +135,17 @@ def test_projection_equals_growing_and_shrinking_by_brute_force(seed, is_constra
 
 @settings(max_examples=30, deadline=None)
 @given(seeds)
-def test_growing_for_all_limits_at_once_equals_one_limit_at_a_time(seed):
+def test_growing_for_many_limits_at_once_equals_one_limit_at_a_time(seed):
     score = score_of(model_of(9, 4, seed), 300)
     tree = tree_of(score, 0, Constraints(score.names))
-    rank = ranks_of(np.random.default_rng(seed).permutation(9).tolist())
-    ends = tree.grow_all(rank, 10)
+    generator = np.random.default_rng(seed)
+    rank = ranks_of(generator.permutation(9).tolist())
+    wanted = generator.random(10) < generator.random()
+    ends = tree.grow_all(rank, wanted)
     served = sorted(limit for low, high, _ in ends for limit in range(low, high + 1))
-    assert served == list(range(10))
+    assert len(set(served)) == len(served)
+    assert set(served) >= set(np.flatnonzero(wanted).tolist())
+    assert len(ends) <= wanted.sum()
     for low, high, end in ends:
         assert all(tree.grow(rank, limit) is end for limit in range(low, high + 1))
 
@@ -284,22 +288,42 @@ def test_same_input_gives_the_same_moves():
     assert len(moves[0]) > 3
 
 
+class Counting:
+    """A score that notes what it is asked; like most, it knows no upper bounds."""
+
+    def __init__(self, score):
+        self._score, self.names, self.asked = score, score.names, []
+
+    def family(self, node, parents):
+        return self._score.family(node, parents)
+
+    def additions(self, node, parents):
+        self.asked.append(("additions", node, parents))
+        return self._score.additions(node, parents)
+
+    def removals(self, node, parents):
+        self.asked.append(("removals", node, parents))
+        return self._score.removals(node, parents)
+
+
+class Bounded(Counting):
+    """The same with the upper bounds of the score."""
+
+    def ceilings(self, order):
+        return self._score.ceilings(order)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_upper_bounds_save_questions_and_change_no_move(seed):
+    score = score_of(model_of(40, 4, seed), 10_000)
+    plain, bounded = Counting(score), Bounded(score)
+    moves = [[step[:3] for step in boss(each).trace] for each in (plain, bounded)]
+    assert moves[0] == moves[1]
+    assert len(moves[0]) > 10
+    assert len(bounded.asked) < 0.9 * len(plain.asked)
+
+
 def test_no_question_is_put_to_the_score_twice():
-    class Counting:
-        def __init__(self, score):
-            self._score, self.names, self.asked = score, score.names, []
-
-        def family(self, node, parents):
-            return self._score.family(node, parents)
-
-        def additions(self, node, parents):
-            self.asked.append(("additions", node, parents))
-            return self._score.additions(node, parents)
-
-        def removals(self, node, parents):
-            self.asked.append(("removals", node, parents))
-            return self._score.removals(node, parents)
-
     score = Counting(score_of(model_of(15, 3, 0), 1000))
     result = boss(score)
     additions = [question for question in score.asked if question[0] == "additions"]

@@ -71,6 +71,36 @@ def test_family_is_the_log_density_of_the_regression_residuals(seed):
     assert gaussian(X).family(node, parents) == pytest.approx(expected, rel=1e-9)
 
 
+@given(SEEDS, st.sampled_from([0.0, 3.0]))
+@settings(max_examples=30, deadline=None)
+def test_ceilings_bound_the_scores_with_parents_before_a_place(seed, penalty):
+    score = gaussian(data(seed, n_rows=15), penalty=penalty)
+    order = np.random.default_rng(seed).permutation(6).tolist()
+    ceilings = score.ceilings(order)
+    for rank, node in enumerate(order):
+        bounds = ceilings.of(rank)
+        assert bounds.shape == (7,)
+        for place, bound in enumerate(bounds):
+            before = sorted(set(order[:place]) - {node})
+            subsets = [c for k in range(6) for c in itertools.combinations(before, k)]
+            best = max(score.family(node, parents) for parents in subsets)
+            assert best <= bound + 1e-9 * abs(bound)
+            # Nothing is lost but what the parents cost: the bound is that of all, were they free.
+            free = score.family(node, tuple(before)) + cost(15, len(before), penalty)
+            assert bound == pytest.approx(free, rel=1e-9)
+
+
+def cost(n_rows: int, n_parents: int, penalty: float) -> float:
+    """Return what the number of parents costs, in the penalty and in degrees of freedom."""
+    lost = n_rows / 2 * math.log((n_rows - 1) / (n_rows - 1 - n_parents)) - n_parents / 2
+    return lost + penalty * n_parents
+
+
+def test_singular_correlations_have_no_ceilings():
+    X = data(0)
+    assert gaussian(np.column_stack([X, X[:, 0] + X[:, 1]])).ceilings(range(7)) is None
+
+
 @given(SEEDS)
 @settings(max_examples=30, deadline=None)
 def test_additions_and_removals_are_the_families_with_one_parent_more_and_less(seed):

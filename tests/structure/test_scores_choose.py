@@ -40,7 +40,13 @@ def test_penalties_are_those_of_the_definitions():
         penalty = (np.log(N_ROWS) + 2 * gamma * np.log(3)) / 2
         extended = value(NUMBERS, "ebic", gamma=gamma)
         assert extended == pytest.approx(fit - n_parameters * penalty)
-    assert value(NUMBERS, "ebic") == value(NUMBERS, "ebic", gamma=0.5)
+
+
+@pytest.mark.parametrize(("n_rows", "gamma"), [(100, 0.5), (10**3.5, 0.75), (10_000, 1.0)])
+def test_the_default_penalty_grows_with_the_rows(n_rows, gamma):
+    moments = Moments.from_frame(NUMBERS)
+    moments = Moments(moments.names, int(n_rows), moments.mean, moments.covariance)
+    assert value(moments, "ebic") == pytest.approx(value(moments, "ebic", gamma=gamma), rel=1e-6)
 
 
 @pytest.mark.parametrize("data", [NUMBERS, CLASSES, MIXED])

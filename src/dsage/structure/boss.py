@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from dsage._check import check_count, check_names, message
 from dsage.structure.constraints import Constraints, constraints_of
@@ -15,7 +16,7 @@ from dsage.structure.grow_shrink import NOWHERE, GrowShrink, tolerance
 from dsage.structure.grow_shrink import Step as Growth
 from dsage.structure.record import Callback, Record
 from dsage.structure.result import SearchResult
-from dsage.structure.scores.base import Parents, Score
+from dsage.structure.scores.base import Bounded, Ceilings, Parents, Score
 
 
 def boss(
@@ -113,6 +114,9 @@ class _OrderSearch:
         self.best: list[Parents] = list(self._required_parents)
         self.total = -math.inf
         self._trees: list[GrowShrink] = []
+        self._bounded = score if isinstance(score, Bounded) else None
+        self._ceilings: Ceilings | None = None
+        self._has_moved = True
 
     @property
     def n_scored(self) -> int:
@@ -176,6 +180,7 @@ class _OrderSearch:
         del self._order[here + (there < here)]
         for rank in range(min(here, there), min(max(here, there) + 1, len(self._order))):
             self._rank[self._order[rank]] = rank
+        self._has_moved = True
         self._note([variable, *changed])
         return _Move(variable, before, place.gain)
 
@@ -204,21 +209,42 @@ class _OrderSearch:
                 gain = -gain
             gains[rank[node] + 1] += gain
         gains = gains.cumsum()
-        ends = trees[variable].grow_all(rank, n_nodes + 1)
-        for first, last, end in ends:
-            value = trees[variable].shrink(end)[1]
-            gains[first : last + 1] += _difference(value, values[variable])
         gains[
             : max((rank[node] + 1 for node in self._required_parents[variable]), default=0)
         ] = -np.inf
         children = self._required_children[variable]
         gains[min((rank[node] for node in children), default=n_nodes) + 1 :] = -np.inf
+        # Now the variable itself.
+        tree, value = trees[variable], values[variable]
+        ends = tree.grow_all(rank, self._promising(variable, gains))
+        own = np.full(n_nodes + 1, -np.inf)
+        for first, last, end in ends:
+            own[first : last + 1] = _difference(tree.shrink(end)[1], value)
+        gains += own
         there = int(gains.argmax())
         gain = float(gains[there])
         if gain <= self._tolerance:
             return None
         end = next(end for first, last, end in ends if first <= there <= last)
         return _Place(there, gain, end)
+
+    def _promising(self, variable: int, gains: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+        """Mark the places where the variable may yet gain most, given what the others gain.
+
+        Where the score has an upper bound of the variable's own part, the place where that is
+        highest is tried, and the places whose bound is below what was found there are left out.
+        """
+        value, tree = self._values[variable], self._trees[variable]
+        if self._bounded is not None and self._has_moved:
+            self._ceilings = self._bounded.ceilings(self._order)
+            self._has_moved = False
+        if self._ceilings is None or value == -math.inf:
+            return gains > -np.inf
+        hopes = gains + (self._ceilings.of(self._rank[variable]) - value)
+        place = int(hopes.argmax())
+        reached = tree.shrink(tree.grow(self._rank, place))[1] - value + gains[place]
+        promising: npt.NDArray[np.bool_] = hopes > max(reached, 0.0) - self._tolerance
+        return promising
 
     def _note(self, nodes: Iterable[int]) -> None:
         """Take note of the new ends of these nodes."""

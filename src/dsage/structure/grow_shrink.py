@@ -126,30 +126,43 @@ class GrowShrink:
             else:
                 return step
 
-    def grow_all(self, rank: Sequence[int], n_limits: int) -> list[tuple[int, int, Step]]:
-        """Grow for all limits 0 .. n_limits - 1 at once.
+    def grow_all(
+        self, rank: Sequence[int], wanted: npt.NDArray[np.bool_]
+    ) -> list[tuple[int, int, Step]]:
+        """Grow for many limits at once.
+
+        Parameters
+        ----------
+        rank : sequence of int
+            The rank of each variable.
+        wanted : boolean array of shape (n_limits,)
+            For which of the limits 0 .. n_limits - 1.
 
         Returns
         -------
         list of (int, int, Step)
-            The first and the last limit that lead to a step, and this step.
+            The first and the last limit that lead to a step, and this step; wanted limits are
+            among them, others may be.
         """
         ends: list[tuple[int, int, Step]] = []
-        waiting = [(self._first, 0, n_limits - 1)]
+        n_wanted = [0, *wanted.cumsum().tolist()]
+        waiting = [(self._first, 0, len(wanted) - 1)]
         while waiting:
             step, low, high = waiting.pop()
             # A candidate serves the limits above its rank, but for those that a better one serves.
             for candidate in step.candidates:
+                if n_wanted[high + 1] == n_wanted[low]:
+                    break
                 first = rank[candidate] + 1
                 if first <= high:
                     first = max(first, low)
-                    after = step.after.get(candidate) or self._follow(step, candidate)
-                    waiting.append((after, first, high))
+                    if n_wanted[high + 1] > n_wanted[first]:
+                        after = step.after.get(candidate) or self._follow(step, candidate)
+                        waiting.append((after, first, high))
                     high = first - 1
-                    if high < low:
-                        break
             else:
-                ends.append((low, high, step))
+                if n_wanted[high + 1] > n_wanted[low]:
+                    ends.append((low, high, step))
         return ends
 
     def shrink(self, step: Step) -> tuple[Parents, float]:

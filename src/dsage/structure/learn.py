@@ -184,8 +184,9 @@ random_state : int, numpy Generator or None, default=None
 progress : bool, default=False
     Show a progress bar.
 penalty, gamma, iss : float, optional
-    Of the score: a factor of the penalty; gamma of the extended BIC, 0.5 by default; the
-    imaginary sample size of ``"bdeu"`` and ``"bge"``.
+    Of the score: a factor of the penalty; gamma of the extended BIC, by default 1/2 up to
+    1,000 rows, 1 from 10,000 rows and log-linear between; the imaginary sample size of
+    ``"bdeu"`` and ``"bge"``.
 tabu, max_tabu, max_iter, restarts, perturb, max_passes : int, optional
     Of the search: see :func:`dsage.structure.tabu`, :func:`dsage.structure.hill_climb` and
     :func:`dsage.structure.boss`.

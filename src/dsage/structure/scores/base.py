@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -38,4 +39,25 @@ class Score(Protocol):
 
     def removals(self, node: int, parents: Parents) -> npt.NDArray[np.float64]:
         """Return for every parent the score of `node` without it; -inf for all other variables."""
+        ...
+
+
+class Ceilings(Protocol):
+    """Upper bounds of the scores of families in one order of the variables."""
+
+    def of(self, rank: int) -> npt.NDArray[np.float64]:
+        """Return the bounds of the variable at `rank` in the order.
+
+        Entry r, of n_nodes + 1, is at least its score with any parents among the other variables
+        of rank below r.
+        """
+        ...
+
+
+@runtime_checkable
+class Bounded(Protocol):
+    """What a score may have beside: searches then leave out what cannot be best."""
+
+    def ceilings(self, order: Sequence[int]) -> Ceilings | None:
+        """Return upper bounds in this order of all variables; None where there are none."""
         ...

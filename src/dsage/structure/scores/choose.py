@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from math import log
+from math import log, log10
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -76,7 +76,7 @@ def choose_score(
     penalty : float, optional
         Factor of the penalty of ``"bic"``, ``"aic"`` and ``"ebic"``: 1 by default, 2 doubles it.
     gamma : float, optional
-        Of ``"ebic"``, in [0, 1]: 0 is BIC, 0.5 the default. A parameter costs
+        Of ``"ebic"``, in [0, 1]: 0 is BIC; by default :func:`default_gamma`. A parameter costs
         ``(log(n_rows) + 2 gamma log(n_nodes)) / 2`` (Foygel & Drton, 2010).
     iss : float, optional
         Imaginary sample size of the prior, 1 by default: of the whole in ``"bdeu"``, of the means
@@ -138,9 +138,23 @@ def graph_score(score: Score, graph: Graph) -> float:
     return float(sum(score.family(node, parents) for node, parents in families))
 
 
+def default_gamma(n_rows: int) -> float:
+    """Return gamma of the extended BIC: 1/2 up to 1,000 rows, 1 from 10,000, log-linear between.
+
+    A larger penalty finds more separations, and with few rows more false ones too where effects are
+    weak. With many rows weak effects stand out all the same, so the larger one costs nothing.
+
+    Examples
+    --------
+    >>> [round(default_gamma(n_rows), 2) for n_rows in (500, 1_000, 3_000, 10_000, 1_000_000)]
+    [0.5, 0.5, 0.74, 1.0, 1.0]
+    """
+    return min(max(log10(n_rows) / 2 - 1, 0.5), 1.0)
+
+
 def _penalised(data: Data, name: str, options: _Options) -> Score:
     n_rows, n_nodes = data.n_rows, len(data.names)
-    gamma = 0.5 if options.gamma is None else options.gamma
+    gamma = default_gamma(n_rows) if options.gamma is None else options.gamma
     check_real(gamma, "gamma", low=0.0, high=1.0)
     factor = 1.0 if options.penalty is None else options.penalty
     check_real(factor, "penalty", low=0.0, high=_LARGEST)

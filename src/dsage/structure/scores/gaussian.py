@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -41,6 +42,28 @@ class _Given(NamedTuple):
     @property
     def n_bytes(self) -> int:
         return self.rows.nbytes + 3 * self.variance.nbytes
+
+
+class _Ceilings:
+    """Upper bounds of the scores of variables with any parents before some place in an order.
+
+    No parents explain more of a variable than all that come before it, and none cost less than
+    no parents. With the correlations in the order ``R = L L'``, what is left of the variable at
+    rank h is ``1 - sum_(i<r) L[h, i]^2`` given the first r <= h, and
+    ``1 / sum_(h<=i<r) (L^-1)[i, h]^2`` given the others of the first r > h.
+    """
+
+    def __init__(self, factor: Floats, inverse: Floats, shared: Floats, half_rows: float) -> None:
+        self._factor, self._inverse = factor, inverse
+        self._shared, self._half_rows = shared, half_rows
+
+    def of(self, rank: int) -> Floats:
+        """Return the bounds of the variable at `rank` for all places 0 .. n_nodes."""
+        left = np.ones(len(self._shared) + 1)
+        left[1 : rank + 1] -= (self._factor[rank, :rank] ** 2).cumsum()
+        left[rank + 1 :] = 1.0 / (self._inverse[rank:, rank] ** 2).cumsum()
+        bounds: Floats = self._shared[rank] - self._half_rows * np.log(np.maximum(left, _FLOOR))
+        return bounds
 
 
 class GaussianScore:
@@ -172,6 +195,17 @@ class GaussianScore:
         shared = self._constant[len(parents) - 1] + self._marginal[node]
         scores[list(parents)] = shared - self._half_rows * np.log(np.maximum(left, _FLOOR))
         return scores
+
+    def ceilings(self, order: Sequence[int]) -> _Ceilings | None:
+        """Return upper bounds of scores in an order; None where the correlations are singular."""
+        correlation = self._correlation[np.ix_(order, order)]
+        factor = _factor(correlation)
+        if factor is None:
+            return None
+        inverse, _ = dtrtri(factor, lower=1)
+        # No parents at all are paid for: what all families with k parents share falls with k.
+        shared = self._constant[0] + self._marginal[list(order)]
+        return _Ceilings(factor, inverse, shared, self._half_rows)
 
     def _left_without(self, node: int, parents: list[int]) -> Floats | None:
         """Return the variance of the node without each parent; None if some are superfluous.

@@ -402,6 +402,7 @@ def test_progress_is_shown_on_request(data, capsys):
         ({"score": "k2"}, ValueError, "score must be one for continuous data; got 'k2'"),
         ({"strict": True, "score": "aic"}, ValueError, "strict must be left out with a score; got 'aic'"),
         ({"random_state": "0"}, TypeError, "random_state must be an int"),
+        ({"metod": "tabu"}, ValueError, "each option must be one of the options of the method 'auto'; got 'metod'. Did you mean 'method'?"),
         ({"restarts": 3}, ValueError, "each option must be one of the options of the method 'auto'; got 'restarts'"),
         ({"method": "hc", "restart": 3}, ValueError, r"got 'restart'\. Did you mean 'restarts'\?"),
         ({"gamma": 2.0}, ValueError, r"gamma must be in \[0, 1\]; got 2"),

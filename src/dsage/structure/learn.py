@@ -101,7 +101,9 @@ def search_graph(
     check_member(method, METHODS, "method", "the methods")
     Streams(random_state)  # a bad seed is refused by every method, also where it has no effect
     for option in options:
-        known = (*_SCORE_OPTIONS, *_SEARCH_OPTIONS[method])
+        # The named ones cannot be among these, but may have been meant.
+        named = tuple(inspect.signature(search_graph).parameters)[1:-1]
+        known = (*_SCORE_OPTIONS, *_SEARCH_OPTIONS[method], *named)
         check_member(option, known, "each option", f"the options of the method {method!r}")
     source = sufficient(as_data(data, discrete=discrete, transform=transform))
     if source.n_rows < 2:

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from sklearn import metrics
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
@@ -501,6 +502,23 @@ def test_a_regressor_that_also_has_probabilities_is_a_regressor():
             return X
 
     assert choose_loss(Both()).name == "squared_error"
+
+
+def test_classifiers_of_other_libraries_are_known_by_their_declaration():
+    class Declared:
+        _estimator_type = "classifier"
+
+    class Mixed(ClassifierMixin):
+        def predict_proba(self, X):
+            return X
+
+    class Based(BaseEstimator):
+        def predict_proba(self, X):
+            return X
+
+    assert choose_loss(Mixed()).name == choose_loss(Based()).name == "cross_entropy"
+    with pytest.raises(TypeError, match="got 'Declared'"):
+        choose_loss(Declared())
 
 
 def test_a_classifier_without_probabilities_needs_a_loss():

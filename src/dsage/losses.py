@@ -8,6 +8,7 @@ losses of classes take probabilities.
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -274,7 +275,8 @@ def _zero_one(y: Array, prediction: Floats) -> Floats:
 def _brier(y: Array, prediction: Floats) -> Floats:
     n_classes = prediction.shape[-1]
     certain = y if y.ndim == 2 else y[:, None] == np.arange(n_classes)
-    sums: Floats = ((prediction - certain) ** 2).sum(axis=-1)
+    difference = prediction - certain
+    sums: Floats = np.einsum("...k,...k->...", difference, difference)
     return sums / 2 if n_classes == 2 else sums
 
 
@@ -397,12 +399,12 @@ def _by_name(name: str, quantile: float | None) -> Loss:
 
 def gives_classes(model: object) -> bool:
     """Tell whether a model is a classifier: scikit-learn says so, or it has `predict_proba`."""
-    try:
-        if is_classifier(model) or is_regressor(model):
-            return bool(is_classifier(model))
-    except (AttributeError, TypeError):  # no tags: not one of scikit-learn's
-        pass
-    return hasattr(model, "predict_proba")
+    kind = getattr(model, "_estimator_type", None)
+    if hasattr(model, "__sklearn_tags__"):
+        # A mixin alone, without the base whose tags it extends, has none.
+        with contextlib.suppress(AttributeError):
+            kind = "classifier" if is_classifier(model) else "regressor" * is_regressor(model)
+    return kind == "classifier" if kind else hasattr(model, "predict_proba")
 
 
 def choose_loss(model: object, y: Any = None) -> Loss:  # noqa: ANN401

@@ -1,0 +1,321 @@
+"""The average over all orderings, exactly, as a linear map of the risks of few coalitions.
+
+The Shapley average over all d! orderings is a weighted sum over coalitions,
+
+    phi_j = sum over S without j of w(|S|) (L(S) - L(S + j)),   w(s) = s! (d - s - 1)! / d!.
+
+With the boundary game, L(S) is the risk at M(S), and many coalitions share one boundary: collecting
+the weights by boundary leaves ``phi = coefficients @ risk`` over the distinct boundaries alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import comb, lcm
+from typing import Literal, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from dsage._check import check_count, check_member, message
+from dsage.graphs.separation import Oracle, SeparationOracle
+
+Semantics = Literal["boundary", "skip"]
+_Entry = TypeVar("_Entry", bound=np.generic)
+
+SEMANTICS = ("boundary", "skip")
+"""What becomes of separated surpluses: values at boundaries, or skipped as in Algorithm 1."""
+
+# A coalition is coded as the bits of a uint32.
+_MOST_FEATURES = 30
+# Coalitions asked about at a time, and the bytes that they may take as booleans.
+_CODES_AT_ONCE = 1 << 16
+_BYTES_AT_ONCE = 1 << 24
+# Memory for each of the 2^d coalitions: its code, its place in the table, and, for the halves
+# without and with one feature, indices and weights of the sums. Measured, and rounded up.
+_BYTES_A_CODE = 48
+# Random coalitions that find most of the features that matter before the enumeration starts.
+_PROBES = 256
+
+
+@dataclass(frozen=True, eq=False)
+class Enumeration:
+    """The exact Shapley average as a linear map: ``phi = coefficients @ risk``.
+
+    Attributes
+    ----------
+    coalitions : bool array of shape (n_coalitions, n_features)
+        The distinct coalitions whose risks are needed.
+    coefficients : float array of shape (n_features, n_coalitions)
+        What each risk adds to each value. Rows sum to zero.
+    skipped : float array of shape (n_features,)
+        Share of the orderings in which the surplus of the feature is zero by separation.
+
+    Examples
+    --------
+    >>> from dsage import Graph
+    >>> oracle = Graph(["a", "b", "y"], [("a", "b"), ("b", "y")]).oracle("y")
+    >>> enumeration = enumerate_boundaries(oracle)
+    >>> enumeration.coalitions  # not {a, b}, whose boundary is {b}
+    array([[False, False],
+           [ True, False],
+           [False,  True]])
+    >>> enumeration.values(np.array([1.0, 0.7, 0.5])).round(3)
+    array([0.15, 0.35])
+    """
+
+    coalitions: npt.NDArray[np.bool_]
+    coefficients: npt.NDArray[np.float64]
+    skipped: npt.NDArray[np.float64]
+
+    @property
+    def n_coalitions(self) -> int:
+        """Number of risks that are needed."""
+        return len(self.coalitions)
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return int(self.coalitions.shape[1])
+
+    def values(self, risk: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Return the values of all features, (n_features, ...), of risks (n_coalitions, ...)."""
+        if len(risk) != self.n_coalitions:
+            raise ValueError(
+                message(
+                    "risk",
+                    f"one number for each of the {self.n_coalitions} coalitions",
+                    np.shape(risk),
+                    "Evaluate the rows of `coalitions`, in order",
+                )
+            )
+        return np.tensordot(self.coefficients, risk, axes=1)
+
+    def __repr__(self) -> str:
+        return f"Enumeration(n_coalitions={self.n_coalitions}, n_features={self.n_features})"
+
+
+def enumerate_boundaries(
+    oracle: Oracle,
+    *,
+    semantics: Semantics = "boundary",
+    max_features: int = 20,
+    max_coalitions: int | None = None,
+    max_bytes: int = 1 << 28,
+) -> Enumeration | None:
+    """Return the exact average over all orderings, or None where it would be too large.
+
+    Null players do not count against `max_features`. If a feature is in no boundary, the boundary
+    game does not change when it joins: ``v(S + j) = v(S)`` for all S. Its value is zero, and
+    deleting it from a uniform ordering leaves a uniform ordering of the others in which every
+    surplus is what it was, so their values are those of the game without it. (With
+    ``semantics="skip"`` that is not so: the surpluses of the others are taken at the actual
+    coalitions, which contain it. Then no feature is left out, and for a graph in which any feature
+    is related to the target all 2^d coalitions are needed.)
+
+    Parameters
+    ----------
+    oracle : Oracle
+        Answers what is separated; `NoSeparation` for plain SAGE.
+    semantics : {"boundary", "skip"}, default="boundary"
+        Values at boundaries, or the paper's Algorithm 1: values at the actual coalitions, and zero
+        for separated surpluses.
+    max_features : int, default=20
+        Most features, d; 2^d coalitions are looked at. At most 30.
+    max_coalitions : int, optional
+        Most coalitions whose risk may be needed.
+    max_bytes : int, default=2**28
+        Most memory, for the work and the result together; the answers of the oracle, which are
+        taken a block at a time, use some tens of megabytes besides.
+
+    Returns
+    -------
+    Enumeration or None
+
+    Examples
+    --------
+    >>> from dsage.graphs import NoSeparation
+    >>> enumerate_boundaries(NoSeparation(["a", "b", "c"]))
+    Enumeration(n_coalitions=8, n_features=3)
+    >>> enumerate_boundaries(NoSeparation(["a", "b", "c"]), max_coalitions=7) is None
+    True
+    """
+    check_member(semantics, SEMANTICS, "semantics", "the semantics")
+    most = check_count(max_features, "max_features", minimum=0)
+    if most > _MOST_FEATURES:
+        raise ValueError(
+            message("max_features", f"at most {_MOST_FEATURES}", most, "Sample orderings instead")
+        )
+    if max_coalitions is not None:
+        check_count(max_coalitions, "max_coalitions")
+    check_count(max_bytes, "max_bytes")
+    n_features = len(oracle.feature_names)
+    while most > 0 and _BYTES_A_CODE << most > max_bytes:
+        most -= 1
+    by_bytes = max(max_bytes - (_BYTES_A_CODE << min(most, n_features)), 0) // (9 * n_features + 16)
+    limit = by_bytes if max_coalitions is None else min(by_bytes, max_coalitions)
+    if semantics == "skip":
+        return _skip(oracle, most, limit)
+    return _boundary(oracle, most, limit)
+
+
+def _boundary(oracle: Oracle, max_features: int, limit: int) -> Enumeration | None:
+    n_features = len(oracle.feature_names)
+    active = _probed(oracle) if isinstance(oracle, SeparationOracle) else np.arange(n_features)
+    while len(active) <= max_features:
+        # A separated pair shares its boundary, so equal codes are exactly what is skipped.
+        codes = np.empty(1 << len(active), dtype=np.uint32)
+        needed = np.zeros(len(codes), dtype=np.bool_)
+        found = _boundary_codes(oracle, active, codes, needed, limit)
+        if found is None:
+            return None
+        if not len(found):
+            return _collected(codes, needed, active, n_features)
+        active = np.union1d(active, found)
+    return None
+
+
+def _skip(oracle: Oracle, max_features: int, limit: int) -> Enumeration | None:
+    n_features = len(oracle.feature_names)
+    if n_features > max_features:
+        return None
+    codes = np.arange(1 << n_features, dtype=np.uint32)
+    separated = np.empty_like(codes)
+    for block in _blocks(len(codes), n_features):
+        separated[block] = _encoded(oracle.separated(_decoded(codes[block], n_features)))
+    needed = np.zeros(len(codes), dtype=np.bool_)
+    needed[0] = True  # the risk of nothing is wanted where no surplus is, too
+    for feature in range(n_features):
+        before, after = _halves(codes, feature)
+        live = _not_separated(separated, feature)
+        needed[before[live]] = True
+        needed[after[live]] = True
+    if np.count_nonzero(needed) > limit:
+        return None
+    return _collected(codes, needed, np.arange(n_features), n_features, separated)
+
+
+def _probed(oracle: Oracle) -> npt.NDArray[np.intp]:
+    """Return features that are in some boundary: a start, which the enumeration completes."""
+    n_features = len(oracle.feature_names)
+    generator = np.random.default_rng(0)  # where it starts does not change where it ends
+    shares = generator.random((_PROBES, 1))
+    known = generator.random((_PROBES, n_features)) < shares
+    return np.flatnonzero(oracle.boundary(known).any(axis=0))
+
+
+def _boundary_codes(
+    oracle: Oracle,
+    active: npt.NDArray[np.intp],
+    codes: npt.NDArray[np.uint32],
+    needed: npt.NDArray[np.bool_],
+    limit: int,
+) -> npt.NDArray[np.intp] | None:
+    """Fill in the boundary of every set of active features; return features that are active too.
+
+    Let B be the features outside `active`. The oracle is asked about S + B for every set S of
+    active features. If the answer never has a member of B, then ``Y _||_ B | S`` for all S (weak
+    union), so ``M(S + T) = M(S)`` for every T in B: its members are null players, and the answers
+    are the boundaries of S itself. That is sound for separation in a graph, a compositional
+    graphoid; for other oracles `active` is everything and there is nothing to conclude. Returns
+    None where there are more than `limit` boundaries.
+    """
+    n_features = len(oracle.feature_names)
+    outside = np.setdiff1d(np.arange(n_features), active)
+    for block in _blocks(len(codes), n_features):
+        known = np.ones((block.stop - block.start, n_features), dtype=np.bool_)
+        known[:, active] = _decoded(
+            np.arange(block.start, block.stop, dtype=np.uint32), len(active)
+        )
+        boundary = oracle.boundary(known)
+        found = outside[boundary[:, outside].any(axis=0)]
+        if len(found):
+            return found
+        codes[block] = _encoded(boundary[:, active])
+        needed[codes[block]] = True
+        if np.count_nonzero(needed) > limit:
+            return None
+    return outside[:0]
+
+
+def _collected(
+    codes: npt.NDArray[np.uint32],
+    needed: npt.NDArray[np.bool_],
+    active: npt.NDArray[np.intp],
+    n_features: int,
+    separated: npt.NDArray[np.uint32] | None = None,
+) -> Enumeration:
+    """Collect the weights of all surpluses by the coalitions at which they are taken.
+
+    Parameters
+    ----------
+    codes : array of shape (2 ** n_active,)
+        The coalition whose risk stands for each set of active features.
+    needed : bool array of shape (2 ** n_active,)
+        The distinct ones of them.
+    active : array of shape (n_active,)
+        Positions of the features that the bits stand for; the others are null players.
+    n_features : int
+        Number of features in all.
+    separated : array of shape (2 ** n_active,), optional
+        The features that are separated given each coalition; else those that change no code.
+    """
+    distinct = np.flatnonzero(needed).astype(np.uint32)
+    place = np.cumsum(needed, dtype=np.int32)
+    place -= 1
+    at = place[codes]
+    del place
+    size = np.bitwise_count(np.arange(len(codes), dtype=np.uint32))
+    d = len(active)
+    # w(s) = 1 / (d C(d - 1, s)) is a whole multiple of 1 / lcm(1..d), which is below 2^53 for d up
+    # to 30: summed as whole numbers, the weights are exact until the one division at the end.
+    unit = lcm(*range(1, d + 1))
+    weight = np.array([unit // (d * comb(d - 1, s)) for s in range(d)], dtype=np.float64)
+    coefficients = np.zeros((n_features, len(distinct)))
+    skipped = np.ones(n_features)
+    for bit, feature in enumerate(active):
+        before, after = _halves(at, bit)
+        live = before != after if separated is None else _not_separated(separated, bit)
+        share = weight[_halves(size, bit)[0][live]]
+        row = coefficients[feature]
+        row += np.bincount(before[live], weights=share, minlength=len(distinct))
+        row -= np.bincount(after[live], weights=share, minlength=len(distinct))
+        row /= unit
+        skipped[feature] = (unit - share.sum()) / unit
+    coalitions = np.zeros((len(distinct), n_features), dtype=np.bool_)
+    coalitions[:, active] = _decoded(distinct, d)
+    return Enumeration(coalitions, coefficients, skipped)
+
+
+def _blocks(n_codes: int, n_features: int) -> Iterator[slice]:
+    size = min(max(_BYTES_AT_ONCE // (3 * max(n_features, 1)), 1), _CODES_AT_ONCE)
+    for start in range(0, n_codes, size):
+        yield slice(start, min(start + size, n_codes))
+
+
+def _halves(
+    table: npt.NDArray[_Entry], bit: int
+) -> tuple[npt.NDArray[_Entry], npt.NDArray[_Entry]]:
+    """Return the entries of the coalitions without a feature, and of the same ones with it."""
+    pairs = table.reshape(-1, 2, 1 << bit)
+    return pairs[:, 0].ravel(), pairs[:, 1].ravel()
+
+
+def _not_separated(separated: npt.NDArray[np.uint32], bit: int) -> npt.NDArray[np.bool_]:
+    """Tell for the coalitions without a feature where it is not separated."""
+    is_separated: npt.NDArray[np.bool_] = _halves(separated, bit)[0] & np.uint32(1 << bit) != 0
+    return ~is_separated
+
+
+def _decoded(codes: npt.NDArray[np.uint32], n_features: int) -> npt.NDArray[np.bool_]:
+    """Return coalitions (n_coalitions, n_features): feature j is bit j of the code."""
+    rows = codes.astype("<u4")[:, None].view(np.uint8)
+    return np.unpackbits(rows, axis=1, count=n_features, bitorder="little").view(np.bool_)
+
+
+def _encoded(known: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint32]:
+    packed = np.zeros((len(known), 4), dtype=np.uint8)
+    bits = np.packbits(known, axis=1, bitorder="little")
+    packed[:, : bits.shape[1]] = bits
+    return packed.view("<u4")[:, 0].astype(np.uint32)

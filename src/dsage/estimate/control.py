@@ -1,0 +1,126 @@
+"""The first level: the mean surplus of a cheap game over all orderings."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dsage.estimate.exact import Enumeration
+from dsage.estimate.walk import (
+    Boundaries,
+    Orders,
+    Surpluses,
+    Walk,
+    arranged,
+    prefixes,
+    separated_steps,
+)
+from dsage.games.base import Floats, Mask, Rows
+from dsage.games.moment import MomentGame
+from dsage.games.wrap import Cached
+from dsage.graphs.separation import Oracle
+from dsage.orderings import Orderings
+
+# Units of this level are keyed apart from those of the others.
+_FIRST_UNIT = 1 << 41
+_AT_ONCE = 64
+_CACHE_BYTES = 2**26
+_MOST_COALITIONS = 1 << 15
+# Its orderings may be so many times those of the main level, plus a few to start with.
+_MOST_TIMES = 256
+_ROW: Rows = np.zeros(1, dtype=np.intp)
+
+
+class _MeanRows:
+    """The moment game with the mean over all rows for its only row."""
+
+    n_rows = 1
+    n_groups = 1
+
+    def __init__(self, game: MomentGame) -> None:
+        self._game = game
+        self.feature_names = game.feature_names
+
+    def risks(self, known: Mask, rows: Rows, epoch: int = 0) -> Floats:  # noqa: ARG002
+        return self._game.mean_risks(known)[:, None, None]
+
+
+class MeanPrefixes:
+    """Surpluses of the moment game at prefixes, on all rows at once: see :class:`Walk`."""
+
+    def __init__(self, game: MomentGame, oracle: Oracle | None) -> None:
+        self._game, self._oracle = game, oracle
+
+    def __call__(self, orders: Orders, rows: Rows, epoch: int) -> Surpluses:  # noqa: ARG002
+        """Return the surpluses along orderings."""
+        skipped = separated_steps(self._oracle, prefixes(orders), orders)
+        steps = -np.diff(self._game.mean_path_risks(orders), axis=1)
+        steps[skipped] = 0.0
+        return arranged(steps[:, :, None, None], skipped, orders)
+
+
+def mean_boundaries(game: MomentGame, oracle: Oracle) -> Walk:
+    """Return the walk of the moment game at boundaries, on all rows at once."""
+    return Boundaries(Cached(_MeanRows(game), max_bytes=_CACHE_BYTES), oracle)
+
+
+class Control:
+    """The mean over orderings of the surpluses of a moment game, on all rows at once.
+
+    Parameters
+    ----------
+    game : MomentGame
+        The game.
+    walk : Walk
+        Of the game on all rows at once.
+    orderings : Orderings
+        The orderings.
+    enumeration : Enumeration, optional
+        All orderings at once, where that is possible.
+    """
+
+    def __init__(
+        self,
+        game: MomentGame,
+        walk: Walk,
+        orderings: Orderings,
+        enumeration: Enumeration | None,
+    ) -> None:
+        n_features = len(game.feature_names)
+        self._orderings = orderings
+        self._walk = walk
+        self.n_units = 0
+        self.mean: Floats = np.zeros(n_features)
+        self._spread: Floats = np.zeros(n_features)
+        self.is_exact = enumeration is not None and enumeration.n_coalitions <= _MOST_COALITIONS
+        if enumeration is not None and self.is_exact:
+            self.mean = enumeration.coefficients @ game.mean_risks(enumeration.coalitions)
+
+    @property
+    def n_orderings(self) -> int:
+        """Number of orderings so far."""
+        return self.n_units * self._orderings.unit_size
+
+    @property
+    def variance(self) -> Floats:
+        """The variance of the mean."""
+        if self.is_exact:
+            return np.zeros_like(self.mean)
+        if self.n_units < 2:
+            return np.full_like(self.mean, np.inf)
+        return self._spread / (self.n_units - 1) / self.n_units
+
+    def refine(self, bound: float, n_main_units: int) -> None:
+        """Add units until the variances sum to no more than `bound`, or there are very many."""
+        most = _MOST_TIMES * (n_main_units + 4)
+        while not self.is_exact and self.n_units < most and not self.variance.sum() <= bound:
+            self._add(_AT_ONCE)
+
+    def _add(self, n_units: int) -> None:
+        first = _FIRST_UNIT + self.n_units
+        orders = [self._orderings.block(first + unit) for unit in range(n_units)]
+        values = self._walk(np.concatenate(orders), _ROW, 0).values[:, 0, 0]
+        for unit in values.reshape(n_units, -1, values.shape[-1]).mean(axis=1):
+            off = unit - self.mean
+            self.n_units += 1
+            self.mean = self.mean + off / self.n_units
+            self._spread += off * (unit - self.mean)

@@ -1,0 +1,128 @@
+"""Row by row: what is left of the noise of draws, and how much the rows differ."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from dsage.games.base import Floats, Mask, Rows
+
+_MAX_BYTES = 2**27
+
+
+class Ledger:
+    """Sums of surpluses by row and by group of draws, for the terms of one estimate.
+
+    Within an epoch a row has the same noise in all orderings, so the error that draws leave does
+    not fall with orderings. But rows have independent noise, and so have groups and epochs: the
+    variance between the groups of a row, after the mean over orderings, tells that error.
+
+    Rows differ, which only more rows can help: that is the variance between rows, less what
+    orderings and draws add to it.
+
+    Parameters
+    ----------
+    blocks : sequence of int arrays
+        The rows of each block.
+    n_features, n_groups, n_terms : int
+        Features, groups of draws, and terms that are added up.
+    max_bytes : int
+        Where more would be needed, every k-th block stands for all.
+    """
+
+    def __init__(
+        self,
+        blocks: Sequence[Rows],
+        n_features: int,
+        n_groups: int,
+        n_terms: int,
+        max_bytes: int = _MAX_BYTES,
+    ) -> None:
+        self._n_rows = sum(map(len, blocks))
+        n_bytes = 8 * self._n_rows * n_features * (n_groups + 2) * n_terms
+        step = max(1, -(-n_bytes // max_bytes))
+        tracked = list(range(0, len(blocks), step))
+        stops = np.cumsum([len(blocks[block]) for block in tracked])
+        self._at = {
+            block: slice(int(stop) - len(blocks[block]), int(stop))
+            for block, stop in zip(tracked, stops, strict=True)
+        }
+        n_rows = int(stops[-1])
+        self._n_groups = n_groups
+        self._counts = np.zeros((n_terms, n_rows))
+        self._groups = np.zeros((n_terms, n_rows, n_groups, n_features))
+        self._sums = np.zeros((n_terms, n_rows, n_features))
+        self._squares = np.zeros((n_terms, n_rows, n_features))
+        # Sums over closed epochs of the covariances of terms between groups, row by row.
+        self._closed = np.zeros((n_terms, n_terms, n_rows, n_features))
+
+    def add(self, term: int, block: int, surplus: Floats) -> None:
+        """Add what a unit gives on a block: (n_rows, n_groups, n_features)."""
+        at = self._at.get(block)
+        if at is None:
+            return
+        self._counts[term, at] += 1
+        self._groups[term, at] += surplus
+        mean = surplus.mean(axis=1)
+        self._sums[term, at] += mean
+        self._squares[term, at] += mean * mean
+
+    def next_epoch(self) -> None:
+        """Let the noise from now on be independent of that before."""
+        self._closed += self._covariances()
+        self._groups[:] = 0.0
+
+    def _covariances(self) -> Floats:
+        if self._n_groups == 1:
+            return np.zeros_like(self._closed)
+        off = self._groups - self._groups.mean(axis=2, keepdims=True)
+        covariances: Floats = np.einsum("srgf,trgf->strf", off, off) / (self._n_groups - 1)
+        return covariances
+
+    def draw_variance(self, terms: Sequence[int]) -> Floats:
+        """Return the variance that draws leave in a sum of terms, each a mean over its rows."""
+        total = np.zeros(self._sums.shape[-1])
+        for s, t, covariance in self._left(terms):
+            total += covariance.sum(axis=0) / (self._n_used(s) * self._n_used(t))
+        # The tracked rows stand for all.
+        return np.maximum(total, 0.0) * (self._n_rows / self._counts.shape[1])
+
+    def row_variance(self, terms: Sequence[int]) -> Floats:
+        """Return the variance that the choice of the rows leaves in their mean."""
+        visited = self._visited(terms)
+        n_features = self._sums.shape[-1]
+        if visited.sum() < 2:
+            return np.full(n_features, np.nan)
+        rows = np.zeros((int(visited.sum()), n_features))
+        noise = np.zeros(n_features)
+        for term in terms:
+            count = self._counts[term][visited][:, None]
+            mean = self._sums[term][visited] / count
+            rows += mean
+            # Sums of squares around the mean; one unit alone tells nothing of its variance.
+            spread = np.maximum(self._squares[term][visited] - count * mean**2, 0.0)
+            often = count[:, 0] > 1
+            if often.any():
+                share = spread[often] / ((count[often] - 1) * count[often])
+                noise += share.mean(axis=0)
+        spread_of_rows = rows.var(axis=0, ddof=1)
+        drawn = sum(covariance[visited].mean(axis=0) for *_, covariance in self._left(terms))
+        left: Floats = np.maximum(spread_of_rows - noise - drawn, 0.0)
+        return left / self._n_rows
+
+    def _visited(self, terms: Sequence[int]) -> Mask:
+        visited: Mask = np.asarray((self._counts[list(terms)] > 0).all(axis=0))
+        return visited
+
+    def _left(self, terms: Sequence[int]) -> Iterator[tuple[int, int, Floats]]:
+        """Yield pairs of terms with the covariances that draws leave in them, row by row."""
+        covariances = (self._closed + self._covariances()) / self._n_groups
+        for s in terms:
+            for t in terms:
+                both = self._counts[s] * self._counts[t]
+                yield s, t, covariances[s, t] / np.where(both > 0, both, np.inf)[:, None]
+
+    def _n_used(self, term: int) -> float:
+        """Return how many rows a term used, from the share of the tracked ones that it did."""
+        return max(float((self._counts[term] > 0).mean()) * self._n_rows, 1.0)

@@ -1,0 +1,162 @@
+"""What is known after some evaluations: values, errors, counts, the audit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+
+from dsage.estimate.inference import holm, intervals, p_values, simultaneous_intervals
+from dsage.games.base import Floats
+
+# A difference to SAGE matters where it is surely larger than this share of the range of values.
+MATTERS = 0.02
+
+
+@dataclass(frozen=True, eq=False)
+class Level:
+    """One term of an estimate.
+
+    Attributes
+    ----------
+    name : str
+        What is averaged.
+    values, se : arrays of shape (n_features,)
+        The term, and its error from the choice of the orderings.
+    n_orderings : int
+        Orderings that it used.
+    n_evaluated : int
+        Pairs of a coalition and a row that the model was evaluated for.
+    """
+
+    name: str
+    values: Floats
+    se: Floats
+    n_orderings: int
+    n_evaluated: int
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """SAGE values so far, with their errors.
+
+    Attributes
+    ----------
+    feature_names : tuple of str
+        The features.
+    values : array of shape (n_features,)
+        The estimated values.
+    se_orderings, se_draws : arrays of shape (n_features,)
+        Their standard errors from the choice of orderings and from draws: more computing makes
+        them smaller.
+    se_rows : array of shape (n_features,)
+        Their standard errors from the choice of the evaluation rows: only more data makes them
+        smaller. nan where fewer than two rows tell.
+    n_orderings : int
+        Orderings of the main term: all there are, where all were averaged over.
+    n_units : int
+        Independent pieces that the standard errors rest on: units of orderings, or rows where
+        all orderings were averaged over.
+    n_evaluated, n_shared : int
+        Pairs of a coalition and a row that were evaluated, and that were known already.
+    share_skipped : array of shape (n_features,)
+        Share of the orderings in which the surplus of the feature is zero by separation.
+    levels : tuple of Level
+        The terms of the estimate.
+    audit : Level or None
+        SAGE minus d-SAGE, where it was estimated; its `se` includes that of draws.
+    skipped_surpluses : pandas.DataFrame
+        The surpluses at the coalitions themselves of what separation sets to zero, from the audit.
+    seconds : float
+        Time taken.
+    is_exact : bool
+        Whether all orderings were averaged over, on all rows.
+    estimand : str
+        ``"sage"`` or ``"d-sage"``.
+    reason : str
+        Why the estimation ended.
+    interrupted : bool
+        Whether the user ended it.
+    """
+
+    feature_names: tuple[str, ...]
+    values: Floats
+    se_orderings: Floats
+    se_draws: Floats
+    se_rows: Floats
+    n_orderings: int
+    n_units: int
+    n_evaluated: int
+    n_shared: int
+    share_skipped: Floats
+    levels: tuple[Level, ...]
+    audit: Level | None
+    skipped_surpluses: pd.DataFrame
+    seconds: float
+    is_exact: bool
+    estimand: str
+    reason: str = ""
+    interrupted: bool = field(default=False)
+
+    @property
+    def se(self) -> Floats:
+        """Standard errors that more computing makes smaller."""
+        se: Floats = np.hypot(self.se_orderings, self.se_draws)
+        return se
+
+    @property
+    def se_total(self) -> Floats:
+        """Standard errors about the values in the population: computing and rows."""
+        se: Floats = np.hypot(self.se, np.nan_to_num(self.se_rows))
+        return se
+
+    def to_frame(self, level: float = 0.95) -> pd.DataFrame:
+        """Return values, errors, intervals and tests, the largest value first.
+
+        ``lower`` and ``upper`` enclose the value for these evaluation rows;
+        ``lower_all`` and ``upper_all`` do so for all features at once. ``p_value`` tests that the
+        value in the population is not above zero, adjusted for the number of features (Holm).
+        """
+        lower, upper = intervals(self.values, self.se, level)
+        lower_all, upper_all = simultaneous_intervals(self.values, self.se, level)
+        columns = {
+            "feature": list(self.feature_names),
+            "value": self.values,
+            "se": self.se,
+            "lower": lower,
+            "upper": upper,
+            "lower_all": lower_all,
+            "upper_all": upper_all,
+            "se_orderings": self.se_orderings,
+            "se_draws": self.se_draws,
+            "se_rows": self.se_rows,
+            "p_value": holm(p_values(self.values, self.se_total)),
+            "share_skipped": self.share_skipped,
+        }
+        frame = pd.DataFrame(columns)
+        order = np.argsort(-self.values, kind="stable")
+        return frame.iloc[order].reset_index(drop=True)
+
+    def audit_frame(self, level: float = 0.95) -> pd.DataFrame:
+        """Return the estimated differences d-SAGE minus SAGE with their intervals.
+
+        ``matters`` marks the features whose difference is, for all features at once, surely
+        larger than 2 % of the range of the values.
+        """
+        if self.audit is None:
+            raise ValueError("there is no audit: nothing is skipped, or it was turned off.")
+        difference, se = -self.audit.values, self.audit.se
+        lower, upper = intervals(difference, se, level)
+        lowest, highest = simultaneous_intervals(difference, se, level)
+        threshold = MATTERS * np.ptp(self.values)
+        return pd.DataFrame(
+            {
+                "feature": list(self.feature_names),
+                "difference": difference,
+                "se": se,
+                "lower": lower,
+                "upper": upper,
+                "matters": (lowest > threshold) | (highest < -threshold),
+            }
+        )

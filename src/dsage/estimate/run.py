@@ -1,0 +1,82 @@
+"""Run the loop to an end: a rule, the user, or nothing left to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from tqdm.auto import tqdm
+
+from dsage._check import warn
+from dsage.estimate.loop import Estimation
+from dsage.estimate.result import Estimate
+from dsage.estimate.stopping import Stopping, Tolerance
+from dsage.games.base import Game
+
+
+def estimate(game: Game, **options: Any) -> Iterator[Estimate]:  # noqa: ANN401
+    """Estimate the values of a game, and yield what is known, again and again.
+
+    See :class:`~dsage.estimate.Estimation` for the options.
+    """
+    return Estimation(game, **options).steps()
+
+
+def run(
+    game: Game,
+    *,
+    stopping: Stopping | None = None,
+    progress: bool = False,
+    **options: Any,  # noqa: ANN401
+) -> Estimate:
+    """Estimate the values of a game until a rule says that it is enough.
+
+    Parameters
+    ----------
+    game : Game
+        The game.
+    stopping : Stopping, optional
+        When to stop, see :func:`~dsage.estimate.as_stopping`; by default when the largest standard
+        error is 1 % of the range of the values.
+    progress : bool, default=False
+        Show a progress bar.
+    **options
+        As for :class:`~dsage.estimate.Estimation`.
+
+    Returns
+    -------
+    Estimate
+        An interrupt (Ctrl-C) ends the run with what is known by then.
+    """
+    rule = Tolerance() if stopping is None else stopping
+    estimation = Estimation(game, **options)
+    reason, interrupted = "there is nothing left to evaluate", False
+    with tqdm(desc="estimating", unit=" units", disable=not progress) as bar:
+        try:
+            for known in estimation.steps():
+                bar.update(known.n_units - bar.n)
+                bar.set_postfix(error=f"{known.se.max():.2g}", refresh=False)
+                found = rule.reason(known)
+                if found is not None:
+                    reason = found
+                    break
+        except KeyboardInterrupt:
+            reason, interrupted = "it was interrupted", True
+    result = replace(estimation.progress(), reason=reason, interrupted=interrupted)
+    _warn(result)
+    return result
+
+
+def _warn(result: Estimate) -> None:
+    """Name the features whose value separation changes, where that matters."""
+    if result.audit is None or result.estimand == "sage":
+        return
+    frame = result.audit_frame()
+    names = frame.loc[frame["matters"], "feature"].tolist()
+    if names:
+        warn(
+            f"Skipping by separation changes the values of {names} by more than 2 % of the range: "
+            "the graph misses dependences, or the model is far from optimal. Look at "
+            'audit_frame(), or estimate with estimand="sage".'
+        )

@@ -1,0 +1,135 @@
+"""Surpluses along orderings: at prefixes, at boundaries, or with the separated ones skipped."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from dsage.games.base import Floats, Game, Mask, Paths, Rows
+from dsage.graphs.separation import Oracle
+
+Orders = npt.NDArray[np.intp]
+_Entry = TypeVar("_Entry", bound=np.generic)
+
+
+class Surpluses(NamedTuple):
+    """What the features add, ordering by ordering.
+
+    values : array of shape (n_orderings, n_rows, n_groups, n_features)
+    skipped : bool array of shape (n_orderings, n_features)
+        Which of them are zero by separation.
+    """
+
+    values: Floats
+    skipped: Mask
+
+
+class Walk(Protocol):
+    """A way to turn orderings into surpluses."""
+
+    def __call__(self, orders: Orders, rows: Rows, epoch: int) -> Surpluses:
+        """Return the surpluses along orderings (n_orderings, n_features) on some rows."""
+        ...
+
+
+def prefixes(orders: Orders) -> Mask:
+    """Return the coalitions along orderings, (n_orderings, n_features + 1, n_features).
+
+    Examples
+    --------
+    >>> prefixes(np.array([[1, 0]])).astype(int)
+    array([[[0, 0],
+            [0, 1],
+            [1, 1]]])
+    """
+    n_features = orders.shape[1]
+    position = np.empty_like(orders)
+    np.put_along_axis(position, orders, np.arange(n_features), axis=1)
+    known: Mask = position[:, None, :] < np.arange(n_features + 1)[:, None]
+    return known
+
+
+def by_feature(steps: npt.NDArray[_Entry], orders: Orders) -> npt.NDArray[_Entry]:
+    """Bring what belongs to positions, (n_orderings, n_features, ...), to the features' order."""
+    out = np.empty_like(steps)
+    out[np.arange(len(orders))[:, None], orders] = steps
+    return out
+
+
+class Prefixes:
+    """Surpluses of a game at the prefixes themselves: plain SAGE, or the paper's Algorithm 1.
+
+    Parameters
+    ----------
+    game : Game
+        The game.
+    oracle : Oracle, optional
+        Surpluses of features that it separates given the prefix are zero; a prefix that no other
+        surplus needs is not evaluated. By default nothing is skipped.
+    """
+
+    def __init__(self, game: Game, oracle: Oracle | None = None) -> None:
+        self.game, self.oracle = game, oracle
+
+    def __call__(self, orders: Orders, rows: Rows, epoch: int) -> Surpluses:
+        """Return the surpluses; see :class:`Walk`."""
+        n_orderings, n_features = orders.shape
+        known = prefixes(orders)
+        skipped = separated_steps(self.oracle, known, orders)
+        needed = np.zeros((n_orderings, n_features + 1), dtype=np.bool_)
+        needed[:, :-1] |= ~skipped
+        needed[:, 1:] |= ~skipped
+        if isinstance(self.game, Paths):
+            risks = self.game.path_risks(orders, rows)
+        else:
+            risks = np.zeros((*needed.shape, len(rows), self.game.n_groups))
+            if needed.any():
+                risks[needed] = self.game.risks(known[needed], rows, epoch)
+        steps = risks[:, :-1] - risks[:, 1:]
+        steps[skipped] = 0.0
+        return arranged(steps, skipped, orders)
+
+
+class Boundaries:
+    """Surpluses of a game at the Markov boundaries of the prefixes.
+
+    A separated feature does not change the boundary, so its surplus is a difference of one risk
+    with itself.
+
+    Parameters
+    ----------
+    game : Game
+        The game; one with a memory, or each boundary is evaluated again and again.
+    oracle : Oracle
+        Knows the boundaries.
+    """
+
+    def __init__(self, game: Game, oracle: Oracle) -> None:
+        self.game, self.oracle = game, oracle
+
+    def __call__(self, orders: Orders, rows: Rows, epoch: int) -> Surpluses:
+        """Return the surpluses; see :class:`Walk`."""
+        known = prefixes(orders)
+        boundaries = self.oracle.boundary(known.reshape(-1, known.shape[-1]))
+        risks = self.game.risks(boundaries, rows, epoch)
+        risks = risks.reshape(*known.shape[:2], len(rows), self.game.n_groups)
+        boundaries = boundaries.reshape(known.shape)
+        skipped = (boundaries[:, :-1] == boundaries[:, 1:]).all(axis=2)
+        return arranged(risks[:, :-1] - risks[:, 1:], skipped, orders)
+
+
+def separated_steps(oracle: Oracle | None, known: Mask, orders: Orders) -> Mask:
+    """Tell which steps of orderings add a separated feature, (n_orderings, n_features)."""
+    if oracle is None:
+        return np.zeros(orders.shape, dtype=np.bool_)
+    before = known[:, :-1]
+    separated = oracle.separated(before.reshape(-1, known.shape[-1])).reshape(before.shape)
+    return np.take_along_axis(separated, orders[:, :, None], axis=2)[:, :, 0]
+
+
+def arranged(steps: Floats, skipped: Mask, orders: Orders) -> Surpluses:
+    """Return steps (n_orderings, n_features, n_rows, n_groups) as surpluses of the features."""
+    values = np.moveaxis(by_feature(steps, orders), 1, 3)
+    return Surpluses(values, by_feature(skipped, orders))

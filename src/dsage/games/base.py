@@ -1,0 +1,86 @@
+"""What a game is: from coalitions to risks."""
+
+from __future__ import annotations
+
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from dsage._check import message
+
+Floats = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+Rows = npt.NDArray[np.intp]
+
+
+class Game(Protocol):
+    """The risk of every coalition, row by row.
+
+    ``L(S)`` is the mean over rows of the loss of ``E[f(X) | x_S]``; the value of a coalition is
+    ``L(empty) - L(S)``.
+    """
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """The players."""
+        ...
+
+    @property
+    def n_rows(self) -> int:
+        """Number of evaluation rows."""
+        ...
+
+    @property
+    def n_groups(self) -> int:
+        """Number of pseudo-values a risk has; 1 where nothing is drawn."""
+        ...
+
+    def risks(self, known: Mask, rows: Rows, epoch: int = 0) -> Floats:
+        """Return the risks of coalitions.
+
+        Parameters
+        ----------
+        known : bool array of shape (n_coalitions, n_features)
+            The coalitions.
+        rows : int array of shape (n_rows,)
+            Which evaluation rows, by their numbers.
+        epoch : int
+            Which noise: epochs are independent, and within one the same coalition has the same
+            risk, to the bit.
+
+        Returns
+        -------
+        array of shape (n_coalitions, n_rows, n_groups)
+            Pseudo-values: their mean over the last axis estimates the risk of the row, and they
+            differ by independent noise.
+        """
+        ...
+
+
+@runtime_checkable
+class Paths(Protocol):
+    """What a game may have beside: all prefixes of an ordering at the cost of a few."""
+
+    def path_risks(self, orders: npt.NDArray[np.intp], rows: Rows) -> Floats:
+        """Return the risks of all prefixes, (n_orderings, n_features + 1, n_rows, n_groups)."""
+        ...
+
+
+def check_weights(sample_weight: npt.ArrayLike | None, n_rows: int) -> Floats:
+    """Return weights of rows with mean one."""
+    if sample_weight is None:
+        return np.ones(n_rows)
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.shape != (n_rows,):
+        raise ValueError(
+            message("sample_weight", f"of shape ({n_rows},)", weights.shape, "Give one a row")
+        )
+    if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.sum() > 0):
+        bad = weights[~(np.isfinite(weights) & (weights >= 0))]
+        shown = float(bad[0]) if len(bad) else 0.0
+        raise ValueError(
+            message("sample_weight", "finite, not negative, not all 0", shown, "Correct it")
+        )
+    scaled: Floats = weights / weights.mean()
+    return scaled

@@ -1,0 +1,128 @@
+"""Games made of other games: at boundaries, and with a memory."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+
+import numpy as np
+import numpy.typing as npt
+
+from dsage._check import check_count, message
+from dsage.games.base import Floats, Game, Mask, Paths, Rows
+from dsage.graphs.separation import Oracle
+
+
+def require_same_features(oracle: Oracle, game: Game) -> None:
+    """Refuse an oracle about other features than the game's, or in another order."""
+    if tuple(oracle.feature_names) != tuple(game.feature_names):
+        raise ValueError(
+            message(
+                "oracle",
+                f"about the features of the game in their order, {tuple(game.feature_names)}",
+                tuple(oracle.feature_names),
+                "Make it with graph.oracle(target, features=...)",
+            )
+        )
+
+
+Key = tuple[bytes, bytes, int]
+"""A coalition, rows, and an epoch."""
+
+
+class Boundary:
+    """A game played at Markov boundaries: the risk of S is that of M(S).
+
+    For an optimal model, and a graph that tells the truth, nothing changes: given M(S) the target
+    does not depend on the rest of S. But many coalitions share a boundary.
+
+    Parameters
+    ----------
+    game : Game
+        The game.
+    oracle : Oracle
+        Knows the boundaries; of the same features in the same order.
+    """
+
+    def __init__(self, game: Game, oracle: Oracle) -> None:
+        require_same_features(oracle, game)
+        self.game = game
+        self.oracle = oracle
+        self.feature_names = game.feature_names
+        self.n_rows = game.n_rows
+        self.n_groups = game.n_groups
+
+    def risks(self, known: Mask, rows: Rows, epoch: int = 0) -> Floats:
+        """Return the risks of the boundaries of the coalitions; see :class:`Game`."""
+        return self.game.risks(self.oracle.boundary(known), rows, epoch)
+
+
+class Cached:
+    """A game that remembers: each coalition is evaluated once for the same rows and epoch.
+
+    Parameters
+    ----------
+    game : Game
+        The game.
+    max_bytes : int, default=2**28
+        Memory for what is kept; the least recently used is forgotten first. Forgetting costs
+        time and changes nothing else.
+
+    Attributes
+    ----------
+    n_evaluated : int
+        Pairs of a coalition and a row that the game was asked for.
+    n_shared : int
+        Pairs that were known already.
+    """
+
+    def __init__(self, game: Game, *, max_bytes: int = 2**28) -> None:
+        self.game = game
+        self.feature_names = game.feature_names
+        self.n_rows = game.n_rows
+        self.n_groups = game.n_groups
+        self._max_bytes = check_count(max_bytes, "max_bytes", minimum=0)
+        self._bytes = 0
+        self._kept: OrderedDict[Key, Floats] = OrderedDict()
+        self.n_evaluated = 0
+        self.n_shared = 0
+        if isinstance(game, Paths):
+            self._paths = game.path_risks
+            self.path_risks = self._path_risks
+
+    def risks(self, known: Mask, rows: Rows, epoch: int = 0) -> Floats:
+        """Return the risks of coalitions; see :class:`Game`."""
+        n_rows, which = len(rows), rows.tobytes()
+        keys = [(row.tobytes(), which, epoch) for row in np.packbits(known, axis=1)]
+        new = {key: at for at, key in enumerate(keys) if key not in self._kept}
+        found: dict[Key, Floats] = {}
+        if new:
+            values = self.game.risks(known[list(new.values())], rows, epoch)
+            found = dict(zip(new, values, strict=True))
+        out = np.empty((len(keys), n_rows, self.n_groups))
+        for at, key in enumerate(keys):
+            value = found.get(key)
+            if value is None:
+                value = self._kept[key]
+                self._kept.move_to_end(key)
+            out[at] = value
+        self._keep(found)
+        self.n_evaluated += len(new) * n_rows
+        self.n_shared += (len(keys) - len(new)) * n_rows
+        return out
+
+    def _path_risks(self, orders: npt.NDArray[np.intp], rows: Rows) -> Floats:
+        """Return the risks of all prefixes; they are not kept. See :class:`Paths`."""
+        self.n_evaluated += orders.shape[0] * (orders.shape[1] + 1) * len(rows)
+        return self._paths(orders, rows)
+
+    def forget(self, epoch: int) -> None:
+        """Forget the risks of one epoch."""
+        for key in [key for key in self._kept if key[2] == epoch]:
+            self._bytes -= self._kept.pop(key).nbytes
+
+    def _keep(self, found: dict[Key, Floats]) -> None:
+        for key, value in found.items():
+            self._kept[key] = value.copy()
+            self._bytes += value.nbytes
+        while self._bytes > self._max_bytes and self._kept:
+            self._bytes -= self._kept.popitem(last=False)[1].nbytes

@@ -115,7 +115,7 @@ class LossGame:
         predicted = self.model.predict(self.layout.decode(self.matrix))
         self.predictions = self.loss.check(predicted)
         self.n_predicted = self.n_rows
-        self.target = self.predictions if y is None else self.loss.target(y, self.model.classes)
+        self.target = self._own_output() if y is None else self._target(y)
         if len(self.target) != self.n_rows:
             raise ValueError(
                 message("y", f"of {self.n_rows} rows, as X", len(self.target), "Give one a row")
@@ -127,6 +127,17 @@ class LossGame:
         if self._affine is not None and isinstance(sampler, Gaussian):
             self.path_risks = self._path_risks
         self._full = self._losses(self.predictions, np.arange(self.n_rows))
+
+    def _target(self, y: Any) -> npt.NDArray[Any]:  # noqa: ANN401
+        n_classes = self.predictions.shape[1] if self.predictions.ndim == 2 else None
+        return self.loss.target(y, self.model.classes, n_classes)
+
+    def _own_output(self) -> npt.NDArray[Any]:
+        """Return the model's output as a target: probabilities, or the class for zero-one loss."""
+        output = self.predictions
+        if self.loss.output == "probability" and output.ndim == 1:
+            output = np.column_stack([1.0 - output, output])
+        return output.argmax(axis=1) if self.loss.name == "zero_one" else output
 
     def risks(self, known: Mask, rows: Rows, epoch: int = 0) -> Floats:
         """Return the risks of coalitions; see :class:`Game`."""

@@ -360,6 +360,11 @@ def test_probabilities_need_one_column_a_class(prediction):
         as_loss("zero_one").check(prediction, classes=["a", "b", "c"])
 
 
+def test_one_column_is_no_table_of_probabilities():
+    with pytest.raises(ValueError, match=r"of shape \(n_rows, n_classes\), one column a class"):
+        as_loss("zero_one").check([[1.0], [1.0]])
+
+
 def test_predictions_and_target_must_have_as_many_rows():
     y = np.zeros(3)
     with pytest.raises(ValueError, match="prediction must be of 3 rows, as y is; got 1"):

@@ -189,6 +189,11 @@ def test_a_function_may_vote_with_zero_and_one():
     assert model.predict(np.zeros((2, 1))).tolist() == [1, 0]
 
 
+def test_certain_probabilities_may_be_whole_numbers():
+    model = as_model(lambda X: np.array([[1, 0], [0, 1]]), "cross_entropy")
+    assert model.predict(np.zeros((2, 1))).tolist() == [[1, 0], [0, 1]]
+
+
 def test_a_function_loss_takes_the_probabilities_of_a_classifier():
     X, y = labels()
     model = as_model(LogisticRegression().fit(X, y), lambda y, p: p[:, 0])
@@ -260,7 +265,7 @@ def test_an_interrupt_passes_unchanged():
 def test_predictions_that_are_not_finite_are_counted(bad, shape):
     def function(X):
         predicted = np.zeros(shape)
-        predicted[3:] = bad
+        predicted.reshape(5, -1)[3:, 0] = bad
         return predicted
 
     model = as_model(function, lambda y, p: p)
@@ -439,6 +444,14 @@ def test_affine_models_of_single_precision_are_found(container):
         assert_affine(estimator.fit(X, y.astype(np.float32)), X, rtol=1e-5)
 
 
+def test_rounding_of_the_columns_does_not_reach_the_map():
+    X, y = numbers()
+    ridge = Ridge().fit(X, y)
+    single = X.astype(np.float32)
+    affine = as_model(ridge, "squared_error").affine(Layout.of(single), single)
+    np.testing.assert_allclose(affine.weights[:, 0], ridge.coef_, rtol=1e-9)
+
+
 @settings(max_examples=30, deadline=None)
 @given(
     seed=st.integers(0, 2**32 - 1),
@@ -481,8 +494,11 @@ def test_rows_may_be_given_as_the_encoded_matrix():
 def test_a_constant_that_is_no_binary_fraction_is_a_constant(constant, dtype):
     X, y = numbers(37, dtype)
     X[:, 1] = constant
-    y = y.astype(dtype)
-    assert_affine(Ridge().fit(X, y), X, rtol=1e-9 if dtype is np.float64 else 1e-5)
+    ridge = Ridge().fit(X, y)
+    ridge.coef_[1] = 1.5
+    affine = as_model(ridge, "squared_error").affine(Layout.of(X), X)
+    np.testing.assert_allclose(affine.weights[1], 1.5, rtol=1e-5)
+    np.testing.assert_allclose(affine.predict(X), ridge.predict(X), rtol=1e-5)
 
 
 def test_no_rows_give_no_map():
@@ -576,20 +592,24 @@ def test_a_subclass_of_a_scaler_is_not_trusted():
 def test_an_object_whose_predict_was_replaced_is_not_trusted():
     X, y = numbers()
     model = LinearRegression().fit(X, y)
-    model.predict = lambda X: np.clip(X[:, 0], -1, 1)
+    model.predict = lambda X: X[:, 0]
     assert_not_affine(model, X)
+    scaler = StandardScaler().fit(X)
+    scaler.transform = lambda X: X
+    assert_not_affine(make_pipeline(scaler, Ridge()).fit(X, y), X)
 
 
 @pytest.mark.parametrize(
     "curve",
     [
         lambda p, y: np.clip(p, y.min(), y.max()),
+        lambda p, y: np.clip(p, y.mean() - 10 * y.std(), y.mean() + 10 * y.std()),
         lambda p, y: np.maximum(p, np.quantile(y, 0.01)),
         lambda p, y: p + 1e-6 * (p - y.mean()) ** 2,
         lambda p, y: np.round(p, 6),
         lambda p, y: p + 1e-5 * y.std() * np.sin(p),
     ],
-    ids=["clipped", "floored", "bent", "rounded", "wavy"],
+    ids=["clipped", "clipped far out", "floored", "bent", "rounded", "wavy"],
 )
 def test_a_trusted_type_that_lies_is_found_out(monkeypatch, curve):
     X, y = numbers()

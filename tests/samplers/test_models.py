@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -55,7 +56,7 @@ def test_lightgbm_takes_draws_with_the_categories_it_was_trained_on(sampler):
     frame, y = patients()
     model = lightgbm.LGBMClassifier(n_estimators=20, min_child_samples=5, verbose=-1, n_jobs=1)
     model.fit(frame, y)
-    sampler = sampler.fit(frame)
+    sampler = clone(sampler).fit(frame)
     _, same = drawn(sampler, frame, [True] * 5)
     expected = np.repeat(model.predict_proba(frame), N_DRAWS, axis=0)
     np.testing.assert_array_equal(model.predict_proba(same), expected)
@@ -92,7 +93,7 @@ def test_a_pipeline_of_column_transformers_takes_draws(sampler, convert):
         remainder="passthrough",
     )
     model = make_pipeline(prepare, LogisticRegression(max_iter=1000)).fit(frame, y)
-    sampler = sampler.fit(frame)
+    sampler = clone(sampler).fit(frame)
     _, same = drawn(sampler, frame, [True] * 5)
     assert type(same) is type(frame)
     expected = np.repeat(model.predict_proba(frame), N_DRAWS, axis=0)

@@ -260,3 +260,25 @@ def test_missing_matplotlib_is_named(monkeypatch):
 def test_wrong_input_is_refused(call, words):
     with pytest.raises((TypeError, ValueError), match=words):
         call()
+
+
+@pytest.mark.parametrize(
+    ("draw", "words"),
+    [
+        (lambda noise, known: np.where(np.arange(3) == 1, np.nan, noise), r"finite; got \['X2'\]"),
+        (lambda noise, known: np.where(np.arange(3) > 0, np.inf, noise), r"got \['X2', 'X3'\]"),
+        (lambda noise, known: noise[:, :, ~known], r"of shape .* \(30, 20, 3\); got \(30, 20, 2\)"),
+        (lambda noise, known: noise[:, 0], r"got \(30, 3\). Return the known"),
+    ],
+)
+def test_draws_that_cannot_be_scored_are_refused(draw, words):
+    class Own:
+        def fit(self, X):
+            return self
+
+        def draw(self, X, known, noise):
+            return draw(noise, known)
+
+    X = np.random.default_rng(0).standard_normal((30, 3))
+    with pytest.raises(ValueError, match=words):
+        evaluate(Own(), X, coalitions=np.array([[True, False, False]]))

@@ -19,7 +19,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from dsage._check import check_count, message
+from dsage._check import check_count, message, warn
 from dsage._frame import Layout
 
 Floats = npt.NDArray[np.float64]
@@ -272,6 +272,23 @@ def check_sizes(matrix: Floats, layout: Layout) -> None:
                 "Use other units for these columns",
             )
         )
+
+
+def warn_of_copies(X: Floats, layout: Layout, consequence: str, among: Mask | None = None) -> None:
+    """Warn of columns that repeat others, by name; constants repeat nothing."""
+    first: dict[tuple[bool, bytes], str] = {}
+    copies = []
+    for at, (name, column) in enumerate(zip(layout.names, X.T, strict=True)):
+        if (among is not None and not among[at]) or column.min() == column.max():
+            continue
+        # Zero is added to make one zero of two.
+        key = bool(layout.n_levels[at]), (column + 0.0).tobytes()
+        if key in first:
+            copies.append(f"{name!r} repeats {first[key]!r}")
+        first.setdefault(key, name)
+    if copies:
+        more = f" and {len(copies) - 10} more" if len(copies) > 10 else ""
+        warn(f"Some columns are copies: {', '.join(copies[:10])}{more}. {consequence}")
 
 
 def check_coalition(known: npt.ArrayLike, feature_names: Sequence[str]) -> Mask:

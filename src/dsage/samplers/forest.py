@@ -11,7 +11,7 @@ from sklearn.ensemble import RandomForestClassifier
 
 from dsage._check import check_count, check_real, warn
 from dsage._random import RandomState, Streams
-from dsage.samplers.base import BaseSampler, Floats, Mask
+from dsage.samplers.base import BaseSampler, Floats, Mask, warn_of_copies
 from dsage.samplers.leaves import Boxes, Leaves, Posterior, chosen
 
 Ints = npt.NDArray[np.intp]
@@ -76,6 +76,9 @@ class Forest(BaseSampler):
     and serves the next choice or the draw within the leaf; so no uniform serves twice, and equal
     noise gives similar draws for different coalitions.
 
+    Copies of a column are not drawn equal to it, and with fewer than twice `min_leaf` rows there
+    are no splits and features are drawn as if independent: `fit` warns of both.
+
     Rows whose known values have no density in any leaf (values too far out to have one in floating
     point, or, without smoothing, a combination of levels never seen) are drawn as if nothing was
     known, with a warning.
@@ -124,6 +127,7 @@ class Forest(BaseSampler):
             self._min_leaf = check_count(self.min_leaf, "min_leaf")
         check_count(self.n_rounds, "n_rounds", minimum=0)
         smoothing = check_real(self.smoothing, "smoothing", low=0.0, high=1e9)
+        self._warn_of_limits(X)
         continuous = self.n_levels_ == 0
         deviation = X.std(axis=0)
         # The median of a constant column is its value, to the bit.
@@ -133,6 +137,14 @@ class Forest(BaseSampler):
         boxes = self._grow(scaled)
         self._leaves = Leaves(scaled, self.n_levels_, boxes, smoothing)
         self.n_leaves_ = len(self._leaves)
+
+    def _warn_of_limits(self, X: Floats) -> None:
+        warn_of_copies(X, self.layout_, "Draws do not keep them equal: leave the copies out.")
+        if len(X) < 2 * self._min_leaf and X.shape[1] > 1:
+            warn(
+                f"A forest cannot split {len(X)} rows into leaves of {self._min_leaf}: features "
+                "are drawn as if they were independent. Give more rows, or a smaller min_leaf."
+            )
 
     def _grow(self, X: Floats) -> Boxes:
         """Alternate between telling apart and drawing anew, until telling apart fails."""

@@ -10,7 +10,7 @@ from scipy.spatial.distance import cdist
 
 from dsage._check import check_count, check_real, message, warn
 from dsage._random import Streams
-from dsage.samplers.base import BaseSampler, Floats, Mask
+from dsage.samplers.base import BaseSampler, Floats, Mask, warn_of_copies
 
 # Pairs of training rows from which the scale of Gower's distance is estimated; the relative
 # standard error of a mean of squares is then about 2 %.
@@ -41,6 +41,8 @@ class Neighbors(BaseSampler):
 
     Constant columns, and directions in which training rows do not vary (copies of columns, more
     columns than rows), are left out of Mahalanobis' distance; `fit` warns and names the columns.
+    Gower's distance leaves out constant columns and counts copies as often as they are there, with
+    a warning.
 
     Parameters
     ----------
@@ -104,6 +106,7 @@ class Neighbors(BaseSampler):
             # Gower's scale: a range, or a mismatch.
             spread = np.where(is_constant, np.inf, np.ptp(X, axis=0))
             self._products = _pair_products(self.rows_, spread, self._is_discrete)
+            warn_of_copies(X, self.layout_, "All count in Gower's distance: leave the copies out.")
         else:
             self._warn_of_degeneracy(is_constant)
         self._scale = 1.0 / spread

@@ -93,7 +93,7 @@ def as_matrix(data: Any, columns: str = "n_features") -> npt.NDArray[Any]:  # no
                 "Give one row an observation and one column a variable",
             )
         )
-    if array.dtype.kind == "O":
+    if array.dtype.kind == "O" or _is_made_text(data, array):
         raise TypeError(
             message(
                 "data",
@@ -105,10 +105,18 @@ def as_matrix(data: Any, columns: str = "n_features") -> npt.NDArray[Any]:  # no
     return array
 
 
+def _is_made_text(data: Any, array: npt.NDArray[Any]) -> bool:  # noqa: ANN401
+    """Tell whether NumPy made strings of numbers because strings stood beside them."""
+    if array.dtype.kind not in "US" or hasattr(data, "dtype"):
+        return False
+    return not all(isinstance(value, (str, bytes)) for value in np.asarray(data, object).flat)
+
+
 class Layout:
     """What the columns of a data set are, to turn frames into matrices and back.
 
-    Numbers stay as they are. Strings, booleans, categories and other objects, and the columns
+    Numbers stay as they are, but become floats: whole numbers beyond 2**53 are rounded, with a
+    warning. Strings, booleans, categories and other objects, and the columns
     named in `discrete`, become codes 0 .. n_levels - 1: declared categories in their order (all
     of them, seen or not), ``False`` before ``True``, other values sorted.
 

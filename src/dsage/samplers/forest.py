@@ -68,7 +68,7 @@ class Forest(BaseSampler):
     -----
     Means and deviations of the truncated normals are matched to those of the rows in the leaf. A
     feature that is constant in a leaf is drawn as that constant; where its density is asked for, it
-    has a deviation of 0.01 of the feature's.
+    has a deviation of 0.01 of the feature's (of its middle half, if that is less spread).
 
     A leaf is chosen by halves: leaves are arranged as a balanced tree, each node split by the
     feature whose means differ most, and that feature's uniform chooses the half. What is left of
@@ -129,10 +129,9 @@ class Forest(BaseSampler):
         smoothing = check_real(self.smoothing, "smoothing", low=0.0, high=1e9)
         self._warn_of_limits(X)
         continuous = self.n_levels_ == 0
-        deviation = X.std(axis=0)
         # The median of a constant column is its value, to the bit.
         self._centre = np.where(continuous, np.median(X, axis=0), 0.0)
-        self._scale = np.where(continuous & (deviation > 0), deviation, 1.0)
+        self._scale = np.where(continuous, robust_scale(X), 1.0)
         scaled = (X - self._centre) / self._scale
         boxes = self._grow(scaled)
         self._leaves = Leaves(scaled, self.n_levels_, boxes, smoothing)
@@ -230,6 +229,21 @@ class Forest(BaseSampler):
                 f"{n_impossible} rows have values of {names} that no leaf of the forest allows; "
                 "they were drawn as if nothing was known."
             )
+
+
+def robust_scale(X: Floats) -> Floats:
+    """Return each column's deviation, or that of its middle half if it is less; 1 for a constant.
+
+    A few values far out make a deviation that is far too large for all others.
+    """
+    deviation = X.std(axis=0)
+    low, high = np.quantile(X, [0.25, 0.75], axis=0)
+    # Those of a normal are 1.349 deviations apart.
+    middle = (high - low) / 1.349
+    scale = np.where(middle > 0, np.minimum(middle, deviation), deviation)
+    # Trees compare in single precision, which ends at 3e38.
+    scale = np.maximum(scale, 1e-30 * np.ptp(X, axis=0))
+    return np.where(X.min(axis=0) < X.max(axis=0), scale, 1.0)
 
 
 def grown_boxes(forest: RandomForestClassifier, X: Floats, min_leaf: int) -> Boxes:

@@ -1,4 +1,5 @@
 import pickle
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -365,3 +366,12 @@ def test_lists_of_numbers_and_strings_are_refused():
     with pytest.raises(TypeError, match="Use a data frame for columns of different types"):
         Layout.of([[1.5, "a"], [2.5, "b"]])
     assert Layout.of([["x", "a"], ["y", "b"]]).n_levels.tolist() == [2, 2]
+
+
+def test_numbers_held_as_objects_are_told_to_be_classes():
+    frame = pd.DataFrame({"price": [Decimal("1.5"), 2, 2.5], "flag": [True, False, True], "b": "x"})
+    frame = frame.astype({"price": object, "flag": object})
+    with pytest.warns(UserWarning, match="Column 'price' holds numbers as objects") as told:
+        assert Layout.of(frame).n_levels.tolist() == [3, 2, 1]
+    assert len(told) == 1
+    assert Layout.of(frame, discrete="price").n_levels.tolist() == [3, 2, 1]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
+from numbers import Number
 from typing import Any
 
 import narwhals as nw
@@ -127,11 +129,14 @@ class Column:
         dtype = native.type if hasattr(native, "type") else native.dtype
         if discrete or kind == "class":
             try:
-                return cls(name, kind, dtype, levels=_levels(native, dtype))
+                column = cls(name, kind, dtype, levels=_levels(native, dtype))
             except TypeError as error:
                 raise TypeError(
                     message("the columns", "numbers or classes", name, f"Convert it: {error}")
                 ) from None
+            if not discrete:
+                column._warn_if_numbers()
+            return column
         if isinstance(native, np.ndarray):
             is_integer = dtype.kind in "iu"
         else:
@@ -180,6 +185,18 @@ class Column:
             return pd.array(numbers, dtype=self.dtype)
         made = nw.new_series(self.name, numbers, backend=container)  # type: ignore[arg-type]
         return made.to_native().cast(self.dtype)
+
+    def _warn_if_numbers(self) -> None:
+        """Warn of a column of objects which are all numbers: it was hardly meant for classes."""
+        labels = () if self.levels is None or self.dtype != np.dtype(object) else self.levels.labels
+        if len(labels) and all(
+            isinstance(label, (Number, Decimal)) and not isinstance(label, (bool, np.bool_))
+            for label in labels
+        ):
+            warn(
+                f"Column {self.name!r} holds numbers as objects, and objects are taken for classes."
+                " Convert it to a type of numbers, or name it in `discrete` if it is a class."
+            )
 
     def _warn_if_rounded(self, native: Any) -> None:  # noqa: ANN401
         values = self.encode(native)

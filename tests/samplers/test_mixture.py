@@ -206,6 +206,10 @@ def test_bad_parameters_are_refused():
     eye = np.eye(2)[None]
     with pytest.raises(ValueError, match="weights must be positive numbers"):
         GaussianMixture.from_parameters([0.0], [[0.0, 0.0]], eye)
+    with pytest.raises(ValueError, match="weights must be positive numbers"):
+        GaussianMixture.from_parameters([np.inf], [[0.0, 0.0]], eye)
+    with pytest.raises(ValueError, match="means must be finite"):
+        GaussianMixture.from_parameters([1.0], [[0.0, np.nan]], eye)
     with pytest.raises(ValueError, match="must be of 2 components, as there are weights"):
         GaussianMixture.from_parameters([0.5, 0.5], [[0.0, 0.0]], eye)
     with pytest.raises(ValueError, match="positive semidefinite"):

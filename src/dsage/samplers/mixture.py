@@ -135,7 +135,7 @@ class GaussianMixture(BaseSampler):
         shares = np.array(weights, dtype=np.float64)
         centers = np.array(means, dtype=np.float64)
         spreads = np.array(covariances, dtype=np.float64)
-        if shares.ndim != 1 or not (shares > 0).all():
+        if shares.ndim != 1 or not ((shares > 0) & np.isfinite(shares)).all():
             raise ValueError(message("weights", "positive numbers", shares, "Give one a component"))
         if centers.ndim != 2 or len(centers) != len(shares) or len(spreads) != len(shares):
             raise ValueError(
@@ -146,6 +146,8 @@ class GaussianMixture(BaseSampler):
                     "Give one of each a component",
                 )
             )
+        if not np.isfinite(centers).all():
+            raise ValueError(message("means", "finite", centers.tolist(), "Correct these"))
         n_features = centers.shape[1]
         given = [f"X{number + 1}" for number in range(n_features)] if names is None else names
         checked = check_names(given)

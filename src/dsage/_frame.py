@@ -128,6 +128,8 @@ class Layout:
         The columns; ``X1, X2, ...`` for an array.
     n_levels : int array of shape (n_features,)
         Number of levels of each column, 0 where it is continuous.
+    is_whole : bool array of shape (n_features,)
+        Which continuous columns hold whole numbers, to which `decode` rounds.
 
     Examples
     --------
@@ -149,6 +151,9 @@ class Layout:
         self.names = tuple(column.name for column in columns)
         self.n_levels: npt.NDArray[np.intp] = np.array(
             [0 if column.levels is None else len(column.levels) for column in columns], np.intp
+        )
+        self.is_whole: npt.NDArray[np.bool_] = np.array(
+            [column.limits is not None for column in columns], bool
         )
         self._columns = tuple(columns)
 

@@ -172,3 +172,9 @@ def test_a_fit_that_fails_leaves_the_sampler_as_it_was():
         sampler.fit(np.zeros((1, 3)))
     after = sampler.draw(X, np.array([True, False]), np.full((20, 1, 2), 0.5))
     np.testing.assert_array_equal(after, before)
+
+
+@pytest.mark.parametrize("dtype", ["junk", "f2", int, 3.5])
+def test_types_that_are_neither_of_the_two_are_refused(dtype):
+    with pytest.raises(ValueError, match=r"dtype must be float64 or float32; got .*numpy's two"):
+        Marginal(dtype=dtype).fit(np.eye(3))

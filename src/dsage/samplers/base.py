@@ -248,7 +248,10 @@ class BaseSampler(BaseEstimator):  # type: ignore[misc]
             yield slice(start, min(start + step, n_rows))
 
     def _result_type(self) -> np.dtype[Any]:
-        dtype = np.dtype(self.dtype)
+        try:
+            dtype = np.dtype(self.dtype)
+        except TypeError:
+            dtype = np.dtype(object)
         if dtype not in (np.float64, np.float32):
             raise ValueError(
                 message("dtype", "float64 or float32", self.dtype, "Use one of numpy's two")

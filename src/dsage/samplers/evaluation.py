@@ -108,8 +108,8 @@ def evaluate(
 
     here over the square root of the number of unknown features. Distances are Euclidean, over the
     unknown features: numbers divided by their standard deviation in `X`, classes as one column a
-    level. Its expectation is least for draws from the true conditional distribution, whatever the
-    number of draws.
+    level. Draws of columns of integers are rounded, as they are for a model. Its expectation is
+    least for draws from the true conditional distribution, whatever the number of draws.
 
     Parameters
     ----------
@@ -165,6 +165,8 @@ def evaluate(
         draws = np.asarray(sampler.draw(X, coalition, np.maximum(noise, 2.0**-54)), np.float64)
         unknown = np.flatnonzero(~coalition)
         _check_draws(draws, noise.shape, unknown, layout.names)
+        if layout.is_whole.any():
+            draws = np.where(layout.is_whole, np.rint(draws), draws)
         scores[number] = energy_scores(matrix, draws, unknown, layout.n_levels, scale)
         calibration.add(draws, unknown)
     return Evaluation(layout.names, known, scores, calibration.to_frame())

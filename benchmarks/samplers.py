@@ -3,20 +3,22 @@
 Run: python -m benchmarks.samplers
 
 fippy is no dependency of dsage: ``pip install fippy==0.2.0`` beside it for the comparison, which
-takes four minutes; it is left out, and says so, without it.
+takes a few minutes; it is left out, and says so, without it.
 """
 
 from __future__ import annotations
 
 import tracemalloc
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from importlib.util import find_spec
+from itertools import pairwise
 from time import perf_counter
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from benchmarks.table import markdown, publish, seconds
 from dsage.datasets import paper_graph
@@ -29,7 +31,6 @@ from dsage.samplers.mixture import GaussianMixture
 N_ROWS = 2_000
 N_DRAWS = 10
 SIZES = (0, 10, 25, 50, 75, 90)
-N_ROUNDS = 2
 
 Order = npt.NDArray[np.intp]
 
@@ -59,91 +60,76 @@ def noise_of(n_rows: int, n_draws: int, n_features: int) -> Floats:
     return np.random.default_rng(0).random((n_rows, n_draws, n_features))
 
 
-def time_fippy(X: pd.DataFrame, order: Order) -> Floats:
+def elapsed(call: Callable[[], object]) -> float:
+    """Return the time of one call."""
+    start = perf_counter()
+    call()
+    return perf_counter() - start
+
+
+def fippy_times(X: pd.DataFrame, order: Order) -> Iterator[float]:
     """Time fippy on each prefix as a coalition that it has not seen before, its fit included."""
     sampler = import_module("fippy.samplers").GaussianSampler(X)
-    times = np.empty(len(order))
     for length in range(len(order)):
         known = prefix(order, length)
         unknown, given = list(X.columns[~known]), list(X.columns[known])
-        start = perf_counter()
-        sampler.sample(X, unknown, given, n_samples=N_DRAWS)
-        times[length] = perf_counter() - start
-    return times
+        yield elapsed(lambda j=unknown, s=given: sampler.sample(X, j, s, n_samples=N_DRAWS))  # type: ignore[misc]
 
 
-def time_draw(X: pd.DataFrame, order: Order, noise: Floats, method: str) -> Floats:
+def draw_times(X: pd.DataFrame, order: Order, noise: Floats, method: str) -> Iterator[float]:
     """Time a method of a sampler on each prefix as a coalition not met before."""
-    rows, sampler = X.to_numpy(), Gaussian().fit(X)
-    draw = getattr(sampler, method)
-    times = np.empty(len(order))
+    rows, draw = X.to_numpy(), getattr(Gaussian().fit(X), method)
     for length in range(len(order)):
         known = prefix(order, length)
-        start = perf_counter()
-        draw(rows, known, noise)
-        times[length] = perf_counter() - start
-    return times
+        yield elapsed(lambda k=known: draw(rows, k, noise))  # type: ignore[misc]
 
 
-def time_prefixes(X: pd.DataFrame, order: Order, scores: Floats, *, copy: bool) -> Floats:
+def prefix_times(X: pd.DataFrame, order: Order, scores: Floats, *, copy: bool) -> Iterator[float]:
     """Time the steps along the ordering, what the ordering itself needs in the first one."""
     rows, sampler = X.to_numpy(), Gaussian().fit(X)
-    times = np.empty(len(order))
     start = perf_counter()
-    steps = sampler.ordering(order).prefixes(rows, scores, range(len(order)))
-    for length, draws in steps:
+    for _, draws in sampler.ordering(order).prefixes(rows, scores, range(len(order))):
         if copy:
             np.ascontiguousarray(draws)
-        times[length] = perf_counter() - start
+        yield perf_counter() - start
         start = perf_counter()
-    return times
 
 
-def against_fippy() -> tuple[tuple[str, str], tuple[str, str]]:
+def against_fippy() -> list[tuple[str, str]]:
     """Compare along a whole ordering, all prefixes but the one that leaves nothing to draw."""
     X = features(N_ROWS)
     order = np.random.default_rng(0).permutation(X.shape[1])
     noise = noise_of(N_ROWS, N_DRAWS, X.shape[1])
     once = seconds(lambda: normal_scores(noise))
     scores = normal_scores(noise)
-    ways: dict[str, Callable[[], Floats]] = {
-        "fippy": lambda: time_fippy(X, order),
-        "draw": lambda: time_draw(X, order, noise, "draw"),
-        "draw_scores": lambda: time_draw(X, order, scores, "draw_scores"),
-        "prefixes": lambda: time_prefixes(X, order, scores, copy=False),
-        "prefixes, copied": lambda: time_prefixes(X, order, scores, copy=True),
+    ways = {
+        "fippy": fippy_times(X, order),
+        "draw": draw_times(X, order, noise, "draw"),
+        "draw_scores": draw_times(X, order, scores, "draw_scores"),
+        "prefixes": prefix_times(X, order, scores, copy=False),
+        "prefixes, copied": prefix_times(X, order, scores, copy=True),
     }
-    # The ways take turns, so that what else the machine does falls on all of them.
-    rounds = [{name: way() for name, way in ways.items()} for _ in range(N_ROUNDS)]
-    times = {name: np.min([each[name] for each in rounds], axis=0) for name in ways}
-    table = [_row(str(size), [taken[size] for taken in times.values()]) for size in SIZES]
-    table.append(_row("mean of all 99", [float(taken.mean()) for taken in times.values()]))
-    milliseconds = [row[: len(ways) + 1] for row in table]
-    gains = [[row[0], *row[len(ways) + 1 :]] for row in table]
+    # The ways take turns at each prefix, so that what else the machine does falls on all of them.
+    times = np.array(list(zip(*ways.values(), strict=True)))
+    bands = [range(low, high) for low, high in pairwise((*SIZES, len(order)))]
+    means = {f"{band[0]} to {band[-1]}": times[band].mean(axis=0) for band in bands}
+    means[f"all, 0 to {len(order) - 1}"] = times.mean(axis=0)
     text = (
         f"Milliseconds a coalition, {N_ROWS:,} rows x {N_DRAWS} draws x 99 features: the features "
         "of the paper's `dag_l(3)`, and as coalitions the prefixes of a random ordering, each not "
-        "met before (conditioning included); the shorter of "
-        f"{N_ROUNDS} rounds. fippy returns the unknown features only, dsage complete rows. `draw` "
+        "met before (conditioning included), each timed once, on one thread; means by the number "
+        "of known features. fippy returns the unknown features only, dsage complete rows. `draw` "
         "starts from uniform noise; the others from its normal scores, made once for all "
         f"coalitions and orderings in {once * 1e3:.0f} ms. `Ordering.prefixes` yields a view of "
-        "one array that it carries along, in which a feature's values are contiguous, and has the "
-        "ordering's preparation in its first step; *copied* adds a copy into contiguous rows."
+        "one array that it carries along, in which a feature's values are contiguous; the "
+        "ordering's preparation is in its first step. *Copied* adds a copy into contiguous rows."
     )
-    return (
-        (text, markdown(["known features", *ways], milliseconds)),
-        (
-            "How many times as fast as fippy that is.",
-            markdown(["known features", *list(ways)[1:]], gains),
-        ),
-    )
-
-
-def _row(name: str, times: Sequence[float]) -> list[str]:
+    milliseconds = [[name, *(f"{1e3 * t:,.1f}" for t in row)] for name, row in means.items()]
+    gains = [[name, *(f"{row[0] / t:,.0f} x" for t in row[1:])] for name, row in means.items()]
+    header = ["known features", *ways]
     return [
-        name,
-        *(f"{time * 1e3:,.1f}" for time in times),
-        *(f"{times[0] / time:,.0f} x" for time in times[1:]),
+        (text, markdown(header, milliseconds)),
+        ("How many times as fast as fippy that is.", markdown(header[:1] + header[2:], gains)),
     ]
 
 
@@ -209,11 +195,13 @@ def main() -> None:
         "least about 2 MiB, of blocks made for the cache."
     )
     sections += [
-        ("Growth with rows and draws, 50 of 99 features known.", growth()),
+        ("Growth of `draw` with rows and draws, 50 of 99 features known.", growth()),
         (remembered, memory()),
     ]
     publish("samplers", "Samplers", sections, packages)
 
 
 if __name__ == "__main__":
-    main()
+    # Two threads that wait for each other on a busy machine slow fippy, and dsage, down ten times.
+    with threadpool_limits(1):
+        main()

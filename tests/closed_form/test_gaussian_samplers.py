@@ -94,10 +94,10 @@ def test_prefixes_of_an_ordering_have_the_conditional_means_and_covariances():
     np.testing.assert_allclose(ordering.factor @ z[0], (x - mean)[order])
     scores = normal_scores(rng.random((1, N_DRAWS, n_features)))
     found = []
-    for n_known in range(n_features):
+    for n_known, draws in ordering.prefixes(x[None], scores, range(n_features)):
         known = np.zeros(n_features, bool)
         known[order[:n_known]] = True
-        drawn = ordering.draw(n_known, x[None], z, scores)[0]
+        drawn = draws[0]
         assert (drawn[:, known] == x[known]).all()
         found.append(z_scores(drawn[:, ~known], *exact_conditional(mean, covariance, known, x)))
     assert np.abs(np.concatenate(found)).max() < bound(len(np.concatenate(found)))

@@ -117,7 +117,10 @@ class Gaussian(BaseSampler):
         return made
 
     def ordering(self, order: Sequence[int] | npt.NDArray[np.intp]) -> Ordering:
-        """Return what serves all prefixes of an ordering of the features, from one factor.
+        """Return what draws for all prefixes of an ordering of the features, from one factor.
+
+        A prefix costs a small part of a `draw`, whose distribution it has: see
+        :meth:`~dsage.samplers.ordering.Ordering.prefixes`.
 
         Parameters
         ----------

@@ -249,6 +249,7 @@ def test_classes_are_refused_by_name():
     ("mean", "covariance", "names", "told"),
     [
         ([[0.0]], [[1.0]], None, r"mean must be of shape \(n_features,\)"),
+        ([np.nan], [[1.0]], None, r"mean must be finite; got \[nan\]"),
         ([0.0], np.eye(2), None, r"covariance must be of shape \(1, 1\)"),
         ([0.0, 0.0], np.eye(2), ["a"], "names must be 2 names; got 1"),
         ([0.0, 0.0], [[1.0, np.nan], [np.nan, 1.0]], ["a", "b"], "covariance must be finite"),

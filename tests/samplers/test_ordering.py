@@ -160,6 +160,8 @@ def test_bad_arguments_are_refused_before_the_first_draw():
     sampler, ordering, X, scores = case()
     with pytest.raises(ValueError, match=r"order must be a permutation of 0 \.\. 5; got \[0, 0\]"):
         sampler.ordering([0, 0])
+    with pytest.raises(ValueError, match=r"order must be a permutation of 0 \.\. 5; got \[0\.0"):
+        sampler.ordering([0.0, 1, 2, 3, 4, 5])
     with pytest.raises(ValueError, match="lengths must be at most 6; got 7"):
         ordering.prefixes(X, scores, [3, 7])
     with pytest.raises(ValueError, match=r"lengths must be at least 0; got -1"):

@@ -101,6 +101,8 @@ class Gaussian(BaseSampler):
             raise ValueError(
                 message("mean", "of shape (n_features,)", center.shape, "Give one mean a feature")
             )
+        if not np.isfinite(center).all():
+            raise ValueError(message("mean", "finite", center.tolist(), "Correct it"))
         checked = (
             tuple(f"X{number + 1}" for number in range(len(center)))
             if names is None
@@ -129,7 +131,8 @@ class Gaussian(BaseSampler):
         """
         check_is_fitted(self)
         positions = np.asarray(order)
-        if sorted(positions.tolist()) != list(range(self.n_features_)):
+        is_whole = positions.dtype.kind in "iu"
+        if not is_whole or sorted(positions.tolist()) != list(range(self.n_features_)):
             raise ValueError(
                 message(
                     "order",

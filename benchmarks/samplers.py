@@ -2,18 +2,23 @@
 
 Run: python -m benchmarks.samplers
 
-fippy is no dependency of dsage: ``pip install fippy==0.2.0`` beside it for the comparison, which is
-left out, and says so, without it.
+fippy is no dependency of dsage: ``pip install fippy==0.2.0`` beside it for the comparison, which
+takes a few minutes; it is left out, and says so, without it.
 """
 
 from __future__ import annotations
 
 import tracemalloc
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from importlib.util import find_spec
+from itertools import pairwise
+from time import process_time
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from benchmarks.table import markdown, publish, seconds
 from dsage.datasets import paper_graph
@@ -26,6 +31,8 @@ from dsage.samplers.mixture import GaussianMixture
 N_ROWS = 2_000
 N_DRAWS = 10
 SIZES = (0, 10, 25, 50, 75, 90)
+
+Order = npt.NDArray[np.intp]
 
 
 def features(n_rows: int) -> pd.DataFrame:
@@ -41,63 +48,88 @@ def coalition(size: int, n_features: int) -> Mask:
     return known
 
 
+def prefix(order: Order, length: int) -> Mask:
+    """Return the coalition of the first features of an ordering."""
+    known = np.zeros(len(order), bool)
+    known[order[:length]] = True
+    return known
+
+
 def noise_of(n_rows: int, n_draws: int, n_features: int) -> Floats:
     """Return uniforms."""
     return np.random.default_rng(0).random((n_rows, n_draws, n_features))
 
 
-def dsage_seconds(X: pd.DataFrame, known: Mask, noise: Floats) -> tuple[float, float]:
-    """Time a coalition that has not been seen before: from noise, and from normal scores."""
-    rows = X.to_numpy()
-    scores = normal_scores(noise)
-    samplers = iter([Gaussian().fit(X) for _ in range(30)])
-    from_noise = seconds(lambda: next(samplers).draw(rows, known, noise), repeats=15)
-    from_scores = seconds(lambda: next(samplers).draw_scores(rows, known, scores), repeats=15)
-    return from_noise, from_scores
+def elapsed(call: Callable[[], object]) -> float:
+    """Return the processor time of one call, on which what else runs has little influence."""
+    start = process_time()
+    call()
+    return process_time() - start
 
 
-def fippy_seconds(X: pd.DataFrame, known: Mask) -> float:
-    """Time fippy on a coalition that it has not seen before, its fit included."""
-    make = import_module("fippy.samplers").GaussianSampler
-    unknown, given = list(X.columns[~known]), list(X.columns[known])
-    samplers = iter([make(X) for _ in range(3)])
-
-    def draw() -> None:
-        next(samplers).sample(X, unknown, given, n_samples=N_DRAWS)
-
-    return seconds(draw, repeats=3)
+def fippy_times(X: pd.DataFrame, order: Order) -> Iterator[float]:
+    """Time fippy on each prefix as a coalition that it has not seen before, its fit included."""
+    sampler = import_module("fippy.samplers").GaussianSampler(X)
+    for length in range(len(order)):
+        known = prefix(order, length)
+        unknown, given = list(X.columns[~known]), list(X.columns[known])
+        yield elapsed(lambda j=unknown, s=given: sampler.sample(X, j, s, n_samples=N_DRAWS))  # type: ignore[misc]
 
 
-def against_fippy() -> str:
-    """Compare per coalition, by the size of the coalition, and over all sizes."""
+def draw_times(X: pd.DataFrame, order: Order, noise: Floats, method: str) -> Iterator[float]:
+    """Time a method of a sampler on each prefix as a coalition not met before."""
+    rows, draw = X.to_numpy(), getattr(Gaussian().fit(X), method)
+    for length in range(len(order)):
+        known = prefix(order, length)
+        yield elapsed(lambda k=known: draw(rows, k, noise))  # type: ignore[misc]
+
+
+def prefix_times(X: pd.DataFrame, order: Order, scores: Floats, *, copy: bool) -> Iterator[float]:
+    """Time the steps along the ordering, what the ordering itself needs in the first one."""
+    rows, sampler = X.to_numpy(), Gaussian().fit(X)
+    start = process_time()
+    for _, draws in sampler.ordering(order).prefixes(rows, scores, range(len(order))):
+        if copy:
+            np.ascontiguousarray(draws)
+        yield process_time() - start
+        start = process_time()
+
+
+def against_fippy() -> list[tuple[str, str]]:
+    """Compare along a whole ordering, all prefixes but the one that leaves nothing to draw."""
     X = features(N_ROWS)
+    order = np.random.default_rng(0).permutation(X.shape[1])
     noise = noise_of(N_ROWS, N_DRAWS, X.shape[1])
-    table, total = [], np.zeros(3)
-    # A prefix of a random ordering has every size equally often: weigh by the trapezium rule.
-    edges = np.array([*SIZES, X.shape[1]], dtype=float)
-    for at, size in enumerate(SIZES):
-        known = coalition(size, X.shape[1])
-        times = np.array([fippy_seconds(X, known), *dsage_seconds(X, known, noise)])
-        table.append(_row(str(size), times))
-        before = edges[at] - edges[at - 1] if at else 0.0
-        total += times * (before + edges[at + 1] - edges[at]) / 2
-    table.append(_row("all, weighted", total / X.shape[1]))
-    header = [
-        "known features",
-        "fippy, ms",
-        "dsage, ms",
-        "dsage from scores, ms",
-        "gain",
-        "gain from scores",
-    ]
-    return markdown(header, table)
-
-
-def _row(name: str, times: Floats) -> list[str]:
+    once = seconds(lambda: normal_scores(noise))
+    scores = normal_scores(noise)
+    ways = {
+        "fippy": fippy_times(X, order),
+        "draw": draw_times(X, order, noise, "draw"),
+        "draw_scores": draw_times(X, order, scores, "draw_scores"),
+        "prefixes": prefix_times(X, order, scores, copy=False),
+        "prefixes, copied": prefix_times(X, order, scores, copy=True),
+    }
+    # The ways take turns at each prefix, so that what else the machine does falls on all of them.
+    times = np.array(list(zip(*ways.values(), strict=True)))
+    bands = [range(low, high) for low, high in pairwise((*SIZES, len(order)))]
+    means = {f"{band[0]} to {band[-1]}": times[band].mean(axis=0) for band in bands}
+    means[f"all, 0 to {len(order) - 1}"] = times.mean(axis=0)
+    text = (
+        f"Milliseconds a coalition, {N_ROWS:,} rows x {N_DRAWS} draws x 99 features: the features "
+        "of the paper's `dag_l(3)`, and as coalitions the prefixes of a random ordering, each not "
+        "met before (conditioning included), each timed once; processor time on one thread, means "
+        "by the number of known features. fippy returns the unknown ones only, dsage complete "
+        "rows. `draw` starts from uniform noise; the others from its normal scores, made once for "
+        f"all coalitions and orderings in {once * 1e3:.0f} ms. `Ordering.prefixes` yields a view "
+        "of one array that it carries along, in which a feature's values are contiguous; the "
+        "ordering's preparation is in its first step. *Copied* adds a copy into contiguous rows."
+    )
+    milliseconds = [[name, *(f"{1e3 * t:,.1f}" for t in row)] for name, row in means.items()]
+    gains = [[name, *(f"{row[0] / t:,.0f} x" for t in row[1:])] for name, row in means.items()]
+    header = ["known features", *ways]
     return [
-        name,
-        *(f"{time * 1e3:,.1f}" for time in times),
-        *(f"{times[0] / time:.0f} x" for time in times[1:]),
+        (text, markdown(header, milliseconds)),
+        ("How many times as fast as fippy that is.", markdown(header[:1] + header[2:], gains)),
     ]
 
 
@@ -151,30 +183,25 @@ def memory() -> str:
 def main() -> None:
     """Measure everything and publish the tables."""
     packages = ["dsage", "numpy", "scipy"]
-    sections = []
+    sections: list[tuple[str, str]] = []
     if find_spec("fippy") is None:
         print("fippy is not installed: no comparison. Install it with: pip install fippy==0.2.0\n")
     else:
         packages.append("fippy")
-        text = (
-            f"One coalition, {N_ROWS:,} rows x {N_DRAWS} draws x 99 features: the features of the "
-            "paper's `dag_l(3)`, a coalition not met before (conditioning included). fippy returns "
-            "the unknown features, dsage complete rows. *From scores*: `draw_scores`, for noise "
-            "that serves many coalitions and is turned into normal scores once. *All*: the mean "
-            "over sizes, as along an ordering."
-        )
-        sections.append((text, against_fippy()))
+        sections.extend(against_fippy())
     remembered = (
         f"Memory: 4,000 rows x {N_DRAWS} draws x 99 features, 50 known. Beside the result there is "
         "X as a matrix, 3.0 MiB, and the working memory that the budget bounds; the latter has at "
         "least about 2 MiB, of blocks made for the cache."
     )
     sections += [
-        ("Growth with rows and draws, 50 of 99 features known.", growth()),
+        ("Growth of `draw` with rows and draws, 50 of 99 features known.", growth()),
         (remembered, memory()),
     ]
     publish("samplers", "Samplers", sections, packages)
 
 
 if __name__ == "__main__":
-    main()
+    # Two threads that wait for each other on a busy machine slow fippy, and dsage, down ten times.
+    with threadpool_limits(1):
+        main()

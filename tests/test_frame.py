@@ -1,4 +1,5 @@
 import pickle
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -346,3 +347,31 @@ def test_a_pipeline_trained_on_the_frame_accepts_decoded_draws(convert):
 
 def test_repr_names_the_columns():
     assert repr(Layout.of(np.zeros((1, 1)))) == "Layout(kind='numpy', names=('X1',), n_levels=[0])"
+
+
+@pytest.mark.parametrize("convert", [lambda frame: frame, pl.from_pandas, pa.Table.from_pandas])
+def test_whole_numbers_that_floats_round_are_told(convert):
+    numbers = np.array([2**53 + 2, 5, 2**60 + 1])
+    frame = convert(pd.DataFrame({"key": numbers, "small": [2**53, -(2**53), 0]}))
+    with pytest.warns(UserWarning, match=r"Column 'key' has whole numbers beyond 2\*\*53") as told:
+        Layout.of(frame)
+    assert len(told) == 1
+    exact = Layout.of(frame, discrete=["key"])
+    keys = exact.decode(exact.encode(frame))["key"]
+    assert (keys.to_pylist() if hasattr(keys, "to_pylist") else list(keys)) == numbers.tolist()
+
+
+def test_lists_of_numbers_and_strings_are_refused():
+    # NumPy would make strings of the numbers.
+    with pytest.raises(TypeError, match="Use a data frame for columns of different types"):
+        Layout.of([[1.5, "a"], [2.5, "b"]])
+    assert Layout.of([["x", "a"], ["y", "b"]]).n_levels.tolist() == [2, 2]
+
+
+def test_numbers_held_as_objects_are_told_to_be_classes():
+    frame = pd.DataFrame({"price": [Decimal("1.5"), 2, 2.5], "flag": [True, False, True], "b": "x"})
+    frame = frame.astype({"price": object, "flag": object})
+    with pytest.warns(UserWarning, match="Column 'price' holds numbers as objects") as told:
+        assert Layout.of(frame).n_levels.tolist() == [3, 2, 1]
+    assert len(told) == 1
+    assert Layout.of(frame, discrete="price").n_levels.tolist() == [3, 2, 1]

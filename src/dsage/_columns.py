@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
+from numbers import Number
 from typing import Any
 
 import narwhals as nw
@@ -11,9 +13,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from dsage._check import message
+from dsage._check import message, warn
 
 Floats = npt.NDArray[np.float64]
+
+_EXACT = 2.0**53  # up to here every whole number is a float
 
 _ARRAY_KINDS = {
     "b": "class",
@@ -125,16 +129,22 @@ class Column:
         dtype = native.type if hasattr(native, "type") else native.dtype
         if discrete or kind == "class":
             try:
-                return cls(name, kind, dtype, levels=_levels(native, dtype))
+                column = cls(name, kind, dtype, levels=_levels(native, dtype))
             except TypeError as error:
                 raise TypeError(
                     message("the columns", "numbers or classes", name, f"Convert it: {error}")
                 ) from None
+            if not discrete:
+                column._warn_if_numbers()
+            return column
         if isinstance(native, np.ndarray):
             is_integer = dtype.kind in "iu"
         else:
             is_integer = nw.from_native(native, series_only=True).dtype.is_integer()
-        return cls(name, kind, dtype, limits=_limits(dtype) if is_integer else None)
+        column = cls(name, kind, dtype, limits=_limits(dtype) if is_integer else None)
+        if column.limits is not None and column.limits[1] > _EXACT:
+            column._warn_if_rounded(native)
+        return column
 
     def encode(self, native: Any) -> Floats:  # noqa: ANN401
         """Return the values as floats, a discrete column's as codes, NaN where one is missing.
@@ -175,6 +185,28 @@ class Column:
             return pd.array(numbers, dtype=self.dtype)
         made = nw.new_series(self.name, numbers, backend=container)  # type: ignore[arg-type]
         return made.to_native().cast(self.dtype)
+
+    def _warn_if_numbers(self) -> None:
+        """Warn of a column of objects which are all numbers: it was hardly meant for classes."""
+        labels = () if self.levels is None or self.dtype != np.dtype(object) else self.levels.labels
+        if len(labels) and all(
+            isinstance(label, (Number, Decimal)) and not isinstance(label, (bool, np.bool_))
+            for label in labels
+        ):
+            warn(
+                f"Column {self.name!r} holds numbers as objects, and objects are taken for classes."
+                " Convert it to a type of numbers, or name it in `discrete` if it is a class."
+            )
+
+    def _warn_if_rounded(self, native: Any) -> None:  # noqa: ANN401
+        values = self.encode(native)
+        # NaN, where a value is missing, is not above anything.
+        if (np.abs(values) > _EXACT).any():
+            warn(
+                f"Column {self.name!r} has whole numbers beyond 2**53, which are rounded: floats "
+                "have no more digits. Leave it out if it is a key; name it in `discrete` if it is "
+                "a class."
+            )
 
     def _check_kind(self, found: str) -> None:
         words = {"number": "numbers", "class": "strings, booleans or categories"}

@@ -93,7 +93,7 @@ def as_matrix(data: Any, columns: str = "n_features") -> npt.NDArray[Any]:  # no
                 "Give one row an observation and one column a variable",
             )
         )
-    if array.dtype.kind == "O":
+    if array.dtype.kind == "O" or _is_made_text(data, array):
         raise TypeError(
             message(
                 "data",
@@ -105,10 +105,18 @@ def as_matrix(data: Any, columns: str = "n_features") -> npt.NDArray[Any]:  # no
     return array
 
 
+def _is_made_text(data: Any, array: npt.NDArray[Any]) -> bool:  # noqa: ANN401
+    """Tell whether NumPy made strings of numbers because strings stood beside them."""
+    if array.dtype.kind not in "US" or hasattr(data, "dtype"):
+        return False
+    return not all(isinstance(value, (str, bytes)) for value in np.asarray(data, object).flat)
+
+
 class Layout:
     """What the columns of a data set are, to turn frames into matrices and back.
 
-    Numbers stay as they are. Strings, booleans, categories and other objects, and the columns
+    Numbers stay as they are, but become floats: whole numbers beyond 2**53 are rounded, with a
+    warning. Strings, booleans, categories and other objects, and the columns
     named in `discrete`, become codes 0 .. n_levels - 1: declared categories in their order (all
     of them, seen or not), ``False`` before ``True``, other values sorted.
 
@@ -120,6 +128,8 @@ class Layout:
         The columns; ``X1, X2, ...`` for an array.
     n_levels : int array of shape (n_features,)
         Number of levels of each column, 0 where it is continuous.
+    is_whole : bool array of shape (n_features,)
+        Which continuous columns hold whole numbers, to which `decode` rounds.
 
     Examples
     --------
@@ -141,6 +151,9 @@ class Layout:
         self.names = tuple(column.name for column in columns)
         self.n_levels: npt.NDArray[np.intp] = np.array(
             [0 if column.levels is None else len(column.levels) for column in columns], np.intp
+        )
+        self.is_whole: npt.NDArray[np.bool_] = np.array(
+            [column.limits is not None for column in columns], bool
         )
         self._columns = tuple(columns)
 

@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 
-from dsage.samplers import BaseSampler, Marginal, check_sampler
+from dsage.samplers import BaseSampler, Gaussian, Marginal, check_sampler
 from dsage.samplers.base import check_coalition, check_noise
 
 
@@ -144,3 +145,36 @@ def test_noise_outside_the_open_interval_is_refused(bad):
 def test_noise_of_another_shape_is_refused(shape):
     with pytest.raises(ValueError, match=r"noise must be of shape \(2, n_draws, 2\)"):
         check_noise(np.full(shape, 0.5), 2, 2)
+
+
+@pytest.mark.parametrize("factor", [1e160, 1.7e308, 1e-160, 5e-324])
+def test_numbers_whose_squares_are_no_floats_are_refused_by_name(factor):
+    frame = pd.DataFrame({"good": [0.0, 1.0, 2.0], "odd": [-factor, factor, factor]})
+    with pytest.raises(
+        ValueError, match=r"stay below 1e\+150 and vary .*; got \['odd'\]. Use other"
+    ):
+        Marginal().fit(frame)
+
+
+def test_sizes_of_constants_and_classes_do_not_matter():
+    frame = pd.DataFrame({"constant": [1e-300] * 2, "class": [1e300, 1.0], "zero": [0.0, 0.0]})
+    assert Marginal(discrete="class").fit(frame).n_features_ == 3
+
+
+def test_a_fit_that_fails_leaves_the_sampler_as_it_was():
+    sampler, X = Gaussian(), np.random.default_rng(0).normal(size=(20, 2))
+    with pytest.raises(ValueError, match="at least 2 rows"):
+        sampler.fit(X[:1])
+    with pytest.raises(NotFittedError):
+        sampler.draw(X, np.array([True, False]), np.full((20, 1, 2), 0.5))
+    before = sampler.fit(X).draw(X, np.array([True, False]), np.full((20, 1, 2), 0.5))
+    with pytest.raises(ValueError, match="at least 2 rows"):
+        sampler.fit(np.zeros((1, 3)))
+    after = sampler.draw(X, np.array([True, False]), np.full((20, 1, 2), 0.5))
+    np.testing.assert_array_equal(after, before)
+
+
+@pytest.mark.parametrize("dtype", ["junk", "f2", int, 3.5])
+def test_types_that_are_neither_of_the_two_are_refused(dtype):
+    with pytest.raises(ValueError, match=r"dtype must be float64 or float32; got .*numpy's two"):
+        Marginal(dtype=dtype).fit(np.eye(3))

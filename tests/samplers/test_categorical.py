@@ -1,4 +1,5 @@
 import itertools
+import tracemalloc
 import warnings
 
 import numpy as np
@@ -235,3 +236,19 @@ def test_noise_next_to_one_stays_among_the_rows_that_agree():
     sampler = Categorical().fit(X)
     draws = sampler.draw(X[[1000]], np.array([True, False]), noise)
     assert sampler.layout_.decode(draws[0]).tolist() == [["b", "y"]]
+
+
+def test_many_levels_need_no_table_of_all_pairs():
+    rng = np.random.default_rng(0)
+    X = rng.permuted(np.tile(np.arange(3000), (3, 1)), axis=1).T
+    X[:, 2] = X[:, 0] % 3
+    tracemalloc.start()
+    try:
+        sampler = Categorical(discrete=["X1", "X2", "X3"]).fit(X)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    # All pairs of levels, a number each, would take 72 MB.
+    assert peak < 20e6
+    # The third column is known from the first, which takes each value once.
+    assert sampler.information_[0, 2] == pytest.approx(np.log(3) - 2999 * 2 / 6000, rel=1e-6)

@@ -2,6 +2,7 @@ import pickle
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from sklearn.base import clone
 
@@ -76,7 +77,6 @@ def test_candidates_suit_the_data(n_levels, names):
     assert list(candidates_for(np.array(n_levels), 0)) == names
 
 
-@pytest.mark.filterwarnings("ignore:.*:UserWarning")
 def test_mixed_and_discrete_frames_get_a_sampler():
     mixed = GroupedGaussian.random(3, 2, random_state=0).sample(400, random_state=0)
     assert choose_sampler(mixed, n_coalitions=6).name in ("Sequential", "Neighbors", "Forest")
@@ -95,6 +95,55 @@ def test_candidate_that_fails_is_left_out_with_a_warning_that_says_why():
     assert choice.to_frame().loc["Broken", "error"] == "ValueError: cannot"
     with pytest.raises(ValueError, match="candidates must be able to draw such data"):
         choose_sampler(correlated(100), [Broken()])
+
+
+def test_candidate_whose_draws_are_not_finite_is_left_out():
+    class Broken(BaseSampler):
+        def _fit(self, X):
+            pass
+
+        def _draw(self, X, known, noise):
+            return np.full(noise[:, :, ~known].shape, np.nan)
+
+    with pytest.warns(UserWarning, match="left out of the choice: Broken .*draws must be finite"):
+        choice = choose_sampler(correlated(100), [Broken(), Gaussian()])
+    assert choice.name == "Gaussian"
+    assert np.isfinite(choice.scores.loc[["Gaussian", "Marginal"], "difference"]).all()
+
+
+@pytest.mark.parametrize("convert", [lambda frame: frame, pl.from_pandas], ids=["pandas", "polars"])
+def test_a_level_of_one_row_is_not_held_out(convert):
+    frame = GroupedGaussian.random(3, 2, random_state=0).sample(60, random_state=0)
+    frame["child"] = np.where(
+        np.arange(60) < 45, frame["child"].astype(str), "r" + frame.index.astype(str)
+    )
+    choice = choose_sampler(convert(frame), [Sequential(), Marginal()], n_coalitions=4)
+    assert (choice.scores["error"] == "").all()
+    assert choice.sampler.n_levels_[-1] == frame["child"].nunique()
+    with pytest.raises(ValueError, match="Give some 20 whose levels occur more than once"):
+        choose_sampler(pd.DataFrame({"id": list("abcdefghijklmnopqrstuvwxyz"), "x": range(26)}))
+
+
+def test_only_the_sampler_chosen_warns_and_scores_keep_what_others_said():
+    X = pd.DataFrame(correlated(200), columns=["a", "b", "c"]).assign(fixed=1.0)
+    with pytest.warns(UserWarning, match=r"\['fixed'\] are constant") as told:
+        choice = choose_sampler(X, [Gaussian(), GaussianCopula()])
+    assert len(told) == 1
+    assert (
+        choice.scores.loc[["Gaussian", "GaussianCopula"], "warnings"].str.contains("'fixed'").all()
+    )
+    assert choice.scores.loc["Marginal", "warnings"] == ""
+
+
+@pytest.mark.parametrize("n_levels", [[0, 0], [2, 3], [2, 0]])
+def test_options_reach_all_candidates(n_levels):
+    made = candidates_for(np.array(n_levels), 7, dtype=np.float32, max_bytes=5, discrete=["X1"])
+    for sampler in made.values():
+        options = sampler.get_params()
+        assert options["dtype"] is np.float32
+        assert options["max_bytes"] == 5
+        assert options.get("discrete", ["X1"]) == ["X1"]
+        assert options.get("random_state", 7) == 7
 
 
 def test_auto_is_a_sampler_that_says_what_it_chose():

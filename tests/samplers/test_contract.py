@@ -1,11 +1,8 @@
 """What every sampler of the package must do, whatever its distribution."""
 
-import functools
 import inspect
 import pickle
-import re
 import tracemalloc
-import warnings
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -20,94 +17,18 @@ from sklearn.exceptions import NotFittedError
 
 from dsage import samplers
 from dsage.samplers import Sampler, check_sampler
-
-N_ROWS, N_DRAWS = 23, 5
-
-
-def uniform_draws(x_known, known, rng):
-    return rng.integers(2, size=(len(x_known), (~known).sum()))
-
-
-# A name, the kind of data, the class and its options. Every sampler of the package is here, once
-# for each kind of data that it is for.
-CASES = {
-    "Marginal-mixed": ("mixed", "Marginal", {}),
-    "Marginal-independent": ("mixed", "Marginal", {"joint": False}),
-    "Categorical": ("discrete", "Categorical", {"on_unseen": "ignore"}),
-    "Categorical-smooth": ("discrete", "Categorical", {"on_unseen": "ignore", "smoothing": 2.0}),
-    "Neighbors-continuous": ("continuous", "Neighbors", {}),
-    "Neighbors-nearest": ("continuous", "Neighbors", {"n_neighbors": 5}),
-    "Neighbors-mixed": ("mixed", "Neighbors", {}),
-    "Gaussian": ("continuous", "Gaussian", {}),
-    "Gaussian-shrunk": ("continuous", "Gaussian", {"covariance": "ledoit-wolf"}),
-    "GaussianCopula": ("continuous", "GaussianCopula", {}),
-    "GaussianMixture": ("continuous", "GaussianMixture", {"n_components": 2}),
-    "Forest-continuous": ("continuous", "Forest", {"n_trees": 5, "random_state": 0}),
-    "Forest-discrete": ("discrete", "Forest", {"n_trees": 5, "random_state": 0}),
-    "Forest-mixed": ("mixed", "Forest", {"n_trees": 5, "random_state": 0}),
-    "Sequential-continuous": ("continuous", "Sequential", {}),
-    "Sequential-discrete": ("discrete", "Sequential", {}),
-    "Sequential-mixed": ("mixed", "Sequential", {}),
-    "FunctionSampler": ("mixed", "FunctionSampler", {"function": uniform_draws}),
-}
-
-
-@functools.cache
-def data(kind, n_rows=120, seed=0):
-    """A pandas frame of dependent columns."""
-    rng = np.random.default_rng(seed)
-    common = rng.normal(size=n_rows)
-    noise = rng.normal(size=(n_rows, 6))
-    if kind == "continuous":
-        return pd.DataFrame({f"c{j}": common + noise[:, j] * (j + 1) / 3 for j in range(5)})
-    discrete = {
-        "colour": pd.Categorical(
-            np.array(["blue", "green", "red"])[np.digitize(common + noise[:, 0], [-0.7, 0.7])],
-            ["blue", "green", "red"],
-        ),
-        "flag": common + noise[:, 1] > 0.3,
-        "word": np.where(common + noise[:, 2] > 0, "yes", "no"),
-    }
-    if kind == "discrete":
-        return pd.DataFrame(discrete)
-    return pd.DataFrame(
-        {
-            "height": common + 0.5 * noise[:, 3],
-            **discrete,
-            "count": np.rint(3 * common + noise[:, 4]).astype(int),
-            "weight": np.exp(0.5 * common + 0.3 * noise[:, 5]),
-        }
-    )
-
-
-def make(case):
-    _, name, options = CASES[case]
-    return getattr(samplers, name)(**options)
-
-
-@functools.cache
-def fitted(case):
-    return make(case).fit(data(CASES[case][0]))
-
-
-def rows_of(case):
-    return data(CASES[case][0]).iloc[:N_ROWS]
-
-
-def noise_for(case, seed=1, n_rows=N_ROWS):
-    n_features = fitted(case).n_features_
-    return np.random.default_rng(seed).uniform(1e-9, 1 - 1e-9, (n_rows, N_DRAWS, n_features))
-
-
-def coalitions(case):
-    n_features = fitted(case).n_features_
-    masks = [[True] * n_features, [False] * n_features]
-    masks += np.random.default_rng(5).random((4, n_features)).__lt__(0.5).tolist()
-    masks += [[j == 0 for j in range(n_features)], [j != 0 for j in range(n_features)]]
-    return [np.array(mask) for mask in masks]
-
-
-every = pytest.mark.parametrize("case", CASES)
+from sampler_cases import (
+    CASES,
+    N_DRAWS,
+    N_ROWS,
+    coalitions,
+    data,
+    every,
+    fitted,
+    make,
+    noise_for,
+    rows_of,
+)
 
 
 def test_every_sampler_of_the_package_is_under_contract():
@@ -115,8 +36,8 @@ def test_every_sampler_of_the_package_is_under_contract():
         name
         for name in samplers.__all__
         if inspect.isclass(thing := getattr(samplers, name))
-        and issubclass(thing, samplers.BaseSampler)
-        and thing is not samplers.BaseSampler
+        and hasattr(thing, "draw")
+        and thing not in (samplers.BaseSampler, samplers.Sampler)
     }
     assert concrete == {name for _, name, _ in CASES.values()}
 
@@ -334,7 +255,7 @@ def test_bad_input_is_refused(case):
         sampler.draw(X, known, np.ones_like(noise))
     with pytest.raises(ValueError, match="finite and without missing values"):
         make(case).fit(X.assign(**{first: X[first].where(X.index > 2)}))
-    with pytest.raises(ValueError, match="X must be of at least one row"):
+    with pytest.raises(ValueError, match=r"X must be of (at least one row|more rows)"):
         make(case).fit(X.iloc[:0])
     classes = [
         name for name in X.columns[:-1] if sampler.layout_.n_levels[list(X.columns).index(name)] > 2
@@ -345,44 +266,6 @@ def test_bad_input_is_refused(case):
             match=f"column '{name}' must be made of the levels seen in training; got 'odd'",
         ):
             sampler.draw(X.assign(**{name: "odd"}), known, noise)
-
-
-def degenerate(kind):
-    """Frames that are hard to learn: constant and copied columns, few rows."""
-    frame = data(kind)
-    constant = frame.assign(**{frame.columns[0]: frame.iloc[0, 0]})
-    copied = frame.assign(copy=frame.iloc[:, -1])
-    return {
-        "constant": constant,
-        "copied": copied,
-        "few": frame.iloc[: len(frame.columns) - 1],
-        "one": frame.iloc[:1],
-    }
-
-
-def draw_finitely(case, frame):
-    sampler = make(case).fit(frame)
-    X = frame.iloc[:4]
-    noise = np.random.default_rng(0).uniform(0.01, 0.99, (len(X), 3, frame.shape[1]))
-    for known in (np.arange(frame.shape[1]) < 2, np.arange(frame.shape[1]) % 2 == 0):
-        draws = sampler.draw(X, known, noise)
-        assert np.isfinite(draws).all()
-        sampler.layout_.decode(draws.reshape(-1, frame.shape[1]))
-
-
-@every
-@pytest.mark.parametrize("trouble", ["constant", "copied", "few", "one"])
-def test_degenerate_data_are_refused_clearly_or_drawn_from_finitely(case, trouble):
-    frame = degenerate(CASES[case][0])[trouble]
-    with warnings.catch_warnings():
-        # A warning is welcome here; each sampler's own tests say which.
-        warnings.simplefilter("ignore", UserWarning)
-        try:
-            draw_finitely(case, frame)
-            refusal = None
-        except ValueError as error:
-            refusal = str(error)
-    assert refusal is None or re.search(r" must be .*; got .*\. [A-Z]", refusal)
 
 
 @every

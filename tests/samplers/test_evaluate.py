@@ -172,6 +172,25 @@ def test_paired_error_is_smaller_than_that_of_independent_evaluations():
     assert paired < 0.2 * np.hypot(first.se, second.se)
 
 
+def test_draws_of_integers_are_scored_as_a_model_sees_them():
+    # The sampler is right but for digits that rounding takes away.
+    class Counts:
+        def __init__(self, blur):
+            self.blur = blur
+
+        def fit(self, X):
+            return self
+
+        def draw(self, X, known, noise):
+            return np.floor(4 * noise) + self.blur * (noise - 0.5)
+
+    X = np.random.default_rng(0).integers(0, 4, (200, 2))
+    exact, blurred = (evaluate(Counts(blur), X, n_coalitions=3) for blur in (0.0, 0.9))
+    np.testing.assert_array_equal(blurred.row_scores, exact.row_scores)
+    floats = [evaluate(Counts(blur), X * 1.0, n_coalitions=3).score for blur in (0.0, 0.9)]
+    assert floats[0] != floats[1]
+
+
 def test_same_seed_gives_the_same_coalitions_and_scores_and_other_seeds_do_not():
     one, again, other = (
         evaluate(TRUTH, HOLDOUT[:50], n_coalitions=6, random_state=seed) for seed in (1, 1, 2)
@@ -260,3 +279,25 @@ def test_missing_matplotlib_is_named(monkeypatch):
 def test_wrong_input_is_refused(call, words):
     with pytest.raises((TypeError, ValueError), match=words):
         call()
+
+
+@pytest.mark.parametrize(
+    ("draw", "words"),
+    [
+        (lambda noise, known: np.where(np.arange(3) == 1, np.nan, noise), r"finite; got \['X2'\]"),
+        (lambda noise, known: np.where(np.arange(3) > 0, np.inf, noise), r"got \['X2', 'X3'\]"),
+        (lambda noise, known: noise[:, :, ~known], r"of shape .* \(30, 20, 3\); got \(30, 20, 2\)"),
+        (lambda noise, known: noise[:, 0], r"got \(30, 3\). Return the known"),
+    ],
+)
+def test_draws_that_cannot_be_scored_are_refused(draw, words):
+    class Own:
+        def fit(self, X):
+            return self
+
+        def draw(self, X, known, noise):
+            return draw(noise, known)
+
+    X = np.random.default_rng(0).standard_normal((30, 3))
+    with pytest.raises(ValueError, match=words):
+        evaluate(Own(), X, coalitions=np.array([[True, False, False]]))

@@ -1,6 +1,5 @@
 import itertools
 import pickle
-import warnings
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -122,6 +121,13 @@ def test_extreme_uniforms_never_choose_a_leaf_without_weight():
     assert ((rest > 0) & (rest < 1)).all()
 
 
+def test_leaves_of_hardly_any_weight_are_no_cause_for_a_warning():
+    posterior = Posterior(np.array([0, 2]), np.array([0, 1]), np.array([1e-310, 1.0]))
+    leaf, rest = chosen(posterior, np.zeros(2, np.intp), np.array([[[0.5]]]))
+    assert leaf.tolist() == [[1]]
+    np.testing.assert_allclose(rest, 0.5)
+
+
 def test_leaves_partition_the_rows_and_hold_at_least_min_leaf_of_them():
     X = np.random.default_rng(0).standard_normal((400, 3))
     X[:, 1] += X[:, 0] ** 2
@@ -211,6 +217,33 @@ def test_units_do_not_matter_even_far_from_zero():
     assert np.abs(1e3 * (drawn - 1e6) - plain).mean() < 1e-4
 
 
+def lognormals(n_rows, sigma, seed):
+    """Two columns whose logarithms, over sigma, are standard normals with a correlation of 0.9."""
+    rng = np.random.default_rng(seed)
+    first, other = rng.standard_normal((2, n_rows))
+    return np.exp(sigma * np.column_stack([first, 0.9 * first + np.sqrt(0.19) * other]))
+
+
+@pytest.mark.parametrize("sigma", [1.0, 3.0, 5.0])
+def test_heavy_tails_do_not_hide_the_relation_of_the_others(sigma):
+    forest = Forest(random_state=0).fit(lognormals(2000, sigma, 0))
+    at = np.exp(sigma * np.array([[-1.0, 0.0], [0.0, 0.0], [1.0, 0.0]]))
+    draws = forest.draw(at, np.array([True, False]), uniforms(3, 2000, 2))[:, :, 1]
+    logs = np.log(np.maximum(np.median(draws, axis=1), 1e-300)) / sigma
+    # The conditional medians are -0.9, 0 and 0.9, the deviations of both sides 0.44; independent
+    # draws would have medians of 0.
+    assert (np.abs(logs - [-0.9, 0.0, 0.9]) < 0.44).all()
+
+
+def test_a_column_of_hardly_any_spread_but_far_values_is_scaled_within_single_precision():
+    X = np.random.default_rng(0).standard_normal((200, 2))
+    X[:, 0] *= 1e-60
+    X[0, 0] = 1.0
+    draws = Forest(n_trees=3, random_state=0).fit(X).draw(X, np.zeros(2, bool), uniforms(200, 5, 2))
+    assert np.isfinite(draws).all()
+
+
+@pytest.mark.filterwarnings("ignore:Some columns are copies")
 def test_without_smoothing_levels_never_seen_together_are_told():
     X = np.array([[0, 0, 1], [1, 1, 0]] * 50).astype(str)
     forest = Forest(n_trees=3, min_leaf=30, smoothing=0.0, random_state=0).fit(X)
@@ -281,9 +314,9 @@ def test_pickled_copy_and_threads_draw_the_same():
 @pytest.mark.parametrize("n_rows", [1, 2, 5])
 def test_few_rows_make_one_leaf(n_rows):
     X = np.random.default_rng(0).standard_normal((n_rows, 3))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with pytest.warns(UserWarning, match=f"cannot split {n_rows} rows into leaves of 10") as told:
         forest = Forest(n_trees=3, random_state=0).fit(X)
+    assert len(told) == 1
     assert forest.n_leaves_ == 3
     assert np.isfinite(forest.draw(X, np.array([True, False, False]), uniforms(n_rows, 3, 3))).all()
 

@@ -42,15 +42,10 @@ def test_rows_and_draws_are_the_same_to_the_bit_in_any_split(data):
     known = rng.random(n_features) < rng.random()
     whole = sampler.draw(X, known, noise)
     means = sampler.mean(X, known)
-    ordering = sampler.ordering(rng.permutation(n_features))
-    scores, n_known = normal_scores(noise), int(known.sum())
-    prefix = ordering.draw(n_known, X, ordering.whitened(X), scores)
     cuts = sorted(data.draw(st.sets(st.integers(1, max(n_rows - 1, 1)), max_size=6)))
     for rows in np.split(np.arange(n_rows), cuts):
         assert np.array_equal(sampler.draw(X[rows], known, noise[rows]), whole[rows])
         assert np.array_equal(sampler.mean(X[rows], known), means[rows])
-        part = ordering.draw(n_known, X[rows], ordering.whitened(X[rows]), scores[rows])
-        assert np.array_equal(part, prefix[rows])
     for draw in {0, n_draws - 1}:
         alone = sampler.draw(X, known, noise[:, draw : draw + 1])
         assert np.array_equal(alone[:, 0], whole[:, draw])
@@ -212,18 +207,6 @@ def test_more_features_than_rows_are_drawn_within_the_span_of_the_rows():
     assert centred.std() > 0.1
 
 
-def test_an_ordering_reproduces_relations_too():
-    sampler, X = singular_sampler(), singular_data().head(20)
-    ordering = sampler.ordering([3, 5, 4, 0, 1, 2])
-    scores = normal_scores(np.random.default_rng(0).random((20, 30, 6)))
-    for n_known in range(7):
-        drawn = ordering.draw(n_known, X, ordering.whitened(X), scores)
-        a, fixed, b, copy, total, _ = np.moveaxis(drawn, 2, 0)
-        np.testing.assert_allclose(fixed, 0.1)
-        np.testing.assert_allclose(copy, a, rtol=0, atol=1e-6)
-        np.testing.assert_allclose(total, 2 * a - b + 1, rtol=0, atol=1e-6 * 50)
-
-
 def test_float32_is_the_rounded_float64():
     sampler, rng = some_sampler(), np.random.default_rng(2)
     X, noise, known = rng.standard_normal((9, 6)), rng.random((9, 4, 6)), mask(6, 1, 2)
@@ -266,6 +249,7 @@ def test_classes_are_refused_by_name():
     ("mean", "covariance", "names", "told"),
     [
         ([[0.0]], [[1.0]], None, r"mean must be of shape \(n_features,\)"),
+        ([np.nan], [[1.0]], None, r"mean must be finite; got \[nan\]"),
         ([0.0], np.eye(2), None, r"covariance must be of shape \(1, 1\)"),
         ([0.0, 0.0], np.eye(2), ["a"], "names must be 2 names; got 1"),
         ([0.0, 0.0], [[1.0, np.nan], [np.nan, 1.0]], ["a", "b"], "covariance must be finite"),
@@ -285,8 +269,3 @@ def test_bad_options_are_refused():
         Gaussian(covariance="ledoit_wolf").fit(X)
     with pytest.raises(ValueError, match="X must be of at least 2 rows; got 1"):
         Gaussian().fit(X[:1])
-    with pytest.raises(ValueError, match=r"order must be a permutation of 0 \.\. 1; got \[0, 0\]"):
-        Gaussian().fit(X).ordering([0, 0])
-    ordering = Gaussian().fit(X).ordering([1, 0])
-    with pytest.raises(ValueError, match="n_known must be at most 2; got 3"):
-        ordering.draw(3, X, ordering.whitened(X), np.zeros((5, 1, 2)))

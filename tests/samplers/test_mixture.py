@@ -3,6 +3,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn.mixture
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
@@ -44,6 +45,44 @@ def test_bic_finds_the_number_of_modes():
     np.testing.assert_allclose(np.sort(auto.means_[:, 0]), [-3, 3], atol=5 / np.sqrt(300))
 
 
+@pytest.mark.parametrize(("n_rows", "n_features"), [(8, 3), (20, 3), (30, 5), (60, 10), (100, 20)])
+def test_few_rows_of_one_normal_get_one_component(n_rows, n_features):
+    # Components around a few rows have the smallest BIC, and no spread but the regularisation's.
+    X = np.random.default_rng(0).standard_normal((n_rows, n_features))
+    sampler = GaussianMixture().fit(X)
+    assert len(sampler.weights_) == 1
+    assert all(
+        n_rows / n_components >= 2 * (n_features + 1)
+        for n_components in sampler.bic_
+        if n_components > 1
+    )
+
+
+def test_a_component_of_too_few_rows_is_told():
+    X = np.random.default_rng(0).standard_normal((12, 3))
+    with pytest.warns(UserWarning, match=r"smallest of 5 components has about \d rows, .* needs 4"):
+        GaussianMixture(n_components=5).fit(X)
+
+
+def test_columns_of_few_values_are_modes_without_a_complaint():
+    X = np.random.default_rng(0).integers(0, 2, (300, 2)).astype(float)
+    sampler = GaussianMixture().fit(X)
+    assert sorted(map(tuple, sampler.means_.round(6).tolist())) == [(0, 0), (0, 1), (1, 0), (1, 1)]
+    with pytest.raises(
+        ValueError, match="n_components must be at most 4, the distinct rows; got 5"
+    ):
+        GaussianMixture(n_components=5).fit(X)
+
+
+def test_a_fit_that_does_not_converge_is_told(monkeypatch):
+    fit = sklearn.mixture.GaussianMixture.fit
+    monkeypatch.setattr(
+        sklearn.mixture.GaussianMixture, "fit", lambda self, X: fit(self.set_params(max_iter=1), X)
+    )
+    with pytest.warns(UserWarning, match="3 components did not converge in 1 steps"):
+        GaussianMixture(n_components=3).fit(two_modes())
+
+
 def test_one_component_is_the_gaussian_sampler():
     X = two_modes()
     one = GaussianMixture(n_components=1).fit(X)
@@ -75,11 +114,15 @@ def test_one_known_feature_tells_the_mode(sampler):
     assert (drawn[1, :, 1:] < 1.5).all()
 
 
-def test_a_row_far_from_all_components_still_has_probabilities(sampler):
-    X, known = np.array([[1e6, 0.0, 0.0]]), np.array([True, False, False])
+@pytest.mark.parametrize("far", [1e6, -1e80, 1e160, 1e300, -1.7e308])
+def test_a_row_far_from_all_components_still_has_probabilities(sampler, far):
+    X, known = np.array([[far, 0.0, 0.0]]), np.array([True, False, False])
     shares = sampler.responsibilities(X, known)
     assert shares.sum() == pytest.approx(1)
+    # That of the widest one decides.
+    assert shares.argmax() == sampler.covariances_[:, 0, 0].argmax()
     assert np.isfinite(sampler.draw(X, known, np.full((1, 1, 3), 0.5))).all()
+    assert np.isfinite(sampler.mean(X, known)).all()
 
 
 def test_the_same_component_is_chosen_in_every_coalition_that_says_the_same():
@@ -148,7 +191,7 @@ def test_pickles_and_clones_and_is_reproducible():
     [
         ({"n_components": 0}, ValueError, "n_components must be at least 1"),
         ({"n_components": "bic"}, TypeError, "n_components must be an integer"),
-        ({"n_components": 11}, ValueError, "n_components must be at most 10, the rows; got 11"),
+        ({"n_components": 11}, ValueError, "n_components must be at most 10, the distinct rows"),
         ({"max_components": 0}, ValueError, "max_components must be at least 1"),
         ({"covariance_type": "round"}, ValueError, "covariance_type must be one of"),
         ({"random_state": "a"}, TypeError, "random_state must be an int"),
@@ -163,6 +206,10 @@ def test_bad_parameters_are_refused():
     eye = np.eye(2)[None]
     with pytest.raises(ValueError, match="weights must be positive numbers"):
         GaussianMixture.from_parameters([0.0], [[0.0, 0.0]], eye)
+    with pytest.raises(ValueError, match="weights must be positive numbers"):
+        GaussianMixture.from_parameters([np.inf], [[0.0, 0.0]], eye)
+    with pytest.raises(ValueError, match="means must be finite"):
+        GaussianMixture.from_parameters([1.0], [[0.0, np.nan]], eye)
     with pytest.raises(ValueError, match="must be of 2 components, as there are weights"):
         GaussianMixture.from_parameters([0.5, 0.5], [[0.0, 0.0]], eye)
     with pytest.raises(ValueError, match="positive semidefinite"):

@@ -103,12 +103,19 @@ def test_a_tiny_bandwidth_finds_the_row_itself_and_a_huge_one_forgets():
     np.testing.assert_allclose(far, 1 / 50, atol=2 / 20_000)
 
 
-def test_a_row_far_from_all_gets_the_nearest():
+@pytest.mark.parametrize("far", [1e9, 1e17, 1e160, 1.7e308])
+def test_a_row_far_from_all_gets_the_nearest(far):
     X, _ = correlated(50)
-    known = np.array([True, False, False])
-    point = np.array([[1e9, 0.0, 0.0]])
-    draws = Neighbors(bandwidth=1e-3).fit(X).draw(point, known, np.full((1, 1, 3), 0.5))
-    np.testing.assert_array_equal(draws[0, 0, 1:], X[np.argmax(X[:, 0]), 1:])
+    known, noise = np.array([True, False, False]), np.full((2, 1, 3), 0.5)
+    points = np.array([[far, 0.0, 0.0], [-far, 0.0, 0.0]])
+    ends = [np.argmax(X[:, 0]), np.argmin(X[:, 0])]
+    sampler = Neighbors(bandwidth=1e-3).fit(X)
+    np.testing.assert_array_equal(sampler.draw(points, known, noise)[:, 0, 1:], X[ends, 1:])
+    np.testing.assert_allclose(sampler.mean(points, known)[:, 1:], X[ends, 1:])
+    frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(b=np.where(X[:, 1] > 0, "hi", "lo"))
+    rows = frame.iloc[:2].assign(a=[far, -far])
+    draws = Neighbors(bandwidth=1e-3).fit(frame).draw(rows, known, noise)
+    np.testing.assert_array_equal(draws[:, 0, 2], X[ends, 2])
 
 
 def test_only_the_nearest_rows_are_drawn_when_their_number_is_given():

@@ -19,11 +19,14 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from dsage._check import check_count, message
+from dsage._check import check_count, message, warn
 from dsage._frame import Layout
 
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
+
+LARGEST = 1e150
+"""Numbers beyond this have no square among floats."""
 
 
 @runtime_checkable
@@ -131,10 +134,13 @@ class BaseSampler(BaseEstimator):  # type: ignore[misc]
     def fit(self, X: Any, y: object = None) -> Self:  # noqa: ANN401, ARG002
         """Learn the joint distribution of the features.
 
+        A fit that fails leaves the sampler as it was.
+
         Parameters
         ----------
         X : data frame (pandas, polars, pyarrow) or array of shape (n_rows, n_features)
-            Training rows, without missing values.
+            Training rows, without missing values. Numbers must not exceed 1e150 nor, unless they
+            are constant, vary by less than 1e-150, lest their squares leave the range of floats.
         y : object, optional
             Ignored; as in scikit-learn.
         """
@@ -145,11 +151,18 @@ class BaseSampler(BaseEstimator):  # type: ignore[misc]
         for size, what in zip(matrix.shape, ("row", "column"), strict=True):
             if not size:
                 raise ValueError(message("X", f"of at least one {what}", matrix.shape, "Add some"))
+        check_sizes(matrix, layout)
+        before = self.__dict__.copy()
         self.layout_ = layout
         self.feature_names_ = layout.names
         self.n_features_ = len(layout.names)
         self.n_levels_ = layout.n_levels
-        self._fit(matrix)
+        try:
+            self._fit(matrix)
+        except BaseException:
+            # Half of one fit and half of another would draw without complaint.
+            self.__dict__ = before
+            raise
         return self
 
     def draw(self, X: Any, known: Mask, noise: Floats) -> Floats:  # noqa: ANN401
@@ -235,12 +248,50 @@ class BaseSampler(BaseEstimator):  # type: ignore[misc]
             yield slice(start, min(start + step, n_rows))
 
     def _result_type(self) -> np.dtype[Any]:
-        dtype = np.dtype(self.dtype)
+        try:
+            dtype = np.dtype(self.dtype)
+        except TypeError:
+            dtype = np.dtype(object)
         if dtype not in (np.float64, np.float32):
             raise ValueError(
                 message("dtype", "float64 or float32", self.dtype, "Use one of numpy's two")
             )
         return dtype
+
+
+def check_sizes(matrix: Floats, layout: Layout) -> None:
+    """Refuse numbers whose squares are no floats, by the names of their columns."""
+    low, high = matrix.min(axis=0), matrix.max(axis=0)
+    huge = np.maximum(-low, high) > LARGEST
+    # Halved, for the spread of numbers near the largest float is none.
+    tiny = (low < high) & (high / 2 - low / 2 < 1 / LARGEST)
+    bad = (layout.n_levels == 0) & (huge | tiny)
+    if bad.any():
+        raise ValueError(
+            message(
+                "X",
+                f"of columns that stay below {LARGEST:g} and vary by more than {1 / LARGEST:g}",
+                [layout.names[at] for at in np.flatnonzero(bad)],
+                "Use other units for these columns",
+            )
+        )
+
+
+def warn_of_copies(X: Floats, layout: Layout, consequence: str, among: Mask | None = None) -> None:
+    """Warn of columns that repeat others, by name; constants repeat nothing."""
+    first: dict[tuple[bool, bytes], str] = {}
+    copies = []
+    for at, (name, column) in enumerate(zip(layout.names, X.T, strict=True)):
+        if (among is not None and not among[at]) or column.min() == column.max():
+            continue
+        # Zero is added to make one zero of two.
+        key = bool(layout.n_levels[at]), (column + 0.0).tobytes()
+        if key in first:
+            copies.append(f"{name!r} repeats {first[key]!r}")
+        first.setdefault(key, name)
+    if copies:
+        more = f" and {len(copies) - 10} more" if len(copies) > 10 else ""
+        warn(f"Some columns are copies: {', '.join(copies[:10])}{more}. {consequence}")
 
 
 def check_coalition(known: npt.ArrayLike, feature_names: Sequence[str]) -> Mask:

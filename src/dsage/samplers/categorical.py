@@ -13,6 +13,7 @@ from dsage.samplers.base import BaseSampler, Floats, Mask, check_coalition
 
 Indices = npt.NDArray[np.intp]
 
+_TABLE = 16  # entries a cell
 ON_UNSEEN = ("warn", "ignore", "raise")
 
 
@@ -247,7 +248,11 @@ def _information(cells: Indices, counts: Indices, n_levels: Indices) -> Floats:
     entropies = np.zeros((n_features, n_features))
     for i in range(n_features):
         for j in range(i + 1):
-            joint = np.bincount(cells[:, i] * n_levels[j] + cells[:, j], weights=counts)
+            pair = cells[:, i] * n_levels[j] + cells[:, j]
+            if n_levels[i] * n_levels[j] > _TABLE * len(cells):
+                # A table of all pairs of many levels would be nearly empty, and huge.
+                _, pair = np.unique(pair, return_inverse=True)
+            joint = np.bincount(pair, weights=counts)
             share = joint[joint > 0] / n_rows
             entropies[i, j] = entropies[j, i] = -(share * np.log(share)).sum()
     single = np.diag(entropies)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import time
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -47,8 +48,9 @@ class Choice:
     scores : pandas.DataFrame
         One line a candidate, simplest first, and one for ``Marginal``, which is no candidate but
         shows what conditioning gains: held-out energy score, its difference to the best one, the
-        paired standard error of that, seconds to fit and to draw, and the error of those that
-        failed.
+        paired standard error of that, seconds to fit and to draw, the error of those that
+        failed, and what the others warned of. The one chosen warns again when it is fitted to
+        all rows.
     evaluations : dict from str to Evaluation
         The evaluations behind the scores.
     """
@@ -67,9 +69,11 @@ class Choice:
 def candidates_for(
     n_levels: npt.NDArray[np.intp],
     random_state: int,
-    discrete: str | Iterable[str] = (),
+    **options: Any,  # noqa: ANN401
 ) -> dict[str, Sampler]:
     """Return the samplers that can draw such columns, simplest and fastest first.
+
+    They are given the options: `discrete`, where they have it, `dtype` and `max_bytes`.
 
     Examples
     --------
@@ -77,17 +81,18 @@ def candidates_for(
     ['Sequential', 'Neighbors', 'Forest']
     """
     shared: list[Sampler] = [
-        Sequential(random_state=random_state, discrete=discrete),
-        Neighbors(discrete=discrete),
-        Forest(random_state=random_state, discrete=discrete),
+        Sequential(random_state=random_state, **options),
+        Neighbors(**options),
+        Forest(random_state=random_state, **options),
     ]
     first: list[Sampler] = []
     if (n_levels == 0).all():
-        mixture = GaussianMixture(random_state=random_state)
+        options.pop("discrete", None)
+        mixture = GaussianMixture(random_state=random_state, **options)
         # In the order given, one regression after the other adds little to the Gaussian.
-        first, shared = [Gaussian(), GaussianCopula(), mixture], shared[1:]
+        first, shared = [Gaussian(**options), GaussianCopula(**options), mixture], shared[1:]
     elif (n_levels > 0).all():
-        first, shared = [Categorical(discrete=discrete)], [shared[0], shared[2]]
+        first, shared = [Categorical(**options)], [shared[0], shared[2]]
     return {type(sampler).__name__: sampler for sampler in [*first, *shared]}
 
 
@@ -100,6 +105,8 @@ def choose_sampler(
     test_share: float = 0.25,
     max_rows: int = 4000,
     discrete: str | Iterable[str] = (),
+    dtype: npt.DTypeLike = np.float64,
+    max_bytes: int = 2**28,
     random_state: RandomState = 0,
 ) -> Choice:
     """Fit candidates to a part of the rows, score them on the rest, and take the simplest good one.
@@ -118,11 +125,12 @@ def choose_sampler(
     n_coalitions, n_draws : int, default=24, 20
         See :func:`~dsage.samplers.evaluate`.
     test_share : float, default=0.25
-        Share of the rows that are held out.
+        Share of the rows that are held out. Rows with a level that no other training row has
+        are not: no sampler could be asked about it.
     max_rows : int, default=4000
         At most so many rows take part in the choice, at random.
-    discrete : str or iterable of str, default=()
-        Columns of numbers that are classes, for the default candidates.
+    discrete, dtype, max_bytes
+        Options of the default candidates; see :class:`~dsage.samplers.base.BaseSampler`.
     random_state : int, numpy Generator or None, default=0
         Seed.
 
@@ -144,15 +152,15 @@ def choose_sampler(
     layout = Layout.of(X, discrete=discrete)
     streams = Streams(random_state)
     seed = int(streams("choose-seed").integers(2**31))
-    named = _named(candidates, layout, seed, discrete)
-    n_rows = len(layout.encode(X))
-    order = streams("choose-rows").permutation(n_rows)[:max_rows]
-    n_test = round(test_share * len(order))
-    if n_test < 5 or len(order) - n_test < 5:
-        raise ValueError(
-            message("X", "of more rows to choose a sampler", n_rows, "Give some 20, or a sampler")
-        )
-    test, train = (take_rows(X, np.sort(part)) for part in (order[:n_test], order[n_test:]))
+    named = _named(
+        candidates, layout, seed, {"discrete": discrete, "dtype": dtype, "max_bytes": max_bytes}
+    )
+    matrix = layout.encode(X)
+    order = streams("choose-rows").permutation(len(matrix))[:max_rows]
+    test, train = (
+        take_rows(X, np.sort(part))
+        for part in _split(matrix, layout.n_levels, order, round(test_share * len(order)))
+    )
     evaluations: dict[str, Evaluation] = {}
     lines: dict[str, dict[str, Any]] = {}
     reference = {} if _REFERENCE in named else {_REFERENCE: Marginal(discrete=discrete)}
@@ -164,14 +172,29 @@ def choose_sampler(
     return Choice(chosen, _copied(named[chosen]).fit(X), reason, scores, evaluations)
 
 
+def _split(
+    X: Floats, n_levels: npt.NDArray[np.intp], order: npt.NDArray[np.intp], n_test: int
+) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """Return rows held out and rows to train with; all levels of the former are in the latter."""
+    test, train = order[:n_test], order[n_test:]
+    unseen = np.zeros(n_test, bool)
+    for column in np.flatnonzero(n_levels):
+        unseen |= ~np.isin(X[test, column], X[train, column])
+    test, train = test[~unseen], np.concatenate([test[unseen], train])
+    if len(test) < 5 or len(train) < 5:
+        advice = "Give some 20 whose levels occur more than once, or a sampler"
+        raise ValueError(message("X", "of more rows to choose a sampler", len(X), advice))
+    return test, train
+
+
 def _named(
     candidates: Mapping[str, Any] | Iterable[Any] | None,
     layout: Layout,
     seed: int,
-    discrete: str | Iterable[str],
+    options: dict[str, Any],
 ) -> dict[str, Sampler]:
     if candidates is None:
-        return candidates_for(layout.n_levels, seed, discrete)
+        return candidates_for(layout.n_levels, seed, **options)
     if isinstance(candidates, Mapping):
         named = dict(candidates)
     else:
@@ -198,19 +221,23 @@ def _tried(
     """Return the evaluation of a candidate with its times, or its error."""
     n_coalitions, n_draws, seed = options
     start = time.perf_counter()
-    try:
-        fitted = _copied(candidate).fit(train)
-        between = time.perf_counter()
-        evaluation = evaluate(
-            fitted, test, n_coalitions=n_coalitions, n_draws=n_draws, random_state=seed
-        )
-    except (ValueError, TypeError, np.linalg.LinAlgError) as error:
-        return {"error": f"{type(error).__name__}: {error}"}
+    with warnings.catch_warnings(record=True) as caught:
+        # All candidates say the same of the same columns; the one chosen says it to the user.
+        warnings.simplefilter("always")
+        try:
+            fitted = _copied(candidate).fit(train)
+            between = time.perf_counter()
+            evaluation = evaluate(
+                fitted, test, n_coalitions=n_coalitions, n_draws=n_draws, random_state=seed
+            )
+        except (ValueError, TypeError, np.linalg.LinAlgError) as error:
+            return {"error": f"{type(error).__name__}: {error}", "warnings": ""}
     return {
         "evaluation": evaluation,
         "fit_seconds": between - start,
         "draw_seconds": time.perf_counter() - between,
         "error": "",
+        "warnings": "; ".join(dict.fromkeys(str(warning.message) for warning in caught)),
     }
 
 
@@ -234,7 +261,8 @@ def _decided(
             "se": difference["se"],
         }
     chosen = next(n for n in able if n == best or lines[n]["difference"] <= lines[n]["se"])
-    columns = ["energy_score", "difference", "se", "fit_seconds", "draw_seconds", "error"]
+    columns = ["energy_score", "difference", "se", "fit_seconds", "draw_seconds"]
+    columns += ["error", "warnings"]
     scores = pd.DataFrame.from_dict(lines, orient="index").reindex(columns=columns)
     scores.index.name = "sampler"
     score = evaluations[best].score
@@ -259,8 +287,10 @@ class Auto(BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    candidates, n_coalitions, n_draws, test_share, max_rows, discrete, random_state
+    candidates, n_coalitions, n_draws, test_share, max_rows, discrete, dtype, max_bytes
         See :func:`choose_sampler`.
+    random_state : int, numpy Generator or None, default=0
+        Seed of the choice and of the fit.
 
     Attributes
     ----------
@@ -287,6 +317,8 @@ class Auto(BaseEstimator):  # type: ignore[misc]
         test_share: float = 0.25,
         max_rows: int = 4000,
         discrete: str | Iterable[str] = (),
+        dtype: npt.DTypeLike = np.float64,
+        max_bytes: int = 2**28,
         random_state: RandomState = 0,
     ) -> None:
         self.candidates = candidates
@@ -295,6 +327,8 @@ class Auto(BaseEstimator):  # type: ignore[misc]
         self.test_share = test_share
         self.max_rows = max_rows
         self.discrete = discrete
+        self.dtype = dtype
+        self.max_bytes = max_bytes
         self.random_state = random_state
 
     def fit(self, X: Any, y: object = None) -> Self:  # noqa: ANN401, ARG002

@@ -240,7 +240,8 @@ def _draw_into(
     for start in range(0, n_rows, size):
         block = slice(start, start + size)
         flat = noise[block].reshape(-1, n_features)
-        scores = to_grid(np.take(flat, features, axis=1))
+        some = flat if len(features) == n_features else np.take(flat, features, axis=1)
+        scores = to_grid(some)
         part = (scores @ factor).reshape(-1, n_draws, factor.shape[1])
         np.add(part, mean[block, None, :], out=out[block], casting="same_kind")
 

@@ -108,8 +108,8 @@ def evaluate(
 
     here over the square root of the number of unknown features. Distances are Euclidean, over the
     unknown features: numbers divided by their standard deviation in `X`, classes as one column a
-    level. Its expectation is least for draws from the true conditional distribution, whatever the
-    number of draws.
+    level. Draws of columns of integers are rounded, as they are for a model. Its expectation is
+    least for draws from the true conditional distribution, whatever the number of draws.
 
     Parameters
     ----------
@@ -164,9 +164,32 @@ def evaluate(
         # Zero is possible, if only just, and is no noise.
         draws = np.asarray(sampler.draw(X, coalition, np.maximum(noise, 2.0**-54)), np.float64)
         unknown = np.flatnonzero(~coalition)
+        _check_draws(draws, noise.shape, unknown, layout.names)
+        if layout.is_whole.any():
+            draws = np.where(layout.is_whole, np.rint(draws), draws)
         scores[number] = energy_scores(matrix, draws, unknown, layout.n_levels, scale)
         calibration.add(draws, unknown)
     return Evaluation(layout.names, known, scores, calibration.to_frame())
+
+
+def _check_draws(
+    draws: Floats, shape: tuple[int, ...], unknown: npt.NDArray[np.intp], names: tuple[str, ...]
+) -> None:
+    """Refuse draws that cannot be scored: a user's own sampler may make such."""
+    if draws.shape != shape:
+        raise ValueError(
+            message(
+                "the sampler's draws",
+                f"of shape (n_rows, n_draws, n_features), here {shape}",
+                draws.shape,
+                "Return the known features too, with the values they have",
+            )
+        )
+    if not (finite := np.isfinite(draws[:, :, unknown]).all(axis=(0, 1))).all():
+        bad = [names[at] for at in unknown[~finite]]
+        raise ValueError(
+            message("the sampler's draws", "finite", bad, "Those of these columns are not")
+        )
 
 
 def random_coalitions(n_features: int, n_coalitions: int, streams: Streams) -> Mask:

@@ -11,7 +11,7 @@ from sklearn.ensemble import RandomForestClassifier
 
 from dsage._check import check_count, check_real, warn
 from dsage._random import RandomState, Streams
-from dsage.samplers.base import BaseSampler, Floats, Mask
+from dsage.samplers.base import BaseSampler, Floats, Mask, warn_of_copies
 from dsage.samplers.leaves import Boxes, Leaves, Posterior, chosen
 
 Ints = npt.NDArray[np.intp]
@@ -68,13 +68,16 @@ class Forest(BaseSampler):
     -----
     Means and deviations of the truncated normals are matched to those of the rows in the leaf. A
     feature that is constant in a leaf is drawn as that constant; where its density is asked for, it
-    has a deviation of 0.01 of the feature's.
+    has a deviation of 0.01 of the feature's (of its middle half, if that is less spread).
 
     A leaf is chosen by halves: leaves are arranged as a balanced tree, each node split by the
     feature whose means differ most, and that feature's uniform chooses the half. What is left of
     the uniform, its place within the half's share, is uniform again and independent of the half,
     and serves the next choice or the draw within the leaf; so no uniform serves twice, and equal
     noise gives similar draws for different coalitions.
+
+    Copies of a column are not drawn equal to it, and with fewer than twice `min_leaf` rows there
+    are no splits and features are drawn as if independent: `fit` warns of both.
 
     Rows whose known values have no density in any leaf (values too far out to have one in floating
     point, or, without smoothing, a combination of levels never seen) are drawn as if nothing was
@@ -124,15 +127,23 @@ class Forest(BaseSampler):
             self._min_leaf = check_count(self.min_leaf, "min_leaf")
         check_count(self.n_rounds, "n_rounds", minimum=0)
         smoothing = check_real(self.smoothing, "smoothing", low=0.0, high=1e9)
+        self._warn_of_limits(X)
         continuous = self.n_levels_ == 0
-        deviation = X.std(axis=0)
         # The median of a constant column is its value, to the bit.
         self._centre = np.where(continuous, np.median(X, axis=0), 0.0)
-        self._scale = np.where(continuous & (deviation > 0), deviation, 1.0)
+        self._scale = np.where(continuous, robust_scale(X), 1.0)
         scaled = (X - self._centre) / self._scale
         boxes = self._grow(scaled)
         self._leaves = Leaves(scaled, self.n_levels_, boxes, smoothing)
         self.n_leaves_ = len(self._leaves)
+
+    def _warn_of_limits(self, X: Floats) -> None:
+        warn_of_copies(X, self.layout_, "Draws do not keep them equal: leave the copies out.")
+        if len(X) < 2 * self._min_leaf and X.shape[1] > 1:
+            warn(
+                f"A forest cannot split {len(X)} rows into leaves of {self._min_leaf}: features "
+                "are drawn as if they were independent. Give more rows, or a smaller min_leaf."
+            )
 
     def _grow(self, X: Floats) -> Boxes:
         """Alternate between telling apart and drawing anew, until telling apart fails."""
@@ -218,6 +229,21 @@ class Forest(BaseSampler):
                 f"{n_impossible} rows have values of {names} that no leaf of the forest allows; "
                 "they were drawn as if nothing was known."
             )
+
+
+def robust_scale(X: Floats) -> Floats:
+    """Return each column's deviation, or that of its middle half if it is less; 1 for a constant.
+
+    A few values far out make a deviation that is far too large for all others.
+    """
+    deviation = X.std(axis=0)
+    low, high = np.quantile(X, [0.25, 0.75], axis=0)
+    # Those of a normal are 1.349 deviations apart.
+    middle = (high - low) / 1.349
+    scale = np.where(middle > 0, np.minimum(middle, deviation), deviation)
+    # Trees compare in single precision, which ends at 3e38.
+    scale = np.maximum(scale, 1e-30 * np.ptp(X, axis=0))
+    return np.where(X.min(axis=0) < X.max(axis=0), scale, 1.0)
 
 
 def grown_boxes(forest: RandomForestClassifier, X: Floats, min_leaf: int) -> Boxes:

@@ -101,6 +101,8 @@ class Gaussian(BaseSampler):
             raise ValueError(
                 message("mean", "of shape (n_features,)", center.shape, "Give one mean a feature")
             )
+        if not np.isfinite(center).all():
+            raise ValueError(message("mean", "finite", center.tolist(), "Correct it"))
         checked = (
             tuple(f"X{number + 1}" for number in range(len(center)))
             if names is None
@@ -117,7 +119,10 @@ class Gaussian(BaseSampler):
         return made
 
     def ordering(self, order: Sequence[int] | npt.NDArray[np.intp]) -> Ordering:
-        """Return what serves all prefixes of an ordering of the features, from one factor.
+        """Return what draws for all prefixes of an ordering of the features, from one factor.
+
+        A prefix costs a small part of a `draw`, whose distribution it has: see
+        :meth:`~dsage.samplers.ordering.Ordering.prefixes`.
 
         Parameters
         ----------
@@ -126,7 +131,8 @@ class Gaussian(BaseSampler):
         """
         check_is_fitted(self)
         positions = np.asarray(order)
-        if sorted(positions.tolist()) != list(range(self.n_features_)):
+        is_whole = positions.dtype.kind in "iu"
+        if not is_whole or sorted(positions.tolist()) != list(range(self.n_features_)):
             raise ValueError(
                 message(
                     "order",

@@ -323,7 +323,8 @@ def chosen(posterior: Posterior, split_on: Ints, noise: Floats) -> tuple[Ints, F
         target = uniform * (lower + upper)
         # Never to a half without weight, however the products round.
         is_lower = (upper <= 0) | ((target < lower) & (lower > 0))
-        with np.errstate(divide="ignore", invalid="ignore"):
+        # Of the half that is not taken the quotient may be anything.
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             left = np.where(is_lower, target / lower, (target - lower) / upper)
         left = np.where(going, np.clip(left, _TINY, _ALMOST_ONE), uniform)
         np.put_along_axis(rest, split, left[:, :, None], axis=2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, Self
@@ -9,9 +10,10 @@ from typing import Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 import sklearn.mixture
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from dsage._check import check_count, check_member, check_names, message
+from dsage._check import check_count, check_member, check_names, message, warn
 from dsage._random import RandomState, Streams
 from dsage.samplers.base import BaseSampler, Floats, Mask, check_coalition
 from dsage.samplers.conditioning import (
@@ -33,6 +35,7 @@ from dsage.samplers.gaussian import (
 )
 
 _TYPES = ("full", "tied", "diag", "spherical")
+_FAR = 1e100  # deviations
 
 
 class GaussianMixture(BaseSampler):
@@ -53,7 +56,10 @@ class GaussianMixture(BaseSampler):
     Parameters
     ----------
     n_components : int or "auto", default="auto"
-        Number of components; "auto" takes the one with the smallest BIC.
+        Number of components; "auto" takes the one with the smallest BIC, of those whose every
+        component has twice as many rows as its covariance needs, 2 (n_features + 1) (4 if
+        `covariance_type` is not "full"). With fewer, components shrink around a few rows, and BIC
+        likes that. A number of your own is used as it is, with a warning if rows are too few.
     max_components : int, default=8
         The most that "auto" tries.
     covariance_type : {"full", "tied", "diag", "spherical"}, default="full"
@@ -70,7 +76,7 @@ class GaussianMixture(BaseSampler):
     weights_, means_, covariances_ : arrays of shapes (n_components,), (n_components, n_features)
         and (n_components, n_features, n_features)
     bic_ : dict from int to float
-        What "auto" has compared: BIC by the number of components.
+        What "auto" has chosen from: BIC by the number of components.
 
     Examples
     --------
@@ -129,7 +135,7 @@ class GaussianMixture(BaseSampler):
         shares = np.array(weights, dtype=np.float64)
         centers = np.array(means, dtype=np.float64)
         spreads = np.array(covariances, dtype=np.float64)
-        if shares.ndim != 1 or not (shares > 0).all():
+        if shares.ndim != 1 or not ((shares > 0) & np.isfinite(shares)).all():
             raise ValueError(message("weights", "positive numbers", shares, "Give one a component"))
         if centers.ndim != 2 or len(centers) != len(shares) or len(spreads) != len(shares):
             raise ValueError(
@@ -140,6 +146,8 @@ class GaussianMixture(BaseSampler):
                     "Give one of each a component",
                 )
             )
+        if not np.isfinite(centers).all():
+            raise ValueError(message("means", "finite", centers.tolist(), "Correct these"))
         n_features = centers.shape[1]
         given = [f"X{number + 1}" for number in range(n_features)] if names is None else names
         checked = check_names(given)
@@ -188,26 +196,40 @@ class GaussianMixture(BaseSampler):
         if not n_free:
             return np.ones(1), np.zeros((1, 0)), np.zeros((1, 0, 0))
         seed = int(Streams(self.random_state)("gaussian-mixture").integers(2**31))
+        needed = n_free + 1 if self.covariance_type == "full" else 2
         best: Any = None
-        for n_components in self._candidates(n_rows):
-            fitted = sklearn.mixture.GaussianMixture(
-                n_components, covariance_type=self.covariance_type, random_state=seed
-            ).fit(standardised)
-            self.bic_[n_components] = float(fitted.bic(standardised))
-            if best is None or self.bic_[n_components] < self.bic_[best.n_components]:
+        for n_components in self._candidates(standardised):
+            fitted = _fitted(standardised, n_components, self.covariance_type, seed)
+            fewest = n_rows * fitted.weights_.min()
+            if self.n_components != "auto":
                 best = fitted
+                if fewest < needed:
+                    warn(
+                        f"The smallest of {n_components} components has about {fewest:.0f} rows, "
+                        f"and its covariance needs {needed}: it is as narrow as its regularisation "
+                        "lets it be. Take fewer components, or another covariance_type."
+                    )
+            elif n_components == 1 or fewest >= 2 * needed:
+                self.bic_[n_components] = float(fitted.bic(standardised))
+                if best is None or self.bic_[n_components] < self.bic_[best.n_components]:
+                    best = fitted
+        if not best.converged_:
+            warn(
+                f"The fit of {best.n_components} components did not converge in {best.max_iter} "
+                "steps of the EM algorithm. Take fewer components, or check with evaluate()."
+            )
         full = _full(best.means_, best.covariances_, self.covariance_type)
         return best.weights_, best.means_, full
 
-    def _candidates(self, n_rows: int) -> range:
+    def _candidates(self, standardised: Floats) -> range:
+        n_distinct = len(np.unique(standardised, axis=0))
         if self.n_components == "auto":
             most = check_count(self.max_components, "max_components")
-            return range(1, min(most, n_rows) + 1)
+            return range(1, min(most, n_distinct) + 1)
         n_components = check_count(self.n_components, "n_components")
-        if n_components > n_rows:
-            raise ValueError(
-                message("n_components", f"at most {n_rows}, the rows", n_components, "Take fewer")
-            )
+        if n_components > n_distinct:
+            condition = f"at most {n_distinct}, the distinct rows"
+            raise ValueError(message("n_components", condition, n_components, "Take fewer"))
         return range(n_components, n_components + 1)
 
     def _draw(self, X: Floats, known: Mask, noise: Floats) -> Floats:
@@ -297,7 +319,9 @@ class _Density:
         # Else a component of no spread in a direction would be certain wherever it is possible.
         pivots = np.maximum(self.factor.diagonal(), np.sqrt(TOLERANCE))
         for at, pivot in enumerate(pivots):
-            centred = (columns[at] - self.mean[at]) / self.scale[at]
+            # Clipped where squares would overflow, and all densities be zero.
+            ends = self.mean[at] - _FAR * self.scale[at], self.mean[at] + _FAR * self.scale[at]
+            centred = (np.clip(columns[at], *ends) - self.mean[at]) / self.scale[at]
             z[at] = (centred - combine(self.factor[at : at + 1, :at], z[:at])[0]) / pivot
             total -= 0.5 * z[at] ** 2 + np.log(pivot)
         return total
@@ -319,6 +343,17 @@ def _remainder(u: Floats, upper: Floats, chosen: npt.NDArray[np.intp]) -> Floats
     width = np.where(high > low, high - low, 1.0)
     left: Floats = np.clip((u - low) / width, 0.0, 1.0)
     return left
+
+
+def _fitted(
+    X: Floats, n_components: int, covariance_type: str, seed: int
+) -> sklearn.mixture.GaussianMixture:
+    with warnings.catch_warnings():
+        # Of those that are not chosen nobody wants to know; the chosen one is looked at.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return sklearn.mixture.GaussianMixture(
+            n_components, covariance_type=covariance_type, random_state=seed
+        ).fit(X)
 
 
 def _full(means: Floats, covariances: Floats, covariance_type: str) -> Floats:

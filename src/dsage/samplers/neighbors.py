@@ -10,11 +10,13 @@ from scipy.spatial.distance import cdist
 
 from dsage._check import check_count, check_real, message, warn
 from dsage._random import Streams
-from dsage.samplers.base import BaseSampler, Floats, Mask
+from dsage.samplers.base import BaseSampler, Floats, Mask, warn_of_copies
 
 # Pairs of training rows from which the scale of Gower's distance is estimated; the relative
 # standard error of a mean of squares is then about 2 %.
 _N_PAIRS = 4096
+# In units of a feature's spread. Beyond, squared distances round away which row is the nearest.
+_FAR = 1e6
 
 
 class Neighbors(BaseSampler):
@@ -34,10 +36,13 @@ class Neighbors(BaseSampler):
     Row i is found by inverting the distribution function at the noise of the *first* feature,
     whether it is known or not, with training rows in the order of their first principal
     component: coalitions that share noise draw similar rows. A row far from all training rows
-    gets the nearest one: distances count beyond the smallest.
+    gets the nearest one: distances count beyond the smallest. A value more than 1e6 standard
+    deviations (with Gower's distance, ranges) out counts as that far out.
 
     Constant columns, and directions in which training rows do not vary (copies of columns, more
     columns than rows), are left out of Mahalanobis' distance; `fit` warns and names the columns.
+    Gower's distance leaves out constant columns and counts copies as often as they are there, with
+    a warning.
 
     Parameters
     ----------
@@ -101,6 +106,7 @@ class Neighbors(BaseSampler):
             # Gower's scale: a range, or a mismatch.
             spread = np.where(is_constant, np.inf, np.ptp(X, axis=0))
             self._products = _pair_products(self.rows_, spread, self._is_discrete)
+            warn_of_copies(X, self.layout_, "All count in Gower's distance: leave the copies out.")
         else:
             self._warn_of_degeneracy(is_constant)
         self._scale = 1.0 / spread
@@ -147,7 +153,7 @@ class Neighbors(BaseSampler):
         whitening = vectors[:, kept] / np.sqrt(2.0 * kept.sum() * values[kept])
         scale = self._scale[known]
         rows = ((self.rows_[:, known] - self._center[known]) * scale) @ whitening
-        standard = (X[:, known] - self._center[known]) * scale
+        standard = (_near(X, self._center, self._scale)[:, known] - self._center[known]) * scale
         # As above: sums in a fixed order, so that a row is the same in any batch.
         white = np.zeros((len(X), rows.shape[1]))
         for position, direction in enumerate(whitening):
@@ -162,7 +168,7 @@ class Neighbors(BaseSampler):
         if len(numbers):
             x, rows = (
                 np.ascontiguousarray(table[:, numbers] * self._scale[numbers])
-                for table in (X, self.rows_)
+                for table in (_near(X, self._center, self._scale), self.rows_)
             )
             total += cdist(x, rows, "cityblock")
         if len(classes):
@@ -187,6 +193,13 @@ class Neighbors(BaseSampler):
                     "Distances leave out the directions in which training rows do not vary",
                 )
             )
+
+
+def _near(X: Floats, center: Floats, scale: Floats) -> Floats:
+    """Return rows no farther out than squared distances can tell; constants are left alone."""
+    with np.errstate(divide="ignore"):
+        reach = np.where(scale > 0, _FAR / scale, np.inf)
+    return np.clip(X, center - reach, center + reach)
 
 
 def _negligible(eigenvalues: Floats) -> float:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,7 @@ from dsage._check import check_count, message
 from dsage._frame import Layout
 from dsage.samplers.base import Floats
 from dsage.samplers.conditioning import (
+    GRID,
     Normal,
     as_grid,
     check_scores,
@@ -20,99 +23,164 @@ from dsage.samplers.conditioning import (
     lower_factor,
 )
 
+_BLOCK_CELLS = 65_536  # of the arrays that a step reads and writes over and over
+_BLOCK_DRAWS = 2_048  # at least so many at a time, or calls cost more than what they compute
+
 
 class Ordering:
     """All prefixes of one ordering, from one Cholesky factor (made by :meth:`Gaussian.ordering`).
 
     With the columns in the ordering's order, ``S = L L'`` and ``z = L^-1 (x - mean)``, a draw given
     the first k features is ``mean + L [z_1 .. z_k, e_(k+1) .. e_d]`` with e the normal scores of
-    noise. The distribution is that of :meth:`Gaussian.draw`; the draws are others, since here L is
+    noise. To make one more feature known is to add ``L_ik (z_k - e_k)`` to each feature i after it:
+    one multiplication and one addition a value.
+
+    The distribution is that of :meth:`Gaussian.draw`; the draws are others, since here L is
     triangular in the ordering's order and there in that of the columns: the prefixes of one
     ordering are coupled more closely (a feature's noise enters in one way in all of them), and
     coalitions of different orderings less.
 
     Examples
     --------
-    >>> from dsage.samplers.conditioning import normal_scores
-    >>> from dsage.samplers.gaussian import Gaussian
+    >>> from dsage.samplers import Gaussian, normal_scores
     >>> sampler = Gaussian.from_moments([0.0, 0.0], [[1.0, 0.6], [0.6, 1.0]])
     >>> ordering = sampler.ordering([1, 0])
     >>> X = np.array([[0.0, 2.0]])
     >>> ordering.whitened(X)
     array([[ 2. , -1.5]])
     >>> scores = normal_scores(np.array([[[0.5, 0.5]]]))
-    >>> ordering.draw(1, X, ordering.whitened(X), scores)
-    array([[[1.2, 2. ]]])
+    >>> for n_known, draws in ordering.prefixes(X, scores):
+    ...     print(n_known, draws.round(3))
+    0 [[[0. 0.]]]
+    1 [[[1.2 2. ]]]
+    2 [[[0. 2.]]]
     """
 
     def __init__(self, normal: Normal, layout: Layout, order: npt.NDArray[np.intp]) -> None:
         self.order = order
         self._layout = layout
-        self._mean = normal.mean[order]
+        self._mean = normal.mean
         correlation = normal.correlation[np.ix_(order, order)]
         self.factor: Floats = lower_factor(correlation) * normal.scale[order, None]
-        self._exact = exact_factor(self.factor)
+        # The factor from and to features in the order of the data, and this as a sum of two
+        # factors that give exact products with scores: the digits of one, and what it rounds off.
+        self._weights = np.zeros_like(self.factor)
+        self._weights[np.ix_(order, order)] = self.factor
+        self._coarse = exact_factor(self._weights)
+        self._fine = exact_factor(self._weights - self._coarse.T / GRID)
 
     def whitened(self, X: Any) -> Floats:  # noqa: ANN401
         """Return ``z = L^-1 (x - mean)`` of rows, (n_rows, n_features) in the ordering's order.
 
         It is 0 for a feature that the features before it determine.
         """
-        rows = self._layout.encode(X)[:, self.order]
-        centred = lanes(rows - self._mean)
-        z = np.zeros_like(centred)
-        for at, pivot in enumerate(self.factor.diagonal()):
-            if pivot > 0:
-                known = combine(self.factor[at : at + 1, :at], z[:at])[0]
-                z[at] = (centred[at] - known) / pivot
-        return np.ascontiguousarray(z[:, : len(rows)].T)
+        return np.ascontiguousarray(self._whiten(self._layout.encode(X), len(self.order)).T)
 
-    def draw(
+    def prefixes(
         self,
-        n_known: int,
         X: Any,  # noqa: ANN401
-        whitened: Floats,
         scores: Floats,
-    ) -> Floats:
-        """Draw the features after the first `n_known` of the ordering, given these.
+        lengths: Iterable[int] | None = None,
+    ) -> Iterator[tuple[int, Floats]]:
+        """Draw the features after each prefix of the ordering, given those in it.
+
+        One array of draws is carried from prefix to prefix. What is drawn for a length does not
+        depend on which other lengths are asked for, nor a row's draws on the other rows, to the
+        bit. Beside the arguments it needs ``8 n_rows n_draws n_features`` bytes and little more:
+        give rows in blocks to bound that.
 
         Parameters
         ----------
-        n_known : int
-            Length of the prefix, 0 to n_features.
         X : data frame or array of shape (n_rows, n_features)
-            The rows, columns in the order of the data.
-        whitened : array of shape (n_rows, n_features)
-            ``whitened(X)``.
+            The rows, columns in the order of the data. Those of features that are in no prefix
+            asked for are not looked at.
         scores : array of shape (n_rows, n_draws, n_features)
             ``normal_scores(noise)``, features in the order of the data. They serve all orderings.
+        lengths : iterable of int, optional
+            The lengths of the prefixes, ascending; by default all, 0 to n_features.
 
-        Returns
-        -------
-        array of shape (n_rows, n_draws, n_features)
-            Features in the order of the data; known ones keep their values.
+        Yields
+        ------
+        n_known : int
+            The length of the prefix.
+        draws : array of shape (n_rows, n_draws, n_features)
+            Features in the order of the data; known ones keep their values. It is a read-only view
+            of the array that the next step changes: use it, or copy it, before that. A feature's
+            values are contiguous.
         """
-        n_known = check_count(n_known, "n_known", minimum=0)
         n_features = len(self.order)
-        if n_known > n_features:
-            raise ValueError(
-                message("n_known", f"at most {n_features}", n_known, "That is the number of them")
-            )
-        first, rest = self.order[:n_known], self.order[n_known:]
-        known = np.zeros(n_features, bool)
-        known[first] = True
-        rows = self._layout.encode(X, known)
-        scores = check_scores(scores, len(rows), n_features)
-        n_rows, n_draws, _ = scores.shape
-        drawn = np.empty((n_rows, n_draws, n_features))
-        drawn[...] = rows[:, None, :]
-        if n_known < n_features:
-            columns = lanes(whitened[:, :n_known])
-            shift = combine(self.factor[n_known:, :n_known], columns)[:, :n_rows].T
-            flat = np.take(scores.reshape(-1, n_features), rest, axis=1)
-            part = (as_grid(flat) @ self._exact[n_known:, n_known:]).reshape(
-                n_rows, n_draws, len(rest)
-            )
-            part += (self._mean[n_known:] + shift)[:, None, :]
-            drawn[:, :, rest] = part
-        return drawn
+        wanted = check_lengths(range(n_features + 1) if lengths is None else lengths, n_features)
+        ever_known = np.zeros(n_features, bool)
+        ever_known[self.order[: max(wanted, default=0)]] = True
+        rows = self._layout.encode(X, ever_known)
+        return self._prefixes(rows, check_scores(scores, len(rows), n_features), wanted)
+
+    def _prefixes(
+        self, rows: Floats, scores: Floats, lengths: list[int]
+    ) -> Iterator[tuple[int, Floats]]:
+        z = self._whiten(rows, max(lengths, default=0))
+        draws = self._all_unknown(scores)
+        view = draws.transpose(1, 2, 0)
+        view.flags.writeable = False
+        at = 0
+        for length in lengths:
+            self._make_known(draws, rows, z, scores, at, length)
+            at = length
+            yield length, view
+
+    def _whiten(self, rows: Floats, length: int) -> Floats:
+        """Return z of the first features of the ordering, (length, n_rows)."""
+        first = self.order[:length]
+        centred = lanes(rows[:, first] - self._mean[first])
+        z = np.zeros_like(centred)
+        for at, pivot in enumerate(self.factor.diagonal()[:length]):
+            if pivot > 0:
+                known = combine(self.factor[at : at + 1, :at], z[:at])[0]
+                z[at] = (centred[at] - known) / pivot
+        return z[:, : len(rows)]
+
+    def _all_unknown(self, scores: Floats) -> Floats:
+        """Return draws given nothing, (n_features, n_rows, n_draws)."""
+        n_rows, n_draws, n_features = scores.shape
+        draws = np.empty((n_features, n_rows, n_draws))
+        flat = draws.reshape(n_features, -1)
+        by_draw = scores.reshape(-1, n_features)
+        for start in range(0, len(by_draw), _BLOCK_DRAWS):
+            block = slice(start, start + _BLOCK_DRAWS)
+            steps = as_grid(by_draw[block]).T
+            part = self._coarse.T @ steps
+            part += self._fine.T @ steps
+            np.add(part, self._mean[:, None], out=flat[:, block])
+        return draws
+
+    def _make_known(
+        self, draws: Floats, rows: Floats, z: Floats, scores: Floats, start: int, stop: int
+    ) -> None:
+        """Go from the prefix of length `start` to that of length `stop`, in place."""
+        new, rest = self.order[start:stop], self.order[stop:].tolist()
+        draws[new] = rows.T[new, :, None]
+        n_rows, n_draws = draws.shape[1:]
+        size = max(max(_BLOCK_CELLS // (len(new) + 2), _BLOCK_DRAWS) // max(n_draws, 1), 1)
+        for first in range(0, n_rows if len(new) else 0, size):
+            block = slice(first, first + size)
+            noise = as_grid(scores[block].transpose(2, 0, 1)[new]) * GRID
+            change = z[start:stop, block, None] - noise
+            product = np.empty(change.shape[1:])
+            for feature in rest:
+                target = draws[feature, block]
+                for weight, one in zip(self._weights[feature, new].tolist(), change, strict=True):
+                    if weight:
+                        np.multiply(one, weight, out=product)
+                        target += product
+
+
+def check_lengths(lengths: Iterable[int], n_features: int) -> list[int]:
+    """Return lengths of prefixes, ascending and at most the number of features."""
+    checked = [check_count(length, "lengths", minimum=0) for length in lengths]
+    if any(length > n_features for length in checked):
+        raise ValueError(
+            message("lengths", f"at most {n_features}", max(checked), "That is the number of them")
+        )
+    if any(one >= other for one, other in pairwise(checked)):
+        raise ValueError(message("lengths", "ascending", checked, "Sort them, each once"))
+    return checked

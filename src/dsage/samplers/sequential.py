@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from dsage._check import check_count, check_member, check_names, message
 from dsage._random import RandomState, Streams
-from dsage.samplers.base import BaseSampler, Floats, Mask
+from dsage.samplers.base import BaseSampler, Floats, Mask, warn_of_copies
 from dsage.samplers.one_feature import Encoder, Fitted, Linear, Logistic, Marginal, Model
 
 RESIDUALS = ("empirical", "gaussian")
@@ -50,6 +50,8 @@ class Sequential(BaseSampler):
     -----
     Models are given continuous features standardised, and discrete ones as one column a level. A
     feature without conditioning features, or with one value only, has the distribution of its rows.
+    A copy of a column is drawn equal to it by the default regression, to 1e-6 of its spread, and
+    nearly so by other models, of which `fit` warns.
 
     Each feature uses its own column of the noise. The default models work element by element, so
     that draws are the same to the bit in any batch. A given model must treat rows alone for that:
@@ -100,6 +102,10 @@ class Sequential(BaseSampler):
             if given is not None and not (hasattr(given, "fit") and hasattr(given, method)):
                 condition = f"a scikit-learn model with fit and {method}"
                 raise TypeError(message(parameter, condition, given, "Give another, or None"))
+        consequence = "Draws need not keep them equal: leave the copies out."
+        # The default regression is exact where columns are.
+        inexact = self.n_levels_ > 0 if self.regressor is None else None
+        warn_of_copies(X, self.layout_, consequence, inexact)
         self._order = self._positions()
         self._streams = Streams(self.random_state)
         self._encoder = Encoder(X, self.n_levels_)

@@ -7,14 +7,13 @@ import numpy as np
 from dsage.estimate.exact import Enumeration
 from dsage.estimate.walk import (
     Boundaries,
-    Orders,
     Surpluses,
     Walk,
     arranged,
     prefixes,
     separated_steps,
 )
-from dsage.games.base import Floats, Mask, Rows
+from dsage.games.base import Floats, Mask, Orders, Rows
 from dsage.games.moment import MomentGame
 from dsage.games.wrap import Cached
 from dsage.graphs.separation import Oracle
@@ -24,7 +23,8 @@ from dsage.orderings import Orderings
 _FIRST_UNIT = 1 << 41
 _AT_ONCE = 64
 _CACHE_BYTES = 2**26
-_MOST_COALITIONS = 1 << 15
+MOST_COALITIONS = 1 << 15
+"""So many risks of a cheap game are computed to average over all orderings."""
 # Its orderings may be so many times those of the main level, plus a few to start with.
 _MOST_TIMES = 256
 _ROW: Rows = np.zeros(1, dtype=np.intp)
@@ -91,7 +91,7 @@ class Control:
         self.n_units = 0
         self.mean: Floats = np.zeros(n_features)
         self._spread: Floats = np.zeros(n_features)
-        self.is_exact = enumeration is not None and enumeration.n_coalitions <= _MOST_COALITIONS
+        self.is_exact = enumeration is not None and enumeration.n_coalitions <= MOST_COALITIONS
         if enumeration is not None and self.is_exact:
             self.mean = enumeration.coefficients @ game.mean_risks(enumeration.coalitions)
 

@@ -12,7 +12,7 @@ import pandas as pd
 
 from dsage._check import check_count, check_member
 from dsage._random import RandomState, Streams
-from dsage.estimate.control import Control, MeanPrefixes, mean_boundaries
+from dsage.estimate.control import MOST_COALITIONS, Control, MeanPrefixes, mean_boundaries
 from dsage.estimate.exact import SEMANTICS, Enumeration, enumerate_boundaries
 from dsage.estimate.ledger import Ledger
 from dsage.estimate.result import Estimate, Level
@@ -87,13 +87,14 @@ class Estimation:
             if moment is None
             else Control(moment, self._mean_walk(moment), self._orderings, enumeration)
         )
-        few = _FEW_ORDERINGS * (len(self._names) + 1)
-        is_affordable = enumeration is not None and enumeration.n_coalitions <= few
+        is_affordable = enumeration is not None and enumeration.n_coalitions <= self._few
         self._enumeration = enumeration if is_affordable or exact == "always" else None
         self._terms: list[Term] = [self._main_term(moment)]
         if oracle is not None and (audit or estimand == "sage"):
             first = 0 if self._is_given else _FIRST_CORRECTION
-            plain, walk = Prefixes(self._game), self._walk_of(self._game)
+            # What is subtracted must have the same draws.
+            plain = Prefixes(self._game, use_paths=semantics == "skip")
+            walk = self._walk_of(self._game)
             self._terms.append(Correction(plain, walk, oracle, self._orderings, first))
         self._blocks = self._make_blocks(rows_per_ordering)
         n_features = len(self._names)
@@ -123,7 +124,13 @@ class Estimation:
         if exact == "never" or self._is_given:
             return None
         oracle = NoSeparation(self._names) if self._oracle is None else self._oracle
-        return enumerate_boundaries(oracle, semantics=self._semantics)
+        most = None if exact == "always" else max(self._few, MOST_COALITIONS)
+        return enumerate_boundaries(oracle, semantics=self._semantics, max_coalitions=most)
+
+    @property
+    def _few(self) -> int:
+        """How many coalitions are cheaper than the orderings that would be sampled."""
+        return _FEW_ORDERINGS * (len(self._names) + 1)
 
     def _moment_game(self, game: Game) -> MomentGame | None:
         make = getattr(game, "moment_game", None)

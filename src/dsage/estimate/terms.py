@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dsage.estimate.exact import Enumeration
-from dsage.estimate.walk import Orders, Walk, by_feature, prefixes, separated_steps
-from dsage.games.base import Floats, Game, Mask, Rows
+from dsage.estimate.walk import Walk, by_feature, prefixes, separated_steps
+from dsage.games.base import Floats, Game, Mask, Orders, Rows
 from dsage.games.moment import MomentGame
 from dsage.graphs.separation import Oracle
 from dsage.orderings import Orderings

@@ -7,10 +7,9 @@ from typing import NamedTuple, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from dsage.games.base import Floats, Game, Mask, Paths, Rows
+from dsage.games.base import Floats, Game, Mask, Orders, Paths, Rows
 from dsage.graphs.separation import Oracle
 
-Orders = npt.NDArray[np.intp]
 _Entry = TypeVar("_Entry", bound=np.generic)
 
 
@@ -68,10 +67,13 @@ class Prefixes:
     oracle : Oracle, optional
         Surpluses of features that it separates given the prefix are zero; a prefix that no other
         surplus needs is not evaluated. By default nothing is skipped.
+    use_paths : bool, default=True
+        Whether to take all prefixes at once from a game that can. The draws of a coalition then
+        belong to the ordering, and are not those of the same coalition elsewhere.
     """
 
-    def __init__(self, game: Game, oracle: Oracle | None = None) -> None:
-        self.game, self.oracle = game, oracle
+    def __init__(self, game: Game, oracle: Oracle | None = None, *, use_paths: bool = True) -> None:
+        self.game, self.oracle, self.use_paths = game, oracle, use_paths
 
     def __call__(self, orders: Orders, rows: Rows, epoch: int) -> Surpluses:
         """Return the surpluses; see :class:`Walk`."""
@@ -81,8 +83,8 @@ class Prefixes:
         needed = np.zeros((n_orderings, n_features + 1), dtype=np.bool_)
         needed[:, :-1] |= ~skipped
         needed[:, 1:] |= ~skipped
-        if isinstance(self.game, Paths):
-            risks = self.game.path_risks(orders, rows)
+        if self.use_paths and isinstance(self.game, Paths):
+            risks = self.game.path_risks(orders, rows, epoch, needed)
         else:
             risks = np.zeros((*needed.shape, len(rows), self.game.n_groups))
             if needed.any():

@@ -12,6 +12,7 @@ from dsage._check import message
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 Rows = npt.NDArray[np.intp]
+Orders = npt.NDArray[np.intp]
 
 
 class Game(Protocol):
@@ -62,8 +63,12 @@ class Game(Protocol):
 class Paths(Protocol):
     """What a game may have beside: all prefixes of an ordering at the cost of a few."""
 
-    def path_risks(self, orders: npt.NDArray[np.intp], rows: Rows) -> Floats:
-        """Return the risks of all prefixes, (n_orderings, n_features + 1, n_rows, n_groups)."""
+    def path_risks(self, orders: Orders, rows: Rows, epoch: int, needed: Mask) -> Floats:
+        """Return the risks of prefixes, (n_orderings, n_features + 1, n_rows, n_groups).
+
+        What is not `needed`, (n_orderings, n_features + 1), may be anything. Draws belong to the
+        ordering: the same coalition may have other draws in another one, and in `risks`.
+        """
         ...
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
 import numpy as np
@@ -11,12 +11,13 @@ import numpy.typing as npt
 from dsage._check import check_count, message
 from dsage._frame import Layout
 from dsage._random import RandomState, Streams
-from dsage.games.base import Floats, Mask, Rows, check_weights
+from dsage.games.base import Floats, Mask, Orders, Rows, check_weights
 from dsage.games.moment import MomentGame
 from dsage.losses import Loss, as_loss, choose_loss
 from dsage.models import Model, as_model
 from dsage.noise import Noise
 from dsage.samplers.base import Sampler, check_sampler
+from dsage.samplers.conditioning import normal_scores
 from dsage.samplers.gaussian import Gaussian
 
 # A draw stands in memory as a draw, as a frame, and as what the model makes of it.
@@ -112,32 +113,16 @@ class LossGame:
             n_draws=_draws_a_group(n_draws, n_groups),
             kind=noise,
         )
-        predicted = self.model.predict(self.layout.decode(self.matrix))
-        self.predictions = self.loss.check(predicted)
+        self.predictions = self.model.predict(self.layout.decode(self.matrix))
+        self.target = self.loss.target_for(self.predictions, y, self.model.classes)
         self.n_predicted = self.n_rows
-        self.target = self._own_output() if y is None else self._target(y)
-        if len(self.target) != self.n_rows:
-            raise ValueError(
-                message("y", f"of {self.n_rows} rows, as X", len(self.target), "Give one a row")
-            )
         self.weights = check_weights(sample_weight, self.n_rows)
         self._affine = self.model.affine(self.layout, X) if hasattr(sampler, "mean") else None
         self.is_drawn = self._affine is None
         self.n_groups = self._noise.n_groups if self.is_drawn else 1
-        if self._affine is not None and isinstance(sampler, Gaussian):
-            self.path_risks = self._path_risks
-        self._full = self._losses(self.predictions, np.arange(self.n_rows))
-
-    def _target(self, y: Any) -> npt.NDArray[Any]:  # noqa: ANN401
-        n_classes = self.predictions.shape[1] if self.predictions.ndim == 2 else None
-        return self.loss.target(y, self.model.classes, n_classes)
-
-    def _own_output(self) -> npt.NDArray[Any]:
-        """Return the model's output as a target: probabilities, or the class for zero-one loss."""
-        output = self.predictions
-        if self.loss.output == "probability" and output.ndim == 1:
-            output = np.column_stack([1.0 - output, output])
-        return output.argmax(axis=1) if self.loss.name == "zero_one" else output
+        if isinstance(sampler, Gaussian):
+            self.path_risks = self._drawn_paths if self.is_drawn else self._mean_paths
+        self._full = self._losses(self.predictions[None], np.arange(self.n_rows))[0]
 
     def risks(self, known: Mask, rows: Rows, epoch: int = 0) -> Floats:
         """Return the risks of coalitions; see :class:`Game`."""
@@ -145,17 +130,15 @@ class LossGame:
         is_full = known.all(axis=1)
         out[is_full] = self._full[rows, None]
         left = np.flatnonzero(~is_full)
-        n_rows = max(1, self._max_bytes // self._bytes_a_row())
-        for start in range(0, len(rows), n_rows):
-            here = slice(start, min(start + n_rows, len(rows)))
-            n_coalitions = max(1, n_rows // (here.stop - here.start))
+        for here, n_coalitions in self._blocks(len(rows)):
             for first in range(0, len(left), n_coalitions):
                 at = left[first : first + n_coalitions]
-                out[at, here] = self._evaluate(known[at], rows[here], epoch)
+                expected = self._expected(known[at], rows[here], epoch)
+                out[at, here] = self._pseudo(expected, rows[here])
         return out
 
-    def _path_risks(self, orders: npt.NDArray[np.intp], rows: Rows) -> Floats:
-        """Return the risks of all prefixes of orderings; see :class:`Paths`.
+    def _mean_paths(self, orders: Orders, rows: Rows, epoch: int, needed: Mask) -> Floats:  # noqa: ARG002
+        """Return the risks of all prefixes of orderings of an affine model; see :class:`Paths`.
 
         With ``S = L L'`` in the ordering's order and ``z = L^-1 (x - mean)``, the expected output
         of an affine model given the first k features is ``a + w'mean + sum over i <= k of
@@ -165,20 +148,38 @@ class LossGame:
         assert affine is not None  # noqa: S101
         assert isinstance(sampler, Gaussian)  # noqa: S101
         start = affine.intercept + sampler.mean_ @ affine.weights
-        out = np.empty((len(orders), orders.shape[1] + 1, len(rows), 1))
+        out = np.empty((*needed.shape, len(rows), 1))
         for order, risks in zip(orders, out, strict=True):
             ordering = sampler.ordering(order)
             effects = np.einsum("kf,ko->fo", ordering.factor, affine.weights[order])
+            values = np.zeros((len(order) + 1, len(rows), effects.shape[1]))
             shifts = ordering.whitened(X).T[:, :, None] * effects[:, None, :]
-            values = np.empty((len(order) + 1, len(rows), effects.shape[1]))
-            values[0] = 0.0
             np.cumsum(shifts, axis=0, out=values[1:])
             values += start
             if self.predictions.ndim == 1:
                 values = values[:, :, 0]
-            flat = values.reshape(-1, *values.shape[2:])
-            risks[:, :, 0] = self._losses(flat, rows, len(values)).reshape(values.shape[:2])
+            risks[:, :, 0] = self._losses(values, rows)
             risks[-1, :, 0] = self._full[rows]
+        return out
+
+    def _drawn_paths(self, orders: Orders, rows: Rows, epoch: int, needed: Mask) -> Floats:
+        """Return the risks of the needed prefixes of orderings, from one factor an ordering."""
+        sampler = self.sampler
+        assert isinstance(sampler, Gaussian)  # noqa: S101
+        out = np.zeros((*needed.shape, len(rows), self.n_groups))
+        out[:, -1] = self._full[rows, None]
+        for here, n_coalitions in self._blocks(len(rows)):
+            X, noise = self.matrix[rows[here]], self._noise(rows[here], epoch)
+            scores = normal_scores(noise)
+            for order, wanted, risks in zip(orders, needed, out, strict=True):
+                lengths = np.flatnonzero(wanted[:-1])
+                drawn = sampler.ordering(order).prefixes(X, scores, lengths.tolist())
+                for first in range(0, len(lengths), n_coalitions):
+                    at = lengths[first : first + n_coalitions]
+                    draws = np.empty((len(at), *noise.shape))
+                    for each in draws:
+                        each[...] = next(drawn)[1]
+                    risks[at, here] = self._pseudo(self._predicted(draws), rows[here])
         return out
 
     def moment_game(self) -> MomentGame | None:
@@ -192,52 +193,53 @@ class LossGame:
             self.matrix, output, target, self.feature_names, sample_weight=self.weights
         )
 
-    def _evaluate(self, known: Mask, rows: Rows, epoch: int) -> Floats:
-        """Return the pseudo-values (n_coalitions, n_rows, n_groups) of one block."""
-        groups = self._drawn(known, rows, epoch) if self.is_drawn else self._means(known, rows)
-        n_coalitions, n_rows, n_groups, *_ = groups.shape
-        together = groups.mean(axis=2)
-        whole = self._losses(together.reshape(-1, *groups.shape[3:]), rows, n_coalitions)
-        whole = whole.reshape(n_coalitions, n_rows, 1)
-        if n_groups == 1:
-            return whole
-        without = (n_groups * together[:, :, None] - groups) / (n_groups - 1)
-        without = np.moveaxis(without, 2, 1).reshape(-1, *groups.shape[3:])
-        losses = self._losses(without, rows, n_coalitions * n_groups)
-        losses = np.moveaxis(losses.reshape(n_coalitions, n_groups, n_rows), 1, 2)
-        pseudo: Floats = n_groups * whole - (n_groups - 1) * losses
-        return pseudo
-
-    def _drawn(self, known: Mask, rows: Rows, epoch: int) -> Floats:
+    def _expected(self, known: Mask, rows: Rows, epoch: int) -> Floats:
         """Return the mean predictions of each group, (n_coalitions, n_rows, n_groups, ...)."""
-        X, noise = self.matrix[rows], self._noise(rows, epoch)
-        draws = np.empty((len(known), *noise.shape))
-        for coalition, out in zip(known, draws, strict=True):
-            out[...] = self.sampler.draw(X, coalition, noise)
-        flat = draws.reshape(-1, noise.shape[-1])
+        X = self.matrix[rows]
+        if self._affine is None:
+            noise = self._noise(rows, epoch)
+            draws = np.empty((len(known), *noise.shape))
+            for coalition, out in zip(known, draws, strict=True):
+                out[...] = self.sampler.draw(X, coalition, noise)
+            return self._predicted(draws)
+        mean = self.sampler.mean  # type: ignore[attr-defined]
+        values = np.stack([self._affine.predict(mean(X, coalition)) for coalition in known])
+        if self.predictions.ndim == 1:
+            values = values.reshape(len(known), len(rows))
+        return np.expand_dims(values, 2)
+
+    def _predicted(self, draws: Floats) -> Floats:
+        """Return the mean predictions of each group of draws (n_coalitions, n_rows, n_draws, d)."""
+        flat = draws.reshape(-1, draws.shape[-1])
         self.n_predicted += len(flat)
         predicted = self.model.predict(self.layout.decode(flat))
-        shape = (len(known), len(X), self.n_groups, self._noise.n_draws, *predicted.shape[1:])
+        shape = (*draws.shape[:2], self.n_groups, self._noise.n_draws, *predicted.shape[1:])
         means: Floats = predicted.reshape(shape).mean(axis=3)
         return means
 
-    def _means(self, known: Mask, rows: Rows) -> Floats:
-        """Return the expected predictions, (n_coalitions, n_rows, 1, ...)."""
-        affine, X = self._affine, self.matrix[rows]
-        assert affine is not None  # noqa: S101
-        means = [self.sampler.mean(X, coalition) for coalition in known]  # type: ignore[attr-defined]
-        values = np.stack([affine.intercept + mean @ affine.weights for mean in means])
-        if self.predictions.ndim == 1:
-            values = values[:, :, 0]
-        return np.expand_dims(values, 2)
+    def _pseudo(self, groups: Floats, rows: Rows) -> Floats:
+        """Return the pseudo-values (n_coalitions, n_rows, n_groups) of mean predictions."""
+        n_coalitions, n_rows, n_groups, *_ = groups.shape
+        together = groups.mean(axis=2)
+        whole = self._losses(together, rows)[:, :, None]
+        if n_groups == 1:
+            return whole
+        without = (n_groups * together[:, :, None] - groups) / (n_groups - 1)
+        without = np.moveaxis(without, 2, 1).reshape(-1, n_rows, *groups.shape[3:])
+        losses = self._losses(without, rows).reshape(n_coalitions, n_groups, n_rows)
+        pseudo: Floats = n_groups * whole - (n_groups - 1) * np.moveaxis(losses, 1, 2)
+        return pseudo
 
-    def _losses(self, predictions: Floats, rows: Rows, n_times: int = 1) -> Floats:
-        """Return weighted losses of predictions that repeat the rows several times."""
-        target, weights = self.target[rows], self.weights[rows]
-        if n_times > 1:
-            target = np.concatenate([target] * n_times)
-            weights = np.concatenate([weights] * n_times)
-        return self.loss(target, predictions) * weights
+    def _losses(self, predictions: Floats, rows: Rows) -> Floats:
+        """Return the weighted losses of predictions (n_times, n_rows, ...) of some rows."""
+        return self.loss.many(self.target[rows], predictions) * self.weights[rows]
+
+    def _blocks(self, n_rows: int) -> Iterator[tuple[slice, int]]:
+        """Yield blocks of rows, and how many coalitions may be evaluated on one at a time."""
+        most = max(1, self._max_bytes // self._bytes_a_row())
+        for start in range(0, n_rows, most):
+            here = slice(start, min(start + most, n_rows))
+            yield here, max(1, most // (here.stop - here.start))
 
     def _bytes_a_row(self) -> int:
         n_draws = self._noise.n_groups * self._noise.n_draws if self.is_drawn else 1

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections import OrderedDict
 
 import numpy as np
-import numpy.typing as npt
 
 from dsage._check import check_count, message
-from dsage.games.base import Floats, Game, Mask, Paths, Rows
+from dsage.games.base import Floats, Game, Mask, Orders, Paths, Rows
 from dsage.graphs.separation import Oracle
 
 
@@ -110,10 +109,10 @@ class Cached:
         self.n_shared += (len(keys) - len(new)) * n_rows
         return out
 
-    def _path_risks(self, orders: npt.NDArray[np.intp], rows: Rows) -> Floats:
-        """Return the risks of all prefixes; they are not kept. See :class:`Paths`."""
-        self.n_evaluated += orders.shape[0] * (orders.shape[1] + 1) * len(rows)
-        return self._paths(orders, rows)
+    def _path_risks(self, orders: Orders, rows: Rows, epoch: int, needed: Mask) -> Floats:
+        """Return the risks of prefixes; they are not kept. See :class:`Paths`."""
+        self.n_evaluated += int(needed.sum()) * len(rows)
+        return self._paths(orders, rows, epoch, needed)
 
     def forget(self, epoch: int) -> None:
         """Forget the risks of one epoch."""

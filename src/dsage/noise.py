@@ -14,6 +14,7 @@ from dsage._check import check_count, check_member
 from dsage._random import Streams
 
 Floats = npt.NDArray[np.float64]
+Digits = npt.NDArray[np.uint64]
 
 KINDS = ("sobol", "independent")
 
@@ -21,6 +22,8 @@ KINDS = ("sobol", "independent")
 _CHUNK = 256
 _KEPT_BYTES = 2**25
 _SMALLEST = 2.0**-53
+# Binary digits of a uniform, and those of them that tell the points of a net apart.
+_DIGITS, _NET_DIGITS = 53, 30
 
 
 class Noise:
@@ -28,8 +31,9 @@ class Noise:
 
     The draws of a row come in `n_groups` independent groups of `n_draws` each, so that what they
     average to has a known error. Within a group they are either independent, or a scrambled Sobol'
-    net with a random shift for each row: then they fill the cube evenly, and the mean over them
-    has a smaller error. Rows are independent of each other, and so are epochs.
+    net with a random digital shift for each row, which flips binary digits and so keeps the strata
+    of the net: then they fill the cube evenly, and the mean over them has a smaller error. Rows
+    are independent of each other, and so are epochs.
 
     Parameters
     ----------
@@ -72,8 +76,8 @@ class Noise:
         self.n_groups = check_count(n_groups, "n_groups")
         self.n_draws = check_count(n_draws, "n_draws")
         self.kind = check_member(kind, KINDS, "noise", "the kinds of noise")
-        self._nets: tuple[int, Floats] | None = None
-        self._kept: OrderedDict[tuple[int, int], Floats] = OrderedDict()
+        self._nets: tuple[int, Digits] | None = None
+        self._kept: OrderedDict[tuple[int, int], Floats | Digits] = OrderedDict()
         self._lock = Lock()
 
     def __getstate__(self) -> dict[str, object]:
@@ -96,36 +100,39 @@ class Noise:
             at = np.flatnonzero(chunks == number)
             part = self._chunk(epoch, number)[rows[at] - number * _CHUNK]
             if net is not None:
-                part = net + part
-                part -= part >= 1.0
+                part = (net ^ part) * _SMALLEST
             noise[at] = part.reshape(len(at), n_draws, self.n_features)
         return np.clip(noise, _SMALLEST, 1.0 - _SMALLEST, out=noise)
 
-    def _chunk(self, epoch: int, number: int) -> Floats:
-        """Return the uniforms of a chunk of rows; for ``"sobol"`` one shift a group."""
+    def _chunk(self, epoch: int, number: int) -> Floats | Digits:
+        """Return the uniforms of a chunk of rows; for ``"sobol"`` the digits to flip of a group."""
         with self._lock:
             kept = self._kept.get((epoch, number))
         if kept is not None:
             return kept
-        n_draws = 1 if self.kind == "sobol" else self.n_draws
-        shape = (_CHUNK, self.n_groups, n_draws, self.n_features)
-        made = self._streams("noise", epoch, number).random(shape)
+        generator = self._streams("noise", epoch, number)
+        made: Floats | Digits
+        if self.kind == "sobol":
+            shape = (_CHUNK, self.n_groups, 1, self.n_features)
+            made = generator.integers(2**_DIGITS, size=shape, dtype=np.uint64)
+        else:
+            made = generator.random((_CHUNK, self.n_groups, self.n_draws, self.n_features))
         with self._lock:
             self._kept[epoch, number] = made
             while len(self._kept) * made.nbytes > _KEPT_BYTES and len(self._kept) > 1:
                 self._kept.popitem(last=False)
         return made
 
-    def _net(self, epoch: int) -> Floats:
-        """Return the nets of an epoch, (n_groups, n_draws, n_features)."""
+    def _net(self, epoch: int) -> Digits:
+        """Return the binary digits of the nets of an epoch, (n_groups, n_draws, n_features)."""
         nets = self._nets
         if nets is None or nets[0] != epoch:
             exponent = (self.n_draws - 1).bit_length()
             made = [
-                qmc.Sobol(self.n_features, rng=self._streams("net", epoch, group)).random_base2(
-                    exponent
-                )[: self.n_draws]
+                qmc.Sobol(
+                    self.n_features, bits=_NET_DIGITS, rng=self._streams("net", epoch, group)
+                ).random_base2(exponent)[: self.n_draws]
                 for group in range(self.n_groups)
             ]
-            nets = self._nets = (epoch, np.stack(made))
+            nets = self._nets = (epoch, (np.stack(made) * 2.0**_DIGITS).astype(np.uint64))
         return nets[1]

@@ -97,15 +97,17 @@ class Tally:
         `is_exact` says that units do not vary but by their rows: then nothing is left to vary
         once every block was visited.
         """
-        n_units = self.n_units
+        n_units, n_blocks = self.n_units, len(self.counts)
+        if is_exact and self.counts.all():
+            return np.zeros(self._between.shape[1])
+        if n_units < 2:
+            return np.full(self._between.shape[1], np.inf)
         if is_exact:
-            left = 1.0 - min(n_units / len(self.counts), 1.0)
-            return _combined(self._between, slope) / max(n_units - 1, 1) / n_units * left
+            left = 1.0 - n_units / n_blocks
+            return _combined(self._between, slope) / (n_units - 1) / n_units * left
         if self._is_within:
             spread = _combined(self._within, slope) / self._freedom
             return spread * float((self._shares**2 / self.counts).sum())
-        if n_units < 2:
-            return np.full(self._between.shape[1], np.inf)
         return _combined(self._between, slope) / (n_units - 1) / n_units
 
     @property

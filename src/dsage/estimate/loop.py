@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from dsage._check import check_count, check_member
+from dsage._check import check_count, check_member, message
 from dsage._random import RandomState, Streams
 from dsage.estimate.control import MOST_COALITIONS, Control, MeanPrefixes, mean_boundaries
 from dsage.estimate.exact import SEMANTICS, Enumeration, enumerate_boundaries
@@ -39,6 +39,7 @@ _FIRST_CORRECTION = 1 << 40
 _AUDIT_SHARE = 0.25
 # Where nothing else is left to do, an audit ends after so many units.
 _ENOUGH_AUDIT = 64
+_LEAVE_OUT = "All orderings, or those in the list: leave one of the two out"
 
 
 class Estimation:
@@ -121,11 +122,26 @@ class Estimation:
         return mean_boundaries(game, self._oracle)
 
     def _enumerate(self, exact: str) -> Enumeration | None:
+        if exact == "always" and self._is_given:
+            raise ValueError(
+                message("exact", "'auto' or 'never' for given orderings", exact, _LEAVE_OUT)
+            )
         if exact == "never" or self._is_given:
             return None
         oracle = NoSeparation(self._names) if self._oracle is None else self._oracle
         most = None if exact == "always" else max(self._few, MOST_COALITIONS)
-        return enumerate_boundaries(oracle, semantics=self._semantics, max_coalitions=most)
+        found = enumerate_boundaries(oracle, semantics=self._semantics, max_coalitions=most)
+        if found is None and exact == "always":
+            n_features = len(self._names)
+            raise ValueError(
+                message(
+                    "exact",
+                    f"'auto' or 'never' where {n_features} features have too many coalitions",
+                    exact,
+                    "Sample orderings",
+                )
+            )
+        return found
 
     @property
     def _few(self) -> int:
@@ -292,9 +308,14 @@ class Estimation:
         own = self._own_variance(slope)
         term = self._terms[0]
         n_orderings, n_units = main.n_units * term.unit_size, main.n_units
-        if self._is_complete:
+        is_exact = self._is_complete and self._estimated == [0]
+        if is_exact:
             n_orderings = math.factorial(len(self._names))
             n_units = int(main.counts.min()) * self._game.n_rows
+        elif self._is_complete:
+            # The errors rest on the correction, the only term that is sampled.
+            n_units = self._tallies[1].n_units
+            n_orderings = n_units * self._terms[1].unit_size
         levels.append(Level(term.name, value, np.sqrt(own), n_orderings, self._costs[0]))
         audit = None
         if len(self._terms) == 2:
@@ -317,7 +338,7 @@ class Estimation:
             audit=audit,
             skipped_surpluses=self._skipped_frame(),
             seconds=time.perf_counter() - self._start,
-            is_exact=self._is_complete,
+            is_exact=is_exact,
             estimand=self._estimand,
         )
 
@@ -325,7 +346,7 @@ class Estimation:
         if self._enumeration is not None:
             return self._enumeration.skipped
         n_orderings = self._tallies[0].n_units * self._terms[0].unit_size
-        return self._skipped / n_orderings
+        return self._skipped / max(n_orderings, 1)
 
     def _audit(self) -> Level:
         tally = self._tallies[1]

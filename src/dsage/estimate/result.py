@@ -54,7 +54,8 @@ class Estimate:
         Their standard errors from the choice of the evaluation rows: only more data makes them
         smaller. nan where fewer than two rows tell.
     n_orderings : int
-        Orderings of the main term: all there are, where all were averaged over.
+        Orderings of the main term: all there are, where all were averaged over. Where the main
+        term has averaged over all, and a correction is part of the estimate, those of that.
     n_units : int
         Independent pieces that the standard errors rest on: units of orderings, or rows where
         all orderings were averaged over.

@@ -40,7 +40,7 @@ class Ledger:
         max_bytes: int = _MAX_BYTES,
     ) -> None:
         self._n_rows = sum(map(len, blocks))
-        n_bytes = 8 * self._n_rows * n_features * (n_groups + 2) * n_terms
+        n_bytes = 8 * self._n_rows * n_terms * (n_features * (n_groups + 2 + n_terms) + 3)
         step = max(1, -(-n_bytes // max_bytes))
         tracked = list(range(0, len(blocks), step))
         stops = np.cumsum([len(blocks[block]) for block in tracked])
@@ -51,8 +51,12 @@ class Ledger:
         n_rows = int(stops[-1])
         self._n_groups = n_groups
         self._counts = np.zeros((n_terms, n_rows))
+        # Units of the open epoch, and all units less one for each epoch that has any.
+        self._epoch_counts = np.zeros((n_terms, n_rows))
+        self._freedom = np.zeros((n_terms, n_rows))
         self._groups = np.zeros((n_terms, n_rows, n_groups, n_features))
         self._sums = np.zeros((n_terms, n_rows, n_features))
+        # Sums of squares; in closed epochs around the mean of the epoch.
         self._squares = np.zeros((n_terms, n_rows, n_features))
         # Sums over closed epochs of the covariances of terms between groups, row by row.
         self._closed = np.zeros((n_terms, n_terms, n_rows, n_features))
@@ -63,6 +67,8 @@ class Ledger:
         if at is None:
             return
         self._counts[term, at] += 1
+        self._freedom[term, at] += self._epoch_counts[term, at] > 0
+        self._epoch_counts[term, at] += 1
         self._groups[term, at] += surplus
         mean = surplus.mean(axis=1)
         self._sums[term, at] += mean
@@ -71,7 +77,16 @@ class Ledger:
     def next_epoch(self) -> None:
         """Let the noise from now on be independent of that before."""
         self._closed += self._covariances()
+        for term in range(len(self._squares)):
+            self._squares[term] -= self._explained(term)
         self._groups[:] = 0.0
+        self._epoch_counts[:] = 0
+
+    def _explained(self, term: int) -> Floats:
+        """Return what the means of the open epoch take from the sums of squares, row by row."""
+        sums = self._groups[term].mean(axis=1)
+        explained: Floats = sums * sums / np.maximum(self._epoch_counts[term], 1.0)[:, None]
+        return explained
 
     def _covariances(self) -> Floats:
         if self._n_groups == 1:
@@ -98,14 +113,12 @@ class Ledger:
         noise = np.zeros(n_features)
         for term in terms:
             count = self._counts[term][visited][:, None]
-            mean = self._sums[term][visited] / count
-            rows += mean
-            # Sums of squares around the mean; one unit alone tells nothing of its variance.
-            spread = np.maximum(self._squares[term][visited] - count * mean**2, 0.0)
-            often = count[:, 0] > 1
-            if often.any():
-                share = spread[often] / ((count[often] - 1) * count[often])
-                noise += share.mean(axis=0)
+            rows += self._sums[term][visited] / count
+            # Within epochs: what their noise adds is told by the draws, and counted there.
+            freedom = float(self._freedom[term][visited].sum())
+            if freedom:
+                spread = (self._squares[term] - self._explained(term))[visited].sum(axis=0)
+                noise += np.maximum(spread, 0.0) / freedom * float((1.0 / count).mean())
         spread_of_rows = rows.var(axis=0, ddof=1)
         drawn = sum(covariance[visited].mean(axis=0) for *_, covariance in self._left(terms))
         left: Floats = np.maximum(spread_of_rows - noise - drawn, 0.0)

@@ -115,8 +115,8 @@ def test_means_over_a_net_are_much_less_variable_than_over_independent_draws():
 def test_any_rows_in_any_order_and_number_have_the_same_noise_to_the_bit(kind):
     noise = make(kind)
     whole = noise(np.arange(1000), 3)
-    for rows in ([999, 0, 256, 255], [7], [5, 5, 5], [], np.arange(300, 700)[::-1]):
-        rows = np.asarray(rows, dtype=np.intp)
+    for some in ([999, 0, 256, 255], [7], [5, 5, 5], [], np.arange(300, 700)[::-1]):
+        rows = np.asarray(some, dtype=np.intp)
         np.testing.assert_array_equal(make(kind)(rows, 3), whole[rows])
         np.testing.assert_array_equal(noise(rows, 3), whole[rows])
 

@@ -122,9 +122,7 @@ def test_the_variance_is_not_too_small_while_units_are_few():
     """Until there is enough within blocks, that of the rows is part of it."""
     generator = np.random.default_rng(3)
     blocks = generator.normal(size=(3, N_REPEATS))
-    units = [
-        (block, blocks[block] + generator.normal(size=N_REPEATS)) for block in (0, 1, 2, 2, 0)
-    ]
+    units = [(block, blocks[block] + generator.normal(size=N_REPEATS)) for block in (0, 1, 2, 2, 0)]
     truth = (SHARES**2 / np.array([2, 1, 2])).sum()
     assert filled(units, N_REPEATS).variance().mean() > truth
 

@@ -1,0 +1,188 @@
+import itertools
+
+import numpy as np
+import pytest
+
+from dsage import Graph
+from dsage.games import Boundary, Cached
+from dsage.games.base import Paths, check_weights
+from given import all_coalitions
+from tables import NAMES, PathTable, Table
+
+ROWS = np.array([0, 3, 4])
+EVERY = all_coalitions(4)
+CHAIN = Graph([*NAMES, "y"], [("a", "b"), ("b", "c"), ("c", "y"), ("y", "d")]).oracle("y")
+
+
+# Memory
+
+
+def test_a_game_with_a_memory_gives_what_the_game_gives():
+    game = Table()
+    cached = Cached(game)
+    assert (cached.feature_names, cached.n_rows, cached.n_groups) == (NAMES, 6, 2)
+    generator = np.random.default_rng(0)
+    for _ in range(20):
+        known = EVERY[generator.integers(16, size=generator.integers(1, 9))]
+        rows = np.sort(generator.permutation(6)[:3])
+        epoch = int(generator.integers(3))
+        np.testing.assert_array_equal(
+            cached.risks(known, rows, epoch), Table().risks(known, rows, epoch)
+        )
+
+
+def test_a_coalition_is_evaluated_once_for_the_same_rows_and_epoch():
+    game = Table()
+    cached = Cached(game)
+    for rows, epoch in itertools.product([ROWS, ROWS[:2], ROWS[::-1]], [0, 1]):
+        game.asked.clear()
+        cached.risks(EVERY[:5], rows, epoch)
+        assert len(game.asked) == 5
+        cached.risks(EVERY[2:7], rows, epoch)
+        assert len(game.asked) == 7
+        cached.risks(EVERY[:7], rows, epoch)
+        assert len(game.asked) == 7
+
+
+def test_a_coalition_that_stands_twice_in_one_call_is_evaluated_once():
+    game = Table()
+    cached = Cached(game)
+    known = EVERY[[3, 5, 3, 3, 5]]
+    risks = cached.risks(known, ROWS)
+    assert sorted(game.asked) == sorted({(2, 3), (1, 3)})
+    np.testing.assert_array_equal(risks, Table().risks(known, ROWS))
+    assert (cached.n_evaluated, cached.n_shared) == (2 * 3, 3 * 3)
+
+
+def test_counts_are_of_pairs_of_a_coalition_and_a_row():
+    cached = Cached(Table())
+    cached.risks(EVERY, ROWS)
+    assert (cached.n_evaluated, cached.n_shared) == (16 * 3, 0)
+    cached.risks(EVERY[:4], ROWS)
+    assert (cached.n_evaluated, cached.n_shared) == (16 * 3, 4 * 3)
+    cached.risks(EVERY[:4], ROWS[:1])
+    assert (cached.n_evaluated, cached.n_shared) == (16 * 3 + 4, 4 * 3)
+
+
+def test_forgetting_an_epoch_forgets_that_epoch_only():
+    game = Table()
+    cached = Cached(game)
+    for epoch in (0, 1):
+        cached.risks(EVERY, ROWS, epoch)
+    cached.forget(0)
+    assert cached._bytes == 16 * 3 * 2 * 8
+    game.asked.clear()
+    cached.risks(EVERY, ROWS, 1)
+    assert not game.asked
+    np.testing.assert_array_equal(cached.risks(EVERY, ROWS, 0), Table().risks(EVERY, ROWS, 0))
+    assert len(game.asked) == 16
+
+
+@pytest.mark.parametrize("n_kept", [0, 1, 5])
+def test_too_little_memory_changes_nothing_but_the_work(n_kept):
+    each = len(ROWS) * 2 * 8
+    game = Table()
+    cached = Cached(game, max_bytes=n_kept * each + 1)
+    generator = np.random.default_rng(1)
+    for _ in range(30):
+        known = EVERY[generator.integers(16, size=7)]
+        np.testing.assert_array_equal(cached.risks(known, ROWS), Table().risks(known, ROWS))
+        assert cached._bytes == sum(value.nbytes for value in cached._kept.values())
+        assert cached._bytes <= n_kept * each
+    assert cached.n_evaluated == 3 * len(game.asked)
+    assert len(game.asked) > 16
+
+
+def test_the_least_recently_used_is_forgotten_first():
+    game = Table()
+    cached = Cached(game, max_bytes=2 * len(ROWS) * 2 * 8)
+    for at in (0, 1, 0, 2):
+        cached.risks(EVERY[[at]], ROWS)
+    game.asked.clear()
+    cached.risks(EVERY[[0]], ROWS)
+    assert not game.asked
+    cached.risks(EVERY[[1]], ROWS)
+    assert len(game.asked) == 1
+
+
+def test_what_is_given_out_may_be_changed():
+    cached = Cached(Table())
+    cached.risks(EVERY, ROWS)[:] = 0.0
+    cached.risks(EVERY, ROWS)[:] = 0.0
+    np.testing.assert_array_equal(cached.risks(EVERY, ROWS), Table().risks(EVERY, ROWS))
+
+
+def test_more_than_eight_features_are_told_apart():
+    names = [f"v{number}" for number in range(9)]
+    cached = Cached(Table(names))
+    known = np.eye(9, dtype=bool)
+    np.testing.assert_array_equal(cached.risks(known, ROWS), Table(names).risks(known, ROWS))
+
+
+def test_paths_are_passed_on_and_counted_where_the_game_has_them():
+    assert not isinstance(Cached(Table()), Paths)
+    game = PathTable()
+    cached = Cached(game)
+    assert isinstance(cached, Paths)
+    orders, needed = np.array([[1, 0, 3, 2]]), np.array([[True, True, False, True, True]])
+    risks = cached.path_risks(orders, ROWS, 2, needed)
+    np.testing.assert_array_equal(risks, PathTable().path_risks(orders, ROWS, 2, needed))
+    assert cached.n_evaluated == 4 * 3
+
+
+def test_no_memory_is_a_number_of_bytes_too_but_a_negative_one_is_not():
+    assert Cached(Table(), max_bytes=0).risks(EVERY, ROWS).shape == (16, 3, 2)
+    with pytest.raises(ValueError, match="max_bytes must be"):
+        Cached(Table(), max_bytes=-1)
+
+
+# Boundaries
+
+
+def test_the_risk_at_a_boundary_is_that_of_the_boundary():
+    game = Boundary(Table(), CHAIN)
+    assert (game.feature_names, game.n_rows, game.n_groups) == (NAMES, 6, 2)
+    expected = Table().risks(CHAIN.boundary(EVERY), ROWS, 1)
+    np.testing.assert_array_equal(game.risks(EVERY, ROWS, 1), expected)
+    assert not np.array_equal(expected, Table().risks(EVERY, ROWS, 1))
+
+
+def test_boundaries_of_a_game_with_a_memory_are_shared():
+    table = Table()
+    Boundary(Cached(table), CHAIN).risks(EVERY, ROWS)
+    assert len(table.asked) == len(np.unique(CHAIN.boundary(EVERY), axis=0)) < 16
+
+
+def test_a_game_at_boundaries_offers_no_paths_of_the_coalitions_themselves():
+    assert not isinstance(Boundary(PathTable(), CHAIN), Paths)
+
+
+@pytest.mark.parametrize("names", ["abdc", "abc", "abcz"])
+def test_an_oracle_about_other_features_is_refused(names):
+    oracle = Graph([*names, "y"], []).oracle("y")
+    with pytest.raises(ValueError, match="oracle must be about the features of the game"):
+        Boundary(Table(), oracle)
+
+
+# Weights
+
+
+def test_weights_have_mean_one_and_are_equal_by_default():
+    np.testing.assert_array_equal(check_weights(None, 3), 1.0)
+    np.testing.assert_allclose(check_weights([1, 2, 3], 3), [0.5, 1.0, 1.5])
+
+
+@pytest.mark.parametrize(
+    ("weights", "text"),
+    [
+        ([1.0, 2.0], r"of shape \(3,\); got \(2,\)"),
+        ([[1.0], [1.0], [1.0]], r"of shape \(3,\)"),
+        ([1.0, -2.0, 1.0], "not negative, not all 0; got -2.0"),
+        ([1.0, np.nan, 1.0], "finite, not negative, not all 0; got nan"),
+        ([1.0, np.inf, 1.0], "got inf"),
+        ([0.0, 0.0, 0.0], "not all 0; got 0.0"),
+    ],
+)
+def test_weights_that_cannot_be_are_refused(weights, text):
+    with pytest.raises(ValueError, match=f"sample_weight must be .*{text}"):
+        check_weights(weights, 3)

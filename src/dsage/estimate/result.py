@@ -108,8 +108,11 @@ class Estimate:
 
     @property
     def se_total(self) -> Floats:
-        """Standard errors about the values in the population: computing and rows."""
-        se: Floats = np.hypot(self.se, np.nan_to_num(self.se_rows))
+        """Standard errors about the values in the population: computing and rows.
+
+        nan where that of the rows is: one row is no evidence about others.
+        """
+        se: Floats = np.hypot(self.se, self.se_rows)
         return se
 
     def to_frame(self, level: float = 0.95) -> pd.DataFrame:
@@ -117,7 +120,8 @@ class Estimate:
 
         ``lower`` and ``upper`` enclose the value for these evaluation rows;
         ``lower_all`` and ``upper_all`` do so for all features at once. ``p_value`` tests that the
-        value in the population is not above zero, adjusted for the number of features (Holm).
+        value in the population is not above zero, adjusted for the number of features (Holm); it
+        is 1 where the rows are too few to tell.
         """
         lower, upper = intervals(self.values, self.se, level)
         lower_all, upper_all = simultaneous_intervals(self.values, self.se, level)

@@ -4,7 +4,6 @@ import pytest
 from dsage.estimate.inference import (
     effective_df,
     holm,
-    inference_frame,
     intervals,
     p_values,
     simultaneous_intervals,
@@ -97,22 +96,6 @@ def test_effective_df_lies_between_the_smallest_part_and_the_sum():
     np.testing.assert_allclose(effective_df([[4.0], [9.0]], [4, 9]), [13.0])
     np.testing.assert_allclose(effective_df([[1e-200], [1e-200]], [4, 4]), [8.0])
     np.testing.assert_allclose(effective_df([[1.0, 1.0]], [[3, 5]]), [3.0, 5.0])
-
-
-def test_the_frame_has_one_row_a_feature():
-    frame = inference_frame(["age", "sex"], [1.0, 0.1], [0.2, 0.1], 0.9, df=7)
-    assert frame.index.tolist() == ["age", "sex"]
-    assert frame.index.name == "feature"
-    low, high = intervals([1.0, 0.1], [0.2, 0.1], 0.9, df=7)
-    np.testing.assert_array_equal(frame["low"], low)
-    np.testing.assert_array_equal(frame["high"], high)
-    assert (frame["joint_low"] < frame["low"]).all()
-    assert (frame["joint_high"] > frame["high"]).all()
-    np.testing.assert_array_equal(frame["p_adjusted"], holm(frame["p_value"]))
-
-
-def test_no_features_give_an_empty_frame():
-    assert inference_frame([], [], []).shape == (0, 8)
 
 
 @pytest.mark.parametrize(

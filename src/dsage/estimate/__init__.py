@@ -1,1 +1,46 @@
 """Estimation: the average surplus of every feature over orderings, its errors, when to stop."""
+
+from dsage.estimate.exact import Enumeration, enumerate_boundaries
+from dsage.estimate.inference import (
+    effective_df,
+    holm,
+    intervals,
+    p_values,
+    simultaneous_intervals,
+)
+from dsage.estimate.loop import Estimation
+from dsage.estimate.result import Estimate, Level
+from dsage.estimate.running import estimate, run
+from dsage.estimate.stopping import (
+    AbsoluteTolerance,
+    AnyOf,
+    NOrderings,
+    Stopping,
+    TimeBudget,
+    Tolerance,
+    TopK,
+    as_stopping,
+)
+
+__all__ = [
+    "AbsoluteTolerance",
+    "AnyOf",
+    "Enumeration",
+    "Estimate",
+    "Estimation",
+    "Level",
+    "NOrderings",
+    "Stopping",
+    "TimeBudget",
+    "Tolerance",
+    "TopK",
+    "as_stopping",
+    "effective_df",
+    "enumerate_boundaries",
+    "estimate",
+    "holm",
+    "intervals",
+    "p_values",
+    "run",
+    "simultaneous_intervals",
+]

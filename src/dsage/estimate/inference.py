@@ -6,14 +6,11 @@ known about the error yet. Degrees of freedom say how well the standard error it
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 from scipy import stats
 
-from dsage._check import check_names, message
+from dsage._check import message
 
 Floats = npt.NDArray[np.float64]
 
@@ -196,66 +193,6 @@ def effective_df(variances: npt.ArrayLike, df: npt.ArrayLike) -> Floats:
     spread = (shares**2 / df).sum(axis=0)
     result: Floats = np.divide(1.0, spread, out=np.full_like(total, np.inf), where=spread > 0)
     return result
-
-
-def inference_frame(
-    feature_names: Iterable[str],
-    values: npt.ArrayLike,
-    se: npt.ArrayLike,
-    level: float = 0.95,
-    *,
-    df: npt.ArrayLike = np.inf,
-) -> pd.DataFrame:
-    """Return values, errors, intervals and tests as a data frame, one row a feature.
-
-    Parameters
-    ----------
-    feature_names : iterable of str
-        Names of the features.
-    values, se : arrays of shape (n_features,)
-        Estimates and their standard errors.
-    level : float, default=0.95
-        Level of the intervals.
-    df : float or array of shape (n_features,), default=inf
-        Degrees of freedom of the standard errors.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns ``value``, ``se``, ``low``, ``high`` (each feature by itself), ``joint_low``,
-        ``joint_high`` (all features at once), ``p_value`` (of the value being positive) and
-        ``p_adjusted`` (Holm).
-
-    Examples
-    --------
-    >>> frame = inference_frame(["age", "sex"], [1.0, 0.1], [0.2, 0.2])
-    >>> frame.loc["age", ["low", "high"]].round(2).tolist()
-    [0.61, 1.39]
-    >>> frame["p_adjusted"].round(3).tolist()
-    [0.0, 0.309]
-    """
-    names = check_names(feature_names, "feature_names")
-    values, se, df = _checked(values, se, df)
-    if len(values) != len(names):
-        raise ValueError(
-            message("values", f"one for each of {len(names)} features", len(values), "Check both")
-        )
-    low, high = intervals(values, se, level, df=df)
-    joint_low, joint_high = simultaneous_intervals(values, se, level, df=df)
-    p = p_values(values, se, df=df)
-    return pd.DataFrame(
-        {
-            "value": values,
-            "se": se,
-            "low": low,
-            "high": high,
-            "joint_low": joint_low,
-            "joint_high": joint_high,
-            "p_value": p,
-            "p_adjusted": holm(p),
-        },
-        index=pd.Index(names, name="feature"),
-    )
 
 
 def _ends(values: Floats, se: Floats, df: Floats, level: float) -> tuple[Floats, Floats]:

@@ -14,6 +14,7 @@ from dsage._check import check_count, check_member, message
 from dsage._random import RandomState, Streams
 from dsage.estimate.control import MOST_COALITIONS, Control, MeanPrefixes, mean_boundaries
 from dsage.estimate.exact import SEMANTICS, Enumeration, enumerate_boundaries
+from dsage.estimate.inference import effective_df
 from dsage.estimate.ledger import Ledger
 from dsage.estimate.result import Estimate, Level
 from dsage.estimate.tally import Tally
@@ -30,7 +31,7 @@ LEVELS = ("auto", "none")
 EXACT = ("auto", "always", "never")
 
 # Rows that one unit of orderings is evaluated on: few where a row costs draws and predictions.
-_ROWS_DRAWN, _ROWS_EXACT = 64, 1024
+_ROWS_DRAWN, _ROWS_EXACT = 32, 1024
 # All orderings at once are taken where they need no more evaluations than so many orderings.
 _FEW_ORDERINGS = 24
 _FIRST_UNITS = 8
@@ -316,7 +317,10 @@ class Estimation:
             # The errors rest on the correction, the only term that is sampled.
             n_units = self._tallies[1].n_units
             n_orderings = n_units * self._terms[1].unit_size
-        levels.append(Level(term.name, value, np.sqrt(own), n_orderings, self._costs[0]))
+        own_level = Level(
+            term.name, value, np.sqrt(own), n_orderings, self._costs[0], df=float(main.df)
+        )
+        levels.append(own_level)
         audit = None
         if len(self._terms) == 2:
             audit = self._audit()
@@ -329,6 +333,7 @@ class Estimation:
             se_orderings=np.sqrt(variance),
             se_draws=np.sqrt(self._ledger.draw_variance(self._estimated)),
             se_rows=np.sqrt(self._ledger.row_variance(self._estimated)),
+            df=self._df(levels),
             n_orderings=n_orderings,
             n_units=n_units,
             n_evaluated=self._game.n_evaluated,
@@ -342,6 +347,14 @@ class Estimation:
             estimand=self._estimand,
         )
 
+    def _df(self, levels: Sequence[Level]) -> Floats:
+        """Return the degrees of freedom of the whole, by Satterthwaite."""
+        drawn = self._ledger.draw_variance(self._estimated)
+        variances = np.stack([*(level.se**2 for level in levels), drawn])
+        if not np.isfinite(variances).all():
+            return np.ones(len(self._names))
+        return effective_df(variances, [*(level.df for level in levels), np.inf])
+
     def _share_skipped(self) -> Floats:
         if self._enumeration is not None:
             return self._enumeration.skipped
@@ -353,7 +366,14 @@ class Estimation:
         variance = tally.variance() + self._ledger.draw_variance([1])
         n_orderings = tally.n_units * self._terms[1].unit_size
         name = self._terms[1].name
-        return Level(name, tally.mean()[0], np.sqrt(variance), n_orderings, self._costs[1])
+        return Level(
+            name,
+            tally.mean()[0],
+            np.sqrt(variance),
+            n_orderings,
+            self._costs[1],
+            df=float(tally.df),
+        )
 
     def _skipped_frame(self) -> pd.DataFrame:
         frame = pd.DataFrame(self._noted, columns=["feature", "position", "surplus", "n_rows"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -28,6 +29,8 @@ class Level:
         Orderings that it used.
     n_evaluated : int
         Pairs of a coalition and a row that the model was evaluated for.
+    df : float
+        Degrees of freedom of `se`.
     """
 
     name: str
@@ -35,6 +38,7 @@ class Level:
     se: Floats
     n_orderings: int
     n_evaluated: int
+    df: float = math.inf
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +57,8 @@ class Estimate:
     se_rows : array of shape (n_features,)
         Their standard errors from the choice of the evaluation rows: only more data makes them
         smaller. nan where fewer than two rows tell.
+    df : array of shape (n_features,)
+        Degrees of freedom of `se`, for the intervals.
     n_orderings : int
         Orderings of the main term: all there are, where all were averaged over. Where the main
         term has averaged over all, and a correction is part of the estimate, those of that.
@@ -86,6 +92,7 @@ class Estimate:
     se_orderings: Floats
     se_draws: Floats
     se_rows: Floats
+    df: Floats
     n_orderings: int
     n_units: int
     n_evaluated: int
@@ -123,8 +130,8 @@ class Estimate:
         value in the population is not above zero, adjusted for the number of features (Holm); it
         is 1 where the rows are too few to tell.
         """
-        lower, upper = intervals(self.values, self.se, level)
-        lower_all, upper_all = simultaneous_intervals(self.values, self.se, level)
+        lower, upper = intervals(self.values, self.se, level, df=self.df)
+        lower_all, upper_all = simultaneous_intervals(self.values, self.se, level, df=self.df)
         columns = {
             "feature": list(self.feature_names),
             "value": self.values,
@@ -152,8 +159,9 @@ class Estimate:
         if self.audit is None:
             raise ValueError("there is no audit: nothing is skipped, or it was turned off.")
         difference, se = -self.audit.values, self.audit.se
-        lower, upper = intervals(difference, se, level)
-        lowest, highest = simultaneous_intervals(difference, se, level)
+        df = self.audit.df
+        lower, upper = intervals(difference, se, level, df=df)
+        lowest, highest = simultaneous_intervals(difference, se, level, df=df)
         threshold = MATTERS * np.ptp(self.values)
         return pd.DataFrame(
             {

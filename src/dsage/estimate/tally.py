@@ -111,6 +111,11 @@ class Tally:
         return _combined(self._between, slope) / (n_units - 1) / n_units
 
     @property
+    def df(self) -> int:
+        """Degrees of freedom of the variance."""
+        return self._freedom if self._is_within else max(self.n_units - 1, 1)
+
+    @property
     def _is_within(self) -> bool:
         return bool(self.counts.all()) and self._freedom >= max(_ENOUGH, len(self.counts) // 4)
 

@@ -50,7 +50,7 @@ class LossGame:
     loss : str, callable or Loss, default="auto"
         The loss, see :func:`dsage.losses.as_loss`; ``"auto"`` is cross entropy for classifiers and
         squared error for all others.
-    n_draws : int, default=16
+    n_draws : int, default=8
         Draws for each row and coalition; a multiple of `n_groups`.
     n_groups : int, default=2
         Independent groups of draws.
@@ -86,7 +86,7 @@ class LossGame:
         y: Any,  # noqa: ANN401
         *,
         loss: str | Callable[..., Any] | Loss = "auto",
-        n_draws: int = 16,
+        n_draws: int = 8,
         n_groups: int = 2,
         noise: Literal["sobol", "independent"] = "sobol",
         random_state: RandomState = None,
@@ -183,12 +183,15 @@ class LossGame:
         return out
 
     def moment_game(self) -> MomentGame | None:
-        """Return the cheap game that resembles this one; None where the targets are no numbers."""
+        """Return the cheap game that resembles this one; None where the targets are no numbers.
+
+        Neither is there one where a function given as a loss compares things of different shapes.
+        """
         output, target = self.predictions, self.target
-        if target.dtype.kind not in "biuf":
+        if self.loss.output == "probability" and output.ndim != target.ndim:
+            target = np.eye(output.shape[1])[target] if output.ndim == 2 else target[:, 1]
+        if target.dtype.kind not in "biuf" or target.shape != output.shape:
             return None
-        if output.ndim == 2 and target.ndim == 1:
-            target = np.eye(output.shape[1])[target.astype(np.intp)]
         return MomentGame(
             self.matrix, output, target, self.feature_names, sample_weight=self.weights
         )

@@ -106,7 +106,9 @@ class Affine:
 
     def predict(self, matrix: Floats) -> Floats:
         """Return predictions (n_rows,), or (n_rows, n_outputs) where there are several outputs."""
-        predicted: Floats = self.intercept + matrix @ self.weights
+        # A product of matrices would round a row in a way that depends on the rows beside it.
+        rows = np.ascontiguousarray(matrix)
+        predicted: Floats = self.intercept + np.einsum("nf,fk->nk", rows, self.weights)
         return predicted[:, 0] if predicted.shape[1] == 1 else predicted
 
 

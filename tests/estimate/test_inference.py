@@ -126,5 +126,3 @@ def test_numbers_that_are_not_p_values_or_variances_are_refused():
         effective_df([[-1.0]], [3])
     with pytest.raises(ValueError, match="df must be positive, one for each part"):
         effective_df([[1.0]], [3, 4])
-    with pytest.raises(ValueError, match="values must be one for each of 2 features; got 1"):
-        inference_frame(["a", "b"], [1.0], [1.0])

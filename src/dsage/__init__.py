@@ -1,6 +1,6 @@
 """How much each feature contributes to a model's predictive performance."""
 
-from dsage import datasets, graphs, samplers, structure
+from dsage import datasets, estimate, games, graphs, losses, models, orderings, samplers, structure
 from dsage.graphs import Graph
 from dsage.structure import learn_graph, score_graph
 
@@ -8,8 +8,13 @@ __all__ = [
     "Graph",
     "__version__",
     "datasets",
+    "estimate",
+    "games",
     "graphs",
     "learn_graph",
+    "losses",
+    "models",
+    "orderings",
     "samplers",
     "score_graph",
     "structure",

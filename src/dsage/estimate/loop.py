@@ -48,7 +48,44 @@ class Estimation:
 
     Parameters
     ----------
-    See :func:`estimate`.
+    game : Game
+        The game. Where it has a `moment_game`, that is the first level.
+    oracle : Oracle, optional
+        Which features are separated from the target given a coalition, in the order of the game's
+        features: ``graph.oracle(target, features=...)``. By default none is: plain SAGE.
+    estimand : {"d-sage", "sage"}, default="d-sage"
+        ``"sage"`` adds the estimated difference of d-SAGE to SAGE. Without an oracle both are SAGE.
+    semantics : {"boundary", "skip"}, default="boundary"
+        Values at the Markov boundaries of coalitions, or, as in the paper's Algorithm 1, at the
+        coalitions themselves with separated surpluses set to zero.
+    levels : {"auto", "none"}, default="auto"
+        Whether to use the cheap game as a first level.
+    exact : {"auto", "always", "never"}, default="auto"
+        Whether to average over all orderings; ``"auto"`` does where that needs few coalitions.
+        ``"always"`` does where it is possible at all.
+    orderings : str, sequence of orderings or Orderings, default="antithetic"
+        A kind, see :mod:`dsage.orderings`, or the orderings themselves, by names or positions: the
+        values are then means over these alone, on all rows, without a first level.
+    rows_per_ordering : int, optional
+        On how many rows a unit of orderings is evaluated. By default 32 where rows are drawn for,
+        1,024 where they are not, and all for orderings that are given.
+    audit : bool, default=True
+        Whether to estimate the difference to SAGE also where it is not part of the estimate.
+    random_state : int, numpy Generator or None, default=None
+        Seed of orderings and blocks of rows. The game has its own, for its noise.
+    cache_bytes : int, default=2**28
+        Memory for risks that are kept.
+
+    Notes
+    -----
+    With ``x`` the surpluses of the model's game, ``c`` those of the cheap one, and ``y`` those at the
+    coalitions themselves, the value is
+
+        mean of c + mean of (x - c) [ + mean of (y - x) ],
+
+    each mean over orderings of its own, the first over very many, with ``c`` scaled by its slope.
+    The next unit goes to the term where it lowers the variance most for its cost. All of it depends
+    on seeds and results alone, never on the clock.
     """
 
     def __init__(

@@ -18,7 +18,20 @@ from dsage.games.base import Game
 def estimate(game: Game, **options: Any) -> Iterator[Estimate]:  # noqa: ANN401
     """Estimate the values of a game, and yield what is known, again and again.
 
-    See :class:`~dsage.estimate.Estimation` for the options.
+    Bars, limits and rules live outside: break when it is enough. It ends by itself only where nothing
+    is left to evaluate.
+
+    Parameters
+    ----------
+    game : Game
+        The game.
+    **options
+        As for :class:`~dsage.estimate.Estimation`.
+
+    Yields
+    ------
+    Estimate
+        What is known after some more evaluations.
     """
     return Estimation(game, **options).steps()
 

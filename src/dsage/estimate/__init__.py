@@ -9,6 +9,7 @@ from dsage.estimate.inference import (
     simultaneous_intervals,
 )
 from dsage.estimate.loop import Estimation
+from dsage.estimate.plan import Plan
 from dsage.estimate.result import Estimate, Level
 from dsage.estimate.running import estimate, run
 from dsage.estimate.stopping import (
@@ -30,6 +31,7 @@ __all__ = [
     "Estimation",
     "Level",
     "NOrderings",
+    "Plan",
     "Stopping",
     "TimeBudget",
     "Tolerance",

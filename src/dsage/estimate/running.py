@@ -18,15 +18,15 @@ from dsage.games.base import Game
 def estimate(game: Game, **options: Any) -> Iterator[Estimate]:  # noqa: ANN401
     """Estimate the values of a game, and yield what is known, again and again.
 
-    Bars, limits and rules live outside: break when it is enough. It ends by itself only where nothing
-    is left to evaluate.
+    Bars, limits and rules live outside: break when it is enough. It ends by itself only where
+    nothing is left to evaluate.
 
     Parameters
     ----------
     game : Game
         The game.
     **options
-        As for :class:`~dsage.estimate.Estimation`.
+        As for :class:`~dsage.estimate.Plan`.
 
     Yields
     ------
@@ -55,7 +55,7 @@ def run(
     progress : bool, default=False
         Show a progress bar.
     **options
-        As for :class:`~dsage.estimate.Estimation`.
+        As for :class:`~dsage.estimate.Plan`.
 
     Returns
     -------

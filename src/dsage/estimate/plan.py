@@ -1,0 +1,204 @@
+"""What is to be estimated, and from what: options become games, walks, terms and blocks of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+
+from dsage._check import check_count, check_member, message
+from dsage._random import RandomState, Streams
+from dsage.estimate.control import MOST_COALITIONS, Control, MeanPrefixes, mean_boundaries
+from dsage.estimate.exact import SEMANTICS, Enumeration, enumerate_boundaries
+from dsage.estimate.terms import Correction, Enumerated, Sampled, Term
+from dsage.estimate.walk import Boundaries, Prefixes, Walk
+from dsage.games.base import Game, Rows
+from dsage.games.moment import MomentGame
+from dsage.games.wrap import Cached, require_same_features
+from dsage.graphs.separation import NoSeparation, Oracle
+from dsage.orderings import Orderings, as_orderings
+
+ESTIMANDS = ("d-sage", "sage")
+LEVELS = ("auto", "none")
+EXACT = ("auto", "always", "never")
+
+# Rows that one unit of orderings is evaluated on: few where a row costs draws and predictions.
+_ROWS_DRAWN, _ROWS_EXACT = 32, 1024
+# All orderings at once are taken where they need no more evaluations than so many orderings.
+_FEW_ORDERINGS = 24
+_FIRST_CORRECTION = 1 << 40
+_LEAVE_OUT = "All orderings, or those in the list: leave one of the two out"
+
+
+class Plan:
+    """The terms of an estimate and the rows that they are evaluated on.
+
+    Parameters
+    ----------
+    game : Game
+        The game. Where it has a `moment_game`, that is the first level.
+    oracle : Oracle, optional
+        Which features are separated from the target given a coalition, in the order of the game's
+        features: ``graph.oracle(target, features=...)``. By default none is: plain SAGE.
+    estimand : {"d-sage", "sage"}, default="d-sage"
+        ``"sage"`` adds the estimated difference of d-SAGE to SAGE. Without an oracle both are SAGE.
+    semantics : {"boundary", "skip"}, default="boundary"
+        Values at the Markov boundaries of coalitions, or, as in the paper's Algorithm 1, at the
+        coalitions themselves with separated surpluses set to zero.
+    levels : {"auto", "none"}, default="auto"
+        Whether to use the cheap game as a first level.
+    exact : {"auto", "always", "never"}, default="auto"
+        Whether to average over all orderings; ``"auto"`` does where that needs few coalitions.
+        ``"always"`` does where it is possible at all.
+    orderings : str, sequence of orderings or Orderings, default="antithetic"
+        A kind, see :mod:`dsage.orderings`, or the orderings themselves, by names or positions: the
+        values are then means over these alone, on all rows, without a first level.
+    rows_per_ordering : int, optional
+        On how many rows a unit of orderings is evaluated. By default 32 where rows are drawn for,
+        1,024 where they are not, and all for orderings that are given.
+    audit : bool, default=True
+        Whether to estimate the difference to SAGE also where it is not part of the estimate.
+    random_state : int, numpy Generator or None, default=None
+        Seed of orderings and blocks of rows. The game has its own, for its noise.
+    cache_bytes : int, default=2**28
+        Memory for risks that are kept.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The features.
+    streams : Streams
+        Where randomness comes from.
+    game : Cached
+        The game, with a memory.
+    terms : list of Term
+        The main term, and the difference to SAGE where that is wanted.
+    control : Control or None
+        The first level.
+    enumeration : Enumeration or None
+        All orderings at once, where the main term averages over them.
+    blocks : list of int arrays
+        The rows of each block, drawn at random.
+    is_given : bool
+        Whether the user gave the orderings.
+
+    Notes
+    -----
+    With x the surpluses of the model's game, c those of the cheap one, and y those at the
+    coalitions themselves, the value is
+
+        mean of c + mean of (x - c) [ + mean of (y - x) ],
+
+    each mean over orderings of its own, the first over very many, with c scaled by its slope.
+    The next unit goes to the term where it lowers the variance most for its cost. All of it depends
+    on seeds and results alone, never on the clock.
+    """
+
+    def __init__(
+        self,
+        game: Game,
+        *,
+        oracle: Oracle | None = None,
+        estimand: Literal["d-sage", "sage"] = "d-sage",
+        semantics: Literal["boundary", "skip"] = "boundary",
+        levels: Literal["auto", "none"] = "auto",
+        exact: Literal["auto", "always", "never"] = "auto",
+        orderings: str | Sequence[Sequence[str] | Sequence[int]] | Orderings = "antithetic",
+        rows_per_ordering: int | None = None,
+        audit: bool = True,
+        random_state: RandomState = None,
+        cache_bytes: int = 2**28,
+    ) -> None:
+        check_member(estimand, ESTIMANDS, "estimand", "the estimands")
+        check_member(semantics, SEMANTICS, "semantics", "the semantics")
+        check_member(levels, LEVELS, "levels", "the kinds of levels")
+        check_member(exact, EXACT, "exact", "the choices")
+        if isinstance(oracle, NoSeparation):
+            oracle = None
+        if oracle is not None:
+            require_same_features(oracle, game)
+        self.streams = Streams(random_state)
+        self.names = tuple(game.feature_names)
+        self.estimand = "sage" if oracle is None else estimand
+        self.game = Cached(game, max_bytes=cache_bytes)
+        self._oracle, self._semantics = oracle, semantics
+        self.orderings = as_orderings(orderings, self.names, self.streams)
+        self.is_given = self.orderings.n_units is not None
+        moment = self._moment_game(game) if levels == "auto" and not self.is_given else None
+        enumeration = self._enumerate(exact)
+        self.control = (
+            None
+            if moment is None
+            else Control(moment, self._mean_walk(moment), self.orderings, enumeration)
+        )
+        is_affordable = enumeration is not None and enumeration.n_coalitions <= self._few
+        self.enumeration = enumeration if is_affordable or exact == "always" else None
+        self.terms: list[Term] = [self._main_term(moment)]
+        if oracle is not None and (audit or estimand == "sage"):
+            first = 0 if self.is_given else _FIRST_CORRECTION
+            # What is subtracted must have the same draws.
+            plain = Prefixes(self.game, use_paths=semantics == "skip")
+            walk = self._walk_of(self.game)
+            self.terms.append(Correction(plain, walk, oracle, self.orderings, first))
+        self.blocks = self._make_blocks(rows_per_ordering)
+
+    def _walk_of(self, game: Game) -> Walk:
+        if self._oracle is None:
+            return Prefixes(game)
+        if self._semantics == "skip":
+            return Prefixes(game, self._oracle)
+        return Boundaries(game, self._oracle)
+
+    def _mean_walk(self, game: MomentGame) -> Walk:
+        if self._oracle is None or self._semantics == "skip":
+            return MeanPrefixes(game, self._oracle)
+        return mean_boundaries(game, self._oracle)
+
+    def _enumerate(self, exact: str) -> Enumeration | None:
+        if exact == "always" and self.is_given:
+            raise ValueError(
+                message("exact", "'auto' or 'never' for given orderings", exact, _LEAVE_OUT)
+            )
+        if exact == "never" or self.is_given:
+            return None
+        oracle = NoSeparation(self.names) if self._oracle is None else self._oracle
+        most = None if exact == "always" else max(self._few, MOST_COALITIONS)
+        found = enumerate_boundaries(oracle, semantics=self._semantics, max_coalitions=most)
+        if found is None and exact == "always":
+            n_features = len(self.names)
+            raise ValueError(
+                message(
+                    "exact",
+                    f"'auto' or 'never' where {n_features} features have too many coalitions",
+                    exact,
+                    "Sample orderings",
+                )
+            )
+        return found
+
+    @property
+    def _few(self) -> int:
+        """How many coalitions are cheaper than the orderings that would be sampled."""
+        return _FEW_ORDERINGS * (len(self.names) + 1)
+
+    def _moment_game(self, game: Game) -> MomentGame | None:
+        make = getattr(game, "moment_game", None)
+        return None if make is None else make()
+
+    def _main_term(self, moment: MomentGame | None) -> Term:
+        if self.enumeration is not None:
+            return Enumerated(self.game, self.enumeration, moment)
+        control = None if moment is None else self._walk_of(Cached(moment, max_bytes=2**26))
+        return Sampled(self._walk_of(self.game), self.orderings, control)
+
+    def _make_blocks(self, rows_per_ordering: int | None) -> list[Rows]:
+        n_rows = self.game.n_rows
+        if rows_per_ordering is None:
+            size = _ROWS_DRAWN if self.game.n_groups > 1 else _ROWS_EXACT
+            size = n_rows if self.is_given else size
+        else:
+            size = check_count(rows_per_ordering, "rows_per_ordering")
+        shuffled = self.streams("blocks").permutation(n_rows)
+        n_blocks = -(-n_rows // min(size, n_rows))
+        return [np.sort(part) for part in np.array_split(shuffled, n_blocks)]

@@ -137,6 +137,9 @@ class Estimation:
             if self._is_settled:
                 return int(self._tallies[1].n_units < _ENOUGH_AUDIT)
             return int(correction < _AUDIT_SHARE * (main + correction))
+        # Few units may be all alike: no rule trusts them, however small their error seems.
+        if self._plan.enumeration is None and self._tallies[0].n_units < 2 * _FIRST_UNITS:
+            return 0
         rates = []
         for term, (tally, cost) in enumerate(zip(self._tallies, self._costs, strict=True)):
             variance = float(self._variance(term).sum())

@@ -16,6 +16,7 @@ def made(**changes):
         "se_orderings": np.array([0.03, 0.04, 0.0]),
         "se_draws": np.array([0.04, 0.03, 0.0]),
         "se_rows": np.array([0.12, 0.0, 0.0]),
+        "df": np.array([9.0, np.inf, 9.0]),
         "n_orderings": 20,
         "n_units": 10,
         "n_evaluated": 400,
@@ -64,10 +65,11 @@ def test_the_frame_has_one_row_a_feature_the_largest_value_first_and_ties_in_ord
 def test_intervals_are_about_these_rows_and_tests_about_the_population(level):
     result = made()
     frame = result.to_frame(level).set_index("feature").loc[list(NAMES)]
-    lower, upper = intervals(result.values, [0.05, 0.05, 0.0], level)
+    df = [9.0, np.inf, 9.0]
+    lower, upper = intervals(result.values, [0.05, 0.05, 0.0], level, df=df)
     np.testing.assert_allclose(frame["lower"], lower)
     np.testing.assert_allclose(frame["upper"], upper)
-    lower, upper = simultaneous_intervals(result.values, [0.05, 0.05, 0.0], level)
+    lower, upper = simultaneous_intervals(result.values, [0.05, 0.05, 0.0], level, df=df)
     np.testing.assert_allclose(frame["lower_all"], lower)
     np.testing.assert_allclose(frame["upper_all"], upper)
     np.testing.assert_allclose(frame["p_value"], holm(p_values(result.values, [0.13, 0.05, 0.0])))
@@ -108,12 +110,14 @@ def test_without_an_audit_there_is_no_frame_of_it():
 
 
 def test_the_audit_tells_d_sage_minus_sage_in_the_order_of_the_features():
-    audit = Level("SAGE - d-SAGE", np.array([0.3, -0.01, 0.0]), np.array([0.05, 0.02, 0.0]), 8, 90)
+    audit = Level(
+        "SAGE - d-SAGE", np.array([0.3, -0.01, 0.0]), np.array([0.05, 0.02, 0.0]), 8, 90, 7
+    )
     frame = made(audit=audit).audit_frame(0.9)
     assert frame.columns.tolist() == ["feature", "difference", "se", "lower", "upper", "matters"]
     assert frame["feature"].tolist() == list(NAMES)
     np.testing.assert_allclose(frame["difference"], [-0.3, 0.01, 0.0])
-    lower, upper = intervals([-0.3, 0.01, 0.0], audit.se, 0.9)
+    lower, upper = intervals([-0.3, 0.01, 0.0], audit.se, 0.9, df=7)
     np.testing.assert_allclose(frame["lower"], lower)
     np.testing.assert_allclose(frame["upper"], upper)
 
@@ -144,7 +148,6 @@ def test_whether_differences_matter_is_judged_for_all_features_at_once():
     values = np.zeros(n_features)
     values[0] = 1.9
     audit = Level("SAGE - d-SAGE", np.full(n_features, 0.14), np.full(n_features, 0.04), 8, 9)
-    many = {"se_orderings": values, "se_draws": values, "se_rows": values, "share_skipped": values}
-    frame = made(feature_names=names, values=values, audit=audit, **many).audit_frame()
+    frame = made(feature_names=names, values=values, audit=audit).audit_frame()
     assert (frame["upper"] < -0.02 * 1.9).all()
     assert not frame["matters"].any()

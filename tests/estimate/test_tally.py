@@ -150,6 +150,13 @@ def test_a_large_common_value_does_not_drown_the_variance():
     )
 
 
+def test_degrees_of_freedom_are_those_of_the_variance_in_use():
+    units = random_units(np.random.default_rng(9), 31, 2)
+    assert [filled(units[:n], 2).df for n in (1, 2, 9)] == [1, 1, 8]
+    assert filled(units, 2).df == 31 - 3
+    assert filled(units, 2, ends=(15,)).df == 31 - 6
+
+
 # Exact units: nothing varies but the rows
 
 

@@ -1,0 +1,504 @@
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.linear_model import LinearRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from dsage._random import Streams
+from dsage.estimate.walk import prefixes
+from dsage.games import LossGame
+from dsage.games.base import Paths
+from dsage.losses import as_loss
+from dsage.models import as_model
+from dsage.noise import Noise
+from dsage.samplers import Gaussian, Marginal, normal_scores
+from given import all_coalitions
+
+N_ROWS = 40
+EVERY = all_coalitions(3)
+ROWS, FIRST = np.arange(N_ROWS), np.arange(8)
+GENERATOR = np.random.default_rng(0)
+X = pd.DataFrame(
+    GENERATOR.normal(size=(N_ROWS, 3)) @ GENERATOR.normal(size=(3, 3)) + 1, columns=list("abc")
+)
+Y = X.to_numpy() @ [1.0, -1.0, 0.5] + GENERATOR.normal(size=N_ROWS)
+CODES = np.digitize(Y, [-0.5, 1.5])
+LABELS = np.array(["no", "maybe", "yes"])[CODES]
+SAMPLER = Gaussian().fit(X)
+FOREST = RandomForestRegressor(5, max_depth=4, random_state=0).fit(X, Y)
+CLASSIFIER = RandomForestClassifier(5, max_depth=4, random_state=0).fit(X, LABELS)
+LINEAR = LinearRegression().fit(X, Y)
+
+
+def bent(frame):
+    values = np.asarray(frame)
+    return np.abs(values[:, 0]) + values[:, 1] * values[:, 2]
+
+
+def three(frame):
+    """Probabilities of three classes, never equal."""
+    scores = np.exp(np.asarray(frame) @ [[1.0, -1.0, 0.3], [0.2, 0.7, -1.0], [0.0, 0.4, 0.9]])
+    return scores / scores.sum(axis=1, keepdims=True)
+
+
+def skewed(y, prediction):
+    return np.exp(0.1 * (y - prediction))
+
+
+def naive(game, model, y, loss, *, n_groups, n_draws, noise, weights=None, seed=7):
+    """The jackknife by its formula, a coalition, one of the first rows and a group at a time."""
+    made = Noise(Streams(seed), 3, n_groups=n_groups, n_draws=n_draws // n_groups, kind=noise)
+    loss = as_loss(loss)
+    y = loss.target(y, getattr(model, "classes_", None))
+    weights = np.ones(N_ROWS) if weights is None else weights / weights.mean()
+    predict = getattr(model, "predict_proba", getattr(model, "predict", model))
+    out = np.empty((len(EVERY), len(FIRST), n_groups))
+    for at, known in enumerate(EVERY):
+        draws = SAMPLER.draw(X.iloc[FIRST], known, made(FIRST, 0))
+        for row in FIRST:
+            predicted = predict(pd.DataFrame(draws[row], columns=list("abc")))
+            groups = np.split(predicted, n_groups)
+            target = y[row : row + 1]
+
+            def mean_loss(chosen, target=target):
+                mean = np.mean([group.mean(axis=0) for group in chosen], axis=0)
+                return loss(target, np.asarray(mean)[None]).item()
+
+            for g in range(n_groups):
+                others = groups[:g] + groups[g + 1 :]
+                pseudo = mean_loss(groups)
+                if others:
+                    pseudo = n_groups * pseudo - (n_groups - 1) * mean_loss(others)
+                out[at, row, g] = weights[row] * pseudo
+    return out
+
+
+# Risks
+
+
+@pytest.mark.parametrize(
+    ("model", "y", "loss"),
+    [
+        (bent, Y, "squared_error"),
+        (FOREST, Y, "absolute_error"),
+        (bent, Y, "pinball(0.8)"),
+        (bent, Y, skewed),
+        (CLASSIFIER, LABELS, "cross_entropy"),
+        (CLASSIFIER, LABELS, "brier"),
+        (three, CODES, "zero_one"),
+    ],
+)
+@pytest.mark.parametrize(("n_groups", "n_draws"), [(2, 4), (3, 3)])
+def test_risks_are_the_jackknife_over_groups(model, y, loss, n_groups, n_draws):
+    weights = np.linspace(0.0, 3.0, N_ROWS)
+    options = {"n_groups": n_groups, "n_draws": n_draws, "noise": "sobol"}
+    game = LossGame(
+        model, SAMPLER, X, y, loss=loss, random_state=7, sample_weight=weights, **options
+    )
+    risks = game.risks(EVERY, FIRST)
+    expected = naive(game, model, y, loss, weights=weights, **options)
+    np.testing.assert_allclose(risks, expected, rtol=1e-9, atol=1e-10)
+
+
+@pytest.mark.parametrize("noise", ["sobol", "independent"])
+def test_two_draws_are_enough_for_an_unbiased_squared_error(noise):
+    """E[f | x_S] of ``a b`` given nothing or one feature is known for independent normals."""
+    sampler = Gaussian.from_moments(np.zeros(2), np.eye(2), ["a", "b"])
+    rows = pd.DataFrame({"a": [0.5, -1.0], "b": [2.0, 1.0]})
+    game = LossGame(
+        lambda frame: np.asarray(frame).prod(axis=1), sampler, rows, [1.0, 0.3],
+        loss="squared_error", n_draws=2, n_groups=2, noise=noise, random_state=1,
+    )  # fmt: skip
+    known = np.array([[False, False], [True, False], [False, True]])
+    risks = np.array([game.risks(known, np.arange(2), epoch) for epoch in range(500)]).mean(axis=3)
+    se = risks.std(axis=0, ddof=1) / np.sqrt(len(risks))
+    assert (np.abs(risks.mean(axis=0) - np.array([1.0, 0.3]) ** 2) < 4.5 * se).all()
+
+
+def test_pseudo_values_of_groups_vary_as_their_mean_does():
+    """Their variance, divided by their number, is that of the risk over epochs."""
+    game = LossGame(bent, SAMPLER, X, Y, n_draws=8, n_groups=4, noise="independent", random_state=0)
+    known = EVERY[[1, 4]]
+    risks = np.array([game.risks(known, ROWS, epoch) for epoch in range(400)])
+    claimed = (risks.var(axis=3, ddof=1) / 4).mean(axis=(0, 2))
+    spread = risks.mean(axis=3).var(axis=0, ddof=1)
+    assert claimed == pytest.approx(spread.mean(axis=1), rel=0.1)
+
+
+@pytest.mark.parametrize("model", [FOREST, LINEAR, bent])
+def test_blocks_change_nothing_to_the_bit(model):
+    options = {"random_state": 3, "n_draws": 4}
+    whole = LossGame(model, SAMPLER, X, Y, **options)
+    expected = whole.risks(EVERY, ROWS, 1)
+    orders, needed = np.array([[2, 0, 1], [1, 0, 2]]), np.ones((2, 4), dtype=bool)
+    paths = whole.path_risks(orders, ROWS, 1, needed)
+    for max_bytes in (1, 2000, 5000, 40_000):
+        game = LossGame(model, SAMPLER, X, Y, max_bytes=max_bytes, **options)
+        np.testing.assert_array_equal(game.risks(EVERY, ROWS, 1), expected)
+        np.testing.assert_array_equal(game.path_risks(orders, ROWS, 1, needed), paths)
+
+
+@pytest.mark.parametrize(("model", "y"), [(FOREST, Y), (LINEAR, Y), (CLASSIFIER, LABELS)])
+def test_risks_do_not_depend_on_the_rows_and_coalitions_beside_to_the_bit(model, y):
+    game = LossGame(model, SAMPLER, X, y, random_state=3)
+    whole = game.risks(EVERY, ROWS)
+    some = np.array([31, 2, 7])
+    np.testing.assert_array_equal(game.risks(EVERY, some), whole[:, some])
+    np.testing.assert_array_equal(game.risks(EVERY[[6, 1]], ROWS), whole[[6, 1]])
+    np.testing.assert_array_equal(game.risks(EVERY[[5]], some[:1])[0, 0], whole[5, 31])
+
+
+def test_a_budget_bounds_what_the_model_is_asked_for_at_a_time():
+    sizes = []
+
+    def noted(frame):
+        sizes.append(len(frame))
+        return bent(frame)
+
+    game = LossGame(noted, SAMPLER, X, Y, n_draws=4, max_bytes=4 * 8 * 4 * 3 * 10)
+    sizes.clear()
+    game.risks(EVERY, ROWS)
+    assert max(sizes) == 10 * 4
+    assert sum(sizes) == 7 * N_ROWS * 4
+    assert game.n_predicted == N_ROWS + sum(sizes)
+
+
+def test_epochs_and_seeds_have_other_draws_and_the_same_seed_the_same():
+    options = {"loss": "squared_error", "n_draws": 4}
+    game = LossGame(bent, SAMPLER, X, Y, random_state=1, **options)
+    known = EVERY[:7]
+    first = game.risks(known, ROWS)
+    assert not np.isclose(first, game.risks(known, ROWS, 1)).any(axis=(1, 2)).all()
+    other = LossGame(bent, SAMPLER, X, Y, random_state=2, **options).risks(known, ROWS)
+    assert not np.array_equal(first, other)
+    again = LossGame(bent, SAMPLER, X, Y, random_state=1, **options)
+    np.testing.assert_array_equal(again.risks(known, ROWS), first)
+    np.testing.assert_array_equal(game.risks(known, ROWS), first)
+
+
+def test_everything_known_is_the_loss_of_the_model():
+    for game in (LossGame(FOREST, SAMPLER, X, Y), LossGame(LINEAR, SAMPLER, X, Y)):
+        risks = game.risks(EVERY[-1:], ROWS)
+        expected = (game.model.predict(X) - Y) ** 2
+        expected = np.repeat(expected[None, :, None], game.n_groups, axis=2)
+        np.testing.assert_allclose(risks, expected, rtol=1e-10)
+
+
+def test_no_coalition_and_no_row_are_allowed():
+    game = LossGame(FOREST, SAMPLER, X, Y)
+    assert game.risks(EVERY[:0], ROWS).shape == (0, N_ROWS, 2)
+    assert game.risks(EVERY, ROWS[:0]).shape == (8, 0, 2)
+
+
+# Affine models
+
+
+@pytest.mark.parametrize("sampler", [SAMPLER, Marginal().fit(X)])
+@pytest.mark.parametrize("loss", ["squared_error", "absolute_error", skewed])
+def test_an_affine_model_needs_no_draws_and_agrees_with_them(sampler, loss):
+    pipeline = make_pipeline(StandardScaler(), LinearRegression()).fit(X, Y)
+    exact = LossGame(pipeline, sampler, X, Y, loss=loss)
+    assert (exact.is_drawn, exact.n_groups, exact.n_predicted) == (False, 1, N_ROWS)
+    drawn = LossGame(pipeline.predict, sampler, X, Y, loss=loss, n_draws=16, random_state=0)
+    assert drawn.is_drawn
+    expected = exact.risks(EVERY, ROWS)[..., 0].mean(axis=1)
+    risks = np.array([drawn.risks(EVERY, ROWS, epoch) for epoch in range(40)]).mean(axis=(2, 3))
+    se = risks.std(axis=0, ddof=1) / np.sqrt(len(risks))
+    # For other losses the jackknife leaves a bias of second order.
+    bias = 1e-10 if loss == "squared_error" else 0.01
+    assert (np.abs(risks.mean(axis=0) - expected) <= 4.5 * se + bias * expected).all()
+    assert exact.n_predicted == N_ROWS
+
+
+@pytest.mark.parametrize("loss", ["squared_error", "absolute_error"])
+def test_paths_of_an_affine_model_are_its_risks(loss):
+    game = LossGame(LINEAR, SAMPLER, X, Y, loss=loss, sample_weight=np.linspace(0, 1, N_ROWS))
+    assert isinstance(game, Paths)
+    orders = np.array([[0, 1, 2], [2, 0, 1], [1, 2, 0]])
+    rows = np.array([5, 1, 39])
+    found = game.path_risks(orders, rows, 0, np.ones((3, 4), dtype=bool))
+    expected = game.risks(prefixes(orders).reshape(-1, 3), rows).reshape(3, 4, 3, 1)
+    np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-12)
+    np.testing.assert_array_equal(found[:, -1], expected[:, -1])
+
+
+def test_paths_of_an_affine_model_survive_a_copied_column():
+    frame = X.assign(d=X["a"])
+    with pytest.warns(UserWarning, match="follow from the columns before"):
+        sampler = Gaussian().fit(frame)
+    model = as_model(
+        lambda rows: np.asarray(rows) @ [1.0, 2.0, 3.0, -4.0], "squared_error", affine=True
+    )
+    game = LossGame(model, sampler, frame, Y)
+    assert not game.is_drawn
+    orders = np.array([[3, 0, 1, 2], [0, 1, 3, 2]])
+    found = game.path_risks(orders, ROWS, 0, np.ones((2, 5), dtype=bool))
+    expected = game.risks(prefixes(orders).reshape(-1, 4), ROWS).reshape(found.shape)
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(found[0, 1], found[0, 2], rtol=1e-9)
+
+
+def test_a_sampler_without_means_makes_an_affine_model_draw():
+    class Own:
+        def fit(self, X):
+            return self
+
+        def draw(self, X, known, noise):
+            return np.where(known, np.asarray(X)[:, None], noise)
+
+    game = LossGame(LINEAR, Own(), X, Y, n_draws=2)
+    assert game.is_drawn
+    assert not isinstance(game, Paths)
+    assert game.risks(EVERY, ROWS).shape == (8, N_ROWS, 2)
+
+
+# Paths of draws
+
+
+def test_drawn_paths_are_the_jackknife_over_draws_of_the_ordering():
+    game = LossGame(bent, SAMPLER, X, Y, n_draws=6, n_groups=3, random_state=7)
+    order, rows = np.array([2, 0, 1]), np.array([9, 3, 30])
+    noise = Noise(Streams(7), 3, n_groups=3, n_draws=2)(rows, 1)
+    found = game.path_risks(order[None], rows, 1, np.ones((1, 4), dtype=bool))[0]
+    for length, draws in SAMPLER.ordering(order).prefixes(X.iloc[rows], normal_scores(noise)):
+        predicted = bent(draws.reshape(-1, 3)).reshape(3, 3, 2).mean(axis=2)
+        whole = (predicted.mean(axis=1) - Y[rows]) ** 2
+        for g in range(3):
+            without = (np.delete(predicted, g, axis=1).mean(axis=1) - Y[rows]) ** 2
+            np.testing.assert_allclose(found[length, :, g], 3 * whole - 2 * without, rtol=1e-9)
+
+
+def test_drawn_paths_evaluate_what_is_needed_and_it_is_the_same():
+    game = LossGame(FOREST, SAMPLER, X, Y, n_draws=4, random_state=0)
+    orders = np.array([[2, 0, 1], [1, 2, 0]])
+    whole = game.path_risks(orders, ROWS, 0, np.ones((2, 4), dtype=bool))
+    needed = np.array([[True, False, True, True], [False, False, True, True]])
+    before = game.n_predicted
+    some = game.path_risks(orders, ROWS, 0, needed)
+    assert game.n_predicted - before == 3 * N_ROWS * 4
+    np.testing.assert_array_equal(some[needed], whole[needed])
+
+
+def test_drawn_paths_have_the_mean_of_risks():
+    game = LossGame(bent, SAMPLER, X, Y, n_draws=8, random_state=0)
+    orders = np.array([[2, 0, 1], [0, 1, 2]])
+    known, needed = prefixes(orders), np.ones((2, 4), dtype=bool)
+    difference = np.array(
+        [
+            (
+                game.path_risks(orders, ROWS, epoch, needed)
+                - game.risks(known.reshape(-1, 3), ROWS, 1000 + epoch).reshape(2, 4, N_ROWS, 2)
+            ).mean(axis=(2, 3))
+            for epoch in range(100)
+        ]
+    )
+    se = difference.std(axis=0, ddof=1) / np.sqrt(len(difference))
+    assert (np.abs(difference.mean(axis=0)) <= 4.5 * se).all()
+
+
+# What the model is given
+
+
+def test_the_model_sees_frames_as_it_was_given_them():
+    frame = pd.DataFrame(
+        {
+            "size": np.linspace(0, 1, 12, dtype=np.float32),
+            "count": np.arange(12),
+            "kind": pd.Categorical(list("uvw") * 4, categories=list("wvux")),
+            "flag": [True, False] * 6,
+            "word": ["one", "two", "three"] * 4,
+        }
+    )
+    seen = []
+
+    def model(rows):
+        seen.append(rows)
+        return rows["size"].to_numpy(dtype=float) + (rows["kind"] == "u") + rows["flag"]
+
+    game = LossGame(model, Marginal().fit(frame), frame, np.zeros(12), loss="squared_error")
+    game.risks(all_coalitions(5)[[0, 7, 19]], np.arange(12))
+    assert len(seen) >= 2
+    for rows in seen:
+        assert type(rows) is pd.DataFrame
+        pd.testing.assert_series_equal(rows.dtypes, frame.dtypes)
+        assert rows["kind"].cat.categories.tolist() == list("wvux")
+        assert set(rows["word"]) <= {"one", "two", "three"}
+
+
+def test_known_columns_keep_their_values_and_unknown_ones_are_drawn():
+    seen = []
+
+    def model(rows):
+        seen.append(np.asarray(rows))
+        return bent(rows)
+
+    game = LossGame(model, SAMPLER, X, Y, n_draws=4)
+    seen.clear()
+    game.risks(np.array([[True, False, True]]), np.array([5, 8]))
+    drawn = np.concatenate(seen).reshape(2, 4, 3)
+    np.testing.assert_array_equal(
+        drawn[:, :, [0, 2]], X.to_numpy()[[5, 8]][:, None, [0, 2]] + np.zeros((1, 4, 1))
+    )
+    assert len(np.unique(drawn[:, :, 1])) == 8
+
+
+def test_polars_frames_arrive_as_polars():
+    frame = pl.from_pandas(X)
+    seen = []
+
+    def model(rows):
+        seen.append(type(rows))
+        return bent(rows.to_numpy())
+
+    game = LossGame(model, Gaussian().fit(frame), frame, Y, n_draws=4, random_state=0)
+    risks = game.risks(EVERY, ROWS)
+    assert set(seen) == {pl.DataFrame}
+    expected = LossGame(bent, SAMPLER, X, Y, n_draws=4, random_state=0).risks(EVERY, ROWS)
+    np.testing.assert_allclose(risks, expected, rtol=1e-9)
+
+
+def test_columns_in_another_order_are_found_by_name():
+    mixed = LossGame(FOREST, SAMPLER, X[["c", "a", "b"]], Y, random_state=0)
+    assert mixed.feature_names == ("a", "b", "c")
+    expected = LossGame(FOREST, SAMPLER, X, Y, random_state=0).risks(EVERY, ROWS)
+    np.testing.assert_array_equal(mixed.risks(EVERY, ROWS), expected)
+
+
+# Targets and weights
+
+
+@pytest.mark.parametrize("loss", ["squared_error", "absolute_error"])
+def test_without_a_target_the_own_output_is_explained(loss):
+    game = LossGame(FOREST, SAMPLER, X, None, loss=loss, random_state=0)
+    same = LossGame(FOREST, SAMPLER, X, FOREST.predict(X), loss=loss, random_state=0)
+    np.testing.assert_array_equal(game.risks(EVERY, ROWS), same.risks(EVERY, ROWS))
+    np.testing.assert_array_equal(game.risks(EVERY[-1:], ROWS), 0.0)
+
+
+@pytest.mark.parametrize("loss", ["cross_entropy", "brier", "zero_one"])
+def test_without_a_target_the_own_probabilities_are_explained(loss):
+    game = LossGame(CLASSIFIER, SAMPLER, X, None, loss=loss, random_state=0)
+    own = CLASSIFIER.predict_proba(X)
+    y = CLASSIFIER.predict(X) if loss == "zero_one" else own
+    same = LossGame(CLASSIFIER, SAMPLER, X, y, loss=loss, random_state=0)
+    np.testing.assert_array_equal(game.risks(EVERY, ROWS), same.risks(EVERY, ROWS))
+
+
+def probability(frame):
+    return 1 / (1 + np.exp(-bent(frame)))
+
+
+@pytest.mark.parametrize("loss", ["cross_entropy", "brier", "zero_one"])
+@pytest.mark.parametrize("own", [True, False])
+def test_one_probability_is_that_of_the_second_of_two_classes(loss, own):
+    def both(frame):
+        return np.column_stack([1 - probability(frame), probability(frame)])
+
+    y = None if own else (Y > 0.5).astype(int)
+    one = LossGame(probability, SAMPLER, X, y, loss=loss, random_state=0)
+    two = LossGame(both, SAMPLER, X, y, loss=loss, random_state=0)
+    np.testing.assert_allclose(
+        one.risks(EVERY, ROWS), two.risks(EVERY, ROWS), rtol=1e-9, atol=1e-12
+    )
+
+
+def test_weights_multiply_the_risks_of_rows():
+    weights = np.arange(N_ROWS, dtype=float)
+    game = LossGame(FOREST, SAMPLER, X, Y, random_state=0, sample_weight=weights)
+    plain = LossGame(FOREST, SAMPLER, X, Y, random_state=0)
+    scaled = (weights / weights.mean())[:, None]
+    np.testing.assert_allclose(
+        game.risks(EVERY, ROWS), scaled * plain.risks(EVERY, ROWS), rtol=1e-12
+    )
+
+
+# The cheap game beside
+
+
+def test_the_moment_game_is_that_of_the_output_and_the_target():
+    weights = np.linspace(0, 1, N_ROWS)
+    game = LossGame(LINEAR, SAMPLER, X, Y, sample_weight=weights)
+    moment = game.moment_game()
+    assert moment.feature_names == ("a", "b", "c")
+    full = game.risks(EVERY[-1:], ROWS).mean()
+    assert moment.mean_risks(EVERY[-1:])[0] == pytest.approx(full, rel=1e-4)
+
+
+def test_the_moment_game_of_a_classifier_has_one_output_a_class():
+    moment = LossGame(CLASSIFIER, SAMPLER, X, LABELS).moment_game()
+    output = CLASSIFIER.predict_proba(X)
+    target = (LABELS[:, None] == CLASSIFIER.classes_).astype(float)
+    expected = ((target - output.mean(axis=0)) ** 2).sum(axis=1).mean()
+    assert moment.mean_risks(EVERY[:1])[0] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("loss", ["cross_entropy", "brier", "zero_one"])
+@pytest.mark.parametrize("y", [None, (Y > 0.5).astype(int)])
+def test_the_moment_game_of_one_probability_is_about_the_second_class(loss, y):
+    game = LossGame(probability, SAMPLER, X, y, loss=loss)
+    output = probability(X)
+    target = y if y is not None else output if loss != "zero_one" else output > 0.5
+    expected = ((target - output.mean()) ** 2).mean()
+    assert game.moment_game().mean_risks(EVERY[:1])[0] == pytest.approx(expected)
+
+
+def test_there_is_no_moment_game_where_output_and_target_cannot_be_compared():
+    def quantiles(frame):
+        return np.column_stack([bent(frame) - 1, bent(frame) + 1])
+
+    def misses(y, prediction):
+        return ((y < prediction[:, 0]) | (y > prediction[:, 1])).astype(float)
+
+    def differs(y, prediction):
+        return (y != np.where(prediction > 0, "yes", "no")).astype(float)
+
+    assert LossGame(quantiles, SAMPLER, X, 100 * Y, loss=misses).moment_game() is None
+    assert LossGame(bent, SAMPLER, X, LABELS, loss=differs).moment_game() is None
+
+
+# Errors
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"n_draws": 5}, "n_draws must be a multiple of n_groups, 2; got 5"),
+        ({"n_groups": 0}, "n_groups must be"),
+        ({"n_draws": 0}, "n_draws must be"),
+        ({"max_bytes": 0}, "max_bytes must be"),
+        ({"noise": "halton"}, "noise must be one of"),
+        ({"sample_weight": [1.0]}, "sample_weight must be of shape"),
+        ({"loss": "mse"}, "Did you mean 'squared_error'"),
+    ],
+)
+def test_options_that_cannot_be_are_refused(options, text):
+    with pytest.raises(ValueError, match=text):
+        LossGame(FOREST, SAMPLER, X, Y, **options)
+
+
+def test_a_target_of_another_length_is_refused():
+    with pytest.raises(ValueError, match="y must be of 40 rows"):
+        LossGame(FOREST, SAMPLER, X, Y[:7])
+
+
+def test_something_else_than_a_sampler_is_refused():
+    with pytest.raises(TypeError, match="sampler must be an object with fit and draw"):
+        LossGame(FOREST, "gaussian", X, Y)
+
+
+def test_a_model_that_fails_on_draws_says_so():
+    calls = []
+
+    def breaks(frame):
+        calls.append(len(frame))
+        values = bent(frame)
+        if len(calls) > 1:
+            values[3] = np.nan
+        return values
+
+    game = LossGame(breaks, SAMPLER, X, Y)
+    with pytest.raises(ValueError, match="breaks must be finite; got '1 of 320 rows"):
+        game.risks(EVERY[:1], ROWS)

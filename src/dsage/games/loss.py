@@ -216,6 +216,15 @@ class LossGame:
         flat = draws.reshape(-1, draws.shape[-1])
         self.n_predicted += len(flat)
         predicted = self.model.predict(self.layout.decode(flat))
+        if predicted.shape[1:] != self.predictions.shape[1:]:
+            raise ValueError(
+                message(
+                    f"the prediction of {self.model.name}",
+                    f"of shape (n_rows, {', '.join(map(str, self.predictions.shape[1:]))})",
+                    predicted.shape,
+                    "It has another number of outputs than for the evaluation rows",
+                )
+            )
         shape = (*draws.shape[:2], self.n_groups, self._noise.n_draws, *predicted.shape[1:])
         means: Floats = predicted.reshape(shape).mean(axis=3)
         return means

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from dsage.datasets import paper_graph
-from dsage.estimate.run import run
+from dsage.estimate.running import run
 from dsage.estimate.stopping import NOrderings, as_stopping
 from exact_values import BinaryCase, LinearGaussianCase
 from small_games import (

@@ -47,7 +47,7 @@ class MomentGame:
     >>> game = MomentGame(X, X @ [1.0, 0.0], X @ [1.0, 0.0], ["a", "b"])
     >>> known = np.array([[False, False], [True, False], [False, True]])
     >>> game.mean_risks(known).round(2)
-    array([0.95, 0.  , 0.95])
+    array([1.04, 0.  , 1.04])
     """
 
     n_groups = 1

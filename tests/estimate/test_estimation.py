@@ -466,13 +466,13 @@ def test_two_draws_have_no_bias_thanks_to_the_jackknife():
     truth = CASE.values(data=rows(40, 100))
     once = NOrderings(1)  # one pass over all rows with all orderings
     options = {"exact": "always", "stopping": once, "random_state": 0}
-    found = [run(small_game(seed), **options).values for seed in range(200)]
+    found = [run(small_game(seed), **options).values for seed in range(100)]
     assert np.abs(z_of_the_mean(found, truth)).max() < 4
-    naive = [run(small_game(seed, n_groups=1), **options).values for seed in range(200)]
-    assert np.abs(z_of_the_mean(naive, truth)).max() > 10
+    naive = [run(small_game(seed, n_groups=1), **options).values for seed in range(100)]
+    assert np.abs(z_of_the_mean(naive, truth)).max() > 6
 
 
-def z_scores(truth_of, found_of, n_runs=100):
+def z_scores(truth_of, found_of, n_runs=60):
     """The errors of replicates in units of their standard errors, (n_runs, n_features)."""
     scores = []
     for seed in range(n_runs):
@@ -481,8 +481,8 @@ def z_scores(truth_of, found_of, n_runs=100):
     return np.array(scores)
 
 
-def assert_standard(scores, low=0.6, high=1.5):
-    """Mean 0 and variance 1; the bounds are those of 100 runs of correlated features."""
+def assert_standard(scores, low=0.6, high=1.6):
+    """Mean 0 and variance 1; the bounds are those of some tens of runs of correlated features."""
     assert np.abs(scores.mean(axis=0)).max() < 4 / np.sqrt(len(scores)) * scores.std()
     variance = (scores**2).mean()
     assert low < variance < high
@@ -518,7 +518,7 @@ def test_standard_errors_of_orderings_and_draws_are_those_of_replicates(setting,
         return found.values, found.se
 
     # The cheap game takes many orderings of its own each time.
-    n_runs = 40 if options["levels"] == "auto" else 100
+    n_runs = 30 if options["levels"] == "auto" else 60
     assert_standard(z_scores(lambda seed: truth, found_of, n_runs))
 
 

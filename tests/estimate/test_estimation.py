@@ -156,10 +156,7 @@ def test_skipping_leaves_the_other_surpluses_as_they_are_to_the_bit(is_drawn):
     "is_drawn",
     [
         False,
-        pytest.param(
-            True,
-            marks=pytest.mark.xfail(reason="when new noise is taken depends on what was skipped"),
-        ),
+        True,
     ],
 )
 def test_in_a_run_features_that_are_never_separated_have_plain_values_to_the_bit(is_drawn):

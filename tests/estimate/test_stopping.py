@@ -23,6 +23,7 @@ class Progress:
     n_orderings: int = 100
     n_units: int = 100
     seconds: float = 5.0
+    is_exact: bool = False
 
 
 def at(values, se, **options):

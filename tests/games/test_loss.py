@@ -158,7 +158,8 @@ def test_a_budget_bounds_what_the_model_is_asked_for_at_a_time():
         sizes.append(len(frame))
         return bent(frame)
 
-    game = LossGame(noted, SAMPLER, X, Y, n_draws=4, max_bytes=4 * 8 * 4 * 3 * 10)
+    # Six numbers a draw and feature, and two a prediction.
+    game = LossGame(noted, SAMPLER, X, Y, n_draws=4, max_bytes=8 * 4 * (6 * 3 + 2) * 10)
     sizes.clear()
     game.risks(EVERY, ROWS)
     assert max(sizes) == 10 * 4
@@ -502,3 +503,16 @@ def test_a_model_that_fails_on_draws_says_so():
     game = LossGame(breaks, SAMPLER, X, Y)
     with pytest.raises(ValueError, match="breaks must be finite; got '1 of 320 rows"):
         game.risks(EVERY[:1], ROWS)
+
+
+def test_the_model_gets_the_container_that_the_user_gave():
+    kinds = []
+
+    def noted(rows):
+        kinds.append(type(rows))
+        return np.asarray(rows).sum(axis=1)
+
+    sampler = Gaussian.from_moments(np.zeros(2), np.eye(2))  # knows names, but no container
+    rows = np.random.default_rng(0).normal(size=(4, 2))
+    LossGame(noted, sampler, rows, rows[:, 0]).risks(np.zeros((1, 2), dtype=bool), np.arange(4))
+    assert set(kinds) == {np.ndarray}

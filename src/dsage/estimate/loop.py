@@ -37,11 +37,11 @@ class Estimation:
 
     def __init__(self, game: Game, **options: Any) -> None:  # noqa: ANN401
         self._start = time.perf_counter()
-        self._plan = Plan(game, **options)
-        n_features = len(self._plan.names)
-        self._tallies = [Tally(self._plan.blocks, n_features) for _ in self._plan.terms]
-        self._ledger = Ledger(self._plan.blocks, n_features, game.n_groups, len(self._plan.terms))
-        self._costs = [0] * len(self._plan.terms)
+        self.plan = Plan(game, **options)
+        n_features = len(self.plan.names)
+        self._tallies = [Tally(self.plan.blocks, n_features) for _ in self.plan.terms]
+        self._ledger = Ledger(self.plan.blocks, n_features, game.n_groups, len(self.plan.terms))
+        self._costs = [0] * len(self.plan.terms)
         self._skipped = np.zeros(n_features)
         self._noted: list[tuple[int, int, float, int]] = []
         self._epoch = 0
@@ -49,8 +49,9 @@ class Estimation:
 
     def steps(self) -> Iterator[Estimate]:
         """Evaluate, and yield what is known, again and again; end where nothing is left to do."""
-        for term in range(len(self._plan.terms)):
-            self._run(term, min(_FIRST_UNITS, len(self._plan.blocks)))
+        self._run(0, min(_FIRST_UNITS, len(self.plan.blocks)))
+        if len(self.plan.terms) == 2:
+            self._run(1, _ENOUGH_AUDIT if self._is_settled else 2 * _FIRST_UNITS)
         while True:
             yield self.progress()
             term = self._next_term()
@@ -62,9 +63,9 @@ class Estimation:
 
     def _n_left(self, term: int) -> int:
         """Return how many units of a term there are yet; very many if there is no end."""
-        n_units, n_blocks = self._tallies[term].n_units, len(self._plan.blocks)
-        if self._plan.orderings.n_units is not None:
-            return self._plan.orderings.n_units * n_blocks - n_units
+        n_units, n_blocks = self._tallies[term].n_units, len(self.plan.blocks)
+        if self.plan.orderings.n_units is not None:
+            return self.plan.orderings.n_units * n_blocks - n_units
         if term == 0 and self._is_settled:
             return 0
         return 1 << 40
@@ -72,18 +73,18 @@ class Estimation:
     @property
     def _is_settled(self) -> bool:
         """Whether nothing can change the main term: no orderings are sampled, and no draws."""
-        return self._is_complete and self._plan.game.n_groups == 1
+        return self._is_complete and not self.plan.is_drawn
 
     @property
     def _is_complete(self) -> bool:
         """Whether the main term has averaged over all orderings on all rows."""
-        return self._plan.enumeration is not None and bool(self._tallies[0].counts.all())
+        return self.plan.enumeration is not None and bool(self._tallies[0].counts.all())
 
     def _run(self, term: int, n_units: int) -> None:
-        n_blocks = len(self._plan.blocks)
+        n_blocks = len(self.plan.blocks)
         for _ in range(min(n_units, self._n_left(term))):
             number = self._tallies[term].n_units
-            if self._plan.is_given:
+            if self.plan.is_given:
                 unit, block = divmod(number, n_blocks)
             else:
                 unit, block = number, self._visited(number)
@@ -93,15 +94,16 @@ class Estimation:
 
     def _visited(self, number: int) -> int:
         """Return the block of a unit: every pass takes the blocks in a random order of its own."""
-        n_pass, place = divmod(number, len(self._plan.blocks))
-        order = self._plan.streams("passes", n_pass).permutation(len(self._plan.blocks))
+        n_pass, place = divmod(number, len(self.plan.blocks))
+        order = self.plan.streams("passes", n_pass).permutation(len(self.plan.blocks))
         return int(order[place])
 
     def _evaluate(self, term: int, unit: int, block: int) -> None:
-        rows = self._plan.blocks[block]
-        before = self._plan.game.n_evaluated
-        outcome = self._plan.terms[term](unit, rows, self._epoch)
-        self._costs[term] += self._plan.game.n_evaluated - before
+        rows = self.plan.blocks[block]
+        before = self.plan.game.n_distinct
+        outcome = self.plan.terms[term](unit, rows, self._epoch)
+        # Not what was evaluated: that depends on how much the memory holds.
+        self._costs[term] += self.plan.game.n_distinct - before
         value = outcome.surplus.mean(axis=(0, 1))
         self._tallies[term].add(block, value, outcome.control)
         self._ledger.add(term, block, outcome.surplus)
@@ -110,40 +112,47 @@ class Estimation:
         self._noted += [(*note, len(rows)) for note in outcome.noted]
 
     def _end_pass(self) -> None:
-        """Take fresh noise where draws, not orderings, make most of the error."""
+        """Take fresh noise where that pays.
+
+        Two passes with the same noise tell how much the orderings alone vary. Then, where no
+        coalitions are shared, fresh noise costs nothing; where they are, it is taken when draws,
+        not orderings, make most of the error. Where there are no orderings to vary, one pass will
+        do.
+        """
         n_passes = int(self._tallies[0].counts.min()) - self._epoch_started_at
-        is_exact = self._plan.enumeration is not None
-        # Two passes with the same noise tell how much the orderings alone vary.
-        if self._plan.game.n_groups == 1 or (n_passes < 2 and self._epoch == 0 and not is_exact):
+        is_exact = self.plan.enumeration is not None
+        if not self.plan.is_drawn or (n_passes < 2 and not is_exact):
             return
-        drawn = float(self._ledger.draw_variance(self._estimated).sum())
-        ordered = sum(float(self._variance(term).sum()) for term in self._estimated)
-        if is_exact or drawn > ordered:
-            self._plan.game.forget(self._epoch)
-            self._epoch += 1
-            self._epoch_started_at += n_passes
-            self._ledger.next_epoch()
-            for tally in self._tallies:
-                tally.next_epoch()
+        if self.plan.shares and not is_exact:
+            drawn = float(self._ledger.draw_variance(self._estimated).sum())
+            ordered = sum(float(self._variance(term).sum()) for term in self._estimated)
+            if drawn <= ordered:
+                return
+        self.plan.game.forget(self._epoch)
+        self._epoch += 1
+        self._epoch_started_at += n_passes
+        self._ledger.next_epoch()
+        for tally in self._tallies:
+            tally.next_epoch()
 
     def _next_term(self) -> int:
         """Return the term whose next unit lowers the variance most for its cost."""
-        if len(self._plan.terms) == 1:
+        if len(self.plan.terms) == 1:
             return 0
-        if self._plan.is_given:
+        if self.plan.is_given:
             return int(np.argmin([tally.n_units for tally in self._tallies]))
         main, correction = self._costs
-        if self._plan.estimand == "d-sage":
+        if self.plan.estimand == "d-sage":
             if self._is_settled:
                 return int(self._tallies[1].n_units < _ENOUGH_AUDIT)
             return int(correction < _AUDIT_SHARE * (main + correction))
         # Few units may be all alike: no rule trusts them, however small their error seems.
-        if self._plan.enumeration is None and self._tallies[0].n_units < 2 * _FIRST_UNITS:
+        if self.plan.enumeration is None and self._tallies[0].n_units < 2 * _FIRST_UNITS:
             return 0
         rates = []
         for term, (tally, cost) in enumerate(zip(self._tallies, self._costs, strict=True)):
             variance = float(self._variance(term).sum())
-            if term == 0 and self._plan.enumeration is not None:
+            if term == 0 and self.plan.enumeration is not None:
                 variance += float(self._ledger.draw_variance([0]).sum())
             rates.append(variance / max(cost / tally.n_units, 1.0) / tally.n_units)
         return int(np.argmax(rates))
@@ -151,22 +160,22 @@ class Estimation:
     @property
     def _estimated(self) -> list[int]:
         """The terms that are part of the estimate."""
-        return [0, 1] if len(self._plan.terms) == 2 and self._plan.estimand == "sage" else [0]
+        return [0, 1] if len(self.plan.terms) == 2 and self.plan.estimand == "sage" else [0]
 
     def _slope(self) -> float:
-        return 0.0 if self._plan.control is None else self._tallies[0].slope
+        return 0.0 if self.plan.control is None else self._tallies[0].slope
 
     def _variance(self, term: int) -> Floats:
         """Return the variance of a term over orderings."""
         if term == 1:
             return self._tallies[1].variance()
         slope = self._slope()
-        if slope and self._plan.control is not None:
-            return self._own_variance(slope) + slope**2 * self._plan.control.variance
+        if slope and self.plan.control is not None:
+            return self._own_variance(slope) + slope**2 * self.plan.control.variance
         return self._own_variance(0.0)
 
     def _own_variance(self, slope: float) -> Floats:
-        return self._tallies[0].variance(slope, is_exact=self._plan.enumeration is not None)
+        return self._tallies[0].variance(slope, is_exact=self.plan.enumeration is not None)
 
     def progress(self) -> Estimate:
         """Return what is known now."""
@@ -174,80 +183,86 @@ class Estimation:
         slope = self._slope()
         value, control = main.mean()
         levels = []
-        if self._plan.control is not None and slope:
+        if self.plan.control is not None and slope:
             rest = float(self._own_variance(slope).sum())
             rest += float(self._ledger.draw_variance([0]).sum())
-            self._plan.control.refine(0.1 * rest / slope**2, main.n_units)
-            control_se = np.sqrt(self._plan.control.variance) * abs(slope)
-            n_control = self._plan.control.n_orderings
+            self.plan.control.refine(0.1 * rest / slope**2, main.n_units)
+            control_se = np.sqrt(self.plan.control.variance) * abs(slope)
+            n_control = self.plan.control.n_orderings
             levels.append(
-                Level("moments", slope * self._plan.control.mean, control_se, n_control, 0)
+                Level("moments", slope * self.plan.control.mean, control_se, n_control, 0)
             )
             value = value - slope * control
         own = self._own_variance(slope)
-        term = self._plan.terms[0]
+        term = self.plan.terms[0]
         n_orderings, n_units = main.n_units * term.unit_size, main.n_units
         is_exact = self._is_complete and self._estimated == [0]
         if is_exact:
-            n_orderings = math.factorial(len(self._plan.names))
-            n_units = int(main.counts.min()) * self._plan.game.n_rows
+            n_orderings = math.factorial(len(self.plan.names))
+            n_units = int(main.counts.min()) * self.plan.game.n_rows
         elif self._is_complete:
             # The errors rest on the correction, the only term that is sampled.
             n_units = self._tallies[1].n_units
-            n_orderings = n_units * self._plan.terms[1].unit_size
+            n_orderings = n_units * self.plan.terms[1].unit_size
         own_level = Level(
             term.name, value, np.sqrt(own), n_orderings, self._costs[0], df=float(main.df)
         )
         levels.append(own_level)
         audit = None
-        if len(self._plan.terms) == 2:
+        if len(self.plan.terms) == 2:
             audit = self._audit()
-            if self._plan.estimand == "sage":
+            if self.plan.estimand == "sage":
                 levels.append(audit)
         variance = sum(self._variance(term) for term in self._estimated)
         return Estimate(
-            feature_names=self._plan.names,
+            feature_names=self.plan.names,
             values=np.sum([level.values for level in levels], axis=0),
             se_orderings=np.sqrt(variance),
-            se_draws=np.sqrt(self._ledger.draw_variance(self._estimated)),
+            se_draws=self._draw_se(self._estimated),
             se_rows=np.sqrt(self._ledger.row_variance(self._estimated)),
             df=self._df(levels),
             n_orderings=n_orderings,
             n_units=n_units,
-            n_evaluated=self._plan.game.n_evaluated,
-            n_shared=self._plan.game.n_shared,
+            n_evaluated=self.plan.game.n_evaluated,
+            n_shared=self.plan.game.n_shared,
             share_skipped=self._share_skipped(),
             levels=tuple(levels),
             audit=audit,
             skipped_surpluses=self._skipped_frame(),
             seconds=time.perf_counter() - self._start,
             is_exact=is_exact,
-            estimand=self._plan.estimand,
+            estimand=self.plan.estimand,
         )
+
+    def _draw_se(self, terms: Sequence[int]) -> Floats:
+        """Return the standard error from draws; nan where one group of them tells nothing."""
+        if self.plan.is_drawn and self.plan.game.n_groups == 1:
+            return np.full(len(self.plan.names), np.nan)
+        return np.sqrt(self._ledger.draw_variance(terms))
 
     def _df(self, levels: Sequence[Level]) -> Floats:
         """Return the degrees of freedom of the whole, by Satterthwaite."""
-        drawn = self._ledger.draw_variance(self._estimated)
+        drawn = self._draw_se(self._estimated) ** 2
         variances = np.stack([*(level.se**2 for level in levels), drawn])
         if not np.isfinite(variances).all():
-            return np.ones(len(self._plan.names))
+            return np.ones(len(self.plan.names))
         return effective_df(variances, [*(level.df for level in levels), np.inf])
 
     def _share_skipped(self) -> Floats:
-        if self._plan.enumeration is not None:
-            return self._plan.enumeration.skipped
-        n_orderings = self._tallies[0].n_units * self._plan.terms[0].unit_size
+        if self.plan.enumeration is not None:
+            return self.plan.enumeration.skipped
+        n_orderings = self._tallies[0].n_units * self.plan.terms[0].unit_size
         return self._skipped / max(n_orderings, 1)
 
     def _audit(self) -> Level:
         tally = self._tallies[1]
-        variance = tally.variance() + self._ledger.draw_variance([1])
-        n_orderings = tally.n_units * self._plan.terms[1].unit_size
-        name = self._plan.terms[1].name
+        se = np.hypot(np.sqrt(tally.variance()), self._draw_se([1]))
+        n_orderings = tally.n_units * self.plan.terms[1].unit_size
+        name = self.plan.terms[1].name
         return Level(
             name,
             tally.mean()[0],
-            np.sqrt(variance),
+            se,
             n_orderings,
             self._costs[1],
             df=float(tally.df),
@@ -255,5 +270,5 @@ class Estimation:
 
     def _skipped_frame(self) -> pd.DataFrame:
         frame = pd.DataFrame(self._noted, columns=["feature", "position", "surplus", "n_rows"])
-        frame["feature"] = [self._plan.names[feature] for feature in frame["feature"]]
+        frame["feature"] = [self.plan.names[feature] for feature in frame["feature"]]
         return frame

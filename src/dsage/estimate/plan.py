@@ -82,6 +82,10 @@ class Plan:
         The rows of each block, drawn at random.
     is_given : bool
         Whether the user gave the orderings.
+    is_drawn : bool
+        Whether risks have noise.
+    shares : bool
+        Whether orderings have coalitions in common.
 
     Notes
     -----
@@ -120,25 +124,28 @@ class Plan:
             require_same_features(oracle, game)
         self.streams = Streams(random_state)
         self.names = tuple(game.feature_names)
+        self.is_drawn: bool = getattr(game, "is_drawn", game.n_groups > 1)
+        self.shares = oracle is not None and semantics == "boundary"
         self.estimand = "sage" if oracle is None else estimand
         self.game = Cached(game, max_bytes=cache_bytes)
         self._oracle, self._semantics = oracle, semantics
         self.orderings = as_orderings(orderings, self.names, self.streams)
         self.is_given = self.orderings.n_units is not None
         moment = self._moment_game(game) if levels == "auto" and not self.is_given else None
-        enumeration = self._enumerate(exact)
+        enumeration = self._enumerate(exact, has_control=moment is not None)
         self.control = (
             None
             if moment is None
             else Control(moment, self._mean_walk(moment), self.orderings, enumeration)
         )
         is_affordable = enumeration is not None and enumeration.n_coalitions <= self._few
-        self.enumeration = enumeration if is_affordable or exact == "always" else None
+        is_wanted = exact == "always" or (exact == "auto" and is_affordable)
+        self.enumeration = enumeration if is_wanted else None
         self.terms: list[Term] = [self._main_term(moment)]
         if oracle is not None and (audit or estimand == "sage"):
             first = 0 if self.is_given else _FIRST_CORRECTION
-            # What is subtracted must have the same draws.
-            plain = Prefixes(self.game, use_paths=semantics == "skip")
+            # What is subtracted must have the same draws, if there are any.
+            plain = Prefixes(self.game, use_paths=semantics == "skip" or not self.is_drawn)
             walk = self._walk_of(self.game)
             self.terms.append(Correction(plain, walk, oracle, self.orderings, first))
         self.blocks = self._make_blocks(rows_per_ordering)
@@ -155,12 +162,12 @@ class Plan:
             return MeanPrefixes(game, self._oracle)
         return mean_boundaries(game, self._oracle)
 
-    def _enumerate(self, exact: str) -> Enumeration | None:
+    def _enumerate(self, exact: str, *, has_control: bool) -> Enumeration | None:
         if exact == "always" and self.is_given:
             raise ValueError(
                 message("exact", "'auto' or 'never' for given orderings", exact, _LEAVE_OUT)
             )
-        if exact == "never" or self.is_given:
+        if self.is_given or (exact == "never" and not has_control):
             return None
         oracle = NoSeparation(self.names) if self._oracle is None else self._oracle
         most = None if exact == "always" else max(self._few, MOST_COALITIONS)
@@ -195,7 +202,7 @@ class Plan:
     def _make_blocks(self, rows_per_ordering: int | None) -> list[Rows]:
         n_rows = self.game.n_rows
         if rows_per_ordering is None:
-            size = _ROWS_DRAWN if self.game.n_groups > 1 else _ROWS_EXACT
+            size = _ROWS_DRAWN if self.is_drawn else _ROWS_EXACT
             size = n_rows if self.is_given else size
         else:
             size = check_count(rows_per_ordering, "rows_per_ordering")

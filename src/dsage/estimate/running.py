@@ -51,7 +51,7 @@ def run(
         The game.
     stopping : Stopping, optional
         When to stop, see :func:`~dsage.estimate.as_stopping`; by default when the largest standard
-        error is 1 % of the range of the values.
+        error is 1 % of the range of the values, or, where orderings are given, after all of them.
     progress : bool, default=False
         Show a progress bar.
     **options
@@ -62,15 +62,15 @@ def run(
     Estimate
         An interrupt (Ctrl-C) ends the run with what is known by then.
     """
-    rule = Tolerance() if stopping is None else stopping
     estimation = Estimation(game, **options)
+    rule = Tolerance() if stopping is None and not estimation.plan.is_given else stopping
     reason, interrupted = "there is nothing left to evaluate", False
     with tqdm(desc="estimating", unit=" units", disable=not progress) as bar:
         try:
             for known in estimation.steps():
                 bar.update(known.n_units - bar.n)
                 bar.set_postfix(error=f"{known.se.max():.2g}", refresh=False)
-                found = rule.reason(known)
+                found = None if rule is None else rule.reason(known)
                 if found is not None:
                     reason = found
                     break

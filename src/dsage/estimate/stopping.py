@@ -43,6 +43,11 @@ class Progress(Protocol):
         ...
 
     @property
+    def is_exact(self) -> bool:
+        """Whether all orderings there are were averaged over."""
+        ...
+
+    @property
     def seconds(self) -> float:
         """Time spent."""
         ...
@@ -234,9 +239,9 @@ class NOrderings:
 
     def reason(self, progress: Progress) -> str | None:
         """Return why to stop, or None to go on."""
-        if progress.n_orderings < self.n:
+        if progress.n_orderings < self.n and not progress.is_exact:
             return None
-        return f"{progress.n_orderings} orderings are done"
+        return f"{progress.n_orderings} orderings are done{', all there are' * progress.is_exact}"
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dsage._check import check_count, message
-from dsage._frame import Layout
+from dsage._frame import Layout, is_frame
 from dsage._random import RandomState, Streams
 from dsage.games.base import Floats, Mask, Orders, Rows, check_weights
 from dsage.games.moment import MomentGame
@@ -20,8 +20,9 @@ from dsage.samplers.base import Sampler, check_sampler
 from dsage.samplers.conditioning import normal_scores
 from dsage.samplers.gaussian import Gaussian
 
-# A draw stands in memory as a draw, as a frame, and as what the model makes of it.
-_COPIES = 4
+# A draw stands in memory as noise, as scores, as a draw, as a frame, and as what the model makes of
+# these.
+_COPIES = 6
 
 
 class LossGame:
@@ -53,7 +54,7 @@ class LossGame:
     n_draws : int, default=8
         Draws for each row and coalition; a multiple of `n_groups`.
     n_groups : int, default=2
-        Independent groups of draws.
+        Independent groups of draws. One alone has no jackknife, and tells nothing of its error.
     noise : {"sobol", "independent"}, default="sobol"
         How the draws of a group are made, see :class:`~dsage.noise.Noise`.
     random_state : int, numpy Generator or None, default=None
@@ -113,16 +114,22 @@ class LossGame:
             n_draws=_draws_a_group(n_draws, n_groups),
             kind=noise,
         )
-        self.predictions = self.model.predict(self.layout.decode(self.matrix))
+        self._frames = self._as_given(X)
+        self.predictions = self.model.predict(self._frames.decode(self.matrix))
         self.target = self.loss.target_for(self.predictions, y, self.model.classes)
         self.n_predicted = self.n_rows
         self.weights = check_weights(sample_weight, self.n_rows)
-        self._affine = self.model.affine(self.layout, X) if hasattr(sampler, "mean") else None
+        self._affine = self.model.affine(self._frames, X) if hasattr(sampler, "mean") else None
         self.is_drawn = self._affine is None
         self.n_groups = self._noise.n_groups if self.is_drawn else 1
         if isinstance(sampler, Gaussian):
             self.path_risks = self._drawn_paths if self.is_drawn else self._mean_paths
         self._full = self._losses(self.predictions[None], np.arange(self.n_rows))[0]
+
+    def _as_given(self, X: Any) -> Layout:  # noqa: ANN401
+        """Return the layout that gives the model the kind of container that the user gave."""
+        is_array = self.layout.kind == "numpy"
+        return self.layout if is_frame(X) != is_array else Layout.of(X)
 
     def risks(self, known: Mask, rows: Rows, epoch: int = 0) -> Floats:
         """Return the risks of coalitions; see :class:`Game`."""
@@ -215,7 +222,7 @@ class LossGame:
         """Return the mean predictions of each group of draws (n_coalitions, n_rows, n_draws, d)."""
         flat = draws.reshape(-1, draws.shape[-1])
         self.n_predicted += len(flat)
-        predicted = self.model.predict(self.layout.decode(flat))
+        predicted = self.model.predict(self._frames.decode(flat))
         if predicted.shape[1:] != self.predictions.shape[1:]:
             raise ValueError(
                 message(
@@ -236,8 +243,9 @@ class LossGame:
         whole = self._losses(together, rows)[:, :, None]
         if n_groups == 1:
             return whole
-        without = (n_groups * together[:, :, None] - groups) / (n_groups - 1)
-        without = np.moveaxis(without, 2, 1).reshape(-1, n_rows, *groups.shape[3:])
+        # Means anew, not differences to the mean of all: exact ties of classes must stay ties.
+        others = [np.delete(groups, group, axis=2).mean(axis=2) for group in range(n_groups)]
+        without = np.stack(others, axis=1).reshape(-1, n_rows, *groups.shape[3:])
         losses = self._losses(without, rows).reshape(n_coalitions, n_groups, n_rows)
         pseudo: Floats = n_groups * whole - (n_groups - 1) * np.moveaxis(losses, 1, 2)
         return pseudo
@@ -255,7 +263,8 @@ class LossGame:
 
     def _bytes_a_row(self) -> int:
         n_draws = self._noise.n_groups * self._noise.n_draws if self.is_drawn else 1
-        return _COPIES * 8 * n_draws * len(self.feature_names)
+        n_outputs = self.predictions.size // self.n_rows
+        return 8 * n_draws * (_COPIES * len(self.feature_names) + 2 * n_outputs)
 
 
 def _draws_a_group(n_draws: int, n_groups: int) -> int:

@@ -72,6 +72,8 @@ class Cached:
         Pairs of a coalition and a row that the game was asked for.
     n_shared : int
         Pairs that were known already.
+    n_distinct : int
+        Pairs that would have been evaluated with room for all.
     """
 
     def __init__(self, game: Game, *, max_bytes: int = 2**28) -> None:
@@ -82,8 +84,10 @@ class Cached:
         self._max_bytes = check_count(max_bytes, "max_bytes", minimum=0)
         self._bytes = 0
         self._kept: OrderedDict[Key, Floats] = OrderedDict()
+        self._seen: dict[int, set[int]] = {}
         self.n_evaluated = 0
         self.n_shared = 0
+        self.n_distinct = 0
         if isinstance(game, Paths):
             self._paths = game.path_risks
             self.path_risks = self._path_risks
@@ -105,17 +109,24 @@ class Cached:
                 self._kept.move_to_end(key)
             out[at] = value
         self._keep(found)
+        seen = self._seen.setdefault(epoch, set())
+        n_before = len(seen)
+        seen.update(map(hash, new))
+        self.n_distinct += (len(seen) - n_before) * n_rows
         self.n_evaluated += len(new) * n_rows
         self.n_shared += (len(keys) - len(new)) * n_rows
         return out
 
     def _path_risks(self, orders: Orders, rows: Rows, epoch: int, needed: Mask) -> Floats:
         """Return the risks of prefixes; they are not kept. See :class:`Paths`."""
-        self.n_evaluated += int(needed.sum()) * len(rows)
+        n_evaluated = int(needed.sum()) * len(rows)
+        self.n_evaluated += n_evaluated
+        self.n_distinct += n_evaluated
         return self._paths(orders, rows, epoch, needed)
 
     def forget(self, epoch: int) -> None:
         """Forget the risks of one epoch."""
+        self._seen.pop(epoch, None)
         for key in [key for key in self._kept if key[2] == epoch]:
             self._bytes -= self._kept.pop(key).nbytes
 

@@ -255,7 +255,7 @@ def main(n_runs: int, *, is_tiny: bool) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--runs", type=int, default=150, help="of a setting")
+    parser.add_argument("--runs", type=int, default=100, help="of a setting")
     parser.add_argument("--tiny", action="store_true", help="few runs, to try it")
     given = parser.parse_args()
     with threadpool_limits(1):

@@ -196,7 +196,7 @@ def main(n_seeds: int, *, is_tiny: bool) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--seeds", type=int, default=12)
+    parser.add_argument("--seeds", type=int, default=8)
     parser.add_argument("--tiny", action="store_true", help="small sizes, to try it")
     given = parser.parse_args()
     with threadpool_limits(1):

@@ -3,7 +3,7 @@ import pytest
 
 from dsage import Graph
 from dsage._random import Streams
-from dsage.estimate.control import Control, MeanPrefixes, mean_boundaries
+from dsage.estimate.control import Control, MeanPrefixes, MeanBoundaries
 from dsage.estimate.exact import enumerate_boundaries
 from dsage.estimate.walk import Boundaries, Prefixes
 from dsage.games import MomentGame
@@ -30,7 +30,7 @@ def game():
 
 def walk_of(game, case):
     oracle, _ = CASES[case]
-    return mean_boundaries(game, oracle) if case == "boundary" else MeanPrefixes(game, oracle)
+    return MeanBoundaries(game, oracle) if case == "boundary" else MeanPrefixes(game, oracle)
 
 
 def control(game, case, *, enumerated=False, orderings="antithetic", seed=0):

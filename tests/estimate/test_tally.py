@@ -236,9 +236,36 @@ def test_the_variance_with_a_control_is_that_of_the_difference(n_units):
     units = random_units(generator, n_units, 2)
     controls = [x + generator.normal(size=2) for _, x in units]
     rest = [(block, x - 0.4 * c) for (block, x), c in zip(units, controls, strict=True)]
+    expected = filled(rest, 2)
+    # Two features share the degree of freedom of the slope.
+    lost = expected.df / (expected.df - 0.5)
     np.testing.assert_allclose(
-        filled(units, 2, controls).variance(0.4), filled(rest, 2).variance(), rtol=1e-10
+        filled(units, 2, controls).variance(0.4), lost * expected.variance(), rtol=1e-10
     )
+
+
+def test_an_uncertain_slope_counts_by_how_far_the_control_is_off():
+    generator = np.random.default_rng(3)
+    units = random_units(generator, 9, 2)
+    controls = [x + generator.normal(size=2) for _, x in units]
+    tally = filled(units, 2, controls)
+    x, c = np.array([x for _, x in units]), np.array(controls)
+    x, c = x - x.mean(axis=0), c - c.mean(axis=0)
+    slope = (x * c).sum() / (c * c).sum()
+    residual = ((x - slope * c) ** 2).sum() / (8 - 0.5)
+    gap = np.array([0.0, 2.0])
+    added = tally.variance(tally.slope, gap) - tally.variance(tally.slope)
+    np.testing.assert_allclose(added, [0.0, 4.0 * residual / (c * c).sum()], rtol=1e-8)
+
+
+def test_draws_are_not_counted_twice_where_units_differ_by_their_rows():
+    units = random_units(np.random.default_rng(4), 5, 2)
+    tally = filled(units, 2)
+    whole = tally.variance()
+    drawn = np.array([0.5 * whole[0], 2.0 * whole[1]])
+    np.testing.assert_allclose(tally.variance(drawn=drawn), [0.5 * whole[0], 0.0], rtol=1e-12)
+    within = filled(random_units(np.random.default_rng(4), 40, 2), 2)
+    np.testing.assert_array_equal(within.variance(drawn=drawn), within.variance())
 
 
 def test_an_estimate_with_a_control_is_unbiased_and_its_variance_is_known():

@@ -6,42 +6,25 @@ import numpy as np
 
 from dsage.estimate.exact import Enumeration
 from dsage.estimate.walk import (
-    Boundaries,
     Surpluses,
     Walk,
     arranged,
     prefixes,
     separated_steps,
 )
-from dsage.games.base import Floats, Mask, Orders, Rows
+from dsage.games.base import Floats, Orders, Rows
 from dsage.games.moment import MomentGame
-from dsage.games.wrap import Cached
 from dsage.graphs.separation import Oracle
 from dsage.orderings import Orderings
 
 # Units of this level are keyed apart from those of the others.
 _FIRST_UNIT = 1 << 41
 _AT_ONCE = 64
-_CACHE_BYTES = 2**26
 MOST_COALITIONS = 1 << 15
 """So many risks of a cheap game are computed to average over all orderings."""
 # Its orderings may be so many times those of the main level, plus a few to start with.
 _MOST_TIMES = 256
 _ROW: Rows = np.zeros(1, dtype=np.intp)
-
-
-class _MeanRows:
-    """The moment game with the mean over all rows for its only row."""
-
-    n_rows = 1
-    n_groups = 1
-
-    def __init__(self, game: MomentGame) -> None:
-        self._game = game
-        self.feature_names = game.feature_names
-
-    def risks(self, known: Mask, rows: Rows, epoch: int = 0) -> Floats:  # noqa: ARG002
-        return self._game.mean_risks(known)[:, None, None]
 
 
 class MeanPrefixes:
@@ -58,9 +41,23 @@ class MeanPrefixes:
         return arranged(steps[:, :, None, None], skipped, orders)
 
 
-def mean_boundaries(game: MomentGame, oracle: Oracle) -> Walk:
-    """Return the walk of the moment game at boundaries, on all rows at once."""
-    return Boundaries(Cached(_MeanRows(game), max_bytes=_CACHE_BYTES), oracle)
+class MeanBoundaries:
+    """Surpluses of the moment game at boundaries, on all rows at once: see :class:`Walk`."""
+
+    def __init__(self, game: MomentGame, oracle: Oracle) -> None:
+        self._game, self._oracle = game, oracle
+
+    def __call__(self, orders: Orders, rows: Rows, epoch: int) -> Surpluses:  # noqa: ARG002
+        """Return the surpluses along orderings."""
+        known = prefixes(orders)
+        boundaries = self._oracle.boundary(known.reshape(-1, known.shape[-1]))
+        packed = np.packbits(boundaries, axis=1)
+        keys = packed.view(np.dtype((np.void, packed.shape[1])))[:, 0]
+        _, first, place = np.unique(keys, return_index=True, return_inverse=True)
+        risks = self._game.mean_risks(boundaries[first])[place].reshape(known.shape[:2])
+        keys = keys.reshape(known.shape[:2])
+        steps = risks[:, :-1] - risks[:, 1:]
+        return arranged(steps[:, :, None, None], keys[:, :-1] == keys[:, 1:], orders)
 
 
 class Control:

@@ -18,6 +18,8 @@ from dsage.estimate.tally import Tally
 from dsage.games.base import Floats, Game
 
 _FIRST_UNITS = 8
+# What the first level may add to the variance of the others.
+_CONTROL_SHARE = 0.2
 # Share of the evaluations that an audit may take where it is not part of the estimate.
 _AUDIT_SHARE = 0.25
 # Where nothing else is left to do, an audit ends after so many units.
@@ -167,15 +169,20 @@ class Estimation:
 
     def _variance(self, term: int) -> Floats:
         """Return the variance of a term over orderings."""
-        if term == 1:
-            return self._tallies[1].variance()
-        slope = self._slope()
-        if slope and self.plan.control is not None:
-            return self._own_variance(slope) + slope**2 * self.plan.control.variance
-        return self._own_variance(0.0)
+        control, slope = self.plan.control, self._slope()
+        own = self._own_variance(term)
+        if term == 0 and slope and control is not None:
+            return own + slope**2 * control.variance
+        return own
 
-    def _own_variance(self, slope: float) -> Floats:
-        return self._tallies[0].variance(slope, is_exact=self.plan.enumeration is not None)
+    def _own_variance(self, term: int) -> Floats:
+        """Return the variance of a term over orderings, were the mean of the control known."""
+        tally, drawn = self._tallies[term], self._ledger.draw_variance([term])
+        if term == 1:
+            return tally.variance(drawn=drawn)
+        control, slope = self.plan.control, self._slope()
+        gap = None if control is None else tally.mean()[1] - control.mean
+        return tally.variance(slope, gap, drawn, is_exact=self.plan.enumeration is not None)
 
     def progress(self) -> Estimate:
         """Return what is known now."""
@@ -184,16 +191,16 @@ class Estimation:
         value, control = main.mean()
         levels = []
         if self.plan.control is not None and slope:
-            rest = float(self._own_variance(slope).sum())
+            rest = float(self._own_variance(0).sum())
             rest += float(self._ledger.draw_variance([0]).sum())
-            self.plan.control.refine(0.1 * rest / slope**2, main.n_units)
+            self.plan.control.refine(_CONTROL_SHARE * rest / slope**2, main.n_units)
             control_se = np.sqrt(self.plan.control.variance) * abs(slope)
             n_control = self.plan.control.n_orderings
             levels.append(
                 Level("moments", slope * self.plan.control.mean, control_se, n_control, 0)
             )
             value = value - slope * control
-        own = self._own_variance(slope)
+        own = self._own_variance(0)
         term = self.plan.terms[0]
         n_orderings, n_units = main.n_units * term.unit_size, main.n_units
         is_exact = self._is_complete and self._estimated == [0]
@@ -256,7 +263,7 @@ class Estimation:
 
     def _audit(self) -> Level:
         tally = self._tallies[1]
-        se = np.hypot(np.sqrt(tally.variance()), self._draw_se([1]))
+        se = np.hypot(np.sqrt(self._own_variance(1)), self._draw_se([1]))
         n_orderings = tally.n_units * self.plan.terms[1].unit_size
         name = self.plan.terms[1].name
         return Level(

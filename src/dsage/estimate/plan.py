@@ -9,7 +9,7 @@ import numpy as np
 
 from dsage._check import check_count, check_member, message
 from dsage._random import RandomState, Streams
-from dsage.estimate.control import MOST_COALITIONS, Control, MeanPrefixes, mean_boundaries
+from dsage.estimate.control import MOST_COALITIONS, Control, MeanBoundaries, MeanPrefixes
 from dsage.estimate.exact import SEMANTICS, Enumeration, enumerate_boundaries
 from dsage.estimate.terms import Correction, Enumerated, Sampled, Term
 from dsage.estimate.walk import Boundaries, Prefixes, Walk
@@ -160,7 +160,7 @@ class Plan:
     def _mean_walk(self, game: MomentGame) -> Walk:
         if self._oracle is None or self._semantics == "skip":
             return MeanPrefixes(game, self._oracle)
-        return mean_boundaries(game, self._oracle)
+        return MeanBoundaries(game, self._oracle)
 
     def _enumerate(self, exact: str, *, has_control: bool) -> Enumeration | None:
         if exact == "always" and self.is_given:

@@ -91,24 +91,53 @@ class Tally:
             value, control = np.einsum("b,qbf->qf", self._shares, self._sums / self.counts[:, None])
         return value, control
 
-    def variance(self, slope: float = 0.0, *, is_exact: bool = False) -> Floats:
+    def variance(
+        self,
+        slope: float = 0.0,
+        gap: Floats | None = None,
+        drawn: Floats | None = None,
+        *,
+        is_exact: bool = False,
+    ) -> Floats:
         """Return the variance of ``mean of x - slope * mean of c`` over orderings.
 
-        `is_exact` says that units do not vary but by their rows: then nothing is left to vary
-        once every block was visited.
+        Parameters
+        ----------
+        slope : float, default=0
+            The slope on the control, as estimated.
+        gap : array of shape (n_features,), optional
+            Mean of the control less its known mean: what an error of the slope is multiplied by.
+        drawn : array of shape (n_features,), optional
+            Variance that draws leave in the mean. Units on different rows differ by their draws
+            too, so it is taken off where these are compared.
+        is_exact : bool, default=False
+            Units do not vary but by their rows: nothing is left once every block was visited.
+
+        Returns
+        -------
+        array of shape (n_features,)
+            inf where one unit alone tells nothing.
         """
-        n_units, n_blocks = self.n_units, len(self.counts)
+        n_units, n_features = self.n_units, self._between.shape[1]
         if is_exact and self.counts.all():
-            return np.zeros(self._between.shape[1])
+            return np.zeros(n_features)
         if n_units < 2:
-            return np.full(self._between.shape[1], np.inf)
-        if is_exact:
-            left = 1.0 - n_units / n_blocks
-            return _combined(self._between, slope) / (n_units - 1) / n_units * left
+            return np.full(n_features, np.inf)
+        # All features share the one degree of freedom that the slope takes.
+        freedom = self.df - (slope != 0.0) / n_features
+        spread = self._within if self._is_within else self._between
+        residual = _combined(spread, slope) / freedom
         if self._is_within:
-            spread = _combined(self._within, slope) / self._freedom
-            return spread * float((self._shares**2 / self.counts).sum())
-        return _combined(self._between, slope) / (n_units - 1) / n_units
+            variance = residual * float((self._shares**2 / self.counts).sum())
+        else:
+            variance = residual / n_units
+            if drawn is not None:
+                variance = np.maximum(variance - drawn, 0.0)
+            if is_exact:
+                variance *= 1.0 - n_units / len(self.counts)
+        if slope and gap is not None:
+            variance += gap**2 * residual.sum() / spread[2].sum()
+        return variance
 
     @property
     def df(self) -> int:

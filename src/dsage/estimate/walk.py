@@ -73,7 +73,8 @@ class Prefixes:
     """
 
     def __init__(self, game: Game, oracle: Oracle | None = None, *, use_paths: bool = True) -> None:
-        self.game, self.oracle, self.use_paths = game, oracle, use_paths
+        self.game, self.oracle = game, oracle
+        self._paths = game if use_paths and isinstance(game, Paths) else None
 
     def __call__(self, orders: Orders, rows: Rows, epoch: int) -> Surpluses:
         """Return the surpluses; see :class:`Walk`."""
@@ -83,8 +84,8 @@ class Prefixes:
         needed = np.zeros((n_orderings, n_features + 1), dtype=np.bool_)
         needed[:, :-1] |= ~skipped
         needed[:, 1:] |= ~skipped
-        if self.use_paths and isinstance(self.game, Paths):
-            risks = self.game.path_risks(orders, rows, epoch, needed)
+        if self._paths is not None:
+            risks = self._paths.path_risks(orders, rows, epoch, needed)
         else:
             risks = np.zeros((*needed.shape, len(rows), self.game.n_groups))
             if needed.any():

@@ -53,7 +53,7 @@ class Estimation:
         """Evaluate, and yield what is known, again and again; end where nothing is left to do."""
         self._run(0, min(_FIRST_UNITS, len(self.plan.blocks)))
         if len(self.plan.terms) == 2:
-            self._run(1, _ENOUGH_AUDIT if self._is_settled else 2 * _FIRST_UNITS)
+            self._run(1, _ENOUGH_AUDIT if self._is_settled else _FIRST_UNITS)
         while True:
             yield self.progress()
             term = self._next_term()

@@ -23,8 +23,9 @@ ESTIMANDS = ("d-sage", "sage")
 LEVELS = ("auto", "none")
 EXACT = ("auto", "always", "never")
 
-# Rows that one unit of orderings is evaluated on: few where a row costs draws and predictions.
-_ROWS_DRAWN, _ROWS_EXACT = 32, 1024
+# Rows that one unit of orderings is evaluated on: few where a row costs draws and predictions, but
+# so many that conditioning on a coalition, whose cost grows with the features, is the smaller part.
+_ROWS_DRAWN, _ROWS_A_FEATURE, _ROWS_EXACT = 32, 2, 1024
 # All orderings at once are taken where they need no more evaluations than so many orderings.
 _FEW_ORDERINGS = 24
 _FIRST_CORRECTION = 1 << 40
@@ -55,8 +56,9 @@ class Plan:
         A kind, see :mod:`dsage.orderings`, or the orderings themselves, by names or positions: the
         values are then means over these alone, on all rows, without a first level.
     rows_per_ordering : int, optional
-        On how many rows a unit of orderings is evaluated. By default 32 where rows are drawn for,
-        1,024 where they are not, and all for orderings that are given.
+        On how many rows a unit of orderings is evaluated. By default two for each feature, and at
+        least 32, where rows are drawn for, 1,024 where they are not, and all for orderings that
+        are given.
     audit : bool, default=True
         Whether to estimate the difference to SAGE also where it is not part of the estimate.
     random_state : int, numpy Generator or None, default=None
@@ -202,7 +204,8 @@ class Plan:
     def _make_blocks(self, rows_per_ordering: int | None) -> list[Rows]:
         n_rows = self.game.n_rows
         if rows_per_ordering is None:
-            size = _ROWS_DRAWN if self.is_drawn else _ROWS_EXACT
+            drawn = max(_ROWS_DRAWN, _ROWS_A_FEATURE * len(self.names))
+            size = drawn if self.is_drawn else _ROWS_EXACT
             size = n_rows if self.is_given else size
         else:
             size = check_count(rows_per_ordering, "rows_per_ordering")

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.linalg.blas import dger
 
 from dsage._check import message
 from dsage.samplers.base import Floats, Mask
@@ -144,7 +145,7 @@ def sweep(matrix: Floats, known: Mask, tolerance: float = TOLERANCE) -> tuple[Fl
     -------
     coefficients, residual : arrays (n_unknown, n_known), (n_unknown, n_unknown)
     """
-    swept = matrix.copy()
+    swept = np.array(matrix, order="C")
     left = known.copy()
     while left.any():
         at = int(np.argmax(np.where(left, swept.diagonal(), -np.inf)))
@@ -162,23 +163,20 @@ def sweep(matrix: Floats, known: Mask, tolerance: float = TOLERANCE) -> tuple[Fl
 
 
 def _subtract_outer(matrix: Floats, column: Floats, row: Floats) -> None:
-    """Subtract ``column row'`` in place, by blocks of rows that fit a cache."""
-    size = max(_BLOCK_CELLS // max(len(row), 1), 1)
-    for start in range(0, len(column), size):
-        block = slice(start, start + size)
-        matrix[block] -= column[block, None] * row
+    """Subtract ``column row'`` in place; nothing is summed, so no order of sums matters."""
+    dger(-1.0, row, column, a=matrix.T, overwrite_a=1)
 
 
 def lower_factor(matrix: Floats, tolerance: float = TOLERANCE) -> Floats:
     """Return the Cholesky factor, with a column of zeros where no more than `tolerance` is left."""
-    rest = matrix.copy()
+    rest = np.array(matrix, order="C")
     factor = np.zeros_like(rest)
     for at in range(len(rest)):
         pivot = rest[at, at]
         if pivot > tolerance:
-            column = rest[at:, at] / np.sqrt(pivot)
-            factor[at:, at] = column
-            _subtract_outer(rest[at + 1 :, at + 1 :], column[1:], column[1:])
+            factor[at:, at] = rest[at:, at] / np.sqrt(pivot)
+            column = np.ascontiguousarray(factor[:, at])
+            _subtract_outer(rest, column, column)
     return factor
 
 

@@ -223,9 +223,12 @@ def test_the_orderings_of_an_audit_do_not_depend_on_how_the_rest_is_done(options
 
     def skipped(**options):
         found = run(game, oracle=ORACLE, stopping=NOrderings(60), random_state=5, **options)
-        return found.skipped_surpluses[["feature", "position"]].iloc[:10]
+        return found.skipped_surpluses[["feature", "position"]]
 
-    pd.testing.assert_frame_equal(skipped(**options), skipped(exact="never", semantics="skip"))
+    one, other = skipped(**options), skipped(exact="never", semantics="skip")
+    n_both = min(len(one), len(other))
+    assert n_both >= 4
+    pd.testing.assert_frame_equal(one[:n_both], other[:n_both])
 
 
 @QUIET

@@ -20,7 +20,8 @@ from dsage.games.base import Floats, Game
 _FIRST_UNITS = 8
 # What the first level may add to the variance of the others.
 _CONTROL_SHARE = 0.2
-# Share of the evaluations that an audit may take where it is not part of the estimate.
+# Share of the evaluations that an audit may take where it is not part of the estimate; twice as
+# much while it has few units.
 _AUDIT_SHARE = 0.25
 # Where nothing else is left to do, an audit ends after so many units.
 _ENOUGH_AUDIT = 64
@@ -53,7 +54,7 @@ class Estimation:
         """Evaluate, and yield what is known, again and again; end where nothing is left to do."""
         self._run(0, min(_FIRST_UNITS, len(self.plan.blocks)))
         if len(self.plan.terms) == 2:
-            self._run(1, _ENOUGH_AUDIT if self._is_settled else _FIRST_UNITS)
+            self._run(1, self._first_correction())
         while True:
             yield self.progress()
             term = self._next_term()
@@ -62,6 +63,12 @@ class Estimation:
                 return
             n_units = self._tallies[term].n_units
             self._run(term, min(max(_FIRST_UNITS // 2, n_units // 8), n_left))
+
+    def _first_correction(self) -> int:
+        """Return how many units of the correction to begin with; an audit grows with the rest."""
+        if self._is_settled:
+            return _ENOUGH_AUDIT
+        return _FIRST_UNITS if self.plan.estimand == "sage" else 2
 
     def _n_left(self, term: int) -> int:
         """Return how many units of a term there are yet; very many if there is no end."""
@@ -147,7 +154,8 @@ class Estimation:
         if self.plan.estimand == "d-sage":
             if self._is_settled:
                 return int(self._tallies[1].n_units < _ENOUGH_AUDIT)
-            return int(correction < _AUDIT_SHARE * (main + correction))
+            share = _AUDIT_SHARE * (1 + (self._tallies[1].n_units < _FIRST_UNITS))
+            return int(correction < share * (main + correction))
         # Few units may be all alike: no rule trusts them, however small their error seems.
         if self.plan.enumeration is None and self._tallies[0].n_units < 2 * _FIRST_UNITS:
             return 0

@@ -3,7 +3,7 @@ import pytest
 
 from dsage import Graph
 from dsage._random import Streams
-from dsage.estimate.control import Control, MeanPrefixes, MeanBoundaries
+from dsage.estimate.control import Control, MeanBoundaries, MeanPrefixes
 from dsage.estimate.exact import enumerate_boundaries
 from dsage.estimate.walk import Boundaries, Prefixes
 from dsage.games import MomentGame

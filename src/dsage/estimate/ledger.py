@@ -40,7 +40,7 @@ class Ledger:
         max_bytes: int = _MAX_BYTES,
     ) -> None:
         self._n_rows = sum(map(len, blocks))
-        n_bytes = 8 * self._n_rows * n_terms * (n_features * (n_groups + 2 + n_terms) + 3)
+        n_bytes = 8 * self._n_rows * n_terms * (n_features * (n_groups + 3 + n_terms) + 3)
         step = max(1, -(-n_bytes // max_bytes))
         tracked = list(range(0, len(blocks), step))
         stops = np.cumsum([len(blocks[block]) for block in tracked])
@@ -55,6 +55,8 @@ class Ledger:
         self._epoch_counts = np.zeros((n_terms, n_rows))
         self._freedom = np.zeros((n_terms, n_rows))
         self._groups = np.zeros((n_terms, n_rows, n_groups, n_features))
+        # Variances between the groups of each unit of the open epoch, summed over units.
+        self._spread = np.zeros((n_terms, n_rows, n_features))
         self._sums = np.zeros((n_terms, n_rows, n_features))
         # Sums of squares; in closed epochs around the mean of the epoch.
         self._squares = np.zeros((n_terms, n_rows, n_features))
@@ -71,6 +73,8 @@ class Ledger:
         self._epoch_counts[term, at] += 1
         self._groups[term, at] += surplus
         mean = surplus.mean(axis=1)
+        if self._n_groups > 1:
+            self._spread[term, at] += surplus.var(axis=1, ddof=1)
         self._sums[term, at] += mean
         self._squares[term, at] += mean * mean
 
@@ -80,6 +84,7 @@ class Ledger:
         for term in range(len(self._squares)):
             self._squares[term] -= self._explained(term)
         self._groups[:] = 0.0
+        self._spread[:] = 0.0
         self._epoch_counts[:] = 0
 
     def _explained(self, term: int) -> Floats:
@@ -89,10 +94,22 @@ class Ledger:
         return explained
 
     def _covariances(self) -> Floats:
+        """Return the covariances of terms between groups in the open epoch, row by row.
+
+        Draws act on some orderings more than on others. What of this is left in the mean over N
+        units varies with the orderings, and is part of their error; so it is taken off here. With
+        Q the sum over units of the variance between groups, and V that of the groups' sums,
+        ``N (V - Q) / (N - 1)`` is free of it.
+        """
         if self._n_groups == 1:
             return np.zeros_like(self._closed)
         off = self._groups - self._groups.mean(axis=2, keepdims=True)
         covariances: Floats = np.einsum("srgf,trgf->strf", off, off) / (self._n_groups - 1)
+        for term, counts in enumerate(self._epoch_counts):
+            several = counts > 1
+            scale = (counts[several] / (counts[several] - 1))[:, None]
+            own = covariances[term, term]
+            own[several] = scale * (own[several] - self._spread[term, several])
         return covariances
 
     def draw_variance(self, terms: Sequence[int]) -> Floats:

@@ -20,8 +20,8 @@ from dsage.games.base import Floats, Game
 _FIRST_UNITS = 8
 # What the first level may add to the variance of the others.
 _CONTROL_SHARE = 0.2
-# Share of the evaluations that an audit may take where it is not part of the estimate; twice as
-# much while it has few units.
+# Share of the evaluations that an audit may take where it is not part of the estimate, once it has
+# some units.
 _AUDIT_SHARE = 0.25
 # Where nothing else is left to do, an audit ends after so many units.
 _ENOUGH_AUDIT = 64
@@ -154,8 +154,9 @@ class Estimation:
         if self.plan.estimand == "d-sage":
             if self._is_settled:
                 return int(self._tallies[1].n_units < _ENOUGH_AUDIT)
-            share = _AUDIT_SHARE * (1 + (self._tallies[1].n_units < _FIRST_UNITS))
-            return int(correction < share * (main + correction))
+            n_main, n_audit = (tally.n_units for tally in self._tallies)
+            is_behind = n_audit < min(n_main / 4, _FIRST_UNITS)
+            return int(is_behind or correction < _AUDIT_SHARE * (main + correction))
         # Few units may be all alike: no rule trusts them, however small their error seems.
         if self.plan.enumeration is None and self._tallies[0].n_units < 2 * _FIRST_UNITS:
             return 0

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from dsage._check import check_count, check_real, message
 from dsage.estimate.inference import simultaneous_intervals
 
-MIN_UNITS = 10
+MIN_UNITS = 30
 """Units of orderings before a standard error is trusted: from fewer it is often far too small."""
 
 
@@ -75,7 +75,7 @@ class Tolerance:
     ----------
     relative : float, default=0.01
         Share of the range.
-    min_units : int, default=10
+    min_units : int, default=30
         Units of orderings before the standard errors are trusted.
 
     Examples
@@ -129,7 +129,7 @@ class AbsoluteTolerance:
     ----------
     absolute : float
         The number.
-    min_units : int, default=10
+    min_units : int, default=30
         Units of orderings before the standard errors are trusted.
     """
 
@@ -162,7 +162,7 @@ class TopK:
         Number of features.
     level : float, default=0.95
         Joint level of the intervals.
-    min_units : int, default=10
+    min_units : int, default=30
         Units of orderings before the standard errors are trusted.
 
     Examples
@@ -298,7 +298,7 @@ def as_stopping(
         Number of orderings; see `NOrderings`.
     level : float, default=0.95
         Level for `top_k`.
-    min_units : int, default=10
+    min_units : int, default=30
         Units of orderings before the standard errors are trusted.
 
     Examples
@@ -306,7 +306,7 @@ def as_stopping(
     >>> as_stopping(seconds=60)
     TimeBudget(seconds=60)
     >>> as_stopping(tolerance=0.01, seconds=60)
-    AnyOf(rules=(Tolerance(relative=0.01, min_units=10), TimeBudget(seconds=60)))
+    AnyOf(rules=(Tolerance(relative=0.01, min_units=30), TimeBudget(seconds=60)))
     """
     rules: list[Stopping] = []
     if tolerance is not None:

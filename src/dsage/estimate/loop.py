@@ -236,7 +236,7 @@ class Estimation:
 
     def _draw_se(self, terms: Sequence[int]) -> Floats:
         """Return the standard error from draws; nan where one group of them tells nothing."""
-        if self.plan.is_drawn and self.plan.game.n_groups == 1:
+        if not self.plan.tells_errors:
             return np.full(len(self.plan.names), np.nan)
         return np.sqrt(self._ledger.draw_variance(terms))
 

@@ -144,7 +144,8 @@ def check_prediction(
     """Return a model's output as floats, or say why the loss of this name cannot use it."""
     given = np.asarray(prediction)
     advice = {
-        "value": "Explain one output at a time, with a function that returns its column",
+        "value": "Explain one output at a time, with a function that returns its column; or choose"
+        " a loss of classes such as 'cross_entropy', if these are probabilities",
         "probability": "Give the probabilities of predict_proba, not class labels",
         "any": "Give one number a row, or one row of numbers",
     }[output]

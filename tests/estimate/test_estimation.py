@@ -16,6 +16,7 @@ from dsage.samplers import Gaussian
 from exact_values import LinearGaussianCase, surplus
 from small_games import (
     FEATURES,
+    GRAPH,
     NAMES,
     ORACLE,
     TableGame,
@@ -386,6 +387,45 @@ def test_options_that_do_not_exist_are_named(option, value):
         run(gaussian_game(CASE, *rows(5)), **{option: value})
 
 
+def test_what_is_no_game_no_oracle_or_no_rule_is_refused_before_anything_is_evaluated():
+    game = drawn_game(5)
+    with pytest.raises(TypeError, match=r"game must be a game; got 'LinearRegression'.*LossGame"):
+        run(LinearRegression())
+    with pytest.raises(TypeError, match=r"oracle must be an oracle; got 'Graph'.*graph\.oracle"):
+        run(game, oracle=GRAPH)
+    with pytest.raises(TypeError, match=r"stopping must be a rule; got 0\.05.*as_stopping"):
+        run(game, stopping=0.05)
+    assert game.n_predicted == 5
+
+
+@pytest.mark.parametrize("rule", [None, as_stopping(tolerance=0.5, top_k=1, absolute=9.0)])
+def test_a_rule_that_waits_for_errors_is_refused_where_they_will_never_be_known(rule):
+    game = drawn_game(5, n_groups=1)
+    with pytest.raises(ValueError, match="stopping must be a number of orderings or a time"):
+        run(game, stopping=rule)
+    found = run(game, stopping=as_stopping(tolerance=0.5, n_orderings=20), exact="never")
+    assert found.n_orderings >= 20
+    assert np.isnan(found.se_draws).all()
+
+
+@pytest.mark.parametrize("n_groups", [2, 3])
+def test_a_constant_model_has_values_of_zero_and_its_run_ends(n_groups):
+    X, y = rows(40)
+    game = LossGame(
+        lambda X: np.full(len(X), 0.1),
+        exact_sampler(CASE),
+        X,
+        y,
+        n_draws=3 * n_groups,
+        n_groups=n_groups,
+        random_state=0,
+    )
+    rule = as_stopping(tolerance=0.01, n_orderings=1000)
+    found = run(game, exact="never", stopping=rule, random_state=0)
+    assert (found.values == 0).all()
+    assert found.reason == "the standard errors are zero"
+
+
 def test_an_oracle_about_other_features_is_refused():
     with pytest.raises(ValueError, match="oracle must be about the features of the game"):
         run(gaussian_game(CASE, *rows(5)), oracle=NoSeparationOfOthers())
@@ -436,6 +476,29 @@ def test_a_weight_is_a_number_of_copies_of_a_row(is_drawn):
     allowed = 4.5 * np.hypot(one.se, other.se) + 1e-12
     assert (np.abs(one.values - other.values) <= allowed).all()
     assert is_drawn == (allowed.max() > 1e-10)
+
+
+def test_the_error_of_weighted_rows_is_that_of_a_ratio():
+    # Rows that are all alike tell the value exactly, however unequal their weights are.
+    X, y = rows(1)
+    weights = np.random.default_rng(8).exponential(size=40)
+    alike = gaussian_game(CASE, np.repeat(X, 40, axis=0), np.repeat(y, 40), sample_weight=weights)
+    found = run(alike, random_state=9)
+    np.testing.assert_allclose(found.se_rows, 0.0, atol=1e-12)
+    assert found.df_rows == pytest.approx(weights.sum() ** 2 / (weights**2).sum() - 1)
+
+
+def test_the_error_of_weighted_rows_is_that_of_replicates():
+    totals, errors = [], []
+    for seed in range(200):
+        X, y = rows(60, 1000 + seed)
+        weights = np.exp(0.5 * X[:, 1])
+        found = run(gaussian_game(CASE, X, y, sample_weight=weights), exact="always")
+        totals.append(found.values)
+        errors.append(found.se_rows**2)
+    truth, claimed = np.var(totals, axis=0, ddof=1), np.mean(errors, axis=0)
+    # The variance of 200 replicates is known to 10 %; ratios are a little biased.
+    np.testing.assert_allclose(claimed / truth, 1.0, atol=0.4)
 
 
 # --- biases and errors

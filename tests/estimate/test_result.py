@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -72,7 +74,17 @@ def test_intervals_are_about_these_rows_and_tests_about_the_population(level):
     lower, upper = simultaneous_intervals(result.values, [0.05, 0.05, 0.0], level, df=df)
     np.testing.assert_allclose(frame["lower_all"], lower)
     np.testing.assert_allclose(frame["upper_all"], upper)
-    np.testing.assert_allclose(frame["p_value"], holm(p_values(result.values, [0.13, 0.05, 0.0])))
+    total_df = [9.0 * (0.13 / 0.05) ** 4, np.inf, np.inf]
+    p = holm(p_values(result.values, [0.13, 0.05, 0.0], df=total_df))
+    np.testing.assert_allclose(frame["p_value"], p)
+
+
+def test_few_rows_are_weak_evidence_however_alike_they_are():
+    few = made(se_rows=np.array([0.04, 0.3, 0.04]), se_orderings=np.zeros(3), se_draws=np.zeros(3))
+    p = [replace(few, df_rows=df).to_frame()["p_value"].to_numpy() for df in (1.0, 4.0, np.inf)]
+    assert (p[0] > p[1]).all()
+    assert (p[1] > p[2]).all()
+    np.testing.assert_allclose(p[1], holm(p_values(few.values, few.se_rows, df=4.0))[[1, 0, 2]])
 
 
 def test_an_exact_value_has_an_interval_of_no_width():

@@ -17,6 +17,7 @@ from dsage.noise import Noise
 from dsage.samplers import Gaussian, Marginal, normal_scores
 from given import all_coalitions
 
+FEW_DRAWS = pytest.mark.filterwarnings("ignore:For .* of the risks some draws")
 N_ROWS = 40
 EVERY = all_coalitions(3)
 ROWS, FIRST = np.arange(N_ROWS), np.arange(8)
@@ -92,6 +93,7 @@ def naive(game, model, y, loss, *, n_groups, n_draws, noise, weights=None, seed=
     ],
 )
 @pytest.mark.parametrize(("n_groups", "n_draws"), [(2, 4), (3, 3)])
+@FEW_DRAWS
 def test_risks_are_the_jackknife_over_groups(model, y, loss, n_groups, n_draws):
     weights = np.linspace(0.0, 3.0, N_ROWS)
     options = {"n_groups": n_groups, "n_draws": n_draws, "noise": "sobol"}
@@ -516,3 +518,36 @@ def test_the_model_gets_the_container_that_the_user_gave():
     rows = np.random.default_rng(0).normal(size=(4, 2))
     LossGame(noted, sampler, rows, rows[:, 0]).risks(np.zeros((1, 2), dtype=bool), np.arange(4))
     assert set(kinds) == {np.ndarray}
+
+
+def hard(frame):
+    """Probabilities of zero and one."""
+    is_second = (np.asarray(frame)[:, 0] > 1).astype(float)
+    return np.stack([1 - is_second, is_second], axis=1)
+
+
+@pytest.mark.parametrize("columns", [1, 2])
+def test_cross_entropy_of_probabilities_of_zero_is_warned_of_once(columns):
+    def predict(frame):
+        return hard(frame)[:, 1] if columns == 1 else hard(frame)
+
+    model = as_model(predict, "cross_entropy", classes=[0, 1])
+    y = np.asarray(hard(X)[:, 1], dtype=int)
+    game = LossGame(model, SAMPLER, X, y, loss="cross_entropy", random_state=0)
+    with pytest.warns(UserWarning, match="give the class of a row no probability"):
+        game.risks(EVERY, ROWS)
+    game.risks(EVERY, ROWS, 1)  # a second warning would be an error
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("loss", ["brier", "cross_entropy"])
+def test_nobody_is_warned_of_zeros_where_there_are_none_or_they_do_no_harm(loss):
+    predict = hard if loss == "brier" else (lambda frame: 0.98 * hard(frame) + 0.01)
+    model = as_model(predict, loss, classes=[0, 1])
+    y = np.asarray(hard(X)[:, 1], dtype=int)
+    LossGame(model, SAMPLER, X, y, loss=loss, random_state=0).risks(EVERY, ROWS)
+
+
+def test_probabilities_without_a_loss_of_classes_are_told_apart_from_several_outputs():
+    with pytest.raises(ValueError, match="choose a loss of classes such as 'cross_entropy'"):
+        LossGame(hard, SAMPLER, X, (Y > 0).astype(int))

@@ -1,4 +1,5 @@
 import itertools
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -6,6 +7,7 @@ import pytest
 from dsage import Graph
 from dsage.games import Boundary, Cached
 from dsage.games.base import Paths, check_weights
+from dsage.games.wrap import _BYTES_AN_ENTRY
 from given import all_coalitions
 from tables import NAMES, PathTable, Table
 
@@ -70,7 +72,7 @@ def test_forgetting_an_epoch_forgets_that_epoch_only():
     for epoch in (0, 1):
         cached.risks(EVERY, ROWS, epoch)
     cached.forget(0)
-    assert cached._bytes == 16 * 3 * 2 * 8
+    assert len(cached._kept) == 16
     game.asked.clear()
     cached.risks(EVERY, ROWS, 1)
     assert not game.asked
@@ -80,14 +82,14 @@ def test_forgetting_an_epoch_forgets_that_epoch_only():
 
 @pytest.mark.parametrize("n_kept", [0, 1, 5])
 def test_too_little_memory_changes_nothing_but_the_work(n_kept):
-    each = len(ROWS) * 2 * 8
+    each = len(ROWS) * 2 * 8 + _BYTES_AN_ENTRY
     game = Table()
     cached = Cached(game, max_bytes=n_kept * each + 1)
     generator = np.random.default_rng(1)
     for _ in range(30):
         known = EVERY[generator.integers(16, size=7)]
         np.testing.assert_array_equal(cached.risks(known, ROWS), Table().risks(known, ROWS))
-        assert cached._bytes == sum(value.nbytes for value in cached._kept.values())
+        assert cached._bytes == each * len(cached._kept)
         assert cached._bytes <= n_kept * each
     assert cached.n_evaluated == 3 * len(game.asked)
     assert len(game.asked) > 16
@@ -95,7 +97,7 @@ def test_too_little_memory_changes_nothing_but_the_work(n_kept):
 
 def test_the_least_recently_used_is_forgotten_first():
     game = Table()
-    cached = Cached(game, max_bytes=2 * len(ROWS) * 2 * 8)
+    cached = Cached(game, max_bytes=2 * (len(ROWS) * 2 * 8 + _BYTES_AN_ENTRY))
     for at in (0, 1, 0, 2):
         cached.risks(EVERY[[at]], ROWS)
     game.asked.clear()
@@ -103,6 +105,23 @@ def test_the_least_recently_used_is_forgotten_first():
     assert not game.asked
     cached.risks(EVERY[[1]], ROWS)
     assert len(game.asked) == 1
+
+
+def test_memory_stays_within_the_budget_where_entries_are_small():
+    names = [f"v{number}" for number in range(12)]
+    known = all_coalitions(12)
+    row = np.array([1])
+    game, budget = Table(names), 2**19
+    cached = Cached(game, max_bytes=budget)
+    tracemalloc.start()
+    before = tracemalloc.get_traced_memory()[0]
+    for first in range(0, len(known), 64):
+        cached.risks(known[first : first + 64], row)
+        game.asked.clear()
+    taken = tracemalloc.get_traced_memory()[0] - before
+    tracemalloc.stop()
+    # Beside it, a number for each coalition that was ever asked for.
+    assert taken < 1.2 * budget + 100 * len(known)
 
 
 def test_what_is_given_out_may_be_changed():

@@ -29,6 +29,8 @@ class Ledger:
         Features, groups of draws, and terms that are added up.
     max_bytes : int
         Where more would be needed, every k-th block stands for all.
+    weights : array, optional
+        Weights of the rows by their numbers, with mean one, where surpluses are weighted.
     """
 
     def __init__(
@@ -38,6 +40,7 @@ class Ledger:
         n_groups: int,
         n_terms: int,
         max_bytes: int = _MAX_BYTES,
+        weights: Floats | None = None,
     ) -> None:
         self._n_rows = sum(map(len, blocks))
         n_bytes = 8 * self._n_rows * n_terms * (n_features * (n_groups + 3 + n_terms) + 3)
@@ -49,6 +52,9 @@ class Ledger:
             for block, stop in zip(tracked, stops, strict=True)
         }
         n_rows = int(stops[-1])
+        self._weights = np.ones(n_rows)
+        if weights is not None:
+            self._weights = weights[np.concatenate([blocks[block] for block in tracked])]
         self._n_groups = n_groups
         self._counts = np.zeros((n_terms, n_rows))
         # Units of the open epoch, and all units less one for each epoch that has any.
@@ -136,10 +142,20 @@ class Ledger:
             if freedom:
                 spread = (self._squares[term] - self._explained(term))[visited].sum(axis=0)
                 noise += np.maximum(spread, 0.0) / freedom * float((1.0 / count).mean())
+        # A mean of weighted rows is a ratio: a heavy row tells nothing by its weight alone.
+        weights = self._weights[visited]
+        rows -= np.outer(weights - 1.0, rows.sum(axis=0) / max(weights.sum(), 1e-300))
         spread_of_rows = rows.var(axis=0, ddof=1)
         drawn = sum(covariance[visited].mean(axis=0) for *_, covariance in self._left(terms))
         left: Floats = np.maximum(spread_of_rows - noise - drawn, 0.0)
         return left / self._n_rows
+
+    @property
+    def df_rows(self) -> float:
+        """Degrees of freedom of `row_variance`: one less than the rows that weights leave."""
+        weights = self._weights
+        share = float(weights.sum() ** 2 / max((weights**2).sum(), 1e-300)) / len(weights)
+        return max(share * self._n_rows - 1.0, 1.0)
 
     def _visited(self, terms: Sequence[int]) -> Mask:
         visited: Mask = np.asarray((self._counts[list(terms)] > 0).all(axis=0))

@@ -43,7 +43,13 @@ class Estimation:
         self.plan = Plan(game, **options)
         n_features = len(self.plan.names)
         self._tallies = [Tally(self.plan.blocks, n_features) for _ in self.plan.terms]
-        self._ledger = Ledger(self.plan.blocks, n_features, game.n_groups, len(self.plan.terms))
+        self._ledger = Ledger(
+            self.plan.blocks,
+            n_features,
+            game.n_groups,
+            len(self.plan.terms),
+            weights=getattr(game, "weights", None),
+        )
         self._costs = [0] * len(self.plan.terms)
         self._skipped = np.zeros(n_features)
         self._noted: list[tuple[int, int, float, int]] = []
@@ -248,11 +254,12 @@ class Estimation:
             seconds=time.perf_counter() - self._start,
             is_exact=is_exact,
             estimand=self.plan.estimand,
+            df_rows=self._ledger.df_rows,
         )
 
     def _draw_se(self, terms: Sequence[int]) -> Floats:
         """Return the standard error from draws; nan where one group of them tells nothing."""
-        if self.plan.is_drawn and self.plan.game.n_groups == 1:
+        if not self.plan.tells_errors:
             return np.full(len(self.plan.names), np.nan)
         return np.sqrt(self._ledger.draw_variance(terms))
 

@@ -120,6 +120,7 @@ class Plan:
         check_member(semantics, SEMANTICS, "semantics", "the semantics")
         check_member(levels, LEVELS, "levels", "the kinds of levels")
         check_member(exact, EXACT, "exact", "the choices")
+        _check_kinds(game, oracle)
         if isinstance(oracle, NoSeparation):
             oracle = None
         if oracle is not None:
@@ -151,6 +152,11 @@ class Plan:
             walk = self._walk_of(self.game)
             self.terms.append(Correction(plain, walk, oracle, self.orderings, first))
         self.blocks = self._make_blocks(rows_per_ordering)
+
+    @property
+    def tells_errors(self) -> bool:
+        """Whether standard errors will be known: one group of draws tells nothing of its own."""
+        return not self.is_drawn or self.game.n_groups > 1
 
     def _walk_of(self, game: Game) -> Walk:
         if self._oracle is None:
@@ -212,3 +218,13 @@ class Plan:
         shuffled = self.streams("blocks").permutation(n_rows)
         n_blocks = -(-n_rows // min(size, n_rows))
         return [np.sort(part) for part in np.array_split(shuffled, n_blocks)]
+
+
+def _check_kinds(game: object, oracle: object) -> None:
+    """Refuse what is no game or no oracle: a model, or a graph, is the usual mistake."""
+    if not (hasattr(game, "risks") and hasattr(game, "feature_names")):
+        advice = "Make one with LossGame(model, sampler, X, y)"
+        raise TypeError(message("game", "a game", type(game).__name__, advice))
+    if oracle is not None and not hasattr(oracle, "feature_names"):
+        advice = "Make one with graph.oracle(target, features=...)"
+        raise TypeError(message("oracle", "an oracle", type(oracle).__name__, advice))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from dsage.estimate.inference import holm, intervals, p_values, simultaneous_intervals
+from dsage.estimate.inference import effective_df, holm, intervals, p_values, simultaneous_intervals
 from dsage.games.base import Floats
 
 # A difference to SAGE matters where it is surely larger than this share of the range of values.
@@ -85,6 +85,8 @@ class Estimate:
         Why the estimation ended.
     interrupted : bool
         Whether the user ended it.
+    df_rows : float
+        Degrees of freedom of `se_rows`, for the tests.
     """
 
     feature_names: tuple[str, ...]
@@ -106,6 +108,7 @@ class Estimate:
     estimand: str
     reason: str = ""
     interrupted: bool = field(default=False)
+    df_rows: float = math.inf
 
     @property
     def se(self) -> Floats:
@@ -121,6 +124,13 @@ class Estimate:
         """
         se: Floats = np.hypot(self.se, self.se_rows)
         return se
+
+    @property
+    def df_total(self) -> Floats:
+        """Degrees of freedom of `se_total`, by Satterthwaite."""
+        variances = np.stack([self.se**2, self.se_rows**2])
+        variances[~np.isfinite(variances)] = 0.0
+        return effective_df(variances, np.stack([self.df, np.full_like(self.df, self.df_rows)]))
 
     def to_frame(self, level: float = 0.95) -> pd.DataFrame:
         """Return values, errors, intervals and tests, the largest value first.
@@ -143,7 +153,7 @@ class Estimate:
             "se_orderings": self.se_orderings,
             "se_draws": self.se_draws,
             "se_rows": self.se_rows,
-            "p_value": holm(p_values(self.values, self.se_total)),
+            "p_value": holm(p_values(self.values, self.se_total, df=self.df_total)),
             "share_skipped": self.share_skipped,
         }
         frame = pd.DataFrame(columns)

@@ -8,10 +8,10 @@ from typing import Any
 
 from tqdm.auto import tqdm
 
-from dsage._check import warn
+from dsage._check import message, warn
 from dsage.estimate.loop import Estimation
 from dsage.estimate.result import Estimate
-from dsage.estimate.stopping import Stopping, Tolerance
+from dsage.estimate.stopping import Stopping, Tolerance, needs_errors
 from dsage.games.base import Game
 
 
@@ -62,8 +62,21 @@ def run(
     Estimate
         An interrupt (Ctrl-C) ends the run with what is known by then.
     """
+    if stopping is not None and not isinstance(stopping, Stopping):
+        raise TypeError(
+            message("stopping", "a rule", stopping, "Make one, such as as_stopping(tolerance=0.05)")
+        )
     estimation = Estimation(game, **options)
     rule = Tolerance() if stopping is None and not estimation.plan.is_given else stopping
+    if rule is not None and not estimation.plan.tells_errors and needs_errors(rule):
+        raise ValueError(
+            message(
+                "stopping",
+                "a number of orderings or a time where one group of draws tells no errors",
+                rule,
+                "Give the game two groups or more, or as_stopping(n_orderings=...)",
+            )
+        )
     reason, interrupted = "there is nothing left to evaluate", False
     with tqdm(desc="estimating", unit=" units", disable=not progress) as bar:
         try:

@@ -331,6 +331,19 @@ def as_stopping(
     return rules[0] if len(rules) == 1 else AnyOf(rules)
 
 
+def needs_errors(rule: Stopping) -> bool:
+    """Tell whether a rule of this module can fire only once standard errors are known.
+
+    Examples
+    --------
+    >>> needs_errors(as_stopping(tolerance=0.01, top_k=3)), needs_errors(as_stopping(seconds=60))
+    (True, False)
+    """
+    if isinstance(rule, AnyOf):
+        return all(map(needs_errors, rule.rules))
+    return isinstance(rule, (Tolerance, AbsoluteTolerance, TopK))
+
+
 def _largest_se(progress: Progress, min_units: int) -> float | None:
     """Return the largest standard error, or None while it is not to be trusted."""
     if progress.n_units < min_units or not np.isfinite(progress.se).all():

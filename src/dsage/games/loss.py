@@ -8,12 +8,12 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from dsage._check import check_count, message
+from dsage._check import check_count, message, warn
 from dsage._frame import Layout, is_frame
 from dsage._random import RandomState, Streams
 from dsage.games.base import Floats, Mask, Orders, Rows, check_weights
 from dsage.games.moment import MomentGame
-from dsage.losses import Loss, as_loss, choose_loss
+from dsage.losses import EPSILON, Loss, as_loss, choose_loss
 from dsage.models import Model, as_model
 from dsage.noise import Noise
 from dsage.samplers.base import Sampler, check_sampler
@@ -23,6 +23,8 @@ from dsage.samplers.gaussian import Gaussian
 # A draw stands in memory as noise, as scores, as a draw, as a frame, and as what the model makes of
 # these.
 _COPIES = 6
+# Each makes a risk wrong by some ten nats: from this share on, that shows in the mean.
+_MANY_ZEROS = 0.002
 
 
 class LossGame:
@@ -124,6 +126,7 @@ class LossGame:
         self.n_groups = self._noise.n_groups if self.is_drawn else 1
         if isinstance(sampler, Gaussian):
             self.path_risks = self._drawn_paths if self.is_drawn else self._mean_paths
+        self._has_warned = False
         self._full = self._losses(self.predictions[None], np.arange(self.n_rows))[0]
 
     def _as_given(self, X: Any) -> Layout:  # noqa: ANN401
@@ -233,22 +236,45 @@ class LossGame:
                 )
             )
         shape = (*draws.shape[:2], self.n_groups, self._noise.n_draws, *predicted.shape[1:])
-        means: Floats = predicted.reshape(shape).mean(axis=3)
-        return means
+        return _mean(predicted.reshape(shape), axis=3)
 
     def _pseudo(self, groups: Floats, rows: Rows) -> Floats:
         """Return the pseudo-values (n_coalitions, n_rows, n_groups) of mean predictions."""
         n_coalitions, n_rows, n_groups, *_ = groups.shape
-        together = groups.mean(axis=2)
+        together = _mean(groups, axis=2)
         whole = self._losses(together, rows)[:, :, None]
         if n_groups == 1:
             return whole
         # Means anew, not differences to the mean of all: exact ties of classes must stay ties.
-        others = [np.delete(groups, group, axis=2).mean(axis=2) for group in range(n_groups)]
+        others = [_mean(np.delete(groups, group, axis=2), axis=2) for group in range(n_groups)]
         without = np.stack(others, axis=1).reshape(-1, n_rows, *groups.shape[3:])
+        self._note_zeros(without.reshape(n_coalitions, n_groups, *without.shape[1:]), rows)
         losses = self._losses(without, rows).reshape(n_coalitions, n_groups, n_rows)
-        pseudo: Floats = n_groups * whole - (n_groups - 1) * np.moveaxis(losses, 1, 2)
+        # Exactly the loss itself where no group changes it.
+        pseudo: Floats = whole + (n_groups - 1) * (whole - np.moveaxis(losses, 1, 2))
         return pseudo
+
+    def _note_zeros(self, means: Floats, rows: Rows) -> None:
+        """Warn once where draws of some groups alone leave the class of a row no probability.
+
+        There the logarithm is cut off, no smooth function, and the jackknife makes it worse: a risk
+        may even be negative.
+        """
+        target = self.target[rows]
+        if self._has_warned or self.loss.name != "cross_entropy" or target.ndim == 2:
+            return
+        at = np.arange(len(rows))
+        chosen = means[..., at, target] if means.ndim == 4 else np.abs(1 - target - means)
+        is_zero = chosen < EPSILON
+        share = float((is_zero.any(axis=1) & ~is_zero.all(axis=1)).mean())
+        if share > _MANY_ZEROS:
+            self._has_warned = True
+            warn(
+                f"For {100 * share:.2g} % of the risks some draws, and not others, give the class "
+                "of a row no probability at all: cross entropy is biased then, however many "
+                "orderings there are. Use loss='brier', a model without probabilities of zero, or "
+                "far more draws."
+            )
 
     def _losses(self, predictions: Floats, rows: Rows) -> Floats:
         """Return the weighted losses of predictions (n_times, n_rows, ...) of some rows."""
@@ -265,6 +291,12 @@ class LossGame:
         n_draws = self._noise.n_groups * self._noise.n_draws if self.is_drawn else 1
         n_outputs = self.predictions.size // self.n_rows
         return 8 * n_draws * (_COPIES * len(self.feature_names) + 2 * n_outputs)
+
+
+def _mean(values: Floats, axis: int) -> Floats:
+    """Return means that lie among the values: rounding makes none of equal values differ."""
+    means: Floats = values.mean(axis=axis)
+    return np.clip(means, values.min(axis=axis), values.max(axis=axis), out=means)
 
 
 def _draws_a_group(n_draws: int, n_groups: int) -> int:

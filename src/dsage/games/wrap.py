@@ -27,6 +27,9 @@ def require_same_features(oracle: Oracle, game: Game) -> None:
 Key = tuple[bytes, bytes, int]
 """A coalition, rows, and an epoch."""
 
+# What an entry takes beside its numbers: key, array object, place in the table. Measured.
+_BYTES_AN_ENTRY = 320
+
 
 class Boundary:
     """A game played at Markov boundaries: the risk of S is that of M(S).
@@ -128,11 +131,15 @@ class Cached:
         """Forget the risks of one epoch."""
         self._seen.pop(epoch, None)
         for key in [key for key in self._kept if key[2] == epoch]:
-            self._bytes -= self._kept.pop(key).nbytes
+            self._bytes -= _n_bytes(self._kept.pop(key))
 
     def _keep(self, found: dict[Key, Floats]) -> None:
         for key, value in found.items():
             self._kept[key] = value.copy()
-            self._bytes += value.nbytes
+            self._bytes += _n_bytes(value)
         while self._bytes > self._max_bytes and self._kept:
-            self._bytes -= self._kept.popitem(last=False)[1].nbytes
+            self._bytes -= _n_bytes(self._kept.popitem(last=False)[1])
+
+
+def _n_bytes(value: Floats) -> int:
+    return value.nbytes + _BYTES_AN_ENTRY

@@ -44,7 +44,8 @@ class Ledger:
     ) -> None:
         self._n_rows = sum(map(len, blocks))
         n_bytes = 8 * self._n_rows * n_terms * (n_features * (n_groups + 3 + n_terms) + 3)
-        step = max(1, -(-n_bytes // max_bytes))
+        n_tracked = max(1, len(blocks) * max_bytes // n_bytes)
+        step = -(-len(blocks) // n_tracked)
         tracked = list(range(0, len(blocks), step))
         stops = np.cumsum([len(blocks[block]) for block in tracked])
         self._at = {

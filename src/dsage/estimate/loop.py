@@ -14,6 +14,7 @@ from dsage.estimate.inference import effective_df
 from dsage.estimate.ledger import Ledger
 from dsage.estimate.plan import Plan
 from dsage.estimate.result import Estimate, Level
+from dsage.estimate.stopping import MIN_UNITS
 from dsage.estimate.tally import Tally
 from dsage.games.base import Floats, Game
 
@@ -164,8 +165,11 @@ class Estimation:
             is_behind = n_audit < min(n_main / 4, _FIRST_UNITS)
             return int(is_behind or correction < _AUDIT_SHARE * (main + correction))
         # Few units may be all alike: no rule trusts them, however small their error seems.
-        if self.plan.enumeration is None and self._tallies[0].n_units < 2 * _FIRST_UNITS:
+        n_main, n_correction = (tally.n_units for tally in self._tallies)
+        if self.plan.enumeration is None and n_main < min(n_correction, MIN_UNITS):
             return 0
+        if n_correction < MIN_UNITS:
+            return 1
         rates = []
         for term, (tally, cost) in enumerate(zip(self._tallies, self._costs, strict=True)):
             variance = float(self._variance(term).sum())
@@ -226,6 +230,8 @@ class Estimation:
             # The errors rest on the correction, the only term that is sampled.
             n_units = self._tallies[1].n_units
             n_orderings = n_units * self.plan.terms[1].unit_size
+        elif len(self._estimated) == 2:
+            n_units = min(n_units, self._tallies[1].n_units)
         own_level = Level(
             term.name, value, np.sqrt(own), n_orderings, self._costs[0], df=float(main.df)
         )

@@ -19,6 +19,7 @@ help:
 
 demo: $(VENV)/.plot
 	$(BIN)/python examples/graphs.py demo-output
+	$(BIN)/python examples/sage.py
 
 test: $(VENV)/.dev
 	$(BIN)/pytest --numprocesses 2
@@ -44,6 +45,9 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.stability
 	$(BIN)/python -m benchmarks.samplers
 	$(BIN)/python -m benchmarks.samplers_quality
+	$(BIN)/python -m benchmarks.engine
+	$(BIN)/python -m benchmarks.engine_coverage
+	$(BIN)/python -m benchmarks.engine_design
 
 clean:
 	rm -rf $(VENV) build dist docs/_build demo-output .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

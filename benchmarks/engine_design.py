@@ -41,7 +41,7 @@ WHOLE = 1 << 20
 class Design:
     """What is varied, with the defaults."""
 
-    rows_per_ordering: int = 32
+    rows_per_ordering: int = 64
     n_draws: int = 8
     n_groups: int = 2
     orderings: str = "antithetic"
@@ -174,7 +174,7 @@ def sections_of(sizes: Sizes, n_seeds: int) -> list[Section]:
             markdown([*header[:1], name, *header[2:]], compared(sizes, designs, n_seeds, default)),
         )
         for text, title, name, designs, default in (
-            (text, "**Rows for an ordering.**", "rows", rows, "32"),
+            (text, "**Rows for an ordering.**", "rows", rows, "64"),
             ("", "**Draws**, groups x draws in each.", "draws", draws, "2 x 4"),
             ("", kinds_text, "orderings", kinds, "antithetic"),
         )

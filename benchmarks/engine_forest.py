@@ -25,6 +25,7 @@ from dsage.graphs.separation import Oracle
 from dsage.samplers import Gaussian
 
 Section = tuple[str, str]
+BLOCK = 64
 Split = tuple[pd.DataFrame, pd.Series, pd.DataFrame, pd.Series]
 
 PLAIN: dict[str, Any] = {
@@ -218,7 +219,7 @@ def forest_rows(sizes: Sizes, estimand: str) -> list[list[str]]:
     for name in sizes.sage_graphs if estimand == "sage" else sizes.dsage_graphs:
         at = problem(name, sizes)
         values, se, cells = fast_runs(at, estimand, sizes)
-        n_blocks = -(-len(at.X) // 32)
+        n_blocks = -(-len(at.X) // BLOCK)
         kind, n_orderings = "plain", sizes.plain_orderings
         options = PLAIN
         if estimand == "d-sage":
@@ -227,7 +228,12 @@ def forest_rows(sizes: Sizes, estimand: str) -> list[list[str]]:
         whole = options | {"rows_per_ordering": len(at.X)}
         rivals = [
             (f"{kind}, all rows", whole, n_orderings, 1),
-            (f"{kind}, 32 rows", options, sizes.plain_passes * n_blocks, n_blocks),
+            (
+                f"{kind}, {BLOCK} rows",
+                options | {"rows_per_ordering": BLOCK},
+                sizes.plain_passes * n_blocks,
+                n_blocks,
+            ),
         ]
         for way, rival, n_done, n_parts in rivals:
             slow = measured(at, way, NOrderings(n_done), draws(sizes), rival)
@@ -264,7 +270,7 @@ def about_forest(sizes: Sizes, what: str) -> str:
         f"{sizes.n_seeds} seeds; *error / spread* compares the standard errors with the standard "
         "deviation over seeds: 1 is right. The rival runs in the same loop, with uniform "
         f"orderings, no levels, and {sizes.n_draws} independent draws, for a few passes over the "
-        "rows (an ordering of all rows is one), on all rows or on blocks of 32 as ours. What it "
+        f"rows (an ordering of all rows is one), on all rows or on blocks of {BLOCK}. What it "
         "needs to reach the same error is **extrapolated**: variances fall with one over the "
         "passes, and every pass gets fresh draws. The largest of several errors from few passes "
         "is rather too large; *by sum* compares the times to the same sum of "

@@ -15,3 +15,11 @@ def test_graphs_example_prints_its_answers_and_writes_its_files(tmp_path, monkey
         "graph.json",
         "graph.png",
     }
+
+
+def test_sage_example_prints_a_ranking_and_an_audit(capsys):
+    runpy.run_path(str(EXAMPLES / "sage.py"), run_name="__main__")
+    printed = capsys.readouterr().out
+    lines = [line.split()[0] for line in printed.splitlines() if line.strip()]
+    assert lines.count("bmi") == lines.count("s5") == 2
+    assert "The audit" in printed

@@ -20,7 +20,7 @@ from dsage.orderings import Orderings
 # Units of this level are keyed apart from those of the others.
 _FIRST_UNIT = 1 << 41
 _AT_ONCE = 64
-MOST_COALITIONS = 1 << 15
+MOST_COALITIONS = 1 << 16
 """So many risks of a cheap game are computed to average over all orderings."""
 # Its orderings may be so many times those of the main level, plus a few to start with.
 _MOST_TIMES = 256

@@ -25,7 +25,7 @@ EXACT = ("auto", "always", "never")
 
 # Rows that one unit of orderings is evaluated on: few where a row costs draws and predictions, but
 # so many that conditioning on a coalition, whose cost grows with the features, is the smaller part.
-_ROWS_DRAWN, _ROWS_A_FEATURE, _ROWS_EXACT = 32, 2, 1024
+_ROWS_DRAWN, _ROWS_A_FEATURE, _ROWS_EXACT = 64, 2, 1024
 # All orderings at once are taken where they need no more evaluations than so many orderings.
 _FEW_ORDERINGS = 24
 _FIRST_CORRECTION = 1 << 40
@@ -54,10 +54,11 @@ class Plan:
         ``"always"`` does where it is possible at all.
     orderings : str, sequence of orderings or Orderings, default="antithetic"
         A kind, see :mod:`dsage.orderings`, or the orderings themselves, by names or positions: the
-        values are then means over these alone, on all rows, without a first level.
+        values are then means over these, on all rows, without a first level. Their errors take
+        the orderings for a sample.
     rows_per_ordering : int, optional
         On how many rows a unit of orderings is evaluated. By default two for each feature, and at
-        least 32, where rows are drawn for, 1,024 where they are not, and all for orderings that
+        least 64, where rows are drawn for, 1,024 where they are not, and all for orderings that
         are given.
     audit : bool, default=True
         Whether to estimate the difference to SAGE also where it is not part of the estimate.

@@ -623,3 +623,35 @@ def test_progress_goes_on_where_it_stood():
     again = Estimation(game, exact="never", random_state=0).steps()
     for each in seen:
         np.testing.assert_array_equal(next(again).values, each.values)
+
+
+def test_the_result_is_what_the_rule_saw():
+    class Seen:
+        """A rule that ends the run at its third look, and keeps what it saw."""
+
+        def __init__(self):
+            self.looks = []
+
+        def reason(self, progress):
+            self.looks.append(progress)
+            return "enough" if len(self.looks) == 3 else None
+
+    rule = Seen()
+    found = run(
+        drawn_game(150), oracle=ORACLE, exact="never", stopping=rule, audit=False, random_state=1
+    )
+    np.testing.assert_array_equal(found.values, rule.looks[-1].values)
+    np.testing.assert_array_equal(found.se, rule.looks[-1].se)
+    assert found.reason == "enough"
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "text"),
+    [
+        ({"tolerance": 0.05}, TypeError, r"Give stopping=as_stopping\(tolerance=\.\.\.\)"),
+        ({"orcale": ORACLE}, ValueError, "Did you mean 'oracle'"),
+    ],
+)
+def test_options_that_do_not_exist_are_refused_with_advice(options, error, text):
+    with pytest.raises(error, match=text):
+        run(drawn_game(20), **options)

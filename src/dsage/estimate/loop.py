@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Sequence
+from inspect import signature
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from dsage._check import check_member
 from dsage.estimate.inference import effective_df
 from dsage.estimate.ledger import Ledger
 from dsage.estimate.plan import Plan
@@ -41,6 +43,9 @@ class Estimation:
 
     def __init__(self, game: Game, **options: Any) -> None:  # noqa: ANN401
         self._start = time.perf_counter()
+        for option in options:
+            named = tuple(signature(Plan).parameters)[1:]
+            check_member(option, named, "each option", "the options of an estimate")
         self.plan = Plan(game, **options)
         n_features = len(self.plan.names)
         self._tallies = [Tally(self.plan.blocks, n_features) for _ in self.plan.terms]

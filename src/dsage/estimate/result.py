@@ -28,7 +28,7 @@ class Level:
     n_orderings : int
         Orderings that it used.
     n_evaluated : int
-        Pairs of a coalition and a row that the model was evaluated for.
+        Distinct pairs of a coalition and a row that it needed and no term had before.
     df : float
         Degrees of freedom of `se`.
     """

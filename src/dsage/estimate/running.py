@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from inspect import signature
 from typing import Any
 
 from tqdm.auto import tqdm
@@ -11,7 +12,7 @@ from tqdm.auto import tqdm
 from dsage._check import message, warn
 from dsage.estimate.loop import Estimation
 from dsage.estimate.result import Estimate
-from dsage.estimate.stopping import Stopping, Tolerance, needs_errors
+from dsage.estimate.stopping import Stopping, Tolerance, as_stopping, needs_errors
 from dsage.games.base import Game
 
 
@@ -66,6 +67,10 @@ def run(
         raise TypeError(
             message("stopping", "a rule", stopping, "Make one, such as as_stopping(tolerance=0.05)")
         )
+    for option, value in options.items():
+        if option in signature(as_stopping).parameters:
+            advice = f"Give stopping=as_stopping({option}=...)"
+            raise TypeError(message(option, "left to a rule", value, advice))
     estimation = Estimation(game, **options)
     rule = Tolerance() if stopping is None and not estimation.plan.is_given else stopping
     if rule is not None and not estimation.plan.tells_errors and needs_errors(rule):
@@ -77,6 +82,7 @@ def run(
                 "Give the game two groups or more, or as_stopping(n_orderings=...)",
             )
         )
+    known: Estimate | None = None
     reason, interrupted = "there is nothing left to evaluate", False
     with tqdm(desc="estimating", unit=" units", disable=not progress) as bar:
         try:
@@ -89,7 +95,9 @@ def run(
                     break
         except KeyboardInterrupt:
             reason, interrupted = "it was interrupted", True
-    result = replace(estimation.progress(), reason=reason, interrupted=interrupted)
+    # What the rule saw; after an interrupt, what was learned since.
+    known = estimation.progress() if interrupted or known is None else known
+    result = replace(known, reason=reason, interrupted=interrupted)
     _warn(result)
     return result
 

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dsage.games.base import Floats, Game, Mask, Orders, Paths, Rows
+from dsage.games.wrap import Boundary
 from dsage.graphs.separation import Oracle
 
 _Entry = TypeVar("_Entry", bound=np.generic)
@@ -110,17 +111,13 @@ class Boundaries:
     """
 
     def __init__(self, game: Game, oracle: Oracle) -> None:
-        self.game, self.oracle = game, oracle
+        self._walk = Prefixes(Boundary(game, oracle))
+        self._oracle = oracle
 
     def __call__(self, orders: Orders, rows: Rows, epoch: int) -> Surpluses:
         """Return the surpluses; see :class:`Walk`."""
-        known = prefixes(orders)
-        boundaries = self.oracle.boundary(known.reshape(-1, known.shape[-1]))
-        risks = self.game.risks(boundaries, rows, epoch)
-        risks = risks.reshape(*known.shape[:2], len(rows), self.game.n_groups)
-        boundaries = boundaries.reshape(known.shape)
-        skipped = (boundaries[:, :-1] == boundaries[:, 1:]).all(axis=2)
-        return arranged(risks[:, :-1] - risks[:, 1:], skipped, orders)
+        skipped = separated_steps(self._oracle, prefixes(orders), orders)
+        return Surpluses(self._walk(orders, rows, epoch).values, by_feature(skipped, orders))
 
 
 def separated_steps(oracle: Oracle | None, known: Mask, orders: Orders) -> Mask:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy.typing as npt
 from dsage._check import check_count, message, warn
 from dsage._frame import Layout, is_frame
 from dsage._random import RandomState, Streams
+from dsage.affine import Affine
 from dsage.games.base import Floats, Mask, Orders, Rows, check_weights
 from dsage.games.moment import MomentGame
 from dsage.losses import EPSILON, Loss, as_loss, choose_loss
@@ -125,7 +127,11 @@ class LossGame:
         self.is_drawn = self._affine is None
         self.n_groups = self._noise.n_groups if self.is_drawn else 1
         if isinstance(sampler, Gaussian):
-            self.path_risks = self._drawn_paths if self.is_drawn else self._mean_paths
+            self.path_risks = (
+                partial(self._drawn_paths, sampler)
+                if self._affine is None
+                else partial(self._mean_paths, sampler, self._affine)
+            )
         self._has_warned = False
         self._full = self._losses(self.predictions[None], np.arange(self.n_rows))[0]
 
@@ -147,16 +153,22 @@ class LossGame:
                 out[at, here] = self._pseudo(expected, rows[here])
         return out
 
-    def _mean_paths(self, orders: Orders, rows: Rows, epoch: int, needed: Mask) -> Floats:  # noqa: ARG002
+    def _mean_paths(
+        self,
+        sampler: Gaussian,
+        affine: Affine,
+        orders: Orders,
+        rows: Rows,
+        epoch: int,  # noqa: ARG002
+        needed: Mask,
+    ) -> Floats:
         """Return the risks of all prefixes of orderings of an affine model; see :class:`Paths`.
 
         With ``S = L L'`` in the ordering's order and ``z = L^-1 (x - mean)``, the expected output
         of an affine model given the first k features is ``a + w'mean + sum over i <= k of
         (L'w)_i z_i``: one factor and a cumulative sum serve all prefixes.
         """
-        affine, sampler, X = self._affine, self.sampler, self.matrix[rows]
-        assert affine is not None  # noqa: S101
-        assert isinstance(sampler, Gaussian)  # noqa: S101
+        X = self.matrix[rows]
         start = affine.intercept + sampler.mean_ @ affine.weights
         out = np.empty((*needed.shape, len(rows), 1))
         for order, risks in zip(orders, out, strict=True):
@@ -172,10 +184,10 @@ class LossGame:
             risks[-1, :, 0] = self._full[rows]
         return out
 
-    def _drawn_paths(self, orders: Orders, rows: Rows, epoch: int, needed: Mask) -> Floats:
+    def _drawn_paths(
+        self, sampler: Gaussian, orders: Orders, rows: Rows, epoch: int, needed: Mask
+    ) -> Floats:
         """Return the risks of the needed prefixes of orderings, from one factor an ordering."""
-        sampler = self.sampler
-        assert isinstance(sampler, Gaussian)  # noqa: S101
         out = np.zeros((*needed.shape, len(rows), self.n_groups))
         out[:, -1] = self._full[rows, None]
         for here, n_coalitions in self._blocks(len(rows)):

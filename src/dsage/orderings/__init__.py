@@ -1,0 +1,24 @@
+"""Orderings of the features: independent units of them, each available by its number.
+
+An estimate is a mean over *units*. A unit is the smallest set of orderings whose mean surplus is an
+unbiased replicate that is independent of the other units, so the spread of the units' means gives a
+standard error: one ordering, an ordering and its reverse, a Latin square of orderings, or a Latin
+square with the reverse of each.
+"""
+
+from dsage.orderings.base import Orderings
+from dsage.orderings.choose import KINDS, as_orderings
+from dsage.orderings.given import Given
+from dsage.orderings.latin import Balanced, Stratified
+from dsage.orderings.plain import Antithetic, Uniform
+
+__all__ = [
+    "KINDS",
+    "Antithetic",
+    "Balanced",
+    "Given",
+    "Orderings",
+    "Stratified",
+    "Uniform",
+    "as_orderings",
+]

@@ -1,0 +1,69 @@
+"""Orderings of a kind, from a list, or as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from dsage._check import check_member, check_names, message
+from dsage._random import Streams
+from dsage.orderings.base import Orderings
+from dsage.orderings.given import Given
+from dsage.orderings.latin import Balanced, Stratified
+from dsage.orderings.plain import Antithetic, Uniform
+
+KINDS = ("uniform", "antithetic", "stratified", "balanced")
+"""The kinds of orderings that have a name."""
+
+
+def as_orderings(
+    kind: str | Sequence[Sequence[str] | Sequence[int]] | npt.NDArray[np.integer] | Orderings,
+    feature_names: Iterable[str],
+    streams: Streams,
+) -> Orderings:
+    """Return orderings of a kind, from a list, or as they are.
+
+    Parameters
+    ----------
+    kind : str, sequence of orderings, or Orderings
+        ``"uniform"``, ``"antithetic"``, ``"stratified"`` or ``"balanced"``; or a list of orderings,
+        each by names or by positions; or an object that has the members of `Orderings`.
+    feature_names : iterable of str
+        Names of the features.
+    streams : Streams
+        Where the randomness comes from; an ordering depends on it and its number alone.
+
+    Examples
+    --------
+    >>> as_orderings("antithetic", ["a", "b", "c"], Streams(0))
+    Antithetic(n_features=3)
+    >>> as_orderings([["b", "a", "c"]], ["a", "b", "c"], Streams(0))
+    Given(1 orderings, n_features=3)
+    """
+    names = check_names(feature_names, "feature_names")
+    if not names:
+        raise ValueError(
+            message("feature_names", "at least one", names, "There is nothing to order")
+        )
+    if isinstance(kind, str):
+        check_member(kind, KINDS, "orderings", "the kinds of orderings")
+        classes: dict[str, type[Uniform | Antithetic | Stratified | Balanced]] = {
+            "uniform": Uniform,
+            "antithetic": Antithetic,
+            "stratified": Stratified,
+            "balanced": Balanced,
+        }
+        return classes[kind](len(names), streams)
+    if isinstance(kind, Orderings):
+        if kind.n_features != len(names):
+            raise ValueError(
+                message("orderings", f"of {len(names)} features", kind.n_features, "Make them anew")
+            )
+        return kind
+    if isinstance(kind, (Sequence, np.ndarray)):
+        return Given(kind, names)
+    raise TypeError(
+        message("orderings", "a kind, a list of orderings or an Orderings", kind, "See KINDS")
+    )

@@ -59,3 +59,23 @@ class Unbounded:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(n_features={self._n_features})"
+
+
+def relabelled(
+    orderings: npt.NDArray[np.intp], first: npt.NDArray[np.intp]
+) -> npt.NDArray[np.intp]:
+    """Rename the features of orderings (n_orderings, n_features) so that the first is `first`.
+
+    If `first` is uniform, and independent of the orderings, then so is the renaming: each of the
+    orderings becomes uniform, and what they are to each other stays as it was.
+
+    Examples
+    --------
+    >>> relabelled(np.array([[1, 0, 2], [0, 1, 2]]), np.array([2, 0, 1]))
+    array([[2, 0, 1],
+           [0, 2, 1]])
+    """
+    names = np.empty_like(first)
+    names[orderings[0]] = first
+    renamed: npt.NDArray[np.intp] = names[orderings]
+    return renamed

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -11,10 +11,20 @@ from dsage._check import check_member, check_names, message
 from dsage._random import Streams
 from dsage.orderings.base import Orderings
 from dsage.orderings.given import Given
+from dsage.orderings.herded import Herded
 from dsage.orderings.latin import Balanced, Stratified
+from dsage.orderings.orthogonal import Orthogonal
 from dsage.orderings.plain import Antithetic, Uniform
 
-KINDS = ("uniform", "antithetic", "stratified", "balanced")
+_CLASSES: dict[str, Callable[[int, Streams], Orderings]] = {
+    "uniform": Uniform,
+    "antithetic": Antithetic,
+    "stratified": Stratified,
+    "balanced": Balanced,
+    "orthogonal": Orthogonal,
+    "herding": Herded,
+}
+KINDS = tuple(_CLASSES)
 """The kinds of orderings that have a name."""
 
 
@@ -28,8 +38,9 @@ def as_orderings(
     Parameters
     ----------
     kind : str, sequence of orderings, or Orderings
-        ``"uniform"``, ``"antithetic"``, ``"stratified"`` or ``"balanced"``; or a list of orderings,
-        each by names or by positions; or an object that has the members of `Orderings`.
+        ``"uniform"``, ``"antithetic"``, ``"stratified"``, ``"balanced"``, ``"orthogonal"`` or
+        ``"herding"``; or a list of orderings, each by names or by positions; or an object that has
+        the members of `Orderings`.
     feature_names : iterable of str
         Names of the features.
     streams : Streams
@@ -49,13 +60,7 @@ def as_orderings(
         )
     if isinstance(kind, str):
         check_member(kind, KINDS, "orderings", "the kinds of orderings")
-        classes: dict[str, type[Uniform | Antithetic | Stratified | Balanced]] = {
-            "uniform": Uniform,
-            "antithetic": Antithetic,
-            "stratified": Stratified,
-            "balanced": Balanced,
-        }
-        return classes[kind](len(names), streams)
+        return _CLASSES[kind](len(names), streams)
     if isinstance(kind, Orderings):
         if kind.n_features != len(names):
             raise ValueError(

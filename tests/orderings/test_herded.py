@@ -37,9 +37,7 @@ def test_the_discrepancy_of_one_ordering_is_one_less_the_mean_of_the_kernel():
 def test_herding_lowers_the_discrepancy_below_that_of_any_independent_sample(n_features):
     herded = discrepancy(Herded(n_features, Streams(1), n_orderings=12).block(0))
     independent = [
-        discrepancy(
-            np.array([Streams(k)("x", i).permutation(n_features) for i in range(12)])
-        )
+        discrepancy(np.array([Streams(k)("x", i).permutation(n_features) for i in range(12)]))
         for k in range(200)
     ]
     assert herded < min(independent)

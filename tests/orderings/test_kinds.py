@@ -183,7 +183,7 @@ def test_orderings_of_another_number_of_features_are_refused():
         ([[0, 1, 2, 3, 3]], ValueError, "Missing: none"),
         ([["a", "b", "c", "d"]], ValueError, "orderings must be one of the features; got 'd'"),
         ([[0.0, 1.0, 2.0, 3.0]], TypeError, "made of names or positions; got 0.0"),
-        (3, TypeError, "a kind, a list of orderings or an Orderings; got 3"),
+        (3, TypeError, "a kind, an Order, a list of orderings or an Orderings; got 3"),
     ],
 )
 def test_what_is_not_a_list_of_permutations_is_refused(orderings, error, text):
@@ -217,8 +217,6 @@ def test_the_mean_over_units_is_unbiased(kind):
     orderings = make(kind, n_features, seed=11)
     units = [mean_surpluses(orderings, risk, number) for number in range(1200 // len(KINDS))]
     se = np.std(units, axis=0, ddof=1) / np.sqrt(len(units))
-    exact = shapley(
-        lambda coalition: table[sum(1 << feature for feature in coalition)], n_features
-    )
+    exact = shapley(lambda coalition: table[sum(1 << feature for feature in coalition)], n_features)
     assert (se > 0).all()
     assert (np.abs(np.mean(units, axis=0) - exact) < 4 * se).all()

@@ -1,6 +1,7 @@
 """Estimation: the average surplus of every feature over orderings, its errors, when to stop."""
 
 from dsage.estimate.exact import Enumeration, enumerate_boundaries
+from dsage.estimate.exact_order import enumerate_extensions
 from dsage.estimate.inference import (
     effective_df,
     holm,
@@ -39,6 +40,7 @@ __all__ = [
     "as_stopping",
     "effective_df",
     "enumerate_boundaries",
+    "enumerate_extensions",
     "estimate",
     "holm",
     "intervals",

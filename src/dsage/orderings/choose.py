@@ -1,4 +1,4 @@
-"""Orderings of a kind, from a list, or as they are."""
+"""Orderings of a kind, that keep an order, from a list, or as they are."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ import numpy.typing as npt
 from dsage._check import check_member, check_names, message
 from dsage._random import Streams
 from dsage.orderings.base import Orderings
+from dsage.orderings.extensions import Extensions
 from dsage.orderings.given import Given
 from dsage.orderings.herded import Herded
 from dsage.orderings.latin import Balanced, Stratified
+from dsage.orderings.order import Order
 from dsage.orderings.orthogonal import Orthogonal
 from dsage.orderings.plain import Antithetic, Uniform
 
@@ -29,18 +31,22 @@ KINDS = tuple(_CLASSES)
 
 
 def as_orderings(
-    kind: str | Sequence[Sequence[str] | Sequence[int]] | npt.NDArray[np.integer] | Orderings,
+    kind: str
+    | Order
+    | Sequence[Sequence[str] | Sequence[int]]
+    | npt.NDArray[np.integer]
+    | Orderings,
     feature_names: Iterable[str],
     streams: Streams,
 ) -> Orderings:
-    """Return orderings of a kind, from a list, or as they are.
+    """Return orderings of a kind, that keep an order, from a list, or as they are.
 
     Parameters
     ----------
-    kind : str, sequence of orderings, or Orderings
+    kind : str, Order, sequence of orderings, or Orderings
         ``"uniform"``, ``"antithetic"``, ``"stratified"``, ``"balanced"``, ``"orthogonal"`` or
-        ``"herding"``; or a list of orderings, each by names or by positions; or an object that has
-        the members of `Orderings`.
+        ``"herding"``; or an `Order` of the features, in whatever sequence; or a list of orderings,
+        each by names or by positions; or an object that has the members of `Orderings`.
     feature_names : iterable of str
         Names of the features.
     streams : Streams
@@ -52,6 +58,8 @@ def as_orderings(
     Antithetic(n_features=3)
     >>> as_orderings([["b", "a", "c"]], ["a", "b", "c"], Streams(0))
     Given(1 orderings, n_features=3)
+    >>> as_orderings(Order.tiers([["c"], ["a", "b"]]), ["a", "b", "c"], Streams(0))
+    Extensions(Order(3 features: c < a, c < b))
     """
     names = check_names(feature_names, "feature_names")
     if not names:
@@ -61,6 +69,8 @@ def as_orderings(
     if isinstance(kind, str):
         check_member(kind, KINDS, "orderings", "the kinds of orderings")
         return _CLASSES[kind](len(names), streams)
+    if isinstance(kind, Order):
+        return Extensions(kind.arranged(names), streams)
     if isinstance(kind, Orderings):
         if kind.n_features != len(names):
             raise ValueError(
@@ -70,5 +80,7 @@ def as_orderings(
     if isinstance(kind, (Sequence, np.ndarray)):
         return Given(kind, names)
     raise TypeError(
-        message("orderings", "a kind, a list of orderings or an Orderings", kind, "See KINDS")
+        message(
+            "orderings", "a kind, an Order, a list of orderings or an Orderings", kind, "See KINDS"
+        )
     )

@@ -103,7 +103,9 @@ def mallows_kernel(
     first, second = _signs(one), _signs(other)
     n_pairs = max(first.shape[1], 1)
     # The signs agree in n_pairs - n_dis places and disagree in n_dis.
-    return np.exp(-strength * (first.shape[1] - first @ second.T) / (2 * n_pairs))
+    n_dis: npt.NDArray[np.float64] = (first.shape[1] - first @ second.T) / 2
+    kernel: npt.NDArray[np.float64] = np.exp(-strength * n_dis / n_pairs)
+    return kernel
 
 
 def discrepancy(orderings: npt.NDArray[np.intp], strength: float = _STRENGTH) -> float:

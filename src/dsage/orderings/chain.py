@@ -8,8 +8,8 @@ order leaves open, the total variation distance to the uniform law is below e af
 
     K log(n_open / e)
 
-steps, wherever the chain starts. From there on every state is as close to uniform. States that are a
-quarter of these steps apart have next to nothing in common.
+steps, wherever the chain starts. From there on every state is as close to uniform. States that are
+a quarter of these steps apart have next to nothing in common.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from dsage._random import Streams
 from dsage.orderings.base import Unbounded, relabelled
 
 _STRENGTH = 4.0
-_ORDERINGS = 8
+_ORDERINGS = 4
 _CANDIDATES = 32
 
 
@@ -32,7 +32,7 @@ class Herded(Unbounded):
         Number of features.
     streams : Streams
         Where the randomness comes from.
-    n_orderings : int, default=8
+    n_orderings : int, default=4
         Number of orderings in a unit.
     n_candidates : int, default=32
         Among how many random orderings, and their reverses, each next one is chosen.
@@ -42,9 +42,9 @@ class Herded(Unbounded):
     >>> from dsage._random import Streams
     >>> unit = Herded(6, Streams(0)).block(0)
     >>> unit.shape
-    (8, 6)
+    (4, 6)
     >>> bool(discrepancy(unit) < discrepancy(np.array([Streams(0)("x", k).permutation(6)
-    ...                                                for k in range(8)])))
+    ...                                                for k in range(4)])))
     True
     """
 

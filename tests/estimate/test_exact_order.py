@@ -3,6 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dsage import Graph
 from dsage.datasets import paper_graph
 from dsage.estimate import enumerate_boundaries, enumerate_extensions
 from dsage.graphs import NoSeparation
@@ -124,6 +125,16 @@ def test_what_is_too_large_is_left_to_sampling():
     assert enumerate_extensions(oracle, order, max_ideals=5) is None
     assert enumerate_extensions(oracle, order, max_coalitions=6) is not None
     assert enumerate_extensions(oracle, order, max_coalitions=5) is None
+
+
+@pytest.mark.parametrize("semantics", SEMANTICS)
+def test_where_everything_is_separated_the_risk_of_nothing_is_all(semantics):
+    oracle = Graph(["a", "b", "y"], [("a", "b")]).oracle("y")
+    order = Order(["a", "b"], [("a", "b")])
+    enumeration = enumerate_extensions(oracle, order, semantics=semantics)
+    np.testing.assert_array_equal(enumeration.coalitions, [[False, False]])
+    np.testing.assert_array_equal(enumeration.coefficients, [[0.0], [0.0]])
+    np.testing.assert_array_equal(enumeration.skipped, [1.0, 1.0])
 
 
 def test_many_features_in_few_sequences_are_exact():

@@ -139,25 +139,47 @@ def test_the_chain_is_uniform_within_its_tolerance():
     assert p_value(drawn[:, 1], every) > 1e-3
 
 
-def test_the_chain_is_as_close_to_uniform_as_its_bound_says():
-    """The law after the stated number of steps, from the powers of the transition matrix."""
-    order = Order(list("abcef"), [("a", "c"), ("b", "c"), ("b", "e")])
-    every = brute(order)
+LARGER_N = Order(list("abcef"), [("a", "c"), ("b", "c"), ("b", "e")])
+
+
+def moves(order, every):
+    """The transition matrix of Bubley and Dyer between all extensions, from its definition."""
     n = len(order.feature_names)
     cell = {ordering: at for at, ordering in enumerate(every)}
-    move = np.zeros((len(every), len(every)))
+    matrix = np.zeros((len(every), len(every)))
     for ordering, at in cell.items():
         for p in range(1, n):
             exchanged = list(ordering)
             exchanged[p - 1 : p + 1] = exchanged[p - 1 : p + 1][::-1]
             to = cell.get(tuple(exchanged), at)
             weight = p * (n - p) / ((n**3 - n) / 6)
-            move[at, to] += weight / 2
-            move[at, at] += weight / 2
-    for tolerance in (0.1, 1e-3):
-        law = np.linalg.matrix_power(move, Chain(order.before, tolerance).n_steps)
-        distance = np.abs(law - 1 / len(every)).sum(axis=1).max() / 2
-        assert distance <= tolerance
+            matrix[at, to] += weight / 2
+            matrix[at, at] += weight / 2
+    return matrix
+
+
+@pytest.mark.parametrize("tolerance", [0.1, 1e-3])
+def test_the_chain_is_as_close_to_uniform_as_its_bound_says(tolerance):
+    every = brute(LARGER_N)
+    n_steps = Chain(LARGER_N.before, tolerance).n_steps
+    law = np.linalg.matrix_power(moves(LARGER_N, every), n_steps)
+    assert np.abs(law - 1 / len(every)).sum(axis=1).max() / 2 <= tolerance
+
+
+def test_draws_have_the_law_of_the_chain_after_its_steps():
+    """So few steps that the law is not yet uniform: it tells how many were made, and which."""
+    every = brute(LARGER_N)
+    chain = Chain(LARGER_N.before, 4.0)
+    assert chain.n_steps < 15
+    drawn = np.array([chain.draw(Streams(0)("x", number), 2) for number in range(4000)])
+    matrix = moves(LARGER_N, every)
+    start = every.index((0, 1, 4, 3, 2))
+    for state, n_steps in enumerate((chain.n_steps, chain.n_steps + -(-chain.n_steps // 4))):
+        law = np.linalg.matrix_power(matrix, n_steps)[start]
+        counts = Counter(map(tuple, drawn[:, state].tolist()))
+        found = np.array([counts[each] for each in every])
+        assert stats.chisquare(found, 4000 * law).pvalue > 1e-3
+        assert stats.chisquare(found).pvalue < 1e-6
 
 
 def test_a_chain_of_a_total_order_makes_no_step():

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
+from dsage.estimate.fingerprint import fingerprint
 from dsage.estimate.loop import Estimation
+from dsage.estimate.plan import Plan
 from dsage.estimate.running import run
 from dsage.estimate.stopping import NOrderings
 from dsage.graphs import NoSeparation
@@ -164,3 +166,16 @@ def test_orders_that_take_a_chain_have_no_first_level():
     np.testing.assert_allclose(next(estimation.steps()).values, 1.0)
     with pytest.raises(ValueError, match="40 features have too many coalitions"):
         Estimation(Additive(), orderings=order, exact="always", oracle=NoSeparation(names))
+
+
+def test_runs_with_other_orders_are_told_apart():
+    """Orders that differ after what is shown of them."""
+    game = TableGame(np.zeros((1 << 9, 2)))
+    names = game.feature_names
+    pairs = [(names[0], name) for name in names[1:]]
+    one, same, other = (
+        fingerprint(Plan(game, orderings=Order(names, each), random_state=0))
+        for each in (pairs, pairs[::-1], [*pairs, (names[7], names[8])])
+    )
+    assert one.differences(same) == []
+    assert "the order of the features" in one.differences(other)

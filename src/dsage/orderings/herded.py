@@ -10,6 +10,7 @@ from dsage._random import Streams
 from dsage.orderings.base import Unbounded, relabelled
 
 _STRENGTH = 4.0
+# Few, as larger units see fewer rows for the same cost.
 _ORDERINGS = 4
 _CANDIDATES = 32
 

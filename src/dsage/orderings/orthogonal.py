@@ -10,6 +10,8 @@ from dsage._check import check_count, message
 from dsage._random import Streams
 from dsage.orderings.base import Unbounded, relabelled
 
+# Larger units vary less for each ordering, but see fewer rows for the same cost; in the engine, whose
+# first level leaves little to the orderings, that weighs more.
 _VECTORS = 2
 
 
@@ -20,8 +22,8 @@ class Orthogonal(Unbounded):
     hyperplane orthogonal to (1, .., 1), of dimension d - 1 (Mitchell, Cooper, Frank & Holmes,
     2022). Here k orthonormal vectors x of the hyperplane are drawn, uniformly among all such
     systems; sorting the features by the entries of x and of -x gives an ordering and its reverse,
-    whose points are those nearest to x and -x. So the orderings of a unit disagree as much as
-    independent ones cannot. The law of the vectors does not change if the features are renamed,
+    whose points are those nearest to x and -x. So the orderings of a unit are spread more evenly
+    than independent ones. The law of the vectors does not change if the features are renamed,
     hence each ordering is uniform, and the mean surplus of a unit is unbiased. With ``k = 1`` the
     units are those of `Antithetic`.
 

@@ -10,8 +10,8 @@ from dsage._check import check_count, message
 from dsage._random import Streams
 from dsage.orderings.base import Unbounded, relabelled
 
-# Larger units vary less for each ordering, but see fewer rows for the same cost. With a first level,
-# which leaves little to the orderings, that weighs more.
+# Larger units vary less for each ordering, but see fewer rows for the same cost. With a first
+# level, which leaves little to the orderings, that weighs more.
 _VECTORS = 2
 
 

@@ -58,3 +58,9 @@ class Streams:
         spawn_key = (zlib.crc32(purpose.encode()), *keys)
         sequence = np.random.SeedSequence(self._entropy, spawn_key=spawn_key)
         return np.random.Generator(np.random.PCG64(sequence))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Streams) and self._entropy == other._entropy
+
+    def __hash__(self) -> int:
+        return hash(self._entropy)

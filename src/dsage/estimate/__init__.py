@@ -1,5 +1,6 @@
 """Estimation: the average surplus of every feature over orderings, its errors, when to stop."""
 
+from dsage.estimate.comparison import Comparison, compare
 from dsage.estimate.exact import Enumeration, enumerate_boundaries
 from dsage.estimate.inference import (
     effective_df,
@@ -26,6 +27,7 @@ from dsage.estimate.stopping import (
 __all__ = [
     "AbsoluteTolerance",
     "AnyOf",
+    "Comparison",
     "Enumeration",
     "Estimate",
     "Estimation",
@@ -37,6 +39,7 @@ __all__ = [
     "Tolerance",
     "TopK",
     "as_stopping",
+    "compare",
     "effective_df",
     "enumerate_boundaries",
     "estimate",

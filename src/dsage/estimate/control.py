@@ -13,7 +13,7 @@ from dsage.estimate.walk import (
     separated_steps,
 )
 from dsage.games.base import Floats, Orders, Rows
-from dsage.games.moment import MomentGame
+from dsage.games.moment import CheapGame
 from dsage.graphs.separation import Oracle
 from dsage.orderings import Orderings
 
@@ -30,7 +30,7 @@ _ROW: Rows = np.zeros(1, dtype=np.intp)
 class MeanPrefixes:
     """Surpluses of the moment game at prefixes, on all rows at once: see :class:`Walk`."""
 
-    def __init__(self, game: MomentGame, oracle: Oracle | None) -> None:
+    def __init__(self, game: CheapGame, oracle: Oracle | None) -> None:
         self._game, self._oracle = game, oracle
 
     def __call__(self, orders: Orders, rows: Rows, epoch: int) -> Surpluses:  # noqa: ARG002
@@ -44,7 +44,7 @@ class MeanPrefixes:
 class MeanBoundaries:
     """Surpluses of the moment game at boundaries, on all rows at once: see :class:`Walk`."""
 
-    def __init__(self, game: MomentGame, oracle: Oracle) -> None:
+    def __init__(self, game: CheapGame, oracle: Oracle) -> None:
         self._game, self._oracle = game, oracle
 
     def __call__(self, orders: Orders, rows: Rows, epoch: int) -> Surpluses:  # noqa: ARG002
@@ -65,7 +65,7 @@ class Control:
 
     Parameters
     ----------
-    game : MomentGame
+    game : CheapGame
         The game.
     walk : Walk
         Of the game on all rows at once.
@@ -77,7 +77,7 @@ class Control:
 
     def __init__(
         self,
-        game: MomentGame,
+        game: CheapGame,
         walk: Walk,
         orderings: Orderings,
         enumeration: Enumeration | None,

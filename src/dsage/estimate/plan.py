@@ -14,7 +14,7 @@ from dsage.estimate.exact import SEMANTICS, Enumeration, enumerate_boundaries
 from dsage.estimate.terms import Correction, Enumerated, Sampled, Term
 from dsage.estimate.walk import Boundaries, Prefixes, Walk
 from dsage.games.base import Game, Rows
-from dsage.games.moment import MomentGame
+from dsage.games.moment import CheapGame
 from dsage.games.wrap import Cached, require_same_features
 from dsage.graphs.separation import NoSeparation, Oracle
 from dsage.orderings import Orderings, as_orderings
@@ -166,7 +166,7 @@ class Plan:
             return Prefixes(game, self._oracle)
         return Boundaries(game, self._oracle)
 
-    def _mean_walk(self, game: MomentGame) -> Walk:
+    def _mean_walk(self, game: CheapGame) -> Walk:
         if self._oracle is None or self._semantics == "skip":
             return MeanPrefixes(game, self._oracle)
         return MeanBoundaries(game, self._oracle)
@@ -198,11 +198,11 @@ class Plan:
         """How many coalitions are cheaper than the orderings that would be sampled."""
         return _FEW_ORDERINGS * (len(self.names) + 1)
 
-    def _moment_game(self, game: Game) -> MomentGame | None:
+    def _moment_game(self, game: Game) -> CheapGame | None:
         make = getattr(game, "moment_game", None)
         return None if make is None else make()
 
-    def _main_term(self, moment: MomentGame | None) -> Term:
+    def _main_term(self, moment: CheapGame | None) -> Term:
         if self.enumeration is not None:
             return Enumerated(self.game, self.enumeration, moment)
         control = None if moment is None else self._walk_of(Cached(moment, max_bytes=2**26))

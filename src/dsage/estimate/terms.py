@@ -10,7 +10,7 @@ import numpy.typing as npt
 from dsage.estimate.exact import Enumeration
 from dsage.estimate.walk import Walk, by_feature, prefixes, separated_steps
 from dsage.games.base import Floats, Game, Mask, Orders, Rows
-from dsage.games.moment import MomentGame
+from dsage.games.moment import CheapGame
 from dsage.graphs.separation import Oracle
 from dsage.orderings import Orderings
 
@@ -83,14 +83,14 @@ class Enumerated:
         The model's game.
     enumeration : Enumeration
         All orderings at once.
-    control : MomentGame, optional
+    control : CheapGame, optional
         The cheap game.
     """
 
     name = "surpluses, all orderings"
     unit_size = 1
 
-    def __init__(self, game: Game, enumeration: Enumeration, control: MomentGame | None) -> None:
+    def __init__(self, game: Game, enumeration: Enumeration, control: CheapGame | None) -> None:
         self._game, self._enumeration, self._control = game, enumeration, control
 
     def __call__(self, unit: int, rows: Rows, epoch: int) -> Outcome:  # noqa: ARG002

@@ -1,8 +1,19 @@
 """Games: from coalitions of known features to the risks of a model."""
 
 from dsage.games.base import Game
+from dsage.games.difference import Difference
+from dsage.games.grouped import Grouped
 from dsage.games.loss import LossGame
-from dsage.games.moment import MomentGame
+from dsage.games.moment import CheapGame, MomentGame
 from dsage.games.wrap import Boundary, Cached
 
-__all__ = ["Boundary", "Cached", "Game", "LossGame", "MomentGame"]
+__all__ = [
+    "Boundary",
+    "Cached",
+    "CheapGame",
+    "Difference",
+    "Game",
+    "Grouped",
+    "LossGame",
+    "MomentGame",
+]

@@ -18,7 +18,7 @@ from small_games import (
 )
 
 CASE = suboptimal_gaussian_case()
-CLOSE = gaussian_case(weights=CASE.weights + [0.1, 0.0, -0.05, 0.0], intercept=CASE.intercept)
+CLOSE = gaussian_case(weights=[1.0, -0.2, 0.25, 0.4], intercept=CASE.intercept)
 # The same model under the law of the other.
 CLOSE_LAW = LinearGaussianCase(CASE.mean, CASE.covariance, CLOSE.intercept, CLOSE.weights)
 X, Y = CASE.sample(200, np.random.default_rng(0))
@@ -151,7 +151,7 @@ def test_the_default_rule_holds_errors_against_the_worth_of_all_features():
     assert found.se.max() <= limit
     same = compare(a, a, random_state=0).difference
     np.testing.assert_array_equal(same.values, 0.0)
-    assert same.n_units < 60
+    assert "standard error, 0, is within" in same.reason
 
 
 def test_p_values_are_two_sided_and_count_the_rows():
@@ -191,7 +191,7 @@ def test_a_pair_has_two():
 
 def test_games_that_are_worth_nothing_need_a_rule():
     nothing = TableGame(np.ones((16, 3)), FEATURES)
-    with pytest.raises(ValueError, match="stopping must be given where all features .* nothing"):
+    with pytest.raises(ValueError, match=r"stopping must be given where all features .* nothing"):
         compare(nothing, nothing)
     found = compare(nothing, nothing, stopping=as_stopping(absolute=0.1))
     np.testing.assert_array_equal(found.difference.values, 0.0)

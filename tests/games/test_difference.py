@@ -145,7 +145,7 @@ def test_a_game_does_not_differ_from_itself():
     [{"random_state": 1}, {"n_draws": 4}, {"noise": "independent"}, {"random_state": None}],
 )
 def test_other_noise_is_warned_of(options):
-    with pytest.warns(UserWarning, match="different noise.*same random_state"):
+    with pytest.warns(UserWarning, match=r"different noise.*same random_state"):
         Difference(drawn_game(), Boundary(other_game(**options), ORACLE))
 
 

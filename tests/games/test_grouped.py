@@ -93,7 +93,7 @@ def test_the_cheap_game_of_groups_is_that_of_their_members():
 
 
 def test_what_is_no_game_is_refused():
-    with pytest.raises(TypeError, match="game must be a game; got 'int'. Make one with LossGame"):
+    with pytest.raises(TypeError, match=r"game must be a game; got 'int'. Make one with LossGame"):
         Grouped(3, GROUPS)
     with pytest.raises(ValueError, match=r"groups\['g'\] must be one of the features; got 'z'"):
         Grouped(Table(), {"g": ["z"]})

@@ -27,6 +27,8 @@ class Groups:
     ----------
     feature_names : tuple of str
         The features.
+    members : dict of str to tuples of str
+        The groups.
     names : tuple of str
         The players: the groups in the order given, then the other features in theirs.
 
@@ -42,7 +44,7 @@ class Groups:
     (array([[ True,  True]]), array([[False,  True]]))
     """
 
-    __slots__ = ("_columns", "_owner", "_sizes", "feature_names", "names")
+    __slots__ = ("_columns", "_owner", "_sizes", "feature_names", "members", "names")
 
     def __init__(self, groups: Mapping[str, Iterable[str]], feature_names: Sequence[str]) -> None:
         self.feature_names = tuple(feature_names)
@@ -65,6 +67,7 @@ class Groups:
                         "Rename the group, or put the feature into it",
                     )
                 )
+        self.members = checked
         self.names = (*checked, *alone)
         place = {name: at for at, name in enumerate(self.names)}
         self._owner = np.array(

@@ -1,3 +1,4 @@
+import pickle
 import warnings
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 from dsage.estimate import as_stopping, run
 from dsage.games import Boundary, Difference, Grouped, LossGame, MomentGame
 from dsage.games.base import Paths
+from dsage.graphs import NoSeparation
 from dsage.models import as_model
 from exact_values import LinearGaussianCase, shapley, tabulated
 from given import all_coalitions
@@ -192,6 +194,15 @@ def changed(column):
 def test_games_that_cannot_be_compared_are_refused(other, text):
     with pytest.raises(ValueError, match=f"b must be a game with .*{text}.* Make both games"):
         Difference(drawn_game(), other())
+
+
+def test_a_difference_can_be_sent_to_a_worker():
+    game = Difference(PathTable(), Boundary(PathTable(seed=1), NoSeparation(NAMES)))
+    both = Difference(PathTable(), PathTable(seed=1))
+    for each in (game, both):
+        sent = pickle.loads(pickle.dumps(each))
+        np.testing.assert_array_equal(sent.risks(EVERY, ROWS), each.risks(EVERY, ROWS))
+        assert isinstance(sent, Paths) == isinstance(each, Paths)
 
 
 def test_what_is_no_game_is_refused():

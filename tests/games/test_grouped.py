@@ -1,4 +1,5 @@
 import itertools
+import pickle
 
 import numpy as np
 import pytest
@@ -90,6 +91,27 @@ def test_the_cheap_game_of_groups_is_that_of_their_members():
     for order, path in zip(orders, paths, strict=True):
         prefixes = np.array([np.isin(np.arange(3), order[:k]) for k in range(4)])
         np.testing.assert_allclose(path, game.mean_risks(prefixes), rtol=1e-9)
+
+
+def test_groups_are_read_once_and_kept():
+    class WithMoments(Table):
+        def moment_game(self):
+            return Table()
+
+    groups = {"ends": iter(["d", "a"])}
+    game = Grouped(WithMoments(), groups)
+    groups.clear()
+    assert game.moment_game().feature_names == game.feature_names == ("ends", "b", "c")
+
+
+def test_a_game_of_groups_can_be_sent_to_a_worker():
+    game = Grouped(PathTable(), GROUPS)
+    sent = pickle.loads(pickle.dumps(game))
+    known, orders = all_coalitions(3), np.array([[1, 0, 2]])
+    np.testing.assert_array_equal(sent.risks(known, ROWS), game.risks(known, ROWS))
+    needed = np.ones((1, 4), dtype=bool)
+    found = sent.path_risks(orders, ROWS, 0, needed)
+    np.testing.assert_array_equal(found, game.path_risks(orders, ROWS, 0, needed))
 
 
 def test_what_is_no_game_is_refused():

@@ -57,7 +57,6 @@ class Grouped:
     def __init__(self, game: Game, groups: Mapping[str, Iterable[str]]) -> None:
         require_game(game)
         self.game = game
-        self.groups = groups
         self._players = Groups(groups, game.feature_names)
         self.feature_names = self._players.names
         self.n_rows = game.n_rows
@@ -89,7 +88,7 @@ class Grouped:
         """Return the cheap game of the groups; None where there is none of the features."""
         make = getattr(self.game, "moment_game", None)
         cheap = None if make is None else make()
-        return None if cheap is None else _GroupedMoments(cheap, self.groups)
+        return None if cheap is None else _GroupedMoments(cheap, self._players.members)
 
 
 class _GroupedMoments(Grouped):

@@ -104,7 +104,7 @@ def test_one_graph_for_both_is_audited():
 def test_the_difference_is_far_better_known_than_from_two_runs(oracle):
     """The spread of the differences over seeds, with the same evaluations on both sides."""
     options = {"exact": "never", "audit": False, "oracle": oracle}
-    options["stopping"] = as_stopping(n_orderings=100)
+    options["stopping"] = as_stopping(n_orderings=60)
     n_seeds = 6
     paired, separate = np.empty((2, n_seeds, 4))
     for seed in range(n_seeds):
@@ -129,7 +129,7 @@ def test_intervals_hold_the_difference(oracle):
     truth = CASE.values(oracle, data=(X, Y)) - CLOSE_LAW.values(oracle, data=(X, Y))
     held = []
     for seed in range(8):
-        options = {"exact": "never", "audit": False, "stopping": as_stopping(n_orderings=100)}
+        options = {"exact": "never", "audit": False, "stopping": as_stopping(n_orderings=60)}
         found = compare(*games(seed, seed), oracle=oracle, random_state=seed, **options)
         frame = found.to_frame().set_index("feature").loc[list(FEATURES)]
         held.append((frame["lower"] <= truth) & (truth <= frame["upper"]))

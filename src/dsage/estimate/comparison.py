@@ -85,7 +85,7 @@ def compare(
     oracle : Oracle, or pair of Oracle or None, optional
         What is separated, in both games; or one for each, where their graphs differ, None for plain
         SAGE. With a pair both games are played at the boundaries of their own graphs, and there is
-        no audit.
+        no audit. With one oracle the audit is of the differences, and so is its 2 % of the range.
     stopping : Stopping, optional
         When to stop. A share of the range of the differences would never be reached where there is
         no difference, so by default the errors are held against the games: the largest is to be

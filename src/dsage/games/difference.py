@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NoReturn
 
 import numpy as np
 
@@ -175,6 +176,6 @@ def _explains_itself(game: Game) -> bool:
     return _same(game.target, game.predictions)  # type: ignore[attr-defined]
 
 
-def _refuse(condition: str, found: object) -> None:
+def _refuse(condition: str, found: object) -> NoReturn:
     advice = "Make both games from the same rows, with the same options"
     raise ValueError(message("b", f"a game with {condition}", found, advice))

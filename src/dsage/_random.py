@@ -53,14 +53,13 @@ class Streams:
             raise ValueError(message("random_state", "non-negative", entropy, "Use 0 or more"))
         self._entropy = entropy
 
+    @property
+    def entropy(self) -> int:
+        """The seed: streams made with it are the same."""
+        return self._entropy
+
     def __call__(self, purpose: str, *keys: int) -> np.random.Generator:
         """Return a new generator for `purpose` and `keys`."""
         spawn_key = (zlib.crc32(purpose.encode()), *keys)
         sequence = np.random.SeedSequence(self._entropy, spawn_key=spawn_key)
         return np.random.Generator(np.random.PCG64(sequence))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Streams) and self._entropy == other._entropy
-
-    def __hash__(self) -> int:
-        return hash(self._entropy)

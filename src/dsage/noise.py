@@ -91,8 +91,8 @@ class Noise:
         """
         return self._key() == other._key()
 
-    def _key(self) -> tuple[Streams, int, int, int, str]:
-        return self._streams, self.n_features, self.n_groups, self.n_draws, self.kind
+    def _key(self) -> tuple[int, int, int, int, str]:
+        return self._streams.entropy, self.n_features, self.n_groups, self.n_draws, self.kind
 
     def __getstate__(self) -> dict[str, object]:
         state = self.__dict__.copy()

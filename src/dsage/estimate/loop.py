@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from inspect import signature
 from typing import Any
 
@@ -12,13 +12,18 @@ import numpy as np
 import pandas as pd
 
 from dsage._check import check_member
+from dsage.estimate.control import Control
 from dsage.estimate.inference import effective_df
 from dsage.estimate.ledger import Ledger
 from dsage.estimate.plan import Plan
 from dsage.estimate.result import Estimate, Level
+from dsage.estimate.state import Arrays, nested, part_of, put_back, taken
 from dsage.estimate.stopping import MIN_UNITS
 from dsage.estimate.tally import Tally
-from dsage.games.base import Floats, Game
+from dsage.estimate.terms import Outcome
+from dsage.estimate.walk import Asking
+from dsage.games.base import Floats, Game, Request
+from dsage.games.cached import Cached
 
 _FIRST_UNITS = 8
 # What the first level may add to the variance of the others.
@@ -28,6 +33,9 @@ _CONTROL_SHARE = 0.2
 _AUDIT_SHARE = 0.25
 # Where nothing else is left to do, an audit ends after so many units.
 _ENOUGH_AUDIT = 64
+# What the risks of units that are under way together may take, and how often a risk stands there.
+_BYTES_AT_ONCE, _COPIES = 1 << 26, 4
+_STATE = ("_costs", "_skipped", "_epoch", "_epoch_started_at", "_seconds")
 
 
 class Estimation:
@@ -42,7 +50,7 @@ class Estimation:
     """
 
     def __init__(self, game: Game, **options: Any) -> None:  # noqa: ANN401
-        self._start = time.perf_counter()
+        self._seconds = 0.0
         for option in options:
             named = tuple(signature(Plan).parameters)[1:]
             check_member(option, named, "each option", "the options of an estimate")
@@ -56,25 +64,62 @@ class Estimation:
             len(self.plan.terms),
             weights=getattr(game, "weights", None),
         )
-        self._costs = [0] * len(self.plan.terms)
+        self._costs = np.zeros(len(self.plan.terms), dtype=np.int64)
         self._skipped = np.zeros(n_features)
         self._noted: list[tuple[int, int, float, int]] = []
         self._epoch = 0
         self._epoch_started_at = 0
 
     def steps(self) -> Iterator[Estimate]:
-        """Evaluate, and yield what is known, again and again; end where nothing is left to do."""
-        self._run(0, min(_FIRST_UNITS, len(self.plan.blocks)))
-        if len(self.plan.terms) == 2:
-            self._run(1, self._first_correction())
+        """Evaluate, and yield what is known, again and again; end where nothing is left to do.
+
+        What is known comes first where there is something already: an estimation can be left, and
+        gone on with, and is then what it would have been without a break.
+        """
+        start = time.perf_counter() - self._seconds
         while True:
+            if self._tallies[0].n_units == 0:
+                self._run(0, min(_FIRST_UNITS, len(self.plan.blocks)))
+            if len(self.plan.terms) == 2 and self._tallies[1].n_units == 0:
+                self._run(1, self._first_correction())
+            self._seconds = time.perf_counter() - start
+            left_at = time.perf_counter()
             yield self.progress()
+            start += time.perf_counter() - left_at
             term = self._next_term()
             n_left = self._n_left(term)
             if n_left == 0:
                 return
             n_units = self._tallies[term].n_units
             self._run(term, min(max(_FIRST_UNITS // 2, n_units // 8), n_left))
+
+    def state(self) -> Arrays:
+        """Return where the estimation stands as arrays; taken where :meth:`steps` has yielded."""
+        parts = {name: taken(part, part.STATE) for name, part in self._stateful().items()}
+        noted = np.array(self._noted, dtype=np.float64).reshape(-1, 4)
+        own = {**taken(self, _STATE), "_noted": noted}
+        return nested({**parts, "loop": own, "memory": self.plan.game.state()})
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go back to where an estimation of the same plan stood."""
+        for name, part in self._stateful().items():
+            put_back(part, part.STATE, part_of(state, name))
+        own = part_of(state, "loop")
+        put_back(self, _STATE, own)
+        self._noted = [
+            (int(feature), int(position), surplus, int(n_rows))
+            for feature, position, surplus, n_rows in own["_noted"].tolist()
+        ]
+        self.plan.game.restore(part_of(state, "memory"))
+
+    def _stateful(self) -> dict[str, Tally | Ledger | Control]:
+        parts: dict[str, Tally | Ledger | Control] = {
+            f"tally {term}": tally for term, tally in enumerate(self._tallies)
+        }
+        parts["ledger"] = self._ledger
+        if self.plan.control is not None:
+            parts["control"] = self.plan.control
+        return parts
 
     def _first_correction(self) -> int:
         """Return how many units of the correction to begin with; an audit grows with the rest."""
@@ -102,35 +147,50 @@ class Estimation:
         return self.plan.enumeration is not None and bool(self._tallies[0].counts.all())
 
     def _run(self, term: int, n_units: int) -> None:
-        n_blocks = len(self.plan.blocks)
-        for _ in range(min(n_units, self._n_left(term))):
-            number = self._tallies[term].n_units
-            if self.plan.is_given:
-                unit, block = divmod(number, n_blocks)
-            else:
-                unit, block = number, self._visited(number)
-            self._evaluate(term, unit, block)
-            if term == 0 and (number + 1) % n_blocks == 0:
+        n_left = min(n_units, self._n_left(term))
+        while n_left:
+            first = self._tallies[term].n_units
+            n_blocks = len(self.plan.blocks)
+            # No further than the end of a pass, after which the noise may be another.
+            n_now = min(n_left, self._n_at_once, n_blocks - first % n_blocks)
+            self._evaluate(term, [self._placed(first + more) for more in range(n_now)])
+            if term == 0 and (first + n_now) % n_blocks == 0:
                 self._end_pass()
+            n_left -= n_now
 
-    def _visited(self, number: int) -> int:
-        """Return the block of a unit: every pass takes the blocks in a random order of its own."""
+    def _placed(self, number: int) -> tuple[int, int]:
+        """Return the unit of orderings and the block that are evaluated as the number-th."""
         n_pass, place = divmod(number, len(self.plan.blocks))
+        if self.plan.is_given:
+            return n_pass, place
+        # Every pass takes the blocks in a random order of its own.
         order = self.plan.streams("passes", n_pass).permutation(len(self.plan.blocks))
-        return int(order[place])
+        return number, int(order[place])
 
-    def _evaluate(self, term: int, unit: int, block: int) -> None:
-        rows = self.plan.blocks[block]
+    @property
+    def _n_at_once(self) -> int:
+        """How many units are under way together: as many as memory allows."""
+        rows = max(map(len, self.plan.blocks))
+        asked = max(term.unit_size for term in self.plan.terms) * (len(self.plan.names) + 1)
+        return max(1, _BYTES_AT_ONCE // (_COPIES * 8 * asked * rows * self.plan.game.n_groups))
+
+    def _evaluate(self, term: int, units: Sequence[tuple[int, int]]) -> None:
         before = self.plan.game.n_distinct
-        outcome = self.plan.terms[term](unit, rows, self._epoch)
+        asking = [
+            self.plan.terms[term](unit, self.plan.blocks[block], self._epoch)
+            for unit, block in units
+        ]
+        outcomes = _played_together(asking, self.plan.game)
         # Not what was evaluated: that depends on how much the memory holds.
         self._costs[term] += self.plan.game.n_distinct - before
-        value = outcome.surplus.mean(axis=(0, 1))
-        self._tallies[term].add(block, value, outcome.control)
-        self._ledger.add(term, block, outcome.surplus)
-        if term == 0:
-            self._skipped += outcome.n_skipped
-        self._noted += [(*note, len(rows)) for note in outcome.noted]
+        for (_, block), outcome in zip(units, outcomes, strict=True):
+            value = outcome.surplus.mean(axis=(0, 1))
+            self._tallies[term].add(block, value, outcome.control)
+            self._ledger.add(term, block, outcome.surplus)
+            if term == 0:
+                self._skipped += outcome.n_skipped
+            n_rows = len(self.plan.blocks[block])
+            self._noted += [(*note, n_rows) for note in outcome.noted]
 
     def _end_pass(self) -> None:
         """Take fresh noise where that pays.
@@ -238,7 +298,7 @@ class Estimation:
         elif len(self._estimated) == 2:
             n_units = min(n_units, self._tallies[1].n_units)
         own_level = Level(
-            term.name, value, np.sqrt(own), n_orderings, self._costs[0], df=float(main.df)
+            term.name, value, np.sqrt(own), n_orderings, int(self._costs[0]), df=float(main.df)
         )
         levels.append(own_level)
         audit = None
@@ -262,7 +322,7 @@ class Estimation:
             levels=tuple(levels),
             audit=audit,
             skipped_surpluses=self._skipped_frame(),
-            seconds=time.perf_counter() - self._start,
+            seconds=self._seconds,
             is_exact=is_exact,
             estimand=self.plan.estimand,
             df_rows=self._ledger.df_rows,
@@ -298,7 +358,7 @@ class Estimation:
             tally.mean()[0],
             se,
             n_orderings,
-            self._costs[1],
+            int(self._costs[1]),
             df=float(tally.df),
         )
 
@@ -306,3 +366,19 @@ class Estimation:
         frame = pd.DataFrame(self._noted, columns=["feature", "position", "surplus", "n_rows"])
         frame["feature"] = [self.plan.names[feature] for feature in frame["feature"]]
         return frame
+
+
+def _played_together(asking: Sequence[Asking[Outcome]], game: Cached) -> list[Outcome]:
+    """Return what several computations give; what they ask for is evaluated together."""
+    done: dict[int, Outcome] = {}
+    answers: dict[int, Floats | None] = dict.fromkeys(range(len(asking)))
+    while answers:
+        requests: dict[int, Request] = {}
+        for number, answer in answers.items():
+            try:
+                # Sending None starts a generator.
+                requests[number] = asking[number].send(answer)  # type: ignore[arg-type]
+            except StopIteration as end:
+                done[number] = end.value
+        answers = dict(zip(requests, game.answers(list(requests.values())), strict=True))
+    return [done[number] for number in range(len(asking))]

@@ -9,13 +9,15 @@ import numpy as np
 
 from dsage._check import check_count, check_member, message
 from dsage._random import RandomState, Streams
-from dsage.estimate.control import MOST_COALITIONS, Control, MeanBoundaries, MeanPrefixes
+from dsage.estimate.control import MOST_COALITIONS, Control, MeanBoundaries, MeanPrefixes, MeanWalk
 from dsage.estimate.exact import SEMANTICS, Enumeration, enumerate_boundaries
+from dsage.estimate.jobs import Jobs
 from dsage.estimate.terms import Correction, Enumerated, Sampled, Term
 from dsage.estimate.walk import Boundaries, Prefixes, Walk
 from dsage.games.base import Game, Rows
+from dsage.games.cached import Cached
 from dsage.games.moment import CheapGame
-from dsage.games.wrap import Cached, require_same_features
+from dsage.games.wrap import require_game, require_same_features
 from dsage.graphs.separation import NoSeparation, Oracle
 from dsage.orderings import Orderings, as_orderings
 
@@ -66,6 +68,9 @@ class Plan:
         Seed of orderings and blocks of rows. The game has its own, for its noise.
     cache_bytes : int, default=2**28
         Memory for risks that are kept.
+    n_jobs : int, optional
+        Jobs that evaluate at the same time, as joblib has it; see
+        :class:`~dsage.estimate.jobs.Jobs`. Results do not depend on it.
 
     Attributes
     ----------
@@ -75,6 +80,10 @@ class Plan:
         Where randomness comes from.
     game : Cached
         The game, with a memory.
+    oracle : Oracle or None
+        What is separated; None where nothing is.
+    described : dict of str to str
+        The options that have a name.
     terms : list of Term
         The main term, and the difference to SAGE where that is wanted.
     control : Control or None
@@ -116,6 +125,7 @@ class Plan:
         audit: bool = True,
         random_state: RandomState = None,
         cache_bytes: int = 2**28,
+        n_jobs: int | None = None,
     ) -> None:
         check_member(estimand, ESTIMANDS, "estimand", "the estimands")
         check_member(semantics, SEMANTICS, "semantics", "the semantics")
@@ -131,8 +141,15 @@ class Plan:
         self.is_drawn: bool = getattr(game, "is_drawn", game.n_groups > 1)
         self.shares = oracle is not None and semantics == "boundary"
         self.estimand = "sage" if oracle is None else estimand
-        self.game = Cached(game, max_bytes=cache_bytes)
-        self._oracle, self._semantics = oracle, semantics
+        self.game = Cached(game, max_bytes=cache_bytes, evaluate=Jobs(n_jobs))
+        self.oracle, self._semantics = oracle, semantics
+        self.described = {
+            "estimand": self.estimand,
+            "semantics": semantics,
+            "levels": levels,
+            "exact": exact,
+            "audit": str(audit),
+        }
         self.orderings = as_orderings(orderings, self.names, self.streams)
         self.is_given = self.orderings.n_units is not None
         moment = self._moment_game(game) if levels == "auto" and not self.is_given else None
@@ -160,16 +177,16 @@ class Plan:
         return not self.is_drawn or self.game.n_groups > 1
 
     def _walk_of(self, game: Game) -> Walk:
-        if self._oracle is None:
+        if self.oracle is None:
             return Prefixes(game)
         if self._semantics == "skip":
-            return Prefixes(game, self._oracle)
-        return Boundaries(game, self._oracle)
+            return Prefixes(game, self.oracle)
+        return Boundaries(self.oracle)
 
-    def _mean_walk(self, game: CheapGame) -> Walk:
-        if self._oracle is None or self._semantics == "skip":
-            return MeanPrefixes(game, self._oracle)
-        return MeanBoundaries(game, self._oracle)
+    def _mean_walk(self, game: CheapGame) -> MeanWalk:
+        if self.oracle is None or self._semantics == "skip":
+            return MeanPrefixes(game, self.oracle)
+        return MeanBoundaries(game, self.oracle)
 
     def _enumerate(self, exact: str, *, has_control: bool) -> Enumeration | None:
         if exact == "always" and self.is_given:
@@ -178,7 +195,7 @@ class Plan:
             )
         if self.is_given or (exact == "never" and not has_control):
             return None
-        oracle = NoSeparation(self.names) if self._oracle is None else self._oracle
+        oracle = NoSeparation(self.names) if self.oracle is None else self.oracle
         most = None if exact == "always" else max(self._few, MOST_COALITIONS)
         found = enumerate_boundaries(oracle, semantics=self._semantics, max_coalitions=most)
         if found is None and exact == "always":
@@ -204,9 +221,12 @@ class Plan:
 
     def _main_term(self, moment: CheapGame | None) -> Term:
         if self.enumeration is not None:
-            return Enumerated(self.game, self.enumeration, moment)
-        control = None if moment is None else self._walk_of(Cached(moment, max_bytes=2**26))
-        return Sampled(self._walk_of(self.game), self.orderings, control)
+            return Enumerated(self.enumeration, moment)
+        walk = self._walk_of(self.game)
+        if moment is None:
+            return Sampled(walk, self.orderings)
+        cheap = Cached(moment, max_bytes=2**26)
+        return Sampled(walk, self.orderings, self._walk_of(cheap), cheap)
 
     def _make_blocks(self, rows_per_ordering: int | None) -> list[Rows]:
         n_rows = self.game.n_rows
@@ -223,9 +243,7 @@ class Plan:
 
 def _check_kinds(game: object, oracle: object) -> None:
     """Refuse what is no game or no oracle: a model, or a graph, is the usual mistake."""
-    if not (hasattr(game, "risks") and hasattr(game, "feature_names")):
-        advice = "Make one with LossGame(model, sampler, X, y)"
-        raise TypeError(message("game", "a game", type(game).__name__, advice))
+    require_game(game)
     if oracle is not None and not hasattr(oracle, "feature_names"):
         advice = "Make one with graph.oracle(target, features=...)"
         raise TypeError(message("oracle", "an oracle", type(oracle).__name__, advice))

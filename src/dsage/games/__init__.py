@@ -1,11 +1,12 @@
 """Games: from coalitions of known features to the risks of a model."""
 
 from dsage.games.base import Game
+from dsage.games.cached import Cached
 from dsage.games.difference import Difference
 from dsage.games.grouped import Grouped
 from dsage.games.loss import LossGame
 from dsage.games.moment import CheapGame, MomentGame
-from dsage.games.wrap import Boundary, Cached
+from dsage.games.wrap import Boundary
 
 __all__ = [
     "Boundary",

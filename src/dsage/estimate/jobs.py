@@ -24,6 +24,7 @@ from joblib.parallel import get_active_backend
 from threadpoolctl import threadpool_limits
 
 from dsage._check import message
+from dsage.estimate.cluster import Cluster, is_cluster
 from dsage.games.base import Along, Floats, Game, Request
 from dsage.games.cached import in_turn
 
@@ -66,15 +67,20 @@ class Jobs:
         self._token = ""
         self._payload: Payload | None = None
         self._is_sent = False
+        self._cluster: Cluster | None = None
         self._seconds = self._n_pairs = 0.0
         self._warned: set[tuple[str, int]] = set()
 
     def __call__(self, game: Game, requests: Sequence[Request]) -> list[Floats]:
         """Return the answers of the game to requests."""
         backend, _ = get_active_backend()
-        n_jobs = joblib.effective_n_jobs(self.n_jobs)
-        if n_jobs == 1 and not _is_cluster(backend):
-            return in_turn(game, requests)
+        self._cluster = self._cluster_of(backend)
+        if self._cluster is None:
+            n_jobs = joblib.effective_n_jobs(self.n_jobs)
+            if n_jobs == 1:
+                return in_turn(game, requests)
+        else:
+            n_jobs = self._cluster.n_jobs()
         bundles = self._bundles(requests, n_jobs)
         if getattr(backend, "uses_threads", False):
             with threadpool_limits(max(1, joblib.cpu_count() // n_jobs)):
@@ -88,6 +94,14 @@ class Jobs:
         self._warn(done)
         return [answer for each in done for answer in each.answers]
 
+    def _cluster_of(self, backend: Any) -> Cluster | None:  # noqa: ANN401
+        """Return the cluster that joblib was told to use, if any; the same one, with its data."""
+        if not is_cluster(backend):
+            return None
+        if self._cluster is None or self._cluster.client is not backend.client:
+            return Cluster(backend)
+        return self._cluster
+
     def _parallel(self, tasks: Any) -> list[Any]:  # noqa: ANN401
         return list(joblib.Parallel(n_jobs=self.n_jobs, batch_size=1)(tasks))
 
@@ -96,6 +110,8 @@ class Jobs:
         if game is not self._game:
             self._token, self._payload = _packed(game, self.n_jobs)
             self._game, self._is_sent = game, False
+        if self._cluster is not None and self._payload is not None:
+            return self._cluster.results(_work, self._token, self._payload, bundles)
         payload = None if self._is_sent else self._payload
         done = self._parallel(
             joblib.delayed(_work)(self._token, payload, bundle) for bundle in bundles
@@ -210,10 +226,6 @@ def _culprit(game: Game) -> str:
         except Exception:
             return f"the {name}, {getattr(part, 'name', type(part).__name__)},"
     return f"the game, {type(game).__name__},"
-
-
-def _is_cluster(backend: object) -> bool:
-    return "dask" in type(backend).__module__
 
 
 def _n_pairs(request: Request) -> int:

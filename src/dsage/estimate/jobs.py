@@ -21,10 +21,10 @@ import joblib
 import numpy as np
 import numpy.typing as npt
 from joblib.parallel import get_active_backend
-from threadpoolctl import threadpool_limits
 
 from dsage._check import message
 from dsage.estimate.cluster import Cluster, is_cluster
+from dsage.estimate.pools import single_blas
 from dsage.games.base import Along, Floats, Game, Request
 from dsage.games.cached import in_turn
 
@@ -78,15 +78,15 @@ class Jobs:
         if self._cluster is None:
             n_jobs = joblib.effective_n_jobs(self.n_jobs)
             if n_jobs == 1:
-                return in_turn(game, requests)
+                return _work_here(game, requests).answers
         else:
             n_jobs = self._cluster.n_jobs()
         bundles = self._bundles(requests, n_jobs)
         if getattr(backend, "uses_threads", False):
-            with threadpool_limits(max(1, joblib.cpu_count() // n_jobs)):
-                done = self._parallel(
-                    joblib.delayed(_work_here)(game, bundle) for bundle in bundles
-                )
+            n_threads = max(1, joblib.cpu_count() // n_jobs)
+            done = self._parallel(
+                joblib.delayed(_work_here)(game, bundle, n_threads) for bundle in bundles
+            )
         else:
             done = self._sent(game, bundles)
         self._seconds += sum(each.seconds for each in done)
@@ -174,10 +174,18 @@ def _work(token: str, payload: Payload | None, requests: Sequence[Request]) -> _
     return done._replace(warned=warned)
 
 
-def _work_here(game: Game, requests: Sequence[Request]) -> _Done:
-    """Answer requests; a model that has jobs of its own uses one, as all processors are taken."""
+def _work_here(game: Game, requests: Sequence[Request], n_threads: int | None = None) -> _Done:
+    """Answer requests, with so many threads of OpenMP.
+
+    A model that has jobs of its own uses one: their sums would have other bits at each call.
+    """
     start = perf_counter()
-    with joblib.parallel_config(backend="sequential"):
+    with (
+        joblib.parallel_config(backend="sequential"),
+        single_blas() as pools,
+        # A setting of the calling thread, unlike that of BLAS.
+        pools.limit(limits=n_threads, user_api="openmp"),
+    ):
         answers = in_turn(game, requests)
     return _Done(answers, perf_counter() - start, [])
 

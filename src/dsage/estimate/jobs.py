@@ -8,9 +8,11 @@ itself. So what is computed does not depend on who computes it.
 from __future__ import annotations
 
 import pickle
+import traceback
 import warnings
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from hashlib import blake2b
 from threading import Lock
 from time import perf_counter
@@ -111,7 +113,15 @@ class Jobs:
             self._token, self._payload = _packed(game, self.n_jobs)
             self._game, self._is_sent = game, False
         if self._cluster is not None and self._payload is not None:
-            return self._cluster.results(_work, self._token, self._payload, bundles)
+            done = self._cluster.results(_work, self._token, self._payload, bundles)
+        else:
+            done = self._by_processes(bundles)
+        for each in done:
+            if isinstance(each, Exception):
+                raise each
+        return done
+
+    def _by_processes(self, bundles: Sequence[Sequence[Request]]) -> list[Any]:
         payload = None if self._is_sent else self._payload
         done = self._parallel(
             joblib.delayed(_work)(self._token, payload, bundle) for bundle in bundles
@@ -158,26 +168,60 @@ class _Done(NamedTuple):
     warned: list[tuple[str, type[Warning], tuple[str, int]]]
 
 
-_lock = Lock()
+_lock, _ear = Lock(), Lock()
 _games: OrderedDict[str, Game] = OrderedDict()
 
 
-def _work(token: str, payload: Payload | None, requests: Sequence[Request]) -> _Done | None:
-    """Answer requests in another process; None where the game is not known there."""
-    game = _unpacked(token, payload)
-    if game is None:
-        return None
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        done = _work_here(game, requests)
+def _work(
+    token: str, payload: Payload | None, requests: Sequence[Request]
+) -> _Done | Exception | None:
+    """Answer requests in another process; None where the game is not known there.
+
+    An error is an answer too: if it were raised, loky would start its workers anew, and an error
+    that cannot be unpickled would break them.
+    """
+    try:
+        game = _unpacked(token, payload)
+        if game is None:
+            return None
+        with _listening() as caught:
+            done = _work_here(game, requests)
+    except Exception as error:
+        return _portable(error)
     warned = [(str(each.message), each.category, (each.filename, each.lineno)) for each in caught]
     return done._replace(warned=warned)
+
+
+def _portable(error: Exception) -> Exception:
+    """Return an error that can be sent, with a note of where it was raised."""
+    where = "".join(traceback.format_exception(error))
+    try:
+        found: Exception = pickle.loads(cloudpickle.dumps(error))
+    except Exception:
+        found = RuntimeError(f"{type(error).__name__}: {error}")
+    found.add_note(f"Raised by a worker:\n{where}")
+    return found
+
+
+@contextmanager
+def _listening() -> Iterator[list[warnings.WarningMessage]]:
+    """Record warnings: in one thread at a time, which hears the others', as Python has one list."""
+    if not _ear.acquire(blocking=False):
+        yield []
+        return
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            yield caught
+    finally:
+        _ear.release()
 
 
 def _work_here(game: Game, requests: Sequence[Request], n_threads: int | None = None) -> _Done:
     """Answer requests, with so many threads of OpenMP.
 
-    A model that has jobs of its own uses one: their sums would have other bits at each call.
+    A model with jobs of its own uses one: the processors are taken, and a forest that adds up its
+    trees in several threads has other last digits each time.
     """
     start = perf_counter()
     with (

@@ -18,8 +18,9 @@ from dsage._check import message
 
 # How long to wait between looks at the cluster, and for a scheduler that does not answer.
 _SECONDS_A_LOOK, _SECONDS_UNREACHABLE = 0.5, 10.0
-# How often data may be lost with their workers before that is an error.
-_MOST_LOSSES = 8
+# How often data may be lost with their workers before that is an error, and the time for others to
+# come before they are sent again.
+_MOST_LOSSES, _SECONDS_TO_RECOVER = 8, 0.5
 
 Payload = npt.NDArray[np.uint8]
 
@@ -48,7 +49,10 @@ class Cluster:
     def n_jobs(self) -> int:
         """Return how many tasks can be under way: one at least, as workers may be yet to come."""
         self._require_scheduler()
-        return max(1, self._n_threads())
+        try:
+            return max(1, self._n_threads())
+        except _LossError:
+            return 1
 
     def results(
         self, work: Callable[..., Any], token: str, payload: Payload, pieces: Sequence[Any]
@@ -101,9 +105,10 @@ class Cluster:
                 )
             self._wait(list(futures.values()))
             return dict(zip(futures, self.client.gather(list(futures.values())), strict=True))
-        except CancelledError:
+        except (CancelledError, _LossError):
             # Data went with the last worker that had them, or the scheduler did.
             self._data = None
+            time.sleep(_SECONDS_TO_RECOVER)
             self._require_scheduler()
             return {}
         except KilledWorker as error:
@@ -123,10 +128,14 @@ class Cluster:
     def _sent(self, token: str, payload: Payload) -> Any:  # noqa: ANN401
         """Return the payload as it is known on the cluster."""
         if token != self._token or self._data is None or self._data.status != "finished":
+            if self._n_threads() == 0:
+                # Some clusters start workers when there is something to do.
+                self._wait([self.client.submit(_nothing, pure=False)])
             try:
                 self._data = self.client.scatter(payload, broadcast=True, hash=False)
             except OSError as error:
-                raise _unreachable(error) from error
+                # A worker, or the scheduler, died on the way.
+                raise _LossError from error
             self._token = token
         return self._data
 
@@ -177,8 +186,15 @@ class Cluster:
         try:
             return int(sum(self.client.nthreads().values()))
         except OSError as error:
-            self._require_scheduler()
-            raise _unreachable(error) from error
+            raise _LossError from error
+
+
+class _LossError(Exception):
+    """Something was lost on the way, and may be had again."""
+
+
+def _nothing() -> None:
+    """Do nothing."""
 
 
 def is_cluster(backend: object) -> bool:

@@ -18,6 +18,8 @@ from dsage._check import message
 
 # How long to wait between looks at the cluster, and for a scheduler that does not answer.
 _SECONDS_A_LOOK, _SECONDS_UNREACHABLE = 0.5, 10.0
+# How long, at least, to wait for workers where there were some before.
+_SECONDS_WITHOUT_WORKERS = 60.0
 # How often data may be lost with their workers before that is an error, and the time for others to
 # come before they are sent again.
 _MOST_LOSSES, _SECONDS_TO_RECOVER = 8, 0.5
@@ -171,6 +173,8 @@ class Cluster:
             return
         self._alone_since = self._alone_since or now
         seconds = self._backend.wait_for_workers_timeout
+        if seconds and self._token:
+            seconds = max(seconds, _SECONDS_WITHOUT_WORKERS)
         if seconds and now - self._alone_since > seconds:
             raise ConnectionError(
                 message(

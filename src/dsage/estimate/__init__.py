@@ -1,5 +1,6 @@
 """Estimation: the average surplus of every feature over orderings, its errors, when to stop."""
 
+from dsage.estimate.checkpoint import Checkpoint
 from dsage.estimate.exact import Enumeration, enumerate_boundaries
 from dsage.estimate.inference import (
     effective_df,
@@ -11,7 +12,7 @@ from dsage.estimate.inference import (
 from dsage.estimate.loop import Estimation
 from dsage.estimate.plan import Plan
 from dsage.estimate.result import Estimate, Level
-from dsage.estimate.running import estimate, run
+from dsage.estimate.running import estimate, refine, run
 from dsage.estimate.stopping import (
     AbsoluteTolerance,
     AnyOf,
@@ -26,6 +27,7 @@ from dsage.estimate.stopping import (
 __all__ = [
     "AbsoluteTolerance",
     "AnyOf",
+    "Checkpoint",
     "Enumeration",
     "Estimate",
     "Estimation",
@@ -43,6 +45,7 @@ __all__ = [
     "holm",
     "intervals",
     "p_values",
+    "refine",
     "run",
     "simultaneous_intervals",
 ]

@@ -11,24 +11,28 @@ import numpy as np
 
 
 class Mortal:
-    """A model that ends the process of a worker: the one that takes the file, or every one."""
+    """A model that ends the process of a worker: the one that takes the file, or every one.
+
+    A number in the file is that of another process, which is ended instead.
+    """
 
     def __init__(self, model, file=None):
         self.model, self.file, self.home = model, file, os.getpid()
 
     def predict(self, X):
-        if os.getpid() != self.home and self.is_up():
-            os.kill(os.getpid(), signal.SIGKILL)
+        if os.getpid() != self.home:
+            self.strike()
         return self.model.predict(X)
 
-    def is_up(self):
-        if self.file is None:
-            return True
-        try:
-            Path(self.file).unlink()
-        except FileNotFoundError:
-            return False
-        return True
+    def strike(self):
+        text = ""
+        if self.file is not None:
+            try:
+                text = Path(self.file).read_text()
+                Path(self.file).unlink()
+            except FileNotFoundError:
+                return
+        os.kill(int(text or os.getpid()), signal.SIGKILL)
 
 
 class Traveller:
@@ -77,5 +81,5 @@ class Calls:
     def reason(self, progress):
         if self.call is not None and progress.n_orderings >= self.n_orderings:
             call, self.call = self.call, None
-            call()
+            call(progress)
         return self.rule.reason(progress)

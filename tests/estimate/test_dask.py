@@ -1,12 +1,17 @@
+import contextlib
 import os
 import signal
+import subprocess
+import sys
 from collections import Counter
+from pathlib import Path
 
 import joblib
 import numpy as np
 import pytest
 from sklearn.ensemble import RandomForestRegressor
 
+import dying_scheduler
 from dsage.estimate import as_stopping, run
 from dsage.games import LossGame
 from fragile import Calls, Mortal, Odd, Traveller
@@ -131,7 +136,7 @@ def test_a_worker_that_is_killed_in_the_middle_of_a_task_changes_no_bit(client, 
     game, rule = drawn_game(Mortal(FOREST, file)), as_stopping(n_orderings=64)
     alone = run(game, random_state=0, stopping=rule, exact="never")
     before = workers_of(client)
-    result = on_cluster(game, stopping=Calls(rule, 16, file.touch), exact="never")
+    result = on_cluster(game, stopping=Calls(rule, 16, lambda _: file.touch()), exact="never")
     assert same(alone, result)
     assert not file.exists()
     client.wait_for_workers(2, timeout=30)
@@ -142,7 +147,7 @@ def test_data_that_were_lost_with_all_workers_are_sent_again(client):
     game, rule = drawn_game(FOREST), as_stopping(n_orderings=64)
     alone = run(game, random_state=0, stopping=rule, exact="never")
 
-    def kill_all():
+    def kill_all(_):
         for pid in workers_of(client):
             os.kill(pid, signal.SIGKILL)
 
@@ -153,6 +158,33 @@ def test_a_task_that_kills_every_worker_is_an_error_and_no_wait(client, monkeypa
     monkeypatch.setattr(client.cluster.scheduler, "allowed_failures", 0)
     with pytest.raises(RuntimeError, match=r"^a task must be possible to finish on a worker; got"):
         on_cluster(drawn_game(Mortal(FOREST)), stopping=as_stopping(n_orderings=4))
+
+
+def test_the_death_of_the_scheduler_is_a_clear_error_and_the_checkpoint_goes_on_here(tmp_path):
+    tests = Path(dying_scheduler.__file__).parent
+    path = os.pathsep.join([str(tests), *filter(None, [os.environ.get("PYTHONPATH")])])
+    # In a session of its own, so that nothing outlives the test.
+    script = subprocess.Popen(
+        [sys.executable, str(tests / "dying_scheduler.py"), str(tmp_path)],
+        env={**os.environ, "PYTHONPATH": path},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        told, _ = script.communicate(timeout=120)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(script.pid, signal.SIGKILL)
+    assert told.startswith("the Dask scheduler must be within reach; got")
+    assert "state.npz" in told
+    game = dying_scheduler.game(tmp_path / "nobody")
+    reached = []
+    rule = Calls(dying_scheduler.RULE, 0, lambda progress: reached.append(progress.n_orderings))
+    resumed = run(game, stopping=rule, checkpoint=tmp_path / "state.npz", **dying_scheduler.OPTIONS)
+    assert reached[0] >= dying_scheduler.DEATH
+    assert same(run(game, stopping=dying_scheduler.RULE, **dying_scheduler.OPTIONS), resumed)
 
 
 def workers_of(client):

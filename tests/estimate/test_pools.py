@@ -1,0 +1,53 @@
+from threading import Barrier, Thread
+
+import numpy as np
+import pytest
+from threadpoolctl import ThreadpoolController, threadpool_limits
+
+from dsage.estimate.pools import single_blas
+
+
+def blas_threads():
+    found = ThreadpoolController().select(user_api="blas").info()
+    return {pool["num_threads"] for pool in found}
+
+
+@pytest.fixture(autouse=True)
+def _two_threads():
+    np.ones((2, 2)) @ np.ones((2, 2))
+    with threadpool_limits(2, user_api="blas"):
+        if blas_threads() != {2}:
+            pytest.skip("this BLAS has no threads")
+        yield
+
+
+def test_blas_has_one_thread_inside_and_all_after():
+    with single_blas():
+        assert blas_threads() == {1}
+    assert blas_threads() == {2}
+
+
+def test_an_error_inside_gives_the_threads_back():
+    with pytest.raises(KeyError), single_blas():
+        raise KeyError
+    assert blas_threads() == {2}
+
+
+def test_the_limit_holds_until_the_last_thread_is_out():
+    entered, left = Barrier(2), Barrier(2)
+    seen = []
+
+    def late():
+        with single_blas():
+            entered.wait()
+            left.wait()
+            seen.append(blas_threads())
+
+    thread = Thread(target=late)
+    with single_blas():
+        thread.start()
+        entered.wait()
+    left.wait()
+    thread.join()
+    assert seen == [{1}]
+    assert blas_threads() == {2}

@@ -2,7 +2,7 @@ from threading import Barrier, Thread
 
 import numpy as np
 import pytest
-from threadpoolctl import ThreadpoolController, threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from dsage.estimate.pools import single_blas
 
@@ -12,13 +12,22 @@ def blas_threads():
     return {pool["num_threads"] for pool in found}
 
 
+def set_blas(n_threads):
+    """Set the number in a thread that ends: as long as one lives, no other may change it."""
+    thread = Thread(target=lambda: ThreadpoolController().limit(limits=n_threads, user_api="blas"))
+    thread.start()
+    thread.join()
+
+
 @pytest.fixture(autouse=True)
 def _two_threads():
     np.ones((2, 2)) @ np.ones((2, 2))
-    with threadpool_limits(2, user_api="blas"):
-        if blas_threads() != {2}:
-            pytest.skip("this BLAS has no threads")
-        yield
+    before = max(blas_threads())
+    set_blas(2)
+    if blas_threads() != {2}:
+        pytest.skip("this BLAS has no threads")
+    yield
+    set_blas(before)
 
 
 def test_blas_has_one_thread_inside_and_all_after():

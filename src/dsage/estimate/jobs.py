@@ -85,13 +85,15 @@ class Jobs:
         else:
             n_jobs = self._cluster.n_jobs()
         bundles = self._bundles(requests, n_jobs)
-        if getattr(backend, "uses_threads", False):
-            n_threads = max(1, joblib.cpu_count() // n_jobs)
-            done = self._parallel(
-                joblib.delayed(_work_here)(game, bundle, n_threads) for bundle in bundles
-            )
-        else:
-            done = self._sent(game, bundles)
+        # Some threads of this process may do the work.
+        with single_blas():
+            if getattr(backend, "uses_threads", False):
+                n_threads = max(1, joblib.cpu_count() // n_jobs)
+                done = self._parallel(
+                    joblib.delayed(_work_here)(game, bundle, n_threads) for bundle in bundles
+                )
+            else:
+                done = self._sent(game, bundles)
         self._seconds += sum(each.seconds for each in done)
         self._n_pairs += sum(map(_n_pairs, requests))
         self._warn(done)

@@ -5,10 +5,33 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import Lock
+from threading import Event, Lock, Thread
 from typing import Any
 
 from threadpoolctl import ThreadpoolController
+
+
+class _Keeper(Thread):
+    """A thread that holds BLAS at one thread: only the one that set a limit may lift it."""
+
+    def __init__(self, controller: ThreadpoolController) -> None:
+        super().__init__(name="dsage-pools", daemon=True)
+        self._controller = controller
+        self._is_set, self._is_over = Event(), Event()
+        self.start()
+        self._is_set.wait()
+
+    def run(self) -> None:
+        try:
+            with self._controller.limit(limits=1, user_api="blas"):
+                self._is_set.set()
+                self._is_over.wait()
+        finally:
+            self._is_set.set()
+
+    def end(self) -> None:
+        self._is_over.set()
+        self.join()
 
 
 class _Pools:
@@ -19,27 +42,27 @@ class _Pools:
         self._controller: Any = None
         self._n_modules = 0
         self._n_inside = 0
-        self._held: Any = None
+        self._keeper: _Keeper | None = None
 
     def enter(self) -> Any:  # noqa: ANN401
-        """Hold BLAS at one thread, and return what controls the pools."""
+        """Hold the pools that all threads share, and return what controls pools."""
         with self._lock:
             # To look for libraries takes milliseconds, and new ones come with new modules.
             if self._n_modules != len(sys.modules):
                 self._controller = ThreadpoolController()
                 self._n_modules = len(sys.modules)
             if self._n_inside == 0:
-                self._held = self._controller.limit(limits=1, user_api="blas")
+                self._keeper = _Keeper(self._controller)
             self._n_inside += 1
             return self._controller
 
     def leave(self) -> None:
-        """Give BLAS its threads back once nobody is inside."""
+        """Give the pools their threads back once nobody is inside."""
         with self._lock:
             self._n_inside -= 1
-            if self._n_inside == 0:
-                self._held.restore_original_limits()
-                self._held = None
+            if self._n_inside == 0 and self._keeper is not None:
+                self._keeper.end()
+                self._keeper = None
 
 
 _pools = _Pools()
@@ -61,6 +84,8 @@ def single_blas() -> Iterator[Any]:
     """
     controller = _pools.enter()
     try:
-        yield controller
+        # Some libraries have a pool for each thread.
+        with controller.limit(limits=1, user_api="blas"):
+            yield controller
     finally:
         _pools.leave()

@@ -46,17 +46,21 @@ def test_the_limit_holds_until_the_last_thread_is_out():
     entered, left = Barrier(2), Barrier(2)
     seen = []
 
-    def late():
+    def first():
+        with single_blas():
+            entered.wait()
+        left.wait()
+
+    def last():
         with single_blas():
             entered.wait()
             left.wait()
             seen.append(blas_threads())
 
-    thread = Thread(target=late)
-    with single_blas():
+    threads = [Thread(target=target) for target in (first, last)]
+    for thread in threads:
         thread.start()
-        entered.wait()
-    left.wait()
-    thread.join()
+    for thread in threads:
+        thread.join()
     assert seen == [{1}]
     assert blas_threads() == {2}

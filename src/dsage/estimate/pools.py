@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
-from threading import Event, Lock, Thread
+from contextlib import contextmanager, nullcontext
+from threading import Event, Lock, Thread, current_thread, main_thread
 from typing import Any
 
 from threadpoolctl import ThreadpoolController
@@ -44,25 +44,30 @@ class _Pools:
         self._n_inside = 0
         self._keeper: _Keeper | None = None
 
-    def enter(self) -> Any:  # noqa: ANN401
-        """Hold the pools that all threads share, and return what controls pools."""
+    def controller(self) -> Any:  # noqa: ANN401
+        """Return what controls the pools."""
         with self._lock:
             # To look for libraries takes milliseconds, and new ones come with new modules.
             if self._n_modules != len(sys.modules):
                 self._controller = ThreadpoolController()
                 self._n_modules = len(sys.modules)
-            if self._n_inside == 0:
-                self._keeper = _Keeper(self._controller)
-            self._n_inside += 1
             return self._controller
 
-    def leave(self) -> None:
-        """Give the pools their threads back once nobody is inside."""
+    @contextmanager
+    def held(self, controller: Any) -> Iterator[None]:  # noqa: ANN401
+        """Hold the pools that threads share until the last one is out."""
         with self._lock:
-            self._n_inside -= 1
-            if self._n_inside == 0 and self._keeper is not None:
-                self._keeper.end()
-                self._keeper = None
+            if self._n_inside == 0:
+                self._keeper = _Keeper(controller)
+            self._n_inside += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._n_inside -= 1
+                if self._n_inside == 0 and self._keeper is not None:
+                    self._keeper.end()
+                    self._keeper = None
 
 
 _pools = _Pools()
@@ -82,10 +87,12 @@ def single_blas() -> Iterator[Any]:
     ...     {pool["num_threads"] for pool in pools.info() if pool["user_api"] == "blas"}
     {1}
     """
-    controller = _pools.enter()
-    try:
+    controller = _pools.controller()
+    # The main thread has nobody beside it, or begins before all others and ends after them.
+    is_alone = current_thread() is main_thread()
+    with (
+        nullcontext() if is_alone else _pools.held(controller),
         # Some libraries have a pool for each thread.
-        with controller.limit(limits=1, user_api="blas"):
-            yield controller
-    finally:
-        _pools.leave()
+        controller.limit(limits=1, user_api="blas"),
+    ):
+        yield controller

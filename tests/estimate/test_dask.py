@@ -14,7 +14,7 @@ from sklearn.ensemble import RandomForestRegressor
 import dying_scheduler
 from dsage.estimate import as_stopping, run
 from dsage.games import LossGame
-from fragile import Calls, Mortal, Odd, Traveller
+from fragile import Calls, Clinging, Mortal, Odd, Traveller
 from small_games import ORACLE, exact_sampler, gaussian_case, gaussian_game
 
 distributed = pytest.importorskip("distributed")
@@ -84,23 +84,39 @@ def test_one_job_two_jobs_and_a_cluster_give_the_same_bits(client, name):
 
 
 def test_model_and_data_travel_once_to_each_worker(client, tmp_path, monkeypatch):
-    file = tmp_path / "unpacked"
-    n_sent = Counter()
-    scatter = client.scatter
-    monkeypatch.setattr(client, "scatter", lambda *a, **k: n_sent.update("1") or scatter(*a, **k))
-    on_cluster(drawn_game(Traveller(file)), stopping=as_stopping(n_orderings=200), exact="never")
-    unpacked = Counter(map(int, file.read_text().split()))
-    assert set(unpacked) <= workers_of(client)
-    assert set(unpacked.values()) == {1}
-    assert n_sent.total() == 1
+    sent = []
+    ask = client.run
+
+    def noting(work, *given, **options):
+        sent.extend(options["workers"] for each in given if isinstance(each, np.ndarray))
+        return ask(work, *given, **options)
+
+    monkeypatch.setattr(client, "run", noting)
+    game = drawn_game(Traveller(tmp_path))
+    for n_orderings in (100, 200):
+        on_cluster(game, stopping=as_stopping(n_orderings=n_orderings), exact="never")
+    unpacked = Counter(pids_in(tmp_path / "unpacked"))
+    assert unpacked == dict.fromkeys(workers_of(client), 1)
+    assert set(pids_in(tmp_path / "asked")) <= workers_of(client)
+    assert [set(workers) for workers in sent] == [set(client.nthreads())]
 
 
 def test_the_options_of_the_back_end_reach_dask(client, tmp_path):
-    file = tmp_path / "unpacked"
+    game = drawn_game(Traveller(tmp_path))
     chosen, pid = next(iter(client.run(os.getpid).items()))
     with joblib.parallel_config(backend="dask", workers=[chosen]):
-        run(drawn_game(Traveller(file)), stopping=as_stopping(n_orderings=4), random_state=0)
-    assert set(map(int, file.read_text().split())) == {pid}
+        run(game, stopping=as_stopping(n_orderings=16), random_state=0, exact="never")
+    assert set(pids_in(tmp_path / "asked")) == {pid}
+
+
+@pytest.mark.parametrize("backend", ["dask", "loky"])
+def test_a_model_that_cannot_be_unpacked_elsewhere_is_a_clear_error(client, backend):
+    game = drawn_game(Clinging())
+    with (
+        joblib.parallel_config(backend=backend, n_jobs=2),
+        pytest.raises(FileNotFoundError, match=r"^weights.bin\nRaised where a worker unpacked"),
+    ):
+        run(game, stopping=as_stopping(n_orderings=4), random_state=0)
 
 
 @pytest.mark.parametrize("backend", ["dask", "loky"])
@@ -143,7 +159,7 @@ def test_a_worker_that_is_killed_in_the_middle_of_a_task_changes_no_bit(client, 
     assert len(workers_of(client) & before) == 1
 
 
-def test_data_that_were_lost_with_all_workers_are_sent_again(client):
+def test_when_all_workers_die_others_go_on_with_the_same_bits(client):
     game, rule = drawn_game(FOREST), as_stopping(n_orderings=64)
     alone = run(game, random_state=0, stopping=rule, exact="never")
 
@@ -185,6 +201,10 @@ def test_the_death_of_the_scheduler_is_a_clear_error_and_the_checkpoint_goes_on_
     resumed = run(game, stopping=rule, checkpoint=tmp_path / "state.npz", **dying_scheduler.OPTIONS)
     assert reached[0] >= dying_scheduler.DEATH
     assert same(run(game, stopping=dying_scheduler.RULE, **dying_scheduler.OPTIONS), resumed)
+
+
+def pids_in(file):
+    return list(map(int, file.read_text().split()))
 
 
 def workers_of(client):

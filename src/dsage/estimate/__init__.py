@@ -1,6 +1,7 @@
 """Estimation: the average surplus of every feature over orderings, its errors, when to stop."""
 
 from dsage.estimate.checkpoint import Checkpoint
+from dsage.estimate.comparison import Comparison, compare
 from dsage.estimate.exact import Enumeration, enumerate_boundaries
 from dsage.estimate.inference import (
     effective_df,
@@ -28,6 +29,7 @@ __all__ = [
     "AbsoluteTolerance",
     "AnyOf",
     "Checkpoint",
+    "Comparison",
     "Enumeration",
     "Estimate",
     "Estimation",
@@ -39,6 +41,7 @@ __all__ = [
     "Tolerance",
     "TopK",
     "as_stopping",
+    "compare",
     "effective_df",
     "enumerate_boundaries",
     "estimate",

@@ -16,8 +16,8 @@ from dsage.estimate.terms import Correction, Enumerated, Sampled, Term
 from dsage.estimate.walk import Boundaries, Prefixes, Walk
 from dsage.games.base import Game, Rows
 from dsage.games.cached import Cached
-from dsage.games.moment import MomentGame
-from dsage.games.wrap import require_same_features
+from dsage.games.moment import CheapGame
+from dsage.games.wrap import require_game, require_same_features
 from dsage.graphs.separation import NoSeparation, Oracle
 from dsage.orderings import Orderings, as_orderings
 
@@ -183,7 +183,7 @@ class Plan:
             return Prefixes(game, self.oracle)
         return Boundaries(self.oracle)
 
-    def _mean_walk(self, game: MomentGame) -> MeanWalk:
+    def _mean_walk(self, game: CheapGame) -> MeanWalk:
         if self.oracle is None or self._semantics == "skip":
             return MeanPrefixes(game, self.oracle)
         return MeanBoundaries(game, self.oracle)
@@ -215,11 +215,11 @@ class Plan:
         """How many coalitions are cheaper than the orderings that would be sampled."""
         return _FEW_ORDERINGS * (len(self.names) + 1)
 
-    def _moment_game(self, game: Game) -> MomentGame | None:
+    def _moment_game(self, game: Game) -> CheapGame | None:
         make = getattr(game, "moment_game", None)
         return None if make is None else make()
 
-    def _main_term(self, moment: MomentGame | None) -> Term:
+    def _main_term(self, moment: CheapGame | None) -> Term:
         if self.enumeration is not None:
             return Enumerated(self.enumeration, moment)
         walk = self._walk_of(self.game)
@@ -243,9 +243,7 @@ class Plan:
 
 def _check_kinds(game: object, oracle: object) -> None:
     """Refuse what is no game or no oracle: a model, or a graph, is the usual mistake."""
-    if not (hasattr(game, "risks") and hasattr(game, "feature_names")):
-        advice = "Make one with LossGame(model, sampler, X, y)"
-        raise TypeError(message("game", "a game", type(game).__name__, advice))
+    require_game(game)
     if oracle is not None and not hasattr(oracle, "feature_names"):
         advice = "Make one with graph.oracle(target, features=...)"
         raise TypeError(message("oracle", "an oracle", type(oracle).__name__, advice))

@@ -135,6 +135,11 @@ class LossGame:
         self._has_warned = False
         self._full = self._losses(self.predictions[None], np.arange(self.n_rows))[0]
 
+    @property
+    def noise(self) -> Noise:
+        """What the draws are made of: games with the same noise can be compared."""
+        return self._noise
+
     def _as_given(self, X: Any) -> Layout:  # noqa: ANN401
         """Return the layout that gives the model the kind of container that the user gave."""
         is_array = self.layout.kind == "numpy"

@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import numpy as np
 import numpy.typing as npt
 
 from dsage._check import message
-from dsage.games.base import Floats, Mask, Rows, check_weights
+from dsage.games.base import Floats, Game, Mask, Orders, Rows, check_weights
 
 # Added to the variances, on the scale of correlations: it keeps copies of a column harmless, and
 # the game is only to be cheap and close, not exact.
 _RIDGE = 1e-6
 # Coalitions that are solved for at a time.
 _AT_ONCE = 4096
+
+
+class CheapGame(Game, Protocol):
+    """A game whose means over all rows cost next to nothing: the first level of an estimate."""
+
+    def mean_risks(self, known: Mask) -> Floats:
+        """Return the means over all rows of the risks of coalitions, (n_coalitions,)."""
+        ...
+
+    def mean_path_risks(self, orders: Orders) -> Floats:
+        """Return the `mean_risks` of all prefixes of orderings, (n_orderings, n_features + 1)."""
+        ...
 
 
 class MomentGame:
@@ -109,7 +123,7 @@ class MomentGame:
             risks[at] = self._start - 2.0 * crossed + squared
         return risks
 
-    def mean_path_risks(self, orders: npt.NDArray[np.intp]) -> Floats:
+    def mean_path_risks(self, orders: Orders) -> Floats:
         """Return the `mean_risks` of all prefixes of orderings, (n_orderings, n_features + 1).
 
         One Cholesky factor serves an ordering. With ``C + ridge = L L'`` in its order, W = L^-1 and

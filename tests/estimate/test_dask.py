@@ -3,6 +3,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections import Counter
 from pathlib import Path
 
@@ -107,6 +108,30 @@ def test_the_options_of_the_back_end_reach_dask(client, tmp_path):
     with joblib.parallel_config(backend="dask", workers=[chosen]):
         run(game, stopping=as_stopping(n_orderings=16), random_state=0, exact="never")
     assert set(pids_in(tmp_path / "asked")) == {pid}
+
+
+def test_threads_of_one_worker_give_the_same_bits():
+    game, rule = drawn_game(FOREST), as_stopping(n_orderings=48)
+    alone = run(game, random_state=0, stopping=rule, exact="never")
+    options = {"processes": False, "protocol": "inproc://", "dashboard_address": ":0"}
+    with (
+        distributed.LocalCluster(n_workers=1, threads_per_worker=3, **options) as workers,
+        distributed.Client(workers, set_as_default=False) as client,
+        joblib.parallel_config(backend="dask", client=client),
+    ):
+        assert same(alone, run(game, random_state=0, stopping=rule, exact="never"))
+
+
+def test_an_interrupt_returns_what_is_known_and_leaves_the_cluster_usable(client):
+    game, rule = drawn_game(FOREST), as_stopping(n_orderings=16)
+    main = threading.main_thread().ident
+    soon = threading.Timer(0.3, signal.pthread_kill, (main, signal.SIGINT))
+    endless = Calls(as_stopping(n_orderings=10**9), 16, lambda _: soon.start())
+    result = on_cluster(game, stopping=endless, exact="never")
+    assert result.interrupted
+    assert result.n_orderings >= 16
+    alone = run(game, random_state=0, stopping=rule, exact="never")
+    assert same(alone, on_cluster(game, stopping=rule, exact="never"))
 
 
 @pytest.mark.parametrize("backend", ["dask", "loky"])

@@ -13,9 +13,9 @@ import pytest
 from sklearn.ensemble import RandomForestRegressor
 
 import dying_scheduler
-from dsage.estimate import as_stopping, run
+from dsage.estimate import as_stopping, cluster, run
 from dsage.games import LossGame
-from fragile import Calls, Clinging, Mortal, Odd, Traveller
+from fragile import Calls, Clinging, Mortal, Odd, Traveller, forgets
 from small_games import ORACLE, exact_sampler, gaussian_case, gaussian_game
 
 distributed = pytest.importorskip("distributed")
@@ -170,6 +170,14 @@ def test_a_cluster_without_workers_is_a_clear_error():
         pytest.raises(ConnectionError, match=r"^the Dask cluster must be one with workers"),
     ):
         run(drawn_game(FOREST), stopping=as_stopping(n_orderings=4), random_state=0)
+
+
+def test_workers_that_never_get_the_model_are_an_error(client, monkeypatch):
+    monkeypatch.setattr(cluster, "_MOST_LOSSES", 2)
+    with joblib.parallel_config(backend="dask"):
+        backend, _ = joblib.parallel.get_active_backend()
+    with pytest.raises(ConnectionError, match=r"^the Dask cluster must be one whose workers live"):
+        cluster.Cluster(backend).results(forgets, "token", np.zeros(1, dtype=np.uint8), [()])
 
 
 def test_a_worker_that_is_killed_in_the_middle_of_a_task_changes_no_bit(client, tmp_path):

@@ -3,6 +3,7 @@
 from dsage.estimate.checkpoint import Checkpoint
 from dsage.estimate.comparison import Comparison, compare
 from dsage.estimate.exact import Enumeration, enumerate_boundaries
+from dsage.estimate.exact_order import enumerate_extensions
 from dsage.estimate.inference import (
     effective_df,
     holm,
@@ -44,6 +45,7 @@ __all__ = [
     "compare",
     "effective_df",
     "enumerate_boundaries",
+    "enumerate_extensions",
     "estimate",
     "holm",
     "intervals",

@@ -36,18 +36,42 @@ class Mortal:
 
 
 class Traveller:
-    """A model that notes every process that unpacks it."""
+    """A model that notes every process that unpacks it, and every one that asks it."""
 
-    def __init__(self, file):
-        self.file = Path(file)
+    def __init__(self, folder):
+        self.unpacked, self.asked = Path(folder) / "unpacked", Path(folder) / "asked"
+        self.home = os.getpid()
 
     def __getstate__(self):
-        return {"file": self.file}
+        return self.__dict__.copy()
 
     def __setstate__(self, state):
         self.__dict__.update(state)
-        with self.file.open("a") as file:
-            file.write(f"{os.getpid()}\n")
+        self.note(self.unpacked)
+
+    def predict(self, X):
+        if os.getpid() != self.home:
+            self.note(self.asked)
+        return np.tanh(np.asarray(X)).sum(axis=1)
+
+    def note(self, file):
+        with file.open("a") as notes:
+            notes.write(f"{os.getpid()}\n")
+
+
+class Clinging:
+    """A model that can be packed, and unpacked only where it comes from."""
+
+    def __init__(self):
+        self.home = os.getpid()
+
+    def __getstate__(self):
+        return self.__dict__.copy()
+
+    def __setstate__(self, state):
+        self.__dict__.update(state)
+        if os.getpid() != self.home:
+            raise FileNotFoundError("weights.bin")
 
     def predict(self, X):
         return np.tanh(np.asarray(X)).sum(axis=1)
@@ -83,3 +107,7 @@ class Calls:
             call, self.call = self.call, None
             call(progress)
         return self.rule.reason(progress)
+
+
+def forgets(token, payload, piece):
+    """Work on nothing: the payload is never there."""

@@ -3,6 +3,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections import Counter
 from pathlib import Path
 
@@ -12,9 +13,9 @@ import pytest
 from sklearn.ensemble import RandomForestRegressor
 
 import dying_scheduler
-from dsage.estimate import as_stopping, run
+from dsage.estimate import as_stopping, cluster, run
 from dsage.games import LossGame
-from fragile import Calls, Mortal, Odd, Traveller
+from fragile import Calls, Clinging, Mortal, Odd, Traveller, forgets
 from small_games import ORACLE, exact_sampler, gaussian_case, gaussian_game
 
 distributed = pytest.importorskip("distributed")
@@ -84,23 +85,63 @@ def test_one_job_two_jobs_and_a_cluster_give_the_same_bits(client, name):
 
 
 def test_model_and_data_travel_once_to_each_worker(client, tmp_path, monkeypatch):
-    file = tmp_path / "unpacked"
-    n_sent = Counter()
-    scatter = client.scatter
-    monkeypatch.setattr(client, "scatter", lambda *a, **k: n_sent.update("1") or scatter(*a, **k))
-    on_cluster(drawn_game(Traveller(file)), stopping=as_stopping(n_orderings=200), exact="never")
-    unpacked = Counter(map(int, file.read_text().split()))
-    assert set(unpacked) <= workers_of(client)
-    assert set(unpacked.values()) == {1}
-    assert n_sent.total() == 1
+    sent = []
+    ask = client.run
+
+    def noting(work, *given, **options):
+        sent.extend(options["workers"] for each in given if isinstance(each, np.ndarray))
+        return ask(work, *given, **options)
+
+    monkeypatch.setattr(client, "run", noting)
+    game = drawn_game(Traveller(tmp_path))
+    for n_orderings in (100, 200):
+        on_cluster(game, stopping=as_stopping(n_orderings=n_orderings), exact="never")
+    unpacked = Counter(pids_in(tmp_path / "unpacked"))
+    assert unpacked == dict.fromkeys(workers_of(client), 1)
+    assert set(pids_in(tmp_path / "asked")) <= workers_of(client)
+    assert [set(workers) for workers in sent] == [set(client.nthreads())]
 
 
 def test_the_options_of_the_back_end_reach_dask(client, tmp_path):
-    file = tmp_path / "unpacked"
+    game = drawn_game(Traveller(tmp_path))
     chosen, pid = next(iter(client.run(os.getpid).items()))
     with joblib.parallel_config(backend="dask", workers=[chosen]):
-        run(drawn_game(Traveller(file)), stopping=as_stopping(n_orderings=4), random_state=0)
-    assert set(map(int, file.read_text().split())) == {pid}
+        run(game, stopping=as_stopping(n_orderings=16), random_state=0, exact="never")
+    assert set(pids_in(tmp_path / "asked")) == {pid}
+
+
+def test_threads_of_one_worker_give_the_same_bits():
+    game, rule = drawn_game(FOREST), as_stopping(n_orderings=48)
+    alone = run(game, random_state=0, stopping=rule, exact="never")
+    options = {"processes": False, "protocol": "inproc://", "dashboard_address": ":0"}
+    with (
+        distributed.LocalCluster(n_workers=1, threads_per_worker=3, **options) as workers,
+        distributed.Client(workers, set_as_default=False) as client,
+        joblib.parallel_config(backend="dask", client=client),
+    ):
+        assert same(alone, run(game, random_state=0, stopping=rule, exact="never"))
+
+
+def test_an_interrupt_returns_what_is_known_and_leaves_the_cluster_usable(client):
+    game, rule = drawn_game(FOREST), as_stopping(n_orderings=16)
+    main = threading.main_thread().ident
+    soon = threading.Timer(0.3, signal.pthread_kill, (main, signal.SIGINT))
+    endless = Calls(as_stopping(n_orderings=10**9), 16, lambda _: soon.start())
+    result = on_cluster(game, stopping=endless, exact="never")
+    assert result.interrupted
+    assert result.n_orderings >= 16
+    alone = run(game, random_state=0, stopping=rule, exact="never")
+    assert same(alone, on_cluster(game, stopping=rule, exact="never"))
+
+
+@pytest.mark.parametrize("backend", ["dask", "loky"])
+def test_a_model_that_cannot_be_unpacked_elsewhere_is_a_clear_error(client, backend):
+    game = drawn_game(Clinging())
+    with (
+        joblib.parallel_config(backend=backend, n_jobs=2),
+        pytest.raises(FileNotFoundError, match=r"^weights.bin\nRaised where a worker unpacked"),
+    ):
+        run(game, stopping=as_stopping(n_orderings=4), random_state=0)
 
 
 @pytest.mark.parametrize("backend", ["dask", "loky"])
@@ -131,6 +172,14 @@ def test_a_cluster_without_workers_is_a_clear_error():
         run(drawn_game(FOREST), stopping=as_stopping(n_orderings=4), random_state=0)
 
 
+def test_workers_that_never_get_the_model_are_an_error(client, monkeypatch):
+    monkeypatch.setattr(cluster, "_MOST_LOSSES", 2)
+    with joblib.parallel_config(backend="dask"):
+        backend, _ = joblib.parallel.get_active_backend()
+    with pytest.raises(ConnectionError, match=r"^the Dask cluster must be one whose workers live"):
+        cluster.Cluster(backend).results(forgets, "token", np.zeros(1, dtype=np.uint8), [()])
+
+
 def test_a_worker_that_is_killed_in_the_middle_of_a_task_changes_no_bit(client, tmp_path):
     file = tmp_path / "die"
     game, rule = drawn_game(Mortal(FOREST, file)), as_stopping(n_orderings=64)
@@ -143,7 +192,7 @@ def test_a_worker_that_is_killed_in_the_middle_of_a_task_changes_no_bit(client, 
     assert len(workers_of(client) & before) == 1
 
 
-def test_data_that_were_lost_with_all_workers_are_sent_again(client):
+def test_when_all_workers_die_others_go_on_with_the_same_bits(client):
     game, rule = drawn_game(FOREST), as_stopping(n_orderings=64)
     alone = run(game, random_state=0, stopping=rule, exact="never")
 
@@ -185,6 +234,10 @@ def test_the_death_of_the_scheduler_is_a_clear_error_and_the_checkpoint_goes_on_
     resumed = run(game, stopping=rule, checkpoint=tmp_path / "state.npz", **dying_scheduler.OPTIONS)
     assert reached[0] >= dying_scheduler.DEATH
     assert same(run(game, stopping=dying_scheduler.RULE, **dying_scheduler.OPTIONS), resumed)
+
+
+def pids_in(file):
+    return list(map(int, file.read_text().split()))
 
 
 def workers_of(client):

@@ -20,11 +20,12 @@ from dsage._check import message
 _SECONDS_A_LOOK, _SECONDS_UNREACHABLE = 0.5, 10.0
 # How long, at least, to wait for workers where there were some before.
 _SECONDS_WITHOUT_WORKERS = 60.0
-# How often data may be lost with their workers before that is an error, and the time for others to
-# come before they are sent again.
+# How often tasks may be lost before that is an error, and the time for workers to come before they
+# are sent again.
 _MOST_LOSSES, _SECONDS_TO_RECOVER = 8, 0.5
 
 Payload = npt.NDArray[np.uint8]
+Work = Callable[[str, Payload | None, Any], Any]
 
 
 class Cluster:
@@ -37,15 +38,16 @@ class Cluster:
 
     Notes
     -----
-    Data go to all workers at once and stay there while this object lives, so they travel once to
-    each, and survive the death of one. A task whose worker dies is done by another.
+    What all tasks need is given to each worker once, and again to one that comes back from the
+    dead. It is no data of the cluster's: Dask drops copies of these as it sees fit, and fetches
+    them again. A task whose worker dies is done by another.
     """
 
     def __init__(self, backend: Any) -> None:  # noqa: ANN401
         self._backend = backend
         self.client = backend.client
         self._token = ""
-        self._data: Any = None
+        self._had_workers = False
         self._alone_since: float | None = None
 
     def n_jobs(self) -> int:
@@ -56,16 +58,15 @@ class Cluster:
         except _LossError:
             return 1
 
-    def results(
-        self, work: Callable[..., Any], token: str, payload: Payload, pieces: Sequence[Any]
-    ) -> list[Any]:
+    def results(self, work: Work, token: str, payload: Payload, pieces: Sequence[Any]) -> list[Any]:
         """Return what workers give for the pieces.
 
         Parameters
         ----------
         work : callable
-            Is called with the token, the payload and a piece. Should it be called twice for one
-            piece, because a worker died, it must give the same.
+            Is called with the token, the payload or None, and a piece; returns None where it
+            has yet to see the payload. It may be called twice for one piece, because a worker
+            died, and must give the same then. The empty tuple is a piece, too.
         token : str
             A name of the payload.
         payload : uint8 array
@@ -75,41 +76,38 @@ class Cluster:
         """
         found: dict[int, Any] = {}
         for _ in range(_MOST_LOSSES):
-            left = [number for number in range(len(pieces)) if number not in found]
+            left = {at: piece for at, piece in enumerate(pieces) if at not in found}
             if not left:
-                return [found[number] for number in range(len(pieces))]
+                return [found[at] for at in range(len(pieces))]
             # In a task of the same cluster, lets others have the place of this one.
             with self._backend.retrieval_context():
-                found |= self._attempt(work, token, payload, {at: pieces[at] for at in left})
+                found |= self._attempt(work, token, payload, left)
         raise ConnectionError(
             message(
                 "the Dask cluster",
-                "able to keep data",
+                "one whose workers live",
                 f"{_MOST_LOSSES} losses",
-                "Its workers die together, again and again: look at their logs and their memory",
+                "They die together, again and again: look at their logs and their memory",
             )
         )
 
     def _attempt(
-        self, work: Callable[..., Any], token: str, payload: Payload, pieces: dict[int, Any]
+        self, work: Work, token: str, payload: Payload, pieces: dict[int, Any]
     ) -> dict[int, Any]:
-        """Return what is found; without the pieces that were lost with data that they need."""
+        """Return what is found; without the pieces that were lost."""
         from distributed import CancelledError, KilledWorker  # noqa: PLC0415
 
         self._require_scheduler()
         futures: dict[int, Any] = {}
         try:
-            data = self._sent(token, payload)
+            if token != self._token:
+                self._give(work, token, payload)
             options = self._backend.submit_kwargs
-            for number, piece in pieces.items():
-                futures[number] = self.client.submit(
-                    work, token, data, piece, pure=False, **options
-                )
+            for at, piece in pieces.items():
+                futures[at] = self.client.submit(work, token, None, piece, pure=False, **options)
             self._wait(list(futures.values()))
-            return dict(zip(futures, self.client.gather(list(futures.values())), strict=True))
+            given = self.client.gather(list(futures.values()))
         except (CancelledError, _LossError):
-            # Data went with the last worker that had them, or the scheduler did.
-            self._data = None
             time.sleep(_SECONDS_TO_RECOVER)
             self._require_scheduler()
             return {}
@@ -126,20 +124,26 @@ class Cluster:
         finally:
             for future in futures.values():
                 future.release()
+        found = {at: each for at, each in zip(futures, given, strict=True) if each is not None}
+        if len(found) < len(pieces):
+            # Some workers are new.
+            self._token = ""
+        return found
 
-    def _sent(self, token: str, payload: Payload) -> Any:  # noqa: ANN401
-        """Return the payload as it is known on the cluster."""
-        if token != self._token or self._data is None or self._data.status != "finished":
-            if self._n_threads() == 0:
-                # Some clusters start workers when there is something to do.
-                self._wait([self.client.submit(_nothing, pure=False)])
-            try:
-                self._data = self.client.scatter(payload, broadcast=True, hash=False)
-            except OSError as error:
-                # A worker, or the scheduler, died on the way.
-                raise _LossError from error
-            self._token = token
-        return self._data
+    def _give(self, work: Work, token: str, payload: Payload) -> None:
+        """Give the payload to all workers that do not have it."""
+        try:
+            # Workers that do not answer are left out; they are new when they come back.
+            have = self.client.run(work, token, None, (), on_error="ignore")
+            new = [worker for worker, each in have.items() if each is None]
+            if new:
+                have = self.client.run(work, token, payload, (), workers=new, on_error="ignore")
+        except OSError as error:
+            raise _LossError from error
+        for each in have.values():
+            if isinstance(each, Exception):
+                raise each
+        self._token = token
 
     def _wait(self, futures: Sequence[Any]) -> None:
         """Wait until all is done, or one has failed."""
@@ -173,7 +177,7 @@ class Cluster:
             return
         self._alone_since = self._alone_since or now
         seconds = self._backend.wait_for_workers_timeout
-        if seconds and self._token:
+        if seconds and self._had_workers:
             seconds = max(seconds, _SECONDS_WITHOUT_WORKERS)
         if seconds and now - self._alone_since > seconds:
             raise ConnectionError(
@@ -188,17 +192,15 @@ class Cluster:
 
     def _n_threads(self) -> int:
         try:
-            return int(sum(self.client.nthreads().values()))
+            n_threads = int(sum(self.client.nthreads().values()))
         except OSError as error:
             raise _LossError from error
+        self._had_workers = self._had_workers or n_threads > 0
+        return n_threads
 
 
 class _LossError(Exception):
     """Something was lost on the way, and may be had again."""
-
-
-def _nothing() -> None:
-    """Do nothing."""
 
 
 def is_cluster(backend: object) -> bool:

@@ -8,6 +8,7 @@ from dsage.estimate.inference import (
     p_values,
     simultaneous_intervals,
 )
+from dsage.estimate.local_result import LocalEstimate
 from dsage.estimate.loop import Estimation
 from dsage.estimate.plan import Plan
 from dsage.estimate.result import Estimate, Level
@@ -30,6 +31,7 @@ __all__ = [
     "Estimate",
     "Estimation",
     "Level",
+    "LocalEstimate",
     "NOrderings",
     "Plan",
     "Stopping",

@@ -1,8 +1,18 @@
-"""Games: from coalitions of known features to the risks of a model."""
+"""Games: from coalitions of known features to the risks, or the outputs, of a model."""
 
 from dsage.games.base import Game
+from dsage.games.linear import LinearOutput
 from dsage.games.loss import LossGame
 from dsage.games.moment import MomentGame
+from dsage.games.output import OutputGame
 from dsage.games.wrap import Boundary, Cached
 
-__all__ = ["Boundary", "Cached", "Game", "LossGame", "MomentGame"]
+__all__ = [
+    "Boundary",
+    "Cached",
+    "Game",
+    "LinearOutput",
+    "LossGame",
+    "MomentGame",
+    "OutputGame",
+]

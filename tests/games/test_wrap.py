@@ -7,7 +7,7 @@ import pytest
 from dsage import Graph
 from dsage.games import Boundary, Cached
 from dsage.games.base import Paths, check_weights
-from dsage.games.wrap import _BYTES_AN_ENTRY
+from dsage.games.cached import _BYTES_AN_ENTRY
 from given import all_coalitions
 from tables import NAMES, PathTable, Table
 

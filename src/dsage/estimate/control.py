@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import numpy as np
 
 from dsage.estimate.exact import Enumeration
-from dsage.estimate.walk import (
-    Surpluses,
-    Walk,
-    arranged,
-    prefixes,
-    separated_steps,
-)
-from dsage.games.base import Floats, Orders, Rows
+from dsage.estimate.walk import by_feature, prefixes, separated_steps
+from dsage.games.base import Floats, Orders
 from dsage.games.moment import MomentGame
 from dsage.graphs.separation import Oracle
 from dsage.orderings import Orderings
@@ -24,40 +20,45 @@ MOST_COALITIONS = 1 << 16
 """So many risks of a cheap game are computed to average over all orderings."""
 # Its orderings may be so many times those of the main level, plus a few to start with.
 _MOST_TIMES = 256
-_ROW: Rows = np.zeros(1, dtype=np.intp)
+
+
+class MeanWalk(Protocol):
+    """A way to turn orderings into the mean surpluses of a cheap game over all rows."""
+
+    def __call__(self, orders: Orders) -> Floats:
+        """Return the mean surpluses along orderings, (n_orderings, n_features)."""
+        ...
 
 
 class MeanPrefixes:
-    """Surpluses of the moment game at prefixes, on all rows at once: see :class:`Walk`."""
+    """Mean surpluses of the moment game at prefixes: see :class:`MeanWalk`."""
 
     def __init__(self, game: MomentGame, oracle: Oracle | None) -> None:
         self._game, self._oracle = game, oracle
 
-    def __call__(self, orders: Orders, rows: Rows, epoch: int) -> Surpluses:  # noqa: ARG002
-        """Return the surpluses along orderings."""
+    def __call__(self, orders: Orders) -> Floats:
+        """Return the mean surpluses along orderings."""
         skipped = separated_steps(self._oracle, prefixes(orders), orders)
         steps = -np.diff(self._game.mean_path_risks(orders), axis=1)
         steps[skipped] = 0.0
-        return arranged(steps[:, :, None, None], skipped, orders)
+        return by_feature(steps, orders)
 
 
 class MeanBoundaries:
-    """Surpluses of the moment game at boundaries, on all rows at once: see :class:`Walk`."""
+    """Mean surpluses of the moment game at boundaries: see :class:`MeanWalk`."""
 
     def __init__(self, game: MomentGame, oracle: Oracle) -> None:
         self._game, self._oracle = game, oracle
 
-    def __call__(self, orders: Orders, rows: Rows, epoch: int) -> Surpluses:  # noqa: ARG002
-        """Return the surpluses along orderings."""
+    def __call__(self, orders: Orders) -> Floats:
+        """Return the mean surpluses along orderings."""
         known = prefixes(orders)
         boundaries = self._oracle.boundary(known.reshape(-1, known.shape[-1]))
         packed = np.packbits(boundaries, axis=1)
         keys = packed.view(np.dtype((np.void, packed.shape[1])))[:, 0]
         _, first, place = np.unique(keys, return_index=True, return_inverse=True)
         risks = self._game.mean_risks(boundaries[first])[place].reshape(known.shape[:2])
-        keys = keys.reshape(known.shape[:2])
-        steps = risks[:, :-1] - risks[:, 1:]
-        return arranged(steps[:, :, None, None], keys[:, :-1] == keys[:, 1:], orders)
+        return by_feature(risks[:, :-1] - risks[:, 1:], orders)
 
 
 class Control:
@@ -67,7 +68,7 @@ class Control:
     ----------
     game : MomentGame
         The game.
-    walk : Walk
+    walk : MeanWalk
         Of the game on all rows at once.
     orderings : Orderings
         The orderings.
@@ -78,7 +79,7 @@ class Control:
     def __init__(
         self,
         game: MomentGame,
-        walk: Walk,
+        walk: MeanWalk,
         orderings: Orderings,
         enumeration: Enumeration | None,
     ) -> None:
@@ -115,7 +116,7 @@ class Control:
     def _add(self, n_units: int) -> None:
         first = _FIRST_UNIT + self.n_units
         orders = [self._orderings.block(first + unit) for unit in range(n_units)]
-        values = self._walk(np.concatenate(orders), _ROW, 0).values[:, 0, 0]
+        values = self._walk(np.concatenate(orders))
         for unit in values.reshape(n_units, -1, values.shape[-1]).mean(axis=1):
             off = unit - self.mean
             self.n_units += 1

@@ -18,7 +18,10 @@ from dsage.estimate.plan import Plan
 from dsage.estimate.result import Estimate, Level
 from dsage.estimate.stopping import MIN_UNITS
 from dsage.estimate.tally import Tally
-from dsage.games.base import Floats, Game
+from dsage.estimate.terms import Outcome
+from dsage.estimate.walk import Asking
+from dsage.games.base import Floats, Game, Request
+from dsage.games.cached import Cached
 
 _FIRST_UNITS = 8
 # What the first level may add to the variance of the others.
@@ -28,6 +31,8 @@ _CONTROL_SHARE = 0.2
 _AUDIT_SHARE = 0.25
 # Where nothing else is left to do, an audit ends after so many units.
 _ENOUGH_AUDIT = 64
+# What the risks of units that are under way together may take, and how often a risk stands there.
+_BYTES_AT_ONCE, _COPIES = 1 << 26, 4
 
 
 class Estimation:
@@ -42,7 +47,7 @@ class Estimation:
     """
 
     def __init__(self, game: Game, **options: Any) -> None:  # noqa: ANN401
-        self._start = time.perf_counter()
+        self._seconds = 0.0
         for option in options:
             named = tuple(signature(Plan).parameters)[1:]
             check_member(option, named, "each option", "the options of an estimate")
@@ -63,12 +68,21 @@ class Estimation:
         self._epoch_started_at = 0
 
     def steps(self) -> Iterator[Estimate]:
-        """Evaluate, and yield what is known, again and again; end where nothing is left to do."""
-        self._run(0, min(_FIRST_UNITS, len(self.plan.blocks)))
-        if len(self.plan.terms) == 2:
-            self._run(1, self._first_correction())
+        """Evaluate, and yield what is known, again and again; end where nothing is left to do.
+
+        What is known comes first where there is something already: an estimation can be left, and
+        gone on with, and is then what it would have been without a break.
+        """
+        start = time.perf_counter() - self._seconds
         while True:
+            if self._tallies[0].n_units == 0:
+                self._run(0, min(_FIRST_UNITS, len(self.plan.blocks)))
+            if len(self.plan.terms) == 2 and self._tallies[1].n_units == 0:
+                self._run(1, self._first_correction())
+            self._seconds = time.perf_counter() - start
+            left_at = time.perf_counter()
             yield self.progress()
+            start += time.perf_counter() - left_at
             term = self._next_term()
             n_left = self._n_left(term)
             if n_left == 0:
@@ -102,35 +116,50 @@ class Estimation:
         return self.plan.enumeration is not None and bool(self._tallies[0].counts.all())
 
     def _run(self, term: int, n_units: int) -> None:
-        n_blocks = len(self.plan.blocks)
-        for _ in range(min(n_units, self._n_left(term))):
-            number = self._tallies[term].n_units
-            if self.plan.is_given:
-                unit, block = divmod(number, n_blocks)
-            else:
-                unit, block = number, self._visited(number)
-            self._evaluate(term, unit, block)
-            if term == 0 and (number + 1) % n_blocks == 0:
+        n_left = min(n_units, self._n_left(term))
+        while n_left:
+            first = self._tallies[term].n_units
+            n_blocks = len(self.plan.blocks)
+            # No further than the end of a pass, after which the noise may be another.
+            n_now = min(n_left, self._n_at_once, n_blocks - first % n_blocks)
+            self._evaluate(term, [self._placed(first + more) for more in range(n_now)])
+            if term == 0 and (first + n_now) % n_blocks == 0:
                 self._end_pass()
+            n_left -= n_now
 
-    def _visited(self, number: int) -> int:
-        """Return the block of a unit: every pass takes the blocks in a random order of its own."""
+    def _placed(self, number: int) -> tuple[int, int]:
+        """Return the unit of orderings and the block that are evaluated as the number-th."""
         n_pass, place = divmod(number, len(self.plan.blocks))
+        if self.plan.is_given:
+            return n_pass, place
+        # Every pass takes the blocks in a random order of its own.
         order = self.plan.streams("passes", n_pass).permutation(len(self.plan.blocks))
-        return int(order[place])
+        return number, int(order[place])
 
-    def _evaluate(self, term: int, unit: int, block: int) -> None:
-        rows = self.plan.blocks[block]
+    @property
+    def _n_at_once(self) -> int:
+        """How many units are under way together: as many as memory allows."""
+        rows = max(map(len, self.plan.blocks))
+        asked = max(term.unit_size for term in self.plan.terms) * (len(self.plan.names) + 1)
+        return max(1, _BYTES_AT_ONCE // (_COPIES * 8 * asked * rows * self.plan.game.n_groups))
+
+    def _evaluate(self, term: int, units: Sequence[tuple[int, int]]) -> None:
         before = self.plan.game.n_distinct
-        outcome = self.plan.terms[term](unit, rows, self._epoch)
+        asking = [
+            self.plan.terms[term](unit, self.plan.blocks[block], self._epoch)
+            for unit, block in units
+        ]
+        outcomes = _played_together(asking, self.plan.game)
         # Not what was evaluated: that depends on how much the memory holds.
         self._costs[term] += self.plan.game.n_distinct - before
-        value = outcome.surplus.mean(axis=(0, 1))
-        self._tallies[term].add(block, value, outcome.control)
-        self._ledger.add(term, block, outcome.surplus)
-        if term == 0:
-            self._skipped += outcome.n_skipped
-        self._noted += [(*note, len(rows)) for note in outcome.noted]
+        for (_, block), outcome in zip(units, outcomes, strict=True):
+            value = outcome.surplus.mean(axis=(0, 1))
+            self._tallies[term].add(block, value, outcome.control)
+            self._ledger.add(term, block, outcome.surplus)
+            if term == 0:
+                self._skipped += outcome.n_skipped
+            n_rows = len(self.plan.blocks[block])
+            self._noted += [(*note, n_rows) for note in outcome.noted]
 
     def _end_pass(self) -> None:
         """Take fresh noise where that pays.
@@ -262,7 +291,7 @@ class Estimation:
             levels=tuple(levels),
             audit=audit,
             skipped_surpluses=self._skipped_frame(),
-            seconds=time.perf_counter() - self._start,
+            seconds=self._seconds,
             is_exact=is_exact,
             estimand=self.plan.estimand,
             df_rows=self._ledger.df_rows,
@@ -306,3 +335,19 @@ class Estimation:
         frame = pd.DataFrame(self._noted, columns=["feature", "position", "surplus", "n_rows"])
         frame["feature"] = [self.plan.names[feature] for feature in frame["feature"]]
         return frame
+
+
+def _played_together(asking: Sequence[Asking[Outcome]], game: Cached) -> list[Outcome]:
+    """Return what several computations give; what they ask for is evaluated together."""
+    done: dict[int, Outcome] = {}
+    answers: dict[int, Floats | None] = dict.fromkeys(range(len(asking)))
+    while answers:
+        requests: dict[int, Request] = {}
+        for number, answer in answers.items():
+            try:
+                # Sending None starts a generator.
+                requests[number] = asking[number].send(answer)  # type: ignore[arg-type]
+            except StopIteration as end:
+                done[number] = end.value
+        answers = dict(zip(requests, game.answers(list(requests.values())), strict=True))
+    return [done[number] for number in range(len(asking))]

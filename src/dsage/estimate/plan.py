@@ -9,13 +9,15 @@ import numpy as np
 
 from dsage._check import check_count, check_member, message
 from dsage._random import RandomState, Streams
-from dsage.estimate.control import MOST_COALITIONS, Control, MeanBoundaries, MeanPrefixes
+from dsage.estimate.control import MOST_COALITIONS, Control, MeanBoundaries, MeanPrefixes, MeanWalk
 from dsage.estimate.exact import SEMANTICS, Enumeration, enumerate_boundaries
+from dsage.estimate.jobs import Jobs
 from dsage.estimate.terms import Correction, Enumerated, Sampled, Term
 from dsage.estimate.walk import Boundaries, Prefixes, Walk
 from dsage.games.base import Game, Rows
+from dsage.games.cached import Cached
 from dsage.games.moment import MomentGame
-from dsage.games.wrap import Cached, require_same_features
+from dsage.games.wrap import require_same_features
 from dsage.graphs.separation import NoSeparation, Oracle
 from dsage.orderings import Orderings, as_orderings
 
@@ -66,6 +68,9 @@ class Plan:
         Seed of orderings and blocks of rows. The game has its own, for its noise.
     cache_bytes : int, default=2**28
         Memory for risks that are kept.
+    n_jobs : int, optional
+        Jobs that evaluate at the same time, as joblib has it; see
+        :class:`~dsage.estimate.jobs.Jobs`. Results do not depend on it.
 
     Attributes
     ----------
@@ -116,6 +121,7 @@ class Plan:
         audit: bool = True,
         random_state: RandomState = None,
         cache_bytes: int = 2**28,
+        n_jobs: int | None = None,
     ) -> None:
         check_member(estimand, ESTIMANDS, "estimand", "the estimands")
         check_member(semantics, SEMANTICS, "semantics", "the semantics")
@@ -131,7 +137,7 @@ class Plan:
         self.is_drawn: bool = getattr(game, "is_drawn", game.n_groups > 1)
         self.shares = oracle is not None and semantics == "boundary"
         self.estimand = "sage" if oracle is None else estimand
-        self.game = Cached(game, max_bytes=cache_bytes)
+        self.game = Cached(game, max_bytes=cache_bytes, evaluate=Jobs(n_jobs))
         self._oracle, self._semantics = oracle, semantics
         self.orderings = as_orderings(orderings, self.names, self.streams)
         self.is_given = self.orderings.n_units is not None
@@ -164,9 +170,9 @@ class Plan:
             return Prefixes(game)
         if self._semantics == "skip":
             return Prefixes(game, self._oracle)
-        return Boundaries(game, self._oracle)
+        return Boundaries(self._oracle)
 
-    def _mean_walk(self, game: MomentGame) -> Walk:
+    def _mean_walk(self, game: MomentGame) -> MeanWalk:
         if self._oracle is None or self._semantics == "skip":
             return MeanPrefixes(game, self._oracle)
         return MeanBoundaries(game, self._oracle)
@@ -204,9 +210,12 @@ class Plan:
 
     def _main_term(self, moment: MomentGame | None) -> Term:
         if self.enumeration is not None:
-            return Enumerated(self.game, self.enumeration, moment)
-        control = None if moment is None else self._walk_of(Cached(moment, max_bytes=2**26))
-        return Sampled(self._walk_of(self.game), self.orderings, control)
+            return Enumerated(self.enumeration, moment)
+        walk = self._walk_of(self.game)
+        if moment is None:
+            return Sampled(walk, self.orderings)
+        cheap = Cached(moment, max_bytes=2**26)
+        return Sampled(walk, self.orderings, self._walk_of(cheap), cheap)
 
     def _make_blocks(self, rows_per_ordering: int | None) -> list[Rows]:
         n_rows = self.game.n_rows

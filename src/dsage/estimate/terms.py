@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dsage.estimate.exact import Enumeration
-from dsage.estimate.walk import Walk, by_feature, prefixes, separated_steps
-from dsage.games.base import Floats, Game, Mask, Orders, Rows
+from dsage.estimate.walk import Asking, Walk, by_feature, played, prefixes, separated_steps
+from dsage.games.base import Coalitions, Floats, Game, Mask, Orders, Rows
 from dsage.games.moment import MomentGame
 from dsage.graphs.separation import Oracle
 from dsage.orderings import Orderings
@@ -40,8 +40,8 @@ class Term(Protocol):
     name: str
     unit_size: int
 
-    def __call__(self, unit: int, rows: Rows, epoch: int) -> Outcome:
-        """Evaluate a unit on some rows."""
+    def __call__(self, unit: int, rows: Rows, epoch: int) -> Asking[Outcome]:
+        """Give what a unit gives on some rows, asking the model's game for risks."""
         ...
 
 
@@ -54,23 +54,31 @@ class Sampled:
         Of the model's game.
     orderings : Orderings
         The orderings.
-    control : Walk, optional
-        Of the cheap game.
+    control_walk, control : Walk and Game, optional
+        Of the cheap game, and that.
     """
 
     name = "surpluses"
 
-    def __init__(self, walk: Walk, orderings: Orderings, control: Walk | None) -> None:
-        self._walk, self._orderings, self._control = walk, orderings, control
+    def __init__(
+        self,
+        walk: Walk,
+        orderings: Orderings,
+        control_walk: Walk | None = None,
+        control: Game | None = None,
+    ) -> None:
+        self._walk, self._orderings = walk, orderings
+        self._control_walk, self._control = control_walk, control
         self.unit_size = orderings.unit_size
 
-    def __call__(self, unit: int, rows: Rows, epoch: int) -> Outcome:
-        """Evaluate a unit on some rows; see :class:`Term`."""
+    def __call__(self, unit: int, rows: Rows, epoch: int) -> Asking[Outcome]:
+        """Give what a unit gives on some rows; see :class:`Term`."""
         orders = self._orderings.block(unit)
-        values, skipped = self._walk(orders, rows, epoch)
+        values, skipped = yield from self._walk(orders, rows, epoch)
         control = np.zeros(orders.shape[1])
-        if self._control is not None:
-            control = self._control(orders, rows, 0).values.mean(axis=(0, 1, 2))
+        if self._control_walk is not None and self._control is not None:
+            cheap = played(self._control_walk(orders, rows, 0), self._control)
+            control = cheap.values.mean(axis=(0, 1, 2))
         return Outcome(values.mean(axis=0), control, skipped.sum(axis=0), [])
 
 
@@ -79,8 +87,6 @@ class Enumerated:
 
     Parameters
     ----------
-    game : Game
-        The model's game.
     enumeration : Enumeration
         All orderings at once.
     control : MomentGame, optional
@@ -90,13 +96,13 @@ class Enumerated:
     name = "surpluses, all orderings"
     unit_size = 1
 
-    def __init__(self, game: Game, enumeration: Enumeration, control: MomentGame | None) -> None:
-        self._game, self._enumeration, self._control = game, enumeration, control
+    def __init__(self, enumeration: Enumeration, control: MomentGame | None) -> None:
+        self._enumeration, self._control = enumeration, control
 
-    def __call__(self, unit: int, rows: Rows, epoch: int) -> Outcome:  # noqa: ARG002
-        """Evaluate all orderings on some rows; see :class:`Term`."""
+    def __call__(self, unit: int, rows: Rows, epoch: int) -> Asking[Outcome]:  # noqa: ARG002
+        """Give what all orderings give on some rows; see :class:`Term`."""
         coalitions, coefficients = self._enumeration.coalitions, self._enumeration.coefficients
-        risks = self._game.risks(coalitions, rows, epoch)
+        risks = yield Coalitions(coalitions, rows, epoch)
         surplus = np.einsum("fc,crg->rgf", coefficients, risks)
         control = np.zeros(len(coefficients))
         if self._control is not None:
@@ -130,11 +136,11 @@ class Correction:
         self._orderings, self._first_unit = orderings, first_unit
         self.unit_size = orderings.unit_size
 
-    def __call__(self, unit: int, rows: Rows, epoch: int) -> Outcome:
-        """Evaluate a unit on some rows; see :class:`Term`."""
+    def __call__(self, unit: int, rows: Rows, epoch: int) -> Asking[Outcome]:
+        """Give what a unit gives on some rows; see :class:`Term`."""
         orders = self._orderings.block(self._first_unit + unit)
-        values = self._plain(orders, rows, epoch).values
-        difference = values - self._walk(orders, rows, epoch).values
+        values = (yield from self._plain(orders, rows, epoch)).values
+        difference = values - (yield from self._walk(orders, rows, epoch)).values
         skipped = by_feature(separated_steps(self._oracle, prefixes(orders), orders), orders)
         n_features = orders.shape[1]
         return Outcome(

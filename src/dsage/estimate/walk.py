@@ -2,16 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from dsage.games.base import Floats, Game, Mask, Orders, Paths, Rows
-from dsage.games.wrap import Boundary
+from dsage.games.base import (
+    Along,
+    Coalitions,
+    Floats,
+    Game,
+    Mask,
+    Orders,
+    Paths,
+    Request,
+    Rows,
+    ask,
+)
 from dsage.graphs.separation import Oracle
 
+_Result = TypeVar("_Result")
+
 _Entry = TypeVar("_Entry", bound=np.generic)
+
+Asking = Generator[Request, Floats, _Result]
+"""A computation that asks a game as it goes: it yields requests, and is sent their answers."""
+
+
+def played(asking: Asking[_Result], game: Game) -> _Result:
+    """Return what a computation gives with the answers of a game."""
+    try:
+        request = next(asking)
+        while True:
+            request = asking.send(ask(game, request))
+    except StopIteration as end:
+        result: _Result = end.value
+        return result
 
 
 class Surpluses(NamedTuple):
@@ -27,10 +54,14 @@ class Surpluses(NamedTuple):
 
 
 class Walk(Protocol):
-    """A way to turn orderings into surpluses."""
+    """A way to turn orderings into surpluses.
 
-    def __call__(self, orders: Orders, rows: Rows, epoch: int) -> Surpluses:
-        """Return the surpluses along orderings (n_orderings, n_features) on some rows."""
+    It asks for risks, and does not evaluate them: so many walks can be under way, and what they
+    need be evaluated together.
+    """
+
+    def __call__(self, orders: Orders, rows: Rows, epoch: int) -> Asking[Surpluses]:
+        """Give the surpluses along orderings (n_orderings, n_features) on some rows."""
         ...
 
 
@@ -74,23 +105,23 @@ class Prefixes:
     """
 
     def __init__(self, game: Game, oracle: Oracle | None = None, *, use_paths: bool = True) -> None:
-        self.game, self.oracle = game, oracle
-        self._paths = game if use_paths and isinstance(game, Paths) else None
+        self._oracle, self._n_groups = oracle, game.n_groups
+        self._use_paths = use_paths and isinstance(game, Paths)
 
-    def __call__(self, orders: Orders, rows: Rows, epoch: int) -> Surpluses:
-        """Return the surpluses; see :class:`Walk`."""
+    def __call__(self, orders: Orders, rows: Rows, epoch: int) -> Asking[Surpluses]:
+        """Give the surpluses; see :class:`Walk`."""
         n_orderings, n_features = orders.shape
         known = prefixes(orders)
-        skipped = separated_steps(self.oracle, known, orders)
+        skipped = separated_steps(self._oracle, known, orders)
         needed = np.zeros((n_orderings, n_features + 1), dtype=np.bool_)
         needed[:, :-1] |= ~skipped
         needed[:, 1:] |= ~skipped
-        if self._paths is not None:
-            risks = self._paths.path_risks(orders, rows, epoch, needed)
+        if self._use_paths:
+            risks = yield Along(orders, rows, epoch, needed)
         else:
-            risks = np.zeros((*needed.shape, len(rows), self.game.n_groups))
+            risks = np.zeros((*needed.shape, len(rows), self._n_groups))
             if needed.any():
-                risks[needed] = self.game.risks(known[needed], rows, epoch)
+                risks[needed] = yield Coalitions(known[needed], rows, epoch)
         steps = risks[:, :-1] - risks[:, 1:]
         steps[skipped] = 0.0
         return arranged(steps, skipped, orders)
@@ -104,20 +135,22 @@ class Boundaries:
 
     Parameters
     ----------
-    game : Game
-        The game; one with a memory, or each boundary is evaluated again and again.
     oracle : Oracle
         Knows the boundaries.
     """
 
-    def __init__(self, game: Game, oracle: Oracle) -> None:
-        self._walk = Prefixes(Boundary(game, oracle))
+    def __init__(self, oracle: Oracle) -> None:
         self._oracle = oracle
 
-    def __call__(self, orders: Orders, rows: Rows, epoch: int) -> Surpluses:
-        """Return the surpluses; see :class:`Walk`."""
-        skipped = separated_steps(self._oracle, prefixes(orders), orders)
-        return Surpluses(self._walk(orders, rows, epoch).values, by_feature(skipped, orders))
+    def __call__(self, orders: Orders, rows: Rows, epoch: int) -> Asking[Surpluses]:
+        """Give the surpluses; see :class:`Walk`."""
+        known = prefixes(orders)
+        boundaries = self._oracle.boundary(known.reshape(-1, known.shape[-1]))
+        risks = yield Coalitions(boundaries, rows, epoch)
+        risks = risks.reshape(*known.shape[:2], *risks.shape[1:])
+        boundaries = boundaries.reshape(known.shape)
+        skipped = (boundaries[:, :-1] == boundaries[:, 1:]).all(axis=2)
+        return arranged(risks[:, :-1] - risks[:, 1:], skipped, orders)
 
 
 def separated_steps(oracle: Oracle | None, known: Mask, orders: Orders) -> Mask:

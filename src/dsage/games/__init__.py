@@ -1,11 +1,12 @@
 """Games: from coalitions of known features to the risks, or the outputs, of a model."""
 
 from dsage.games.base import Game
+from dsage.games.cached import Cached
 from dsage.games.linear import LinearOutput
 from dsage.games.loss import LossGame
 from dsage.games.moment import MomentGame
 from dsage.games.output import OutputGame
-from dsage.games.wrap import Boundary, Cached
+from dsage.games.wrap import Boundary
 
 __all__ = [
     "Boundary",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -70,6 +70,35 @@ class Paths(Protocol):
         ordering: the same coalition may have other draws in another one, and in `risks`.
         """
         ...
+
+
+class Coalitions(NamedTuple):
+    """A question to a game: the risks of coalitions, see :meth:`Game.risks`."""
+
+    known: Mask
+    rows: Rows
+    epoch: int
+
+
+class Along(NamedTuple):
+    """A question to a game: the risks along orderings, see :meth:`Paths.path_risks`."""
+
+    orders: Orders
+    rows: Rows
+    epoch: int
+    needed: Mask
+
+
+Request = Coalitions | Along
+
+
+def ask(game: Game, request: Request) -> Floats:
+    """Return what a game answers."""
+    if isinstance(request, Along):
+        if not isinstance(game, Paths):
+            raise TypeError(message("game", "one with path_risks", game, "Ask for coalitions"))
+        return game.path_risks(*request)
+    return game.risks(*request)
 
 
 def check_weights(sample_weight: npt.ArrayLike | None, n_rows: int) -> Floats:

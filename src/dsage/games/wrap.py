@@ -1,13 +1,9 @@
-"""Games made of other games: at boundaries, and with a memory."""
+"""A game played at Markov boundaries."""
 
 from __future__ import annotations
 
-from collections import OrderedDict
-
-import numpy as np
-
-from dsage._check import check_count, message
-from dsage.games.base import Floats, Game, Mask, Orders, Paths, Rows
+from dsage._check import message
+from dsage.games.base import Floats, Game, Mask, Rows
 from dsage.graphs.separation import Oracle
 
 
@@ -22,13 +18,6 @@ def require_same_features(oracle: Oracle, game: Game) -> None:
                 "Make it with graph.oracle(target, features=...)",
             )
         )
-
-
-Key = tuple[bytes, bytes, int]
-"""A coalition, rows, and an epoch."""
-
-# What an entry takes beside its numbers: key, array object, place in the table. Measured.
-_BYTES_AN_ENTRY = 320
 
 
 class Boundary:
@@ -56,90 +45,3 @@ class Boundary:
     def risks(self, known: Mask, rows: Rows, epoch: int = 0) -> Floats:
         """Return the risks of the boundaries of the coalitions; see :class:`Game`."""
         return self.game.risks(self.oracle.boundary(known), rows, epoch)
-
-
-class Cached:
-    """A game that remembers: each coalition is evaluated once for the same rows and epoch.
-
-    Parameters
-    ----------
-    game : Game
-        The game.
-    max_bytes : int, default=2**28
-        Memory for what is kept; the least recently used is forgotten first. Forgetting costs
-        time and changes nothing else.
-
-    Attributes
-    ----------
-    n_evaluated : int
-        Pairs of a coalition and a row that the game was asked for.
-    n_shared : int
-        Pairs that were known already.
-    n_distinct : int
-        Pairs that would have been evaluated with room for all.
-    """
-
-    def __init__(self, game: Game, *, max_bytes: int = 2**28) -> None:
-        self.game = game
-        self.feature_names = game.feature_names
-        self.n_rows = game.n_rows
-        self.n_groups = game.n_groups
-        self._max_bytes = check_count(max_bytes, "max_bytes", minimum=0)
-        self._bytes = 0
-        self._kept: OrderedDict[Key, Floats] = OrderedDict()
-        self._seen: dict[int, set[int]] = {}
-        self.n_evaluated = 0
-        self.n_shared = 0
-        self.n_distinct = 0
-        if isinstance(game, Paths):
-            self._paths = game.path_risks
-            self.path_risks = self._path_risks
-
-    def risks(self, known: Mask, rows: Rows, epoch: int = 0) -> Floats:
-        """Return the risks of coalitions; see :class:`Game`."""
-        n_rows, which = len(rows), rows.tobytes()
-        keys = [(row.tobytes(), which, epoch) for row in np.packbits(known, axis=1)]
-        new = {key: at for at, key in enumerate(keys) if key not in self._kept}
-        found: dict[Key, Floats] = {}
-        if new:
-            values = self.game.risks(known[list(new.values())], rows, epoch)
-            found = dict(zip(new, values, strict=True))
-        out = np.empty((len(keys), n_rows, self.n_groups))
-        for at, key in enumerate(keys):
-            value = found.get(key)
-            if value is None:
-                value = self._kept[key]
-                self._kept.move_to_end(key)
-            out[at] = value
-        self._keep(found)
-        seen = self._seen.setdefault(epoch, set())
-        n_before = len(seen)
-        seen.update(map(hash, new))
-        self.n_distinct += (len(seen) - n_before) * n_rows
-        self.n_evaluated += len(new) * n_rows
-        self.n_shared += (len(keys) - len(new)) * n_rows
-        return out
-
-    def _path_risks(self, orders: Orders, rows: Rows, epoch: int, needed: Mask) -> Floats:
-        """Return the risks of prefixes; they are not kept. See :class:`Paths`."""
-        n_evaluated = int(needed.sum()) * len(rows)
-        self.n_evaluated += n_evaluated
-        self.n_distinct += n_evaluated
-        return self._paths(orders, rows, epoch, needed)
-
-    def forget(self, epoch: int) -> None:
-        """Forget the risks of one epoch."""
-        self._seen.pop(epoch, None)
-        for key in [key for key in self._kept if key[2] == epoch]:
-            self._bytes -= _n_bytes(self._kept.pop(key))
-
-    def _keep(self, found: dict[Key, Floats]) -> None:
-        for key, value in found.items():
-            self._kept[key] = value.copy()
-            self._bytes += _n_bytes(value)
-        while self._bytes > self._max_bytes and self._kept:
-            self._bytes -= _n_bytes(self._kept.popitem(last=False)[1])
-
-
-def _n_bytes(value: Floats) -> int:
-    return value.nbytes + _BYTES_AN_ENTRY

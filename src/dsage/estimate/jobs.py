@@ -1,0 +1,222 @@
+"""Have requests answered by several processors: threads, processes, or the workers of a cluster.
+
+The process that runs the loop makes all decisions and has the only memory of risks. Workers get
+pieces of work, each a question to the game, and return the answers; they keep nothing but the game
+itself. So what is computed does not depend on who computes it.
+"""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+from collections import OrderedDict
+from collections.abc import Sequence
+from hashlib import blake2b
+from threading import Lock
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import cloudpickle
+import joblib
+import numpy as np
+import numpy.typing as npt
+from joblib.parallel import get_active_backend
+from threadpoolctl import threadpool_limits
+
+from dsage._check import message
+from dsage.games.base import Along, Floats, Game, Request
+from dsage.games.cached import in_turn
+
+# What a task should take: long against the time to send it, short against a run.
+_SECONDS_A_TASK = 1.0
+# Games that a worker keeps: this run's, and one before it.
+_N_KEPT = 2
+
+Payload = npt.NDArray[np.uint8]
+
+
+class Jobs:
+    """Evaluate requests with joblib: see :data:`dsage.games.cached.Evaluate`.
+
+    Parameters
+    ----------
+    n_jobs : int, optional
+        Number of jobs as joblib has it: -1 for all processors; by default what
+        ``joblib.parallel_config`` says, and else one. The back end is joblib's choice too, such as
+        ``joblib.parallel_config(backend="dask")`` for a cluster.
+
+    Examples
+    --------
+    >>> from dsage.games.base import Coalitions
+    >>> from dsage.games import MomentGame
+    >>> X = np.random.default_rng(0).normal(size=(100, 2))
+    >>> game = MomentGame(X, X[:, 0], X[:, 0], ["a", "b"])
+    >>> request = Coalitions(np.eye(2, dtype=bool), np.arange(100), 0)
+    >>> [answer.shape for answer in Jobs(1)(game, [request])]
+    [(2, 100, 1)]
+    """
+
+    def __init__(self, n_jobs: int | None = None) -> None:
+        if n_jobs == 0 or not (n_jobs is None or isinstance(n_jobs, (int, np.integer))):
+            raise ValueError(
+                message("n_jobs", "a number other than 0", n_jobs, "Use -1 for all processors")
+            )
+        self.n_jobs = None if n_jobs is None else int(n_jobs)
+        self._game: Game | None = None
+        self._token = ""
+        self._payload: Payload | None = None
+        self._is_sent = False
+        self._seconds = self._n_pairs = 0.0
+        self._warned: set[tuple[str, int]] = set()
+
+    def __call__(self, game: Game, requests: Sequence[Request]) -> list[Floats]:
+        """Return the answers of the game to requests."""
+        backend, _ = get_active_backend()
+        n_jobs = joblib.effective_n_jobs(self.n_jobs)
+        if n_jobs == 1 and not _is_cluster(backend):
+            return in_turn(game, requests)
+        bundles = self._bundles(requests, n_jobs)
+        if getattr(backend, "uses_threads", False):
+            with threadpool_limits(max(1, joblib.cpu_count() // n_jobs)):
+                done = self._parallel(
+                    joblib.delayed(_work_here)(game, bundle) for bundle in bundles
+                )
+        else:
+            done = self._sent(game, bundles)
+        self._seconds += sum(each.seconds for each in done)
+        self._n_pairs += sum(map(_n_pairs, requests))
+        self._warn(done)
+        return [answer for each in done for answer in each.answers]
+
+    def _parallel(self, tasks: Any) -> list[Any]:  # noqa: ANN401
+        return list(joblib.Parallel(n_jobs=self.n_jobs, batch_size=1)(tasks))
+
+    def _sent(self, game: Game, bundles: Sequence[Sequence[Request]]) -> list[_Done]:
+        """Return what workers elsewhere give. The game travels to each of them once."""
+        if game is not self._game:
+            self._token, self._payload = _packed(game, self.n_jobs)
+            self._game, self._is_sent = game, False
+        payload = None if self._is_sent else self._payload
+        done = self._parallel(
+            joblib.delayed(_work)(self._token, payload, bundle) for bundle in bundles
+        )
+        self._is_sent = True
+        # Workers that are new, or have other games by now.
+        missing = [number for number, each in enumerate(done) if each is None]
+        if missing:
+            again = self._parallel(
+                joblib.delayed(_work)(self._token, self._payload, bundles[number])
+                for number in missing
+            )
+            for number, each in zip(missing, again, strict=True):
+                done[number] = each
+        return done
+
+    def _bundles(self, requests: Sequence[Request], n_jobs: int) -> list[list[Request]]:
+        """Return requests in tasks of about a second, as many for each job."""
+        sizes = np.array([_n_pairs(request) for request in requests], dtype=np.float64)
+        expected = sizes.sum() * self._seconds / max(self._n_pairs, 1.0)
+        a_job = max(1, round(expected / n_jobs / _SECONDS_A_TASK))
+        n_bundles = min(len(requests), n_jobs * a_job)
+        middles = np.cumsum(sizes) - sizes / 2
+        at = np.minimum(middles / max(sizes.sum(), 1.0) * n_bundles, n_bundles - 1).astype(int)
+        bundles: list[list[Request]] = [[] for _ in range(n_bundles)]
+        for number, request in zip(at.tolist(), requests, strict=True):
+            bundles[number].append(request)
+        return [bundle for bundle in bundles if bundle]
+
+    def _warn(self, done: Sequence[_Done]) -> None:
+        """Say here, once, what workers were warned of."""
+        for each in done:
+            for text, category, where in each.warned:
+                if where not in self._warned:
+                    self._warned.add(where)
+                    warnings.warn(text, category, stacklevel=2)
+
+
+class _Done(NamedTuple):
+    """What a task gives: answers, the time that it took, and the warnings."""
+
+    answers: list[Floats]
+    seconds: float
+    warned: list[tuple[str, type[Warning], tuple[str, int]]]
+
+
+_lock = Lock()
+_games: OrderedDict[str, Game] = OrderedDict()
+
+
+def _work(token: str, payload: Payload | None, requests: Sequence[Request]) -> _Done | None:
+    """Answer requests in another process; None where the game is not known there."""
+    game = _unpacked(token, payload)
+    if game is None:
+        return None
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        done = _work_here(game, requests)
+    warned = [(str(each.message), each.category, (each.filename, each.lineno)) for each in caught]
+    return done._replace(warned=warned)
+
+
+def _work_here(game: Game, requests: Sequence[Request]) -> _Done:
+    """Answer requests; a model that has jobs of its own uses one, as all processors are taken."""
+    start = perf_counter()
+    with joblib.parallel_config(backend="sequential"):
+        answers = in_turn(game, requests)
+    return _Done(answers, perf_counter() - start, [])
+
+
+def _unpacked(token: str, payload: Payload | None) -> Game | None:
+    with _lock:
+        game = _games.get(token)
+        if game is None and payload is not None:
+            try:
+                game = pickle.loads(payload.data)
+            except Exception as error:
+                error.add_note(
+                    "Raised where a worker unpacked the model, the sampler and the data."
+                )
+                raise
+            _games[token] = game
+            while len(_games) > _N_KEPT:
+                _games.popitem(last=False)
+        elif game is not None:
+            _games.move_to_end(token)
+        return game
+
+
+def _packed(game: Game, n_jobs: int | None) -> tuple[str, Payload]:
+    """Return a game as bytes, and a name for them."""
+    try:
+        packed = cloudpickle.dumps(game)
+    except Exception as error:
+        raise TypeError(
+            message(
+                _culprit(game),
+                f"possible to pickle for n_jobs={n_jobs}",
+                f"{type(error).__name__}: {error}",
+                "Use n_jobs=1, or threads: with joblib.parallel_config(backend='threading')",
+            )
+        ) from error
+    return blake2b(packed, digest_size=16).hexdigest(), np.frombuffer(packed, dtype=np.uint8)
+
+
+def _culprit(game: Game) -> str:
+    """Return the part of a game that cannot be pickled."""
+    for name in ("model", "sampler", "loss"):
+        part = getattr(game, name, None)
+        try:
+            cloudpickle.dumps(part)
+        except Exception:
+            return f"the {name}, {getattr(part, 'name', type(part).__name__)},"
+    return f"the game, {type(game).__name__},"
+
+
+def _is_cluster(backend: object) -> bool:
+    return "dask" in type(backend).__module__
+
+
+def _n_pairs(request: Request) -> int:
+    if isinstance(request, Along):
+        return int(request.needed.sum()) * len(request.rows)
+    return len(request.known) * len(request.rows)

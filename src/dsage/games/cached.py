@@ -1,0 +1,278 @@
+"""A game with a memory: what was asked before is not evaluated again."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dsage._check import check_count
+from dsage.games.base import (
+    Along,
+    Coalitions,
+    Floats,
+    Game,
+    Mask,
+    Orders,
+    Paths,
+    Request,
+    Rows,
+    ask,
+)
+
+Key = tuple[bytes, bytes, int]
+"""A coalition, a digest of the rows, and an epoch."""
+
+Evaluate = Callable[[Game, Sequence[Request]], Sequence[Floats]]
+"""A way to have requests answered by a game: here in turn, or by others at the same time."""
+
+Arrays = dict[str, npt.NDArray[Any]]
+
+# Bytes of a digest: so many that no two are the same by chance.
+_DIGEST = 16
+# What an entry takes beside its numbers: key, array object, place in the table. Measured.
+_BYTES_AN_ENTRY = 320
+# Pairs of a coalition and a row in a piece of work: enough to keep a model busy for long, and few
+# enough that several processors have something to do.
+_PAIRS_DRAWN, _PAIRS_EXACT = 1 << 12, 1 << 16
+
+
+def in_turn(game: Game, requests: Sequence[Request]) -> list[Floats]:
+    """Return what a game answers to requests, one after the other."""
+    return [ask(game, request) for request in requests]
+
+
+class Cached:
+    """A game that remembers: each coalition is evaluated once for the same rows and epoch.
+
+    Large requests are cut into pieces. How depends on what was asked and on nothing else, so that
+    the game is asked the same whoever evaluates the pieces.
+
+    Parameters
+    ----------
+    game : Game
+        The game.
+    max_bytes : int, default=2**28
+        Memory for what is kept; the least recently used is forgotten first. Forgetting costs
+        time and changes nothing else.
+    evaluate : callable, optional
+        Who answers pieces of requests; by default the game does, in turn.
+
+    Attributes
+    ----------
+    n_evaluated : int
+        Pairs of a coalition and a row that the game was asked for.
+    n_shared : int
+        Pairs that were known already.
+    n_distinct : int
+        Pairs that would have been evaluated with room for all.
+    """
+
+    def __init__(self, game: Game, *, max_bytes: int = 2**28, evaluate: Evaluate = in_turn) -> None:
+        self.game = game
+        self.feature_names = game.feature_names
+        self.n_rows = game.n_rows
+        self.n_groups = game.n_groups
+        self._evaluate = evaluate
+        is_drawn = getattr(game, "is_drawn", game.n_groups > 1)
+        self._n_pairs = _PAIRS_DRAWN if is_drawn else _PAIRS_EXACT
+        self._max_bytes = check_count(max_bytes, "max_bytes", minimum=0)
+        self._bytes = 0
+        self._kept: OrderedDict[Key, Floats] = OrderedDict()
+        self._seen: dict[int, set[int]] = {}
+        self.n_evaluated = 0
+        self.n_shared = 0
+        self.n_distinct = 0
+        if isinstance(game, Paths):
+            self.path_risks = self._path_risks
+
+    def risks(self, known: Mask, rows: Rows, epoch: int = 0) -> Floats:
+        """Return the risks of coalitions; see :class:`Game`."""
+        return self.answers([Coalitions(known, rows, epoch)])[0]
+
+    def _path_risks(self, orders: Orders, rows: Rows, epoch: int, needed: Mask) -> Floats:
+        """Return the risks of prefixes; they are not kept. See :class:`Paths`."""
+        return self.answers([Along(orders, rows, epoch, needed)])[0]
+
+    def answers(self, requests: Sequence[Request]) -> list[Floats]:
+        """Return the answers to several requests; what is new to any is evaluated together."""
+        new: dict[Key, tuple[int, int]] = {}
+        keys: list[list[Key]] = []
+        wanted: list[Request] = []
+        for number, request in enumerate(requests):
+            if isinstance(request, Along):
+                keys.append([])
+                wanted.append(request)
+                continue
+            keys.append(_keys(request))
+            places: list[int] = []
+            for at, key in enumerate(keys[number]):
+                if key not in self._kept and key not in new:
+                    new[key] = (number, len(places))
+                    places.append(at)
+            wanted.append(request._replace(known=request.known[places]))
+        found = self._evaluated(wanted)
+        answers = []
+        for request, own, value in zip(requests, keys, found, strict=True):
+            if isinstance(request, Along):
+                answers.append(value)
+                continue
+            out = np.empty((len(own), len(request.rows), self.n_groups))
+            for at, key in enumerate(own):
+                place = new.get(key)
+                if place is None:
+                    out[at] = self._kept[key]
+                    self._kept.move_to_end(key)
+                else:
+                    out[at] = found[place[0]][place[1]]
+            answers.append(out)
+        self._count(requests, keys, new)
+        self._keep({key: found[number][at] for key, (number, at) in new.items()})
+        return answers
+
+    def _evaluated(self, requests: Sequence[Request]) -> list[Floats]:
+        """Return the answers of the game, which is asked piece by piece."""
+        pieces: list[Request] = []
+        targets: list[tuple[int, tuple[slice, ...]]] = []
+        out: list[Floats] = []
+        for number, request in enumerate(requests):
+            out.append(np.empty((*_shape(request), self.n_groups)))
+            for at, piece in _cut(request, self._n_pairs):
+                pieces.append(piece)
+                targets.append((number, at))
+        values = self._evaluate(self.game, pieces) if pieces else []
+        for (number, at), value in zip(targets, values, strict=True):
+            out[number][at] = value
+        return out
+
+    def _count(
+        self,
+        requests: Sequence[Request],
+        keys: Sequence[Sequence[Key]],
+        new: Mapping[Key, tuple[int, int]],
+    ) -> None:
+        for request, own in zip(requests, keys, strict=True):
+            if isinstance(request, Along):
+                n_pairs = int(request.needed.sum()) * len(request.rows)
+                self.n_evaluated += n_pairs
+                self.n_distinct += n_pairs
+            else:
+                self.n_shared += len(own) * len(request.rows)
+        for key, (number, _) in new.items():
+            n_rows = len(requests[number].rows)
+            self.n_evaluated += n_rows
+            self.n_shared -= n_rows
+            seen = self._seen.setdefault(key[2], set())
+            n_before = len(seen)
+            seen.add(_digest(key))
+            self.n_distinct += (len(seen) - n_before) * n_rows
+
+    def forget(self, epoch: int) -> None:
+        """Forget the risks of one epoch."""
+        self._seen.pop(epoch, None)
+        for key in [key for key in self._kept if key[2] == epoch]:
+            self._bytes -= _n_bytes(self._kept.pop(key))
+
+    def _keep(self, found: Mapping[Key, Floats]) -> None:
+        for key, value in found.items():
+            self._kept[key] = value.copy()
+            self._bytes += _n_bytes(value)
+        while self._bytes > self._max_bytes and self._kept:
+            self._bytes -= _n_bytes(self._kept.popitem(last=False)[1])
+
+    def state(self) -> Arrays:
+        """Return all that is remembered as arrays."""
+        n_bytes = -(-len(self.feature_names) // 8)
+        values = list(self._kept.values())
+        return {
+            "counts": np.array([self.n_evaluated, self.n_shared, self.n_distinct]),
+            "coalitions": _as_bytes([key[0] for key in self._kept], n_bytes),
+            "rows": _as_bytes([key[1] for key in self._kept], _DIGEST),
+            "epochs": np.array([key[2] for key in self._kept], dtype=np.int64),
+            "sizes": np.array([len(value) for value in values], dtype=np.int64),
+            "risks": np.concatenate([np.zeros((0, self.n_groups)), *values]),
+            "seen_epochs": np.array(list(self._seen), dtype=np.int64),
+            "seen_sizes": np.array([len(seen) for seen in self._seen.values()], dtype=np.int64),
+            "seen": np.array(
+                [each for seen in self._seen.values() for each in sorted(seen)], dtype=np.uint64
+            ),
+        }
+
+    def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Remember what `state` gave, and nothing else."""
+        self.n_evaluated, self.n_shared, self.n_distinct = state["counts"].tolist()
+        coalitions, rows = state["coalitions"], state["rows"]
+        risks = _parts(state["risks"], state["sizes"])
+        self._kept.clear()
+        self._bytes = 0
+        self._keep(
+            {
+                (coalitions[at].tobytes(), rows[at].tobytes(), epoch): risks[at]
+                for at, epoch in enumerate(state["epochs"].tolist())
+            }
+        )
+        seen = _parts(state["seen"], state["seen_sizes"])
+        self._seen = {
+            epoch: set(each.tolist())
+            for epoch, each in zip(state["seen_epochs"].tolist(), seen, strict=True)
+        }
+
+
+def _keys(request: Coalitions) -> list[Key]:
+    rows = blake2b(request.rows.tobytes(), digest_size=_DIGEST).digest()
+    return [(row.tobytes(), rows, request.epoch) for row in np.packbits(request.known, axis=1)]
+
+
+def _digest(key: Key) -> int:
+    """Return a number that stands for a coalition and rows, the same in every process."""
+    return int.from_bytes(blake2b(key[0] + key[1], digest_size=8).digest(), "little")
+
+
+def _as_bytes(strings: Sequence[bytes], size: int) -> npt.NDArray[np.uint8]:
+    return np.frombuffer(b"".join(strings), dtype=np.uint8).reshape(-1, size)
+
+
+def _parts(values: npt.NDArray[Any], sizes: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
+    """Return consecutive parts of given sizes."""
+    stops = np.cumsum(sizes)
+    return [values[stop - size : stop] for size, stop in zip(sizes, stops, strict=True)]
+
+
+def _shape(request: Request) -> tuple[int, ...]:
+    if isinstance(request, Along):
+        return (*request.needed.shape, len(request.rows))
+    return (len(request.known), len(request.rows))
+
+
+def _cut(request: Request, n_pairs: int) -> list[tuple[tuple[slice, ...], Request]]:
+    """Return the pieces of a request, each with its place in the answer.
+
+    By coalitions or orderings first, because what prepares one serves all its rows.
+    """
+    asked = request.orders if isinstance(request, Along) else request.known
+    each = asked.shape[1] + 1 if isinstance(request, Along) else 1
+    n_rows = len(request.rows)
+    most = max(1, n_pairs // (n_rows * each))
+    rows_at_once = n_rows if n_rows * each <= n_pairs else max(1, n_pairs // each)
+    pieces: list[tuple[tuple[slice, ...], Request]] = []
+    for first in range(0, len(asked), most):
+        here = slice(first, min(first + most, len(asked)))
+        for start in range(0, n_rows, rows_at_once):
+            some = slice(start, min(start + rows_at_once, n_rows))
+            rows = request.rows[some]
+            if isinstance(request, Along):
+                piece: Request = Along(
+                    request.orders[here], rows, request.epoch, request.needed[here]
+                )
+                pieces.append(((here, slice(None), some), piece))
+            else:
+                pieces.append(((here, some), Coalitions(request.known[here], rows, request.epoch)))
+    return pieces
+
+
+def _n_bytes(value: Floats) -> int:
+    return value.nbytes + _BYTES_AN_ENTRY

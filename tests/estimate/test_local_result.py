@@ -35,8 +35,8 @@ def test_errors_of_orderings_and_draws_are_joined():
     np.testing.assert_allclose(LOCAL.se, [[0.5, 0.0], [0.1, 0.2], [0.0, 0.3]])
 
 
-def test_base_values_and_values_sum_to_the_predictions():
-    np.testing.assert_allclose(LOCAL.base_values, [0.2, 0.25, 0.3])
+def test_what_base_and_values_leave_of_the_predictions_is_unexplained():
+    np.testing.assert_allclose(LOCAL.unexplained, [-0.05, 0.0, 0.05], atol=1e-15)
 
 
 @pytest.mark.parametrize("level", [0.5, 0.95])
@@ -57,11 +57,11 @@ def test_the_frame_has_a_line_for_each_row_and_feature(level):
 def test_shap_gets_values_bases_and_the_columns_that_were_explained(convert):
     explanation = replace(LOCAL, data=convert(DATA)).to_shap()
     np.testing.assert_array_equal(explanation.values, VALUES)
-    np.testing.assert_array_equal(explanation.base_values, LOCAL.base_values)
+    np.testing.assert_array_equal(explanation.base_values, [0.25] * 3)
     assert explanation.feature_names == ["a", "b"]
     assert explanation.data.tolist() == [[1.5, "u"], [2.5, "v"], [3.5, "u"]]
     total = explanation.base_values + explanation.values.sum(axis=1)
-    np.testing.assert_allclose(total, LOCAL.predictions)
+    np.testing.assert_allclose(total, LOCAL.predictions - LOCAL.unexplained)
     assert explanation[1].values.shape == (2,)
     assert explanation[:, "b"].values.tolist() == VALUES[:, 1].tolist()
 

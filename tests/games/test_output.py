@@ -113,6 +113,25 @@ def test_outputs_and_losses_share_their_draws():
     np.testing.assert_array_equal((Y[:, None] - outputs) ** 2, losses)
 
 
+def test_the_base_value_is_the_mean_prediction():
+    case = suboptimal_gaussian_case()
+    rows, _ = case.sample(2, np.random.default_rng(3))
+    exact = OutputGame(
+        as_model(case.predict, "squared_error", affine=True), exact_sampler(case), rows
+    )
+    mean = case.predict(case.mean[None, :4])[0]
+    assert exact.base_value == pytest.approx(mean, rel=1e-12)
+    for max_bytes in (2**28, 50_000):
+        drawn = OutputGame(
+            case.predict, exact_sampler(case), rows, random_state=0, max_bytes=max_bytes
+        )
+        before = drawn.n_predicted
+        # A net of 4,096 points: far better than as many independent draws.
+        assert drawn.base_value == pytest.approx(mean, abs=0.005)
+        assert drawn.base_value == pytest.approx(mean, abs=0.005)
+        assert drawn.n_predicted - before == 4096
+
+
 # Paths
 
 

@@ -8,6 +8,7 @@ from dsage.estimate.inference import (
     p_values,
     simultaneous_intervals,
 )
+from dsage.estimate.local import run_local
 from dsage.estimate.local_result import LocalEstimate
 from dsage.estimate.loop import Estimation
 from dsage.estimate.plan import Plan
@@ -46,5 +47,6 @@ __all__ = [
     "intervals",
     "p_values",
     "run",
+    "run_local",
     "simultaneous_intervals",
 ]

@@ -29,7 +29,7 @@ class LocalEstimate:
     df : array of shape (n_rows, n_features)
         Degrees of freedom of `se`, for the intervals.
     base_value : float
-        The mean prediction where nothing is known, from the draws of all rows.
+        The mean prediction where nothing is known.
     predictions : array of shape (n_rows,)
         The model's output for the rows.
     data : data frame or array of shape (n_rows, n_features)
@@ -60,8 +60,8 @@ class LocalEstimate:
        row feature  value   se
     0    0       a    3.0  0.0
     1    0       b   -1.0  0.0
-    >>> local.base_values
-    array([0.5])
+    >>> local.unexplained
+    array([0.])
     """
 
     feature_names: tuple[str, ...]
@@ -88,13 +88,14 @@ class LocalEstimate:
         return se
 
     @property
-    def base_values(self) -> Floats:
-        """What the values of each row start from, (n_rows,): its prediction less their sum.
+    def unexplained(self) -> Floats:
+        """What is left of the predictions, (n_rows,): prediction - base value - sum of values.
 
-        All estimate `base_value`, each from the draws of its own row.
+        Without an oracle it is the error of draws alone. With one, it is also what the model owes
+        to features that tell nothing of the target once the others are known.
         """
-        base: Floats = self.predictions - self.values.sum(axis=1)
-        return base
+        left: Floats = self.predictions - self.base_value - self.values.sum(axis=1)
+        return left
 
     def to_frame(self, level: float = 0.95) -> pd.DataFrame:
         """Return one line a row and feature: value, error and interval.
@@ -126,7 +127,7 @@ class LocalEstimate:
     def to_shap(self) -> Any:  # noqa: ANN401
         """Return the values as a ``shap.Explanation``, for the plots of shap (extra ``shap``).
 
-        Its base values are `base_values`, so that they and the values sum to the predictions.
+        Its base values are all `base_value`.
 
         Returns
         -------
@@ -144,7 +145,7 @@ class LocalEstimate:
             data = open_frame(data).select(*self.feature_names).to_numpy()
         return Explanation(
             values=self.values,
-            base_values=self.base_values,
+            base_values=np.full(len(self.values), self.base_value),
             data=np.asarray(data),
             feature_names=list(self.feature_names),
         )

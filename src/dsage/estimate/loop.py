@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Iterator, Sequence
 from inspect import signature
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -47,22 +47,31 @@ class Estimation:
     """
 
     def __init__(self, game: Game, **options: Any) -> None:  # noqa: ANN401
-        self._seconds = 0.0
         for option in options:
             named = tuple(signature(Plan).parameters)[1:]
             check_member(option, named, "each option", "the options of an estimate")
-        self.plan = Plan(game, **options)
-        n_features = len(self.plan.names)
-        self._tallies = [Tally(self.plan.blocks, n_features) for _ in self.plan.terms]
+        self._begin(Plan(game, **options))
+
+    @classmethod
+    def of(cls, plan: Plan) -> Self:
+        """Return the estimation of a plan, at its start."""
+        estimation = cls.__new__(cls)
+        estimation._begin(plan)
+        return estimation
+
+    def _begin(self, plan: Plan) -> None:
+        self.plan = plan
+        self._seconds = 0.0
+        self._tallies = [Tally(plan.blocks, plan.n_columns) for _ in plan.terms]
         self._ledger = Ledger(
-            self.plan.blocks,
-            n_features,
-            game.n_groups,
-            len(self.plan.terms),
-            weights=getattr(game, "weights", None),
+            plan.blocks,
+            plan.n_columns,
+            plan.game.n_groups,
+            len(plan.terms),
+            weights=getattr(plan.game.game, "weights", None),
         )
-        self._costs = [0] * len(self.plan.terms)
-        self._skipped = np.zeros(n_features)
+        self._costs = [0] * len(plan.terms)
+        self._skipped = np.zeros(plan.n_columns)
         self._noted: list[tuple[int, int, float, int]] = []
         self._epoch = 0
         self._epoch_started_at = 0
@@ -140,7 +149,7 @@ class Estimation:
     def _n_at_once(self) -> int:
         """How many units are under way together: as many as memory allows."""
         rows = max(map(len, self.plan.blocks))
-        asked = max(term.unit_size for term in self.plan.terms) * (len(self.plan.names) + 1)
+        asked = max(term.unit_size for term in self.plan.terms) * (self.plan.n_columns + 1)
         return max(1, _BYTES_AT_ONCE // (_COPIES * 8 * asked * rows * self.plan.game.n_groups))
 
     def _evaluate(self, term: int, units: Sequence[tuple[int, int]]) -> None:
@@ -259,7 +268,7 @@ class Estimation:
         is_exact = self._is_complete and self._estimated == [0]
         if is_exact:
             n_orderings = math.factorial(len(self.plan.names))
-            n_units = int(main.counts.min()) * self.plan.game.n_rows
+            n_units = int(main.counts.min()) * sum(map(len, self.plan.blocks))
         elif self._is_complete:
             # The errors rest on the correction, the only term that is sampled.
             n_units = self._tallies[1].n_units
@@ -300,7 +309,7 @@ class Estimation:
     def _draw_se(self, terms: Sequence[int]) -> Floats:
         """Return the standard error from draws; nan where one group of them tells nothing."""
         if not self.plan.tells_errors:
-            return np.full(len(self.plan.names), np.nan)
+            return np.full(self.plan.n_columns, np.nan)
         return np.sqrt(self._ledger.draw_variance(terms))
 
     def _df(self, levels: Sequence[Level]) -> Floats:
@@ -308,8 +317,8 @@ class Estimation:
         drawn = self._draw_se(self._estimated) ** 2
         variances = np.stack([*(level.se**2 for level in levels), drawn])
         if not np.isfinite(variances).all():
-            return np.ones(len(self.plan.names))
-        return effective_df(variances, [*(level.df for level in levels), np.inf])
+            return np.ones(self.plan.n_columns)
+        return effective_df(variances, [*(level.df for level in levels), self._ledger.df_draws])
 
     def _share_skipped(self) -> Floats:
         if self.plan.enumeration is not None:

@@ -76,6 +76,8 @@ class Plan:
     ----------
     names : tuple of str
         The features.
+    n_columns : int
+        Number of values that are estimated: one a feature.
     streams : Streams
         Where randomness comes from.
     game : Cached
@@ -134,20 +136,17 @@ class Plan:
             require_same_features(oracle, game)
         self.streams = Streams(random_state)
         self.names = tuple(game.feature_names)
+        self.n_columns = len(self.names)
         self.is_drawn: bool = getattr(game, "is_drawn", game.n_groups > 1)
         self.shares = oracle is not None and semantics == "boundary"
         self.estimand = "sage" if oracle is None else estimand
         self.game = Cached(game, max_bytes=cache_bytes, evaluate=Jobs(n_jobs))
-        self._oracle, self._semantics = oracle, semantics
+        self.oracle, self._semantics = oracle, semantics
         self.orderings = as_orderings(orderings, self.names, self.streams)
         self.is_given = self.orderings.n_units is not None
         moment = self._moment_game(game) if levels == "auto" and not self.is_given else None
         enumeration = self._enumerate(exact, has_control=moment is not None)
-        self.control = (
-            None
-            if moment is None
-            else Control(moment, self._mean_walk(moment), self.orderings, enumeration)
-        )
+        self.control = None if moment is None else self._make_control(moment, enumeration)
         is_affordable = enumeration is not None and enumeration.n_coalitions <= self._few
         is_wanted = exact == "always" or (exact == "auto" and is_affordable)
         self.enumeration = enumeration if is_wanted else None
@@ -166,16 +165,22 @@ class Plan:
         return not self.is_drawn or self.game.n_groups > 1
 
     def _walk_of(self, game: Game) -> Walk:
-        if self._oracle is None:
+        if self.oracle is None:
             return Prefixes(game)
         if self._semantics == "skip":
-            return Prefixes(game, self._oracle)
-        return Boundaries(self._oracle)
+            return Prefixes(game, self.oracle)
+        return Boundaries(self.oracle)
+
+    def _make_control(self, game: MomentGame, enumeration: Enumeration | None) -> Control:
+        mean = None
+        if enumeration is not None and enumeration.n_coalitions <= MOST_COALITIONS:
+            mean = enumeration.values(game.mean_risks(enumeration.coalitions))
+        return Control(self._mean_walk(game), self.orderings, self.n_columns, mean)
 
     def _mean_walk(self, game: MomentGame) -> MeanWalk:
-        if self._oracle is None or self._semantics == "skip":
-            return MeanPrefixes(game, self._oracle)
-        return MeanBoundaries(game, self._oracle)
+        if self.oracle is None or self._semantics == "skip":
+            return MeanPrefixes(game, self.oracle)
+        return MeanBoundaries(game, self.oracle)
 
     def _enumerate(self, exact: str, *, has_control: bool) -> Enumeration | None:
         if exact == "always" and self.is_given:
@@ -184,7 +189,7 @@ class Plan:
             )
         if self.is_given or (exact == "never" and not has_control):
             return None
-        oracle = NoSeparation(self.names) if self._oracle is None else self._oracle
+        oracle = NoSeparation(self.names) if self.oracle is None else self.oracle
         most = None if exact == "always" else max(self._few, MOST_COALITIONS)
         found = enumerate_boundaries(oracle, semantics=self._semantics, max_coalitions=most)
         if found is None and exact == "always":

@@ -63,25 +63,19 @@ def run(
     Estimate
         An interrupt (Ctrl-C) ends the run with what is known by then.
     """
-    if stopping is not None and not isinstance(stopping, Stopping):
-        raise TypeError(
-            message("stopping", "a rule", stopping, "Make one, such as as_stopping(tolerance=0.05)")
-        )
     for option, value in options.items():
         if option in signature(as_stopping).parameters:
             advice = f"Give stopping=as_stopping({option}=...)"
             raise TypeError(message(option, "left to a rule", value, advice))
     estimation = Estimation(game, **options)
-    rule = Tolerance() if stopping is None and not estimation.plan.is_given else stopping
-    if rule is not None and not estimation.plan.tells_errors and needs_errors(rule):
-        raise ValueError(
-            message(
-                "stopping",
-                "a number of orderings or a time where one group of draws tells no errors",
-                rule,
-                "Give the game two groups or more, or as_stopping(n_orderings=...)",
-            )
-        )
+    return refine(estimation, stopping=stopping, progress=progress)
+
+
+def refine(
+    estimation: Estimation, *, stopping: Stopping | None = None, progress: bool = False
+) -> Estimate:
+    """Go on with an estimation until a rule says that it is enough."""
+    rule = _rule(estimation, stopping)
     known: Estimate | None = None
     reason, interrupted = "there is nothing left to evaluate", False
     with tqdm(desc="estimating", unit=" units", disable=not progress) as bar:
@@ -100,6 +94,25 @@ def run(
     result = replace(known, reason=reason, interrupted=interrupted)
     _warn(result)
     return result
+
+
+def _rule(estimation: Estimation, stopping: Stopping | None) -> Stopping | None:
+    """Return the rule that ends a run; None where only the end of the orderings does."""
+    if stopping is not None and not isinstance(stopping, Stopping):
+        raise TypeError(
+            message("stopping", "a rule", stopping, "Make one, such as as_stopping(tolerance=0.05)")
+        )
+    rule = Tolerance() if stopping is None and not estimation.plan.is_given else stopping
+    if rule is not None and not estimation.plan.tells_errors and needs_errors(rule):
+        raise ValueError(
+            message(
+                "stopping",
+                "a number of orderings or a time where one group of draws tells no errors",
+                rule,
+                "Give the game two groups or more, or as_stopping(n_orderings=...)",
+            )
+        )
+    return rule
 
 
 def _warn(result: Estimate) -> None:

@@ -20,6 +20,9 @@ from dsage.samplers.gaussian import Gaussian
 # A draw stands in memory as noise, as scores, as a draw, as a frame, and as what the model makes of
 # these.
 _COPIES = 6
+# Draws for the mean prediction, which is the same for all rows, and the epoch of their noise, which
+# no estimate comes to.
+_N_MEAN, _MEAN_EPOCH = 1 << 12, 1 << 40
 
 
 class Predictor(Protocol):
@@ -126,8 +129,9 @@ class Expected:
                 message("X", "of at least one row and one column", self.matrix.shape, "Add some")
             )
         self._max_bytes = check_count(max_bytes, "max_bytes")
+        self._streams = Streams(random_state)
         self._noise = Noise(
-            Streams(random_state),
+            self._streams,
             len(self.feature_names),
             n_groups=n_groups,
             n_draws=_draws_a_group(n_draws, n_groups),
@@ -146,6 +150,23 @@ class Expected:
         """Return the layout that gives the model the kind of container that the user gave."""
         is_array = self.layout.kind == "numpy"
         return self.layout if is_frame(X) != is_array else Layout.of(X)
+
+    def mean(self) -> Floats:
+        """Return the mean prediction, (...), where nothing is known: from a net of many draws."""
+        nothing = np.zeros((1, len(self.feature_names)), dtype=np.bool_)
+        first = np.zeros(1, dtype=np.intp)
+        if self._affine is not None:
+            mean: Floats = self._means(nothing, first, 0)[0, 0, 0]
+            return mean
+        noise = Noise(self._streams, len(self.feature_names), n_groups=1, n_draws=_N_MEAN)
+        draws = self._sampler.draw(self.matrix[:1], nothing[0], noise(first, _MEAN_EPOCH))[0]
+        total = np.zeros(self.predictions.shape[1:])
+        at_once = max(1, self._max_bytes // (8 * _COPIES * draws.shape[1]))
+        for start in range(0, _N_MEAN, at_once):
+            part = draws[start : start + at_once]
+            self.n_predicted += len(part)
+            total += self._model.predict(self._frames.decode(part)).sum(axis=0)
+        return total / _N_MEAN
 
     def parts(self, known: Mask, rows: Rows, epoch: int) -> Iterator[Part]:
         """Yield the mean predictions of all coalitions but the one that knows everything."""

@@ -127,6 +127,18 @@ class LinearOutput:
         """Return the coefficients of coalitions on standardised rows, (n_coalitions, d)."""
         return self._linear.coefficients(known)[:, :, 0]
 
+    def path_coefficients(self, orders: Orders) -> Floats:
+        """Return what each feature of orderings adds to the coefficients, (n_orderings, d, d).
+
+        The second axis follows the orderings, the third the features.
+        """
+        whitening = self._linear.whitening(orders)
+        effects = np.einsum("okf,of->ok", whitening, self._linear.slopes[orders, 0])
+        added = np.empty_like(whitening)
+        columns = np.broadcast_to(orders[:, None, :], added.shape)
+        np.put_along_axis(added, columns, effects[:, :, None] * whitening, axis=2)
+        return added
+
     def outputs(self, coefficients: Floats, rows: Rows) -> Floats:
         """Return what coefficients (n, n_features) give for some rows, (n, n_rows)."""
         # A product of matrices would round a row in a way that depends on the rows beside it.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -121,6 +122,11 @@ class OutputGame:
     def n_predicted(self) -> int:
         """Rows that the model was asked for."""
         return self._expected.n_predicted
+
+    @cached_property
+    def base_value(self) -> float:
+        """The mean prediction where nothing is known, ``E[f(X)]``; from 4,096 draws, if any."""
+        return float(self._expected.mean())
 
     def risks(self, known: Mask, rows: Rows, epoch: int = 0) -> Floats:
         """Return ``-f_S(x)`` of coalitions, group by group; see :class:`Game`."""

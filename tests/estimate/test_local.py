@@ -6,7 +6,7 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 from dsage import Graph
 from dsage._random import Streams
-from dsage.estimate import AnyOf, NOrderings, TimeBudget, as_stopping, run_local
+from dsage.estimate import AnyOf, NOrderings, TimeBudget, as_stopping, run, run_local
 from dsage.estimate.exact import enumerate_boundaries
 from dsage.estimate.local import _divided
 from dsage.estimate.local_plan import LinearSteps, LocalPlan
@@ -156,6 +156,16 @@ def test_a_correction_makes_plain_values_of_those_at_boundaries():
     assert np.abs(skipped.values - plain.values).max() > 20 * plain.se.max()
     difference = np.abs(corrected.values - plain.values)
     assert (difference <= 6 * np.hypot(corrected.se, plain.se)).all()
+
+
+def test_the_loop_of_sage_values_gives_their_mean_over_rows():
+    orders = [["a", "b", "c", "d", "e"], ["d", "a", "e", "b", "c"]]
+    local = run_local(output_game(), orderings=orders)
+    mean = run(output_game(), orderings=orders)
+    np.testing.assert_allclose(mean.values, local.values.mean(axis=0), atol=1e-12)
+    exact = run(output_game(), stopping=FEW)
+    assert exact.is_exact
+    assert [level.name for level in exact.levels] == ["surpluses, all orderings"]
 
 
 def test_given_orderings_are_averaged_over():

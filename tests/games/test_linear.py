@@ -59,10 +59,10 @@ def test_fewer_rows_than_features_are_allowed(n_rows):
     assert np.isfinite(game.risks(EVERY, np.arange(n_rows))).all()
 
 
-def test_the_moment_game_of_an_output_game_resembles_it():
+def test_the_linear_game_of_an_output_game_resembles_it():
     sampler = Gaussian().fit(X)
     game = OutputGame(lambda rows: rows @ [1.0, 0.2, 3.0, -1.0], sampler, X, n_draws=256)
-    cheap = game.moment_game()
+    cheap = game.linear_game()
     assert cheap.feature_names == game.feature_names
     exact, rough = (each.risks(EVERY, ROWS).mean(axis=2) for each in (game, cheap))
     assert np.corrcoef(exact.ravel(), rough.ravel())[0, 1] > 0.99

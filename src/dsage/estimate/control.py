@@ -103,6 +103,9 @@ class Control:
         self.mean: Floats = np.zeros(n_columns) if mean is None else mean
         self._spread: Floats = np.zeros(n_columns)
 
+    STATE = ("n_units", "mean", "_spread")
+    """The attributes that change."""
+
     @property
     def n_orderings(self) -> int:
         """Number of orderings so far."""

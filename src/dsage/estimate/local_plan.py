@@ -134,7 +134,7 @@ class LocalPlan(Plan):
         # All orderings at once vary by draws alone, which the cheap game has none of.
         self._cheap = None
         if levels == "auto" and not self.is_given and self.enumeration is None:
-            self._cheap = game.moment_game()
+            self._cheap = game.linear_game()
             self._all = self._enumerate("auto", has_control=True)
 
     def parts(self) -> list[Self]:

@@ -82,6 +82,10 @@ class Plan:
         Where randomness comes from.
     game : Cached
         The game, with a memory.
+    oracle : Oracle or None
+        What is separated; None where nothing is.
+    described : dict of str to str
+        The options that have a name.
     terms : list of Term
         The main term, and the difference to SAGE where that is wanted.
     control : Control or None
@@ -142,6 +146,13 @@ class Plan:
         self.estimand = "sage" if oracle is None else estimand
         self.game = Cached(game, max_bytes=cache_bytes, evaluate=Jobs(n_jobs))
         self.oracle, self._semantics = oracle, semantics
+        self.described = {
+            "estimand": self.estimand,
+            "semantics": semantics,
+            "levels": levels,
+            "exact": exact,
+            "audit": str(audit),
+        }
         self.orderings = as_orderings(orderings, self.names, self.streams)
         self.is_given = self.orderings.n_units is not None
         moment = self._moment_game(game) if levels == "auto" and not self.is_given else None

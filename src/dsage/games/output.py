@@ -144,7 +144,7 @@ class OutputGame:
             out[number, at, here] = -groups
         return out
 
-    def moment_game(self) -> LinearOutput:
+    def linear_game(self) -> LinearOutput:
         """Return the cheap game that resembles this one: the best linear predictor."""
         return LinearOutput(self.matrix, self.predictions, self.feature_names)
 

@@ -1,3 +1,5 @@
+import itertools
+
 import joblib
 import numpy as np
 import pandas as pd
@@ -7,9 +9,10 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from dsage import Graph
 from dsage._random import Streams
 from dsage.estimate import AnyOf, NOrderings, TimeBudget, as_stopping, run, run_local
+from dsage.estimate.control import FIRST_UNIT
 from dsage.estimate.exact import enumerate_boundaries
 from dsage.estimate.local import _divided
-from dsage.estimate.local_plan import LinearSteps, LocalPlan
+from dsage.estimate.local_plan import LinearSteps, LocalPlan, MeanCoefficients, RowControl
 from dsage.estimate.walk import Boundaries, Prefixes, played
 from dsage.games import LinearOutput, LossGame, OutputGame
 from dsage.graphs import NoSeparation
@@ -29,6 +32,7 @@ ORACLE = Graph([*NAMES, "y"], [("a", "b"), ("b", "y"), ("c", "y"), ("y", "d"), (
 )
 CASES = {"plain": (None, "boundary"), "skip": (ORACLE, "skip"), "boundary": (ORACLE, "boundary")}
 cases = pytest.mark.parametrize("case", CASES)
+CHEAP = LinearOutput(X.to_numpy(), Y, NAMES)
 FEW = as_stopping(n_orderings=16)
 
 
@@ -44,28 +48,63 @@ def output_game(model=bent, rows=X, **options):
 # The cheap game beside
 
 
-@cases
-def test_steps_of_the_linear_output_are_its_surpluses(case):
+def row_control(case, rows, *, knows_mean=False):
     oracle, semantics = CASES[case]
-    game, rows = LinearOutput(X.to_numpy(), Y, NAMES), np.array([3, 30, 7])
-    orders = as_orderings("uniform", NAMES, Streams(0)).block(0)
-    orders = np.concatenate([orders, orders[:, ::-1]])
-    found = LinearSteps(game, oracle, semantics, rows)(orders)
-    walk = Boundaries(oracle) if case == "boundary" else Prefixes(game, oracle)
-    values = played(walk(orders, rows, 0), game).values[:, :, 0]
-    assert found.shape == (len(orders), 15)
-    np.testing.assert_allclose(found.reshape(values.shape), values, atol=1e-9)
-
-
-@cases
-def test_the_mean_of_the_linear_output_is_that_over_all_orderings(case):
-    oracle, semantics = CASES[case]
-    game, rows = LinearOutput(X.to_numpy(), Y, NAMES), np.array([3, 30])
+    steps = LinearSteps(CHEAP, oracle, semantics)
+    orderings = as_orderings("antithetic", NAMES, Streams(0))
     asked = NoSeparation(NAMES) if oracle is None else oracle
-    enumeration = enumerate_boundaries(asked, semantics=semantics)
-    found = LinearSteps(game, oracle, semantics, rows).mean(enumeration)
-    expected = enumeration.values(game.risks(enumeration.coalitions, rows)[..., 0])
-    np.testing.assert_allclose(found.reshape(2, 5), expected.T, atol=1e-10)
+    mean = steps.mean(enumerate_boundaries(asked, semantics=semantics)) if knows_mean else None
+    return RowControl(steps, MeanCoefficients(steps, orderings, 5), orderings, mean, rows)
+
+
+@cases
+def test_surpluses_of_the_control_are_those_of_the_linear_output(case):
+    oracle, _ = CASES[case]
+    rows = np.array([3, 30, 7])
+    control = row_control(case, rows)
+    orders = as_orderings("antithetic", NAMES, Streams(0)).block(4)
+    walk = Boundaries(oracle) if case == "boundary" else Prefixes(CHEAP, oracle)
+    values = played(walk(orders, rows, 0), CHEAP).values[:, :, 0]
+    found = control.surpluses(orders)
+    assert found.shape == (2, 15)
+    np.testing.assert_allclose(found.reshape(values.shape), values, atol=1e-9)
+    np.testing.assert_allclose(control.of_unit(4), found.mean(axis=0), atol=1e-12)
+
+
+@cases
+def test_the_mean_of_the_control_is_that_over_all_orderings(case):
+    control = row_control(case, np.array([3, 30]), knows_mean=True)
+    orders = np.array(list(itertools.permutations(range(5))))
+    np.testing.assert_allclose(control.mean, control.surpluses(orders).mean(axis=0), atol=1e-10)
+    np.testing.assert_array_equal(control.variance, 0.0)
+
+
+@cases
+def test_a_sampled_control_knows_its_error(case):
+    rows = np.array([3, 30, 8])
+    control, exact = row_control(case, rows), row_control(case, rows, knows_mean=True)
+    control.refine(0.0, -3)
+    assert control.n_units == 256
+    assert control.n_orderings == 512
+    # From the values of each unit, without the detour over coefficients.
+    units = np.array([control.of_unit(FIRST_UNIT + unit) for unit in range(256)])
+    np.testing.assert_allclose(control.mean, units.mean(axis=0), atol=1e-10)
+    np.testing.assert_allclose(control.variance, units.var(axis=0, ddof=1) / 256, atol=1e-12)
+    error = np.abs(control.mean - exact.mean)
+    assert (error <= 4.5 * np.sqrt(control.variance) + 1e-9).all()
+
+
+def test_controls_of_several_rows_share_their_orderings():
+    oracle, semantics = CASES["plain"]
+    steps = LinearSteps(CHEAP, oracle, semantics)
+    orderings = as_orderings("antithetic", NAMES, Streams(0))
+    coefficients = MeanCoefficients(steps, orderings, 5)
+    first, second = (
+        RowControl(steps, coefficients, orderings, None, np.array([row])) for row in (0, 1)
+    )
+    first.refine(0.0, -3)
+    second.refine(1e9, -3)
+    assert (first.n_units, second.n_units, coefficients.n_units) == (256, 256, 256)
 
 
 def test_the_cheap_game_lowers_the_errors_and_keeps_the_values():

@@ -45,6 +45,13 @@ def test_paths_are_the_risks_of_prefixes():
     np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-8)
 
 
+def test_coefficients_along_orderings_are_those_of_prefixes():
+    orders = np.array([[0, 1, 2, 3], [2, 0, 3, 1]])
+    known = prefixes(orders)
+    expected = np.diff(GAME.coefficients(known.reshape(-1, 4)).reshape(2, 5, 4), axis=1)
+    np.testing.assert_allclose(GAME.path_coefficients(orders), expected, rtol=1e-8, atol=1e-10)
+
+
 def test_a_row_does_not_depend_on_the_rows_beside_to_the_bit():
     whole = GAME.risks(EVERY, np.arange(60))
     np.testing.assert_array_equal(GAME.risks(EVERY, ROWS), whole[:, ROWS])

@@ -13,8 +13,8 @@ from dsage.games.moment import MomentGame
 from dsage.graphs.separation import Oracle
 from dsage.orderings import Orderings
 
-# Units of this level are keyed apart from those of the others.
-_FIRST_UNIT = 1 << 41
+FIRST_UNIT = 1 << 41
+"""Units of this level are keyed apart from those of the others."""
 _AT_ONCE = 64
 MOST_COALITIONS = 1 << 16
 """So many risks of a cheap game are computed to average over all orderings."""
@@ -127,7 +127,7 @@ class Control:
             self._add(_AT_ONCE)
 
     def _add(self, n_units: int) -> None:
-        first = _FIRST_UNIT + self.n_units
+        first = FIRST_UNIT + self.n_units
         orders = [self._orderings.block(first + unit) for unit in range(n_units)]
         values = self._walk(np.concatenate(orders))
         for unit in values.reshape(n_units, -1, values.shape[-1]).mean(axis=1):

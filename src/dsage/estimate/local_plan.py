@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
+from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
 
 from dsage._check import check_count, check_member
-from dsage.estimate.control import MOST_COALITIONS, Control, distinct_boundaries
+from dsage.estimate.control import FIRST_UNIT, MOST_COALITIONS, Control, distinct_boundaries
 from dsage.estimate.exact import Enumeration
 from dsage.estimate.plan import LEVELS, Plan
 from dsage.estimate.terms import Outcome, Term
@@ -18,6 +19,7 @@ from dsage.games.base import Floats, Orders, Rows
 from dsage.games.linear import LinearOutput
 from dsage.games.output import OutputGame
 from dsage.graphs.separation import Oracle
+from dsage.orderings import Orderings
 
 # So many values are estimated together: what the loop keeps of each takes some 100 bytes, and what
 # a unit of orderings needs a few times more.
@@ -57,7 +59,7 @@ class ByRow:
 
 
 class LinearSteps:
-    """Surpluses of a linear output on some rows: see :class:`~dsage.estimate.control.MeanWalk`.
+    """What features add to the coefficients of a linear output, and so to its outputs.
 
     Parameters
     ----------
@@ -67,37 +69,124 @@ class LinearSteps:
         What is separated.
     semantics : {"boundary", "skip"}
         What becomes of surpluses that are.
+    """
+
+    def __init__(self, game: LinearOutput, oracle: Oracle | None, semantics: str) -> None:
+        self._game, self._oracle = game, oracle
+        self._at_boundaries = oracle is not None and semantics == "boundary"
+
+    def __call__(self, orders: Orders) -> Floats:
+        """Return what each feature adds along orderings, (n_orderings, n_features, n_features)."""
+        if self._oracle is not None and self._at_boundaries:
+            boundaries, place = distinct_boundaries(self._oracle, orders)
+            return by_feature(np.diff(self._game.coefficients(boundaries)[place], axis=1), orders)
+        added = self._game.path_coefficients(orders)
+        added[separated_steps(self._oracle, prefixes(orders), orders)] = 0.0
+        return by_feature(added, orders)
+
+    def mean(self, enumeration: Enumeration) -> Floats:
+        """Return the mean over all orderings, (n_features, n_features)."""
+        return -enumeration.values(self._game.coefficients(enumeration.coalitions))
+
+    def outputs(self, added: Floats, rows: Rows) -> Floats:
+        """Return what is added to the outputs of some rows, (n_rows * n_features,)."""
+        return self._game.outputs(added, rows).T.ravel()
+
+    def variances(self, covariances: Floats, rows: Rows) -> Floats:
+        """Return the variances of outputs, as `outputs` has them, from those of coefficients."""
+        Z = self._game.standardised(rows)
+        variances = [((Z @ covariance) * Z).sum(axis=1) for covariance in covariances]
+        return np.stack(variances, axis=1).ravel()
+
+
+class MeanCoefficients:
+    """The mean over many orderings of what features add to the coefficients, for all rows at once.
+
+    Parameters
+    ----------
+    steps : LinearSteps
+        Of the cheap game.
+    orderings : Orderings
+        The orderings.
+    n_features : int
+        Number of features.
+
+    Attributes
+    ----------
+    n_units : int
+        Units of orderings so far.
+    mean : array of shape (n_features, n_features)
+        What each feature adds.
+    spread : array of shape (n_features, n_features, n_features)
+        For each feature, the sums over units of squares and products around the mean.
+    """
+
+    def __init__(self, steps: LinearSteps, orderings: Orderings, n_features: int) -> None:
+        self._steps, self._orderings = steps, orderings
+        self.n_units = 0
+        self.mean: Floats = np.zeros((n_features, n_features))
+        self.spread: Floats = np.zeros((n_features, n_features, n_features))
+
+    def add(self, n_units: int) -> None:
+        """Add some units; they are keyed apart from those of other levels."""
+        first = FIRST_UNIT + self.n_units
+        orders = [self._orderings.block(first + unit) for unit in range(n_units)]
+        added = self._steps(np.concatenate(orders))
+        units = added.reshape(n_units, -1, *added.shape[1:]).mean(axis=1)
+        mean = units.mean(axis=0)
+        off, shift = units - mean, mean - self.mean
+        total = self.n_units + n_units
+        self.spread += np.einsum("ujf,ujg->jfg", off, off)
+        self.spread += np.einsum("jf,jg->jfg", shift, shift) * (self.n_units * n_units / total)
+        self.mean = self.mean + shift * (n_units / total)
+        self.n_units = total
+
+
+class RowControl(Control):
+    """The mean over orderings of the surpluses of a linear output, on some rows.
+
+    Parameters
+    ----------
+    steps : LinearSteps
+        Of the cheap game.
+    coefficients : MeanCoefficients
+        Serves all rows; it grows with the first that need more.
+    orderings : Orderings
+        The orderings.
+    mean : array of shape (n_features, n_features) or None
+        The mean over all orderings of what is added to the coefficients, where it is known.
     rows : int array
         The rows.
     """
 
     def __init__(
-        self, game: LinearOutput, oracle: Oracle | None, semantics: str, rows: Rows
+        self,
+        steps: LinearSteps,
+        coefficients: MeanCoefficients,
+        orderings: Orderings,
+        mean: Floats | None,
+        rows: Rows,
     ) -> None:
-        self._game, self._oracle, self._rows = game, oracle, rows
-        self._at_boundaries = oracle is not None and semantics == "boundary"
+        self._steps, self._coefficients, self._rows = steps, coefficients, rows
+        n_columns = len(rows) * len(coefficients.mean)
+        known = None if mean is None else steps.outputs(mean, rows)
+        super().__init__(self.surpluses, orderings, n_columns, known)
 
-    def __call__(self, orders: Orders) -> Floats:
+    def surpluses(self, orders: Orders) -> Floats:
         """Return the surpluses along orderings, (n_orderings, n_rows * n_features)."""
-        n_orderings, n_features = orders.shape
-        added = by_feature(self._added(orders), orders).reshape(-1, n_features)
-        outputs = self._game.outputs(added, self._rows).reshape(n_orderings, n_features, -1)
-        return np.moveaxis(outputs, 1, 2).reshape(n_orderings, -1)
+        return np.stack([self._steps.outputs(each, self._rows) for each in self._steps(orders)])
 
-    def _added(self, orders: Orders) -> Floats:
-        """Return what each step adds to the coefficients, (n_orderings, d, d)."""
-        if self._oracle is not None and self._at_boundaries:
-            boundaries, place = distinct_boundaries(self._oracle, orders)
-            return np.diff(self._game.coefficients(boundaries)[place], axis=1)
-        added = self._game.path_coefficients(orders)
-        added[separated_steps(self._oracle, prefixes(orders), orders)] = 0.0
-        return added
+    def of_unit(self, unit: int) -> Floats:
+        """Return the mean surpluses of a unit of orderings, (n_rows * n_features,)."""
+        orders = self._orderings.block(unit)
+        return self._steps.outputs(self._steps(orders).mean(axis=0), self._rows)
 
-    def mean(self, enumeration: Enumeration) -> Floats:
-        """Return the mean over all orderings, (n_rows * n_features,)."""
-        coefficients = self._game.coefficients(enumeration.coalitions)
-        outputs = self._game.outputs(-enumeration.values(coefficients), self._rows)
-        return outputs.T.ravel()
+    def _add(self, n_units: int) -> None:
+        if self.n_units == self._coefficients.n_units:
+            self._coefficients.add(n_units)
+        self.n_units = self._coefficients.n_units
+        self.mean = self._steps.outputs(self._coefficients.mean, self._rows)
+        self._spread = self._steps.variances(self._coefficients.spread, self._rows)
 
 
 class LocalPlan(Plan):
@@ -132,10 +221,17 @@ class LocalPlan(Plan):
             check_count(rows_per_ordering, "rows_per_ordering")
         self._rows_a_part = rows_per_ordering or max(1, _COLUMNS // len(self.names))
         # All orderings at once vary by draws alone, which the cheap game has none of.
-        self._cheap = None
-        if levels == "auto" and not self.is_given and self.enumeration is None:
-            self._cheap = game.linear_game()
-            self._all = self._enumerate("auto", has_control=True)
+        has_control = levels == "auto" and not self.is_given and self.enumeration is None
+        self._row_control = self._prepared(game.linear_game()) if has_control else None
+
+    def _prepared(self, cheap: LinearOutput) -> Callable[[Rows], RowControl]:
+        """Return what makes the first level of rows; what serves all rows is computed once."""
+        steps = LinearSteps(cheap, self.oracle, self._semantics)
+        found = self._enumerate("auto", has_control=True)
+        is_few = found is not None and found.n_coalitions <= MOST_COALITIONS
+        mean = steps.mean(found) if found is not None and is_few else None
+        coefficients = MeanCoefficients(steps, self.orderings, len(self.names))
+        return partial(RowControl, steps, coefficients, self.orderings, mean)
 
     def parts(self) -> list[Self]:
         """Return the plans of the parts of the rows, in their order."""
@@ -150,17 +246,11 @@ class LocalPlan(Plan):
         plan = copy(self)
         plan.blocks = [_ONE_ROW]
         plan.n_columns = len(rows) * len(self.names)
+        control = None if self._row_control is None else self._row_control(rows)
+        plan.control = control
         main, *others = self.terms
-        control = None
-        if self._cheap is not None:
-            walk = LinearSteps(self._cheap, self.oracle, self._semantics, rows)
-            is_few = self._all is not None and self._all.n_coalitions <= MOST_COALITIONS
-            mean = walk.mean(self._all) if self._all is not None and is_few else None
-            plan.control = Control(walk, self.orderings, plan.n_columns, mean)
-
-            def control(unit: int) -> Floats:
-                surpluses: Floats = walk(self.orderings.block(unit)).mean(axis=0)
-                return surpluses
-
-        plan.terms = [ByRow(main, rows, control), *(ByRow(term, rows) for term in others)]
+        plan.terms = [
+            ByRow(main, rows, None if control is None else control.of_unit),
+            *(ByRow(term, rows) for term in others),
+        ]
         return plan

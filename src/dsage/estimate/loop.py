@@ -239,8 +239,8 @@ class Estimation:
             is_behind = n_audit < min(n_main / 4, _FIRST_UNITS)
             return int(is_behind or correction < _AUDIT_SHARE * (main + correction))
         # Few units may be all alike: no rule trusts them, however small their error seems.
-        n_main, n_correction = (tally.n_units for tally in self._tallies)
-        if self.plan.enumeration is None and n_main < min(n_correction, MIN_UNITS):
+        n_correction = self._tallies[1].n_units
+        if self._n_pieces < min(n_correction, MIN_UNITS):
             return 0
         if n_correction < MIN_UNITS:
             return 1
@@ -251,6 +251,17 @@ class Estimation:
                 variance += float(self._ledger.draw_variance([0]).sum())
             rates.append(variance / max(cost / tally.n_units, 1.0) / tally.n_units)
         return int(np.argmax(rates))
+
+    @property
+    def _n_pieces(self) -> int:
+        """Independent pieces that the error of the main term rests on; very many if it has none."""
+        main = self._tallies[0]
+        if self.plan.enumeration is None:
+            return main.n_units
+        if not self.plan.is_drawn:
+            return 1 << 40
+        # Draws of other rows are independent.
+        return int(main.counts @ np.array([len(block) for block in self.plan.blocks]))
 
     @property
     def _estimated(self) -> list[int]:
@@ -301,9 +312,10 @@ class Estimation:
             n_orderings = math.factorial(len(self.plan.names))
             n_units = int(main.counts.min()) * sum(map(len, self.plan.blocks))
         elif self._is_complete:
-            # The errors rest on the correction, the only term that is sampled.
-            n_units = self._tallies[1].n_units
-            n_orderings = n_units * self.plan.terms[1].unit_size
+            # The orderings are those of the correction, the only term that samples any.
+            n_correction = self._tallies[1].n_units
+            n_orderings = n_correction * self.plan.terms[1].unit_size
+            n_units = min(n_correction, self._n_pieces)
         elif len(self._estimated) == 2:
             n_units = min(n_units, self._tallies[1].n_units)
         own_level = Level(

@@ -139,6 +139,10 @@ class LinearOutput:
         np.put_along_axis(added, columns, effects[:, :, None] * whitening, axis=2)
         return added
 
+    def standardised(self, rows: Rows) -> Floats:
+        """Return some rows as coefficients take them, (n_rows, n_features)."""
+        return self._linear.Z[rows]
+
     def outputs(self, coefficients: Floats, rows: Rows) -> Floats:
         """Return what coefficients (n, n_features) give for some rows, (n, n_rows)."""
         # A product of matrices would round a row in a way that depends on the rows beside it.

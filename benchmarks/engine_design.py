@@ -1,4 +1,4 @@
-"""Which design has the smallest error for its cost: rows, draws and kinds of orderings.
+"""Which design has the smallest error for its cost: rows and draws.
 
 Run: python -m benchmarks.engine_design [--seeds N] [--tiny]
 """
@@ -24,7 +24,6 @@ from dsage.estimate import estimate
 from dsage.games import LossGame
 from dsage.games.base import Floats
 from dsage.graphs.separation import Oracle
-from dsage.orderings import KINDS
 from dsage.samplers import Gaussian
 
 Section = tuple[str, str]
@@ -44,7 +43,6 @@ class Design:
     rows_per_ordering: int = 64
     n_draws: int = 8
     n_groups: int = 2
-    orderings: str = "antithetic"
 
 
 @dataclass(frozen=True)
@@ -73,13 +71,12 @@ DRAWS = [
     replace(Design(), n_draws=groups * draws, n_groups=groups)
     for groups, draws in ((2, 2), (2, 4), (2, 8), (4, 2), (4, 4))
 ]
-ORDERINGS = [replace(Design(), orderings=kind) for kind in KINDS]
 
 
 @cache
-def problem(sizes: Sizes) -> Problem:
+def problem(sizes: Sizes, graph: str = GRAPH) -> Problem:
     """Fit a model and learn a graph, both from the training rows."""
-    law = paper_graph(GRAPH)
+    law = paper_graph(graph)
     data = law.sample(sizes.n_train + sizes.n_rows, random_state=0)
     train, test = data.iloc[: sizes.n_train], data.iloc[sizes.n_train :]
     X_train, X = train.drop(columns=law.target), test.drop(columns=law.target)
@@ -105,7 +102,7 @@ def once(sizes: Sizes, design: Design, estimand: str, seed: int) -> tuple[Floats
         n_groups=design.n_groups,
         random_state=seed,
     )
-    options |= {"orderings": design.orderings, "rows_per_ordering": design.rows_per_ordering}
+    options |= {"rows_per_ordering": design.rows_per_ordering}
     enough = sizes.share * N_PREDICTIONS[estimand]
     looks = estimate(game, random_state=seed, **options)
     known = next(look for look in looks if game.n_predicted >= enough)
@@ -157,17 +154,11 @@ def sections_of(sizes: Sizes, n_seeds: int) -> list[Section]:
         *("values", "", "variance x predictions", "variance x seconds", "claimed x seconds"),
         *("error / spread", "thousand predictions", "s"),
     ]
-    kinds_text = (
-        "**Kinds of orderings.** A unit has 1, 2, 19 and 38 orderings, so that a pass over all "
-        "rows takes the last two as much longer: they may end before it does, and then the choice "
-        "of the blocks is part of their variance."
-    )
     rows = {
         "all" if each.rows_per_ordering == WHOLE else str(each.rows_per_ordering): each
         for each in ROWS
     }
     draws = {f"{each.n_groups} x {each.n_draws // each.n_groups}": each for each in DRAWS}
-    kinds = {each.orderings: each for each in ORDERINGS}
     return [
         (
             f"{text}\n\n{title}".strip(),
@@ -176,7 +167,6 @@ def sections_of(sizes: Sizes, n_seeds: int) -> list[Section]:
         for text, title, name, designs, default in (
             (text, "**Rows for an ordering.**", "rows", rows, "64"),
             ("", "**Draws**, groups x draws in each.", "draws", draws, "2 x 4"),
-            ("", kinds_text, "orderings", kinds, "antithetic"),
         )
     ]
 
@@ -191,7 +181,7 @@ def main(n_seeds: int, *, is_tiny: bool) -> None:
         print("\n\n".join(f"{text}\n\n{table}" for text, table in sections))
         return
     packages = ["dsage", "numpy", "scipy", "scikit-learn"]
-    publish("engine_design", "The engine: rows, draws and orderings", sections, packages)
+    publish("engine_design", "The engine: rows and draws", sections, packages)
 
 
 if __name__ == "__main__":

@@ -64,13 +64,8 @@ def shapley(risk, n_features, oracle=None, semantics="boundary"):
 
 def shapley_by_orderings(risk, n_features, oracle=None, semantics="boundary"):
     """The same as a mean over all d! orderings: the definition, for very few features."""
-    total = np.zeros(n_features)
-    for ordering in itertools.permutations(range(n_features)):
-        for position, feature in enumerate(ordering):
-            total[feature] += surplus(
-                risk, frozenset(ordering[:position]), feature, oracle, semantics
-            )
-    return total / factorial(n_features)
+    orderings = list(itertools.permutations(range(n_features)))
+    return values_over(orderings, risk, n_features, oracle, semantics)
 
 
 def tabulated(risk, n_features):
@@ -241,3 +236,30 @@ class BinaryCase:
         cells = rng.choice(self.joint.size, size=n_rows, p=self.joint.ravel())
         rows = np.stack(np.unravel_index(cells, self.joint.shape), axis=1)
         return rows[:, :-1], rows[:, -1]
+
+
+def extensions(n_features, pairs):
+    """Every ordering of the features that has a before b for each of the pairs (a, b)."""
+    needs = {
+        feature: {one for one, other in pairs if other == feature} for feature in range(n_features)
+    }
+
+    def begun(ordering):
+        if len(ordering) == n_features:
+            yield ordering
+        for feature in set(range(n_features)) - set(ordering):
+            if needs[feature] <= set(ordering):
+                yield from begun((*ordering, feature))
+
+    return list(begun(()))
+
+
+def values_over(orderings, risk, n_features, oracle=None, semantics="boundary"):
+    """The mean over some orderings of the surplus of each feature."""
+    total = np.zeros(n_features)
+    for ordering in orderings:
+        for position, feature in enumerate(ordering):
+            total[feature] += surplus(
+                risk, frozenset(ordering[:position]), feature, oracle, semantics
+            )
+    return total / len(orderings)

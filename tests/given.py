@@ -72,3 +72,15 @@ def disjoint_sets(draw, labels, n_sets):
     return [
         [name for name, at in zip(labels, places, strict=True) if at == k] for k in range(n_sets)
     ]
+
+
+@st.composite
+def orders(draw, *, min_features=1, max_features=6):
+    """A number of features and pairs (a, b), a before b, without a cycle."""
+    n_features = draw(st.integers(min_features, max_features))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    sequence = rng.permutation(n_features).tolist()
+    share = draw(st.floats(0.0, 0.8))
+    return n_features, [
+        pair for pair in itertools.combinations(sequence, 2) if rng.random() < share
+    ]

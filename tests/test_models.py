@@ -681,3 +681,15 @@ def test_the_probe_is_the_same_every_time():
     model = Model(Ridge().fit(X, y).predict, name="m", loss=as_loss("squared_error"), claimed=True)
     first, second = (model.affine(Layout.of(X), X) for _ in range(2))
     np.testing.assert_array_equal(first.weights, second.weights)
+
+
+def test_a_forest_with_jobs_of_its_own_gives_the_same_bits_each_time():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2_000, 3))
+    forest = RandomForestRegressor(50, max_depth=4, random_state=0).fit(
+        X[:200], X[:200].sum(axis=1)
+    )
+    alone = forest.predict(X)
+    model = as_model(forest.set_params(n_jobs=4), "squared_error")
+    for _ in range(5):
+        np.testing.assert_array_equal(model.predict(X), alone)

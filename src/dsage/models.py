@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import joblib
 import numpy as np
 import numpy.typing as npt
 
@@ -69,7 +70,8 @@ class Model:
         Returns
         -------
         array of shape (n_rows,) or (n_rows, n_outputs)
-            A single column is given as a vector.
+            A single column is given as a vector. Jobs that a model has of its own are one, so that
+            it gives the same bits each time.
 
         Raises
         ------
@@ -78,7 +80,9 @@ class Model:
             on with a note.
         """
         try:
-            raw = self._function(X)
+            # A forest that adds up its trees in several threads has other last digits each time.
+            with joblib.parallel_config(backend="sequential"):
+                raw = self._function(X)
         except Exception as error:
             error.add_note(
                 f"Raised by {self.name} when dsage asked it for predictions of {len(X)} rows,"

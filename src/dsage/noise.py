@@ -80,6 +80,20 @@ class Noise:
         self._kept: OrderedDict[tuple[int, int], Floats | Digits] = OrderedDict()
         self._lock = Lock()
 
+    def is_same(self, other: Noise) -> bool:
+        """Tell whether another one gives the same uniforms.
+
+        Examples
+        --------
+        >>> noise = Noise(Streams(0), 3)
+        >>> noise.is_same(Noise(Streams(0), 3)), noise.is_same(Noise(Streams(1), 3))
+        (True, False)
+        """
+        return self._key() == other._key()
+
+    def _key(self) -> tuple[int, int, int, int, str]:
+        return self._streams.entropy, self.n_features, self.n_groups, self.n_draws, self.kind
+
     def __getstate__(self) -> dict[str, object]:
         state = self.__dict__.copy()
         del state["_lock"]

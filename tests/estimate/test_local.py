@@ -14,7 +14,7 @@ from dsage.estimate.exact import enumerate_boundaries
 from dsage.estimate.local import _divided
 from dsage.estimate.local_plan import LinearSteps, LocalPlan, MeanCoefficients, RowControl
 from dsage.estimate.walk import Boundaries, Prefixes, played
-from dsage.games import LinearOutput, LossGame, OutputGame
+from dsage.games import Difference, LinearOutput, LossGame, OutputGame
 from dsage.graphs import NoSeparation
 from dsage.orderings import as_orderings
 from dsage.samplers import Gaussian
@@ -205,6 +205,18 @@ def test_the_loop_of_sage_values_gives_their_mean_over_rows():
     exact = run(output_game(), stopping=FEW)
     assert exact.is_exact
     assert [level.name for level in exact.levels] == ["surpluses, all orderings"]
+
+
+def test_two_models_differ_by_the_difference_of_their_local_values():
+    def twice(frame):
+        return 2 * bent(frame)
+
+    difference = run(Difference(output_game(twice), output_game()), stopping=FEW, exact="always")
+    one, other = (
+        run_local(output_game(model), exact="always", stopping=FEW) for model in (twice, bent)
+    )
+    expected = (one.values - other.values).mean(axis=0)
+    np.testing.assert_allclose(np.abs(difference.values), np.abs(expected), atol=1e-10)
 
 
 def test_given_orderings_are_averaged_over():

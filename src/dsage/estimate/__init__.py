@@ -1,7 +1,9 @@
 """Estimation: the average surplus of every feature over orderings, its errors, when to stop."""
 
 from dsage.estimate.checkpoint import Checkpoint
+from dsage.estimate.comparison import Comparison, compare
 from dsage.estimate.exact import Enumeration, enumerate_boundaries
+from dsage.estimate.exact_order import enumerate_extensions
 from dsage.estimate.inference import (
     effective_df,
     holm,
@@ -30,6 +32,7 @@ __all__ = [
     "AbsoluteTolerance",
     "AnyOf",
     "Checkpoint",
+    "Comparison",
     "Enumeration",
     "Estimate",
     "Estimation",
@@ -42,8 +45,10 @@ __all__ = [
     "Tolerance",
     "TopK",
     "as_stopping",
+    "compare",
     "effective_df",
     "enumerate_boundaries",
+    "enumerate_extensions",
     "estimate",
     "holm",
     "intervals",

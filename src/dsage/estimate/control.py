@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from dsage.estimate.walk import by_feature, prefixes, separated_steps
 from dsage.games.base import Floats, Mask, Orders
-from dsage.games.moment import MomentGame
+from dsage.games.moment import CheapGame
 from dsage.graphs.separation import Oracle
 from dsage.orderings import Orderings
 
@@ -33,7 +33,7 @@ class MeanWalk(Protocol):
 class MeanPrefixes:
     """Mean surpluses of the moment game at prefixes: see :class:`MeanWalk`."""
 
-    def __init__(self, game: MomentGame, oracle: Oracle | None) -> None:
+    def __init__(self, game: CheapGame, oracle: Oracle | None) -> None:
         self._game, self._oracle = game, oracle
 
     def __call__(self, orders: Orders) -> Floats:
@@ -47,7 +47,7 @@ class MeanPrefixes:
 class MeanBoundaries:
     """Mean surpluses of the moment game at boundaries: see :class:`MeanWalk`."""
 
-    def __init__(self, game: MomentGame, oracle: Oracle) -> None:
+    def __init__(self, game: CheapGame, oracle: Oracle) -> None:
         self._game, self._oracle = game, oracle
 
     def __call__(self, orders: Orders) -> Floats:

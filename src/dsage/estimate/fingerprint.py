@@ -93,6 +93,9 @@ def _of_plan(plan: Plan) -> dict[str, str]:
     texts = {"the seed": str(plan.streams.entropy)}
     texts |= {f"the option {name!r}": value for name, value in plan.described.items()}
     texts["the orderings"] = f"{_shown(plan.orderings)} {_digest(plan.orderings.block(0))}"
+    order = getattr(plan.orderings, "order", None)
+    if order is not None:
+        texts["the order of the features"] = _digest(order.before)
     texts["the blocks of rows"] = _digest(np.concatenate(plan.blocks), len(plan.blocks))
     if oracle is not None:
         known = _coalitions(len(plan.names), 8 * _N_COALITIONS)

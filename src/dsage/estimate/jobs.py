@@ -8,12 +8,12 @@ itself. So what is computed does not depend on who computes it.
 from __future__ import annotations
 
 import pickle
+import traceback
 import warnings
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager
-from functools import cache
 from hashlib import blake2b
 from threading import Lock
 from time import perf_counter
@@ -24,9 +24,10 @@ import joblib
 import numpy as np
 import numpy.typing as npt
 from joblib.parallel import get_active_backend
-from threadpoolctl import ThreadpoolController
 
 from dsage._check import message
+from dsage.estimate.cluster import Cluster, is_cluster
+from dsage.estimate.pools import single_blas
 from dsage.games.base import Along, Floats, Game, Request
 from dsage.games.cached import in_turn
 
@@ -69,28 +70,42 @@ class Jobs:
         self._token = ""
         self._payload: Payload | None = None
         self._is_sent = False
+        self._cluster: Cluster | None = None
         self._seconds = self._n_pairs = 0.0
         self._warned: set[tuple[str, int]] = set()
 
     def __call__(self, game: Game, requests: Sequence[Request]) -> list[Floats]:
         """Return the answers of the game to requests."""
         backend, _ = get_active_backend()
-        n_jobs = joblib.effective_n_jobs(self.n_jobs)
-        if n_jobs == 1 and not _is_cluster(backend):
-            with _one_thread():
+        self._cluster = self._cluster_of(backend)
+        if self._cluster is None:
+            n_jobs = joblib.effective_n_jobs(self.n_jobs)
+            if n_jobs == 1:
                 return _work_here(game, requests).answers
-        bundles = self._bundles(requests, n_jobs)
-        if getattr(backend, "uses_threads", False):
-            with _one_thread():
-                done = self._parallel(
-                    joblib.delayed(_work_here)(game, bundle) for bundle in bundles
-                )
         else:
-            done = self._sent(game, bundles)
+            n_jobs = self._cluster.n_jobs()
+        bundles = self._bundles(requests, n_jobs)
+        # Some threads of this process may do the work.
+        with single_blas():
+            if getattr(backend, "uses_threads", False):
+                n_threads = max(1, joblib.cpu_count() // n_jobs)
+                done = self._parallel(
+                    joblib.delayed(_work_here)(game, bundle, n_threads) for bundle in bundles
+                )
+            else:
+                done = self._sent(game, bundles)
         self._seconds += sum(each.seconds for each in done)
         self._n_pairs += sum(map(_n_pairs, requests))
         self._warn(done)
         return [answer for each in done for answer in each.answers]
+
+    def _cluster_of(self, backend: Any) -> Cluster | None:  # noqa: ANN401
+        """Return the cluster that joblib was told to use, if any; the same one, with its data."""
+        if not is_cluster(backend):
+            return None
+        if self._cluster is None or self._cluster.client is not backend.client:
+            return Cluster(backend)
+        return self._cluster
 
     def _parallel(self, tasks: Any) -> list[Any]:  # noqa: ANN401
         try:
@@ -107,6 +122,16 @@ class Jobs:
         if game is not self._game:
             self._token, self._payload = _packed(game, self.n_jobs)
             self._game, self._is_sent = game, False
+        if self._cluster is not None and self._payload is not None:
+            done = self._cluster.results(_work, self._token, self._payload, bundles)
+        else:
+            done = self._by_processes(bundles)
+        for each in done:
+            if isinstance(each, Exception):
+                raise each
+        return done
+
+    def _by_processes(self, bundles: Sequence[Sequence[Request]]) -> list[Any]:
         payload = None if self._is_sent else self._payload
         done = self._parallel(
             joblib.delayed(_work)(self._token, payload, bundle) for bundle in bundles
@@ -153,45 +178,70 @@ class _Done(NamedTuple):
     warned: list[tuple[str, type[Warning], tuple[str, int]]]
 
 
-_lock = Lock()
+_lock, _ear = Lock(), Lock()
 _games: OrderedDict[str, Game] = OrderedDict()
 
 
-def _work(token: str, payload: Payload | None, requests: Sequence[Request]) -> _Done | None:
-    """Answer requests in another process; None where the game is not known there."""
-    game = _unpacked(token, payload)
-    if game is None:
-        return None
-    with warnings.catch_warnings(record=True) as caught, _one_thread():
-        warnings.simplefilter("always")
-        done = _work_here(game, requests)
+def _work(
+    token: str, payload: Payload | None, requests: Sequence[Request]
+) -> _Done | Exception | None:
+    """Answer requests in another process; None where the game is not known there.
+
+    An error is an answer too: if it were raised, loky would start its workers anew, and an error
+    that cannot be unpickled would break them.
+    """
+    try:
+        game = _unpacked(token, payload)
+        if game is None:
+            return None
+        with _listening() as caught:
+            done = _work_here(game, requests)
+    except Exception as error:
+        return _portable(error)
     warned = [(str(each.message), each.category, (each.filename, each.lineno)) for each in caught]
     return done._replace(warned=warned)
 
 
-def _work_here(game: Game, requests: Sequence[Request]) -> _Done:
-    """Answer requests.
+def _portable(error: Exception) -> Exception:
+    """Return an error that can be sent, with a note of where it was raised."""
+    where = "".join(traceback.format_exception(error))
+    try:
+        found: Exception = pickle.loads(cloudpickle.dumps(error))
+    except Exception:
+        found = RuntimeError(f"{type(error).__name__}: {error}")
+    found.add_note(f"Raised by a worker:\n{where}")
+    return found
+
+
+@contextmanager
+def _listening() -> Iterator[list[warnings.WarningMessage]]:
+    """Record warnings: in one thread at a time, which hears the others', as Python has one list."""
+    if not _ear.acquire(blocking=False):
+        yield []
+        return
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            yield caught
+    finally:
+        _ear.release()
+
+
+def _work_here(game: Game, requests: Sequence[Request], n_threads: int | None = None) -> _Done:
+    """Answer requests, with so many threads of OpenMP.
 
     A model with jobs of its own uses one: the processors are taken, and a forest that adds up its
     trees in several threads has other last digits each time.
     """
     start = perf_counter()
-    with joblib.parallel_config(backend="sequential"):
+    with (
+        joblib.parallel_config(backend="sequential"),
+        single_blas() as pools,
+        # A setting of the calling thread, unlike that of BLAS.
+        pools.limit(limits=n_threads, user_api="openmp"),
+    ):
         answers = in_turn(game, requests)
     return _Done(answers, perf_counter() - start, [])
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """Hold linear algebra at one thread: with another number of them its last digits differ."""
-    with _controller().limit(limits=1, user_api="blas"):
-        yield
-
-
-@cache
-def _controller() -> ThreadpoolController:
-    # Once, as looking for the libraries takes milliseconds.
-    return ThreadpoolController()
 
 
 def _unpacked(token: str, payload: Payload | None) -> Game | None:
@@ -238,10 +288,6 @@ def _culprit(game: Game) -> str:
         except Exception:
             return f"the {name}, {getattr(part, 'name', type(part).__name__)},"
     return f"the game, {type(game).__name__},"
-
-
-def _is_cluster(backend: object) -> bool:
-    return "dask" in type(backend).__module__
 
 
 def _n_pairs(request: Request) -> int:

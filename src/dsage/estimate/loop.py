@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from inspect import signature
@@ -309,7 +308,7 @@ class Estimation:
         n_orderings, n_units = main.n_units * term.unit_size, main.n_units
         is_exact = self._is_complete and self._estimated == [0]
         if is_exact:
-            n_orderings = math.factorial(len(self.plan.names))
+            n_orderings = self.plan.n_all_orderings
             n_units = int(main.counts.min()) * sum(map(len, self.plan.blocks))
         elif self._is_complete:
             # The orderings are those of the correction, the only term that samples any.

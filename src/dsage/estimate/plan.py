@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Literal
 
@@ -11,15 +12,17 @@ from dsage._check import check_count, check_member, message
 from dsage._random import RandomState, Streams
 from dsage.estimate.control import MOST_COALITIONS, Control, MeanBoundaries, MeanPrefixes, MeanWalk
 from dsage.estimate.exact import SEMANTICS, Enumeration, enumerate_boundaries
+from dsage.estimate.exact_order import enumerate_extensions
 from dsage.estimate.jobs import Jobs
 from dsage.estimate.terms import Correction, Enumerated, Sampled, Term
 from dsage.estimate.walk import Boundaries, Prefixes, Walk
 from dsage.games.base import Game, Rows
 from dsage.games.cached import Cached
-from dsage.games.moment import MomentGame
-from dsage.games.wrap import require_same_features
+from dsage.games.moment import CheapGame
+from dsage.games.wrap import require_game, require_same_features
 from dsage.graphs.separation import NoSeparation, Oracle
-from dsage.orderings import Orderings, as_orderings
+from dsage.orderings import Extensions, Order, Orderings, as_orderings
+from dsage.orderings.base import Unbounded
 
 ESTIMANDS = ("d-sage", "sage")
 LEVELS = ("auto", "none")
@@ -54,10 +57,11 @@ class Plan:
     exact : {"auto", "always", "never"}, default="auto"
         Whether to average over all orderings; ``"auto"`` does where that needs few coalitions.
         ``"always"`` does where it is possible at all.
-    orderings : str, sequence of orderings or Orderings, default="antithetic"
-        A kind, see :mod:`dsage.orderings`, or the orderings themselves, by names or positions: the
-        values are then means over these, on all rows, without a first level. Their errors take
-        the orderings for a sample.
+    orderings : str, Order, sequence of orderings or Orderings, default="antithetic"
+        A kind, see :mod:`dsage.orderings`; or an :class:`~dsage.orderings.Order`, for means over
+        the orderings that keep it; or the orderings themselves, by names or positions: the values
+        are then means over these, on all rows, without a first level. Their errors take the
+        orderings for a sample.
     rows_per_ordering : int, optional
         On how many rows a unit of orderings is evaluated. By default two for each feature, and at
         least 64, where rows are drawn for, 1,024 where they are not, and all for orderings that
@@ -122,7 +126,7 @@ class Plan:
         semantics: Literal["boundary", "skip"] = "boundary",
         levels: Literal["auto", "none"] = "auto",
         exact: Literal["auto", "always", "never"] = "auto",
-        orderings: str | Sequence[Sequence[str] | Sequence[int]] | Orderings = "antithetic",
+        orderings: str | Order | Sequence[Sequence[str] | Sequence[int]] | Orderings = "antithetic",
         rows_per_ordering: int | None = None,
         audit: bool = True,
         random_state: RandomState = None,
@@ -155,7 +159,7 @@ class Plan:
         }
         self.orderings = as_orderings(orderings, self.names, self.streams)
         self.is_given = self.orderings.n_units is not None
-        moment = self._moment_game(game) if levels == "auto" and not self.is_given else None
+        moment = self._moment_game(game) if levels == "auto" else None
         enumeration = self._enumerate(exact, has_control=moment is not None)
         self.control = None if moment is None else self._make_control(moment, enumeration)
         is_affordable = enumeration is not None and enumeration.n_coalitions <= self._few
@@ -182,27 +186,29 @@ class Plan:
             return Prefixes(game, self.oracle)
         return Boundaries(self.oracle)
 
-    def _make_control(self, game: MomentGame, enumeration: Enumeration | None) -> Control:
+    def _make_control(self, game: CheapGame, enumeration: Enumeration | None) -> Control:
         mean = None
         if enumeration is not None and enumeration.n_coalitions <= MOST_COALITIONS:
             mean = enumeration.values(game.mean_risks(enumeration.coalitions))
         return Control(self._mean_walk(game), self.orderings, self.n_columns, mean)
 
-    def _mean_walk(self, game: MomentGame) -> MeanWalk:
+    def _mean_walk(self, game: CheapGame) -> MeanWalk:
         if self.oracle is None or self._semantics == "skip":
             return MeanPrefixes(game, self.oracle)
         return MeanBoundaries(game, self.oracle)
 
     def _enumerate(self, exact: str, *, has_control: bool) -> Enumeration | None:
-        if exact == "always" and self.is_given:
+        # Of another's orderings nobody knows which there are.
+        is_listed = self.is_given or not isinstance(self.orderings, Unbounded)
+        if exact == "always" and is_listed:
             raise ValueError(
                 message("exact", "'auto' or 'never' for given orderings", exact, _LEAVE_OUT)
             )
-        if self.is_given or (exact == "never" and not has_control):
+        if is_listed or (exact == "never" and not has_control):
             return None
         oracle = NoSeparation(self.names) if self.oracle is None else self.oracle
         most = None if exact == "always" else max(self._few, MOST_COALITIONS)
-        found = enumerate_boundaries(oracle, semantics=self._semantics, max_coalitions=most)
+        found = self._all_orderings(oracle, most)
         if found is None and exact == "always":
             n_features = len(self.names)
             raise ValueError(
@@ -215,16 +221,35 @@ class Plan:
             )
         return found
 
+    def _all_orderings(self, oracle: Oracle, most: int | None) -> Enumeration | None:
+        """Return the average over all orderings that are drawn from."""
+        if isinstance(self.orderings, Extensions):
+            return enumerate_extensions(
+                oracle, self.orderings.order, semantics=self._semantics, max_coalitions=most
+            )
+        return enumerate_boundaries(oracle, semantics=self._semantics, max_coalitions=most)
+
+    @property
+    def n_all_orderings(self) -> int:
+        """Number of orderings that an exact average is over."""
+        if isinstance(self.orderings, Extensions):
+            count = self.orderings.order.n_extensions
+            if count is not None:
+                return count
+        return math.factorial(len(self.names))
+
     @property
     def _few(self) -> int:
         """How many coalitions are cheaper than the orderings that would be sampled."""
         return _FEW_ORDERINGS * (len(self.names) + 1)
 
-    def _moment_game(self, game: Game) -> MomentGame | None:
+    def _moment_game(self, game: Game) -> CheapGame | None:
         make = getattr(game, "moment_game", None)
-        return None if make is None else make()
+        # Where an ordering takes a long chain to draw, very many are dearer than what they save.
+        is_slow = isinstance(self.orderings, Extensions) and not self.orderings.is_exact
+        return None if make is None or self.is_given or is_slow else make()
 
-    def _main_term(self, moment: MomentGame | None) -> Term:
+    def _main_term(self, moment: CheapGame | None) -> Term:
         if self.enumeration is not None:
             return Enumerated(self.enumeration, moment)
         walk = self._walk_of(self.game)
@@ -248,9 +273,7 @@ class Plan:
 
 def _check_kinds(game: object, oracle: object) -> None:
     """Refuse what is no game or no oracle: a model, or a graph, is the usual mistake."""
-    if not (hasattr(game, "risks") and hasattr(game, "feature_names")):
-        advice = "Make one with LossGame(model, sampler, X, y)"
-        raise TypeError(message("game", "a game", type(game).__name__, advice))
+    require_game(game)
     if oracle is not None and not hasattr(oracle, "feature_names"):
         advice = "Make one with graph.oracle(target, features=...)"
         raise TypeError(message("oracle", "an oracle", type(oracle).__name__, advice))

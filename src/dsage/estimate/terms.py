@@ -10,7 +10,7 @@ import numpy.typing as npt
 from dsage.estimate.exact import Enumeration
 from dsage.estimate.walk import Asking, Walk, by_feature, played, prefixes, separated_steps
 from dsage.games.base import Coalitions, Floats, Game, Mask, Orders, Rows
-from dsage.games.moment import MomentGame
+from dsage.games.moment import CheapGame
 from dsage.graphs.separation import Oracle
 from dsage.orderings import Orderings
 
@@ -89,14 +89,14 @@ class Enumerated:
     ----------
     enumeration : Enumeration
         All orderings at once.
-    control : MomentGame, optional
+    control : CheapGame, optional
         The cheap game.
     """
 
     name = "surpluses, all orderings"
     unit_size = 1
 
-    def __init__(self, enumeration: Enumeration, control: MomentGame | None) -> None:
+    def __init__(self, enumeration: Enumeration, control: CheapGame | None) -> None:
         self._enumeration, self._control = enumeration, control
 
     def __call__(self, unit: int, rows: Rows, epoch: int) -> Asking[Outcome]:  # noqa: ARG002

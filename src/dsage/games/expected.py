@@ -97,6 +97,8 @@ class Expected:
         The model's, with all features known.
     is_drawn : bool
         False where conditional means do.
+    noise : Noise
+        What the draws are made of.
     n_groups : int
         Groups of draws; 1 where nothing is drawn.
     n_predicted : int
@@ -130,7 +132,7 @@ class Expected:
             )
         self._max_bytes = check_count(max_bytes, "max_bytes")
         self._streams = Streams(random_state)
-        self._noise = Noise(
+        self.noise = Noise(
             self._streams,
             len(self.feature_names),
             n_groups=n_groups,
@@ -142,7 +144,7 @@ class Expected:
         self.n_predicted = self.n_rows
         self._affine = self._model.affine(self._frames, X) if hasattr(sampler, "mean") else None
         self.is_drawn = self._affine is None
-        self.n_groups = self._noise.n_groups if self.is_drawn else 1
+        self.n_groups = self.noise.n_groups if self.is_drawn else 1
         self._gaussian = sampler if isinstance(sampler, Gaussian) else None
         self.has_paths = self._gaussian is not None
 
@@ -225,7 +227,7 @@ class Expected:
     ) -> Iterator[tuple[int, Part]]:
         """Yield the mean predictions of the needed prefixes, from one factor an ordering."""
         for here, n_coalitions in self._blocks(len(rows)):
-            X, noise = self.matrix[rows[here]], self._noise(rows[here], epoch)
+            X, noise = self.matrix[rows[here]], self.noise(rows[here], epoch)
             scores = normal_scores(noise)
             for number, (order, wanted) in enumerate(zip(orders, needed, strict=True)):
                 lengths = np.flatnonzero(wanted[:-1])
@@ -241,7 +243,7 @@ class Expected:
         """Return the mean predictions of each group, (n_coalitions, n_rows, n_groups, ...)."""
         X = self.matrix[rows]
         if self._affine is None:
-            noise = self._noise(rows, epoch)
+            noise = self.noise(rows, epoch)
             draws = np.empty((len(known), *noise.shape))
             for coalition, out in zip(known, draws, strict=True):
                 out[...] = self._sampler.draw(X, coalition, noise)
@@ -266,7 +268,7 @@ class Expected:
                     "It has another number of outputs than for the evaluation rows",
                 )
             )
-        shape = (*draws.shape[:2], self.n_groups, self._noise.n_draws, *predicted.shape[1:])
+        shape = (*draws.shape[:2], self.n_groups, self.noise.n_draws, *predicted.shape[1:])
         return mean_within(predicted.reshape(shape), axis=3)
 
     def _blocks(self, n_rows: int) -> Iterator[tuple[slice, int]]:
@@ -277,7 +279,7 @@ class Expected:
             yield here, max(1, most // (here.stop - here.start))
 
     def _bytes_a_row(self) -> int:
-        n_draws = self._noise.n_groups * self._noise.n_draws if self.is_drawn else 1
+        n_draws = self.noise.n_groups * self.noise.n_draws if self.is_drawn else 1
         n_outputs = self.predictions.size // self.n_rows
         return 8 * n_draws * (_COPIES * len(self.feature_names) + 2 * n_outputs)
 

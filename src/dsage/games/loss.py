@@ -16,6 +16,7 @@ from dsage.games.expected import Expected, mean_within
 from dsage.games.moment import MomentGame
 from dsage.losses import EPSILON, Loss, as_loss, choose_loss
 from dsage.models import Model, as_model
+from dsage.noise import Noise
 from dsage.samplers.base import Sampler
 
 # Each makes a risk wrong by some ten nats: from this share on, that shows in the mean.
@@ -115,6 +116,11 @@ class LossGame:
             self.path_risks = self._path_risks
         self._has_warned = False
         self._full = self._losses(self.predictions[None], np.arange(self.n_rows))[0]
+
+    @property
+    def noise(self) -> Noise:
+        """What the draws are made of: games with the same noise can be compared."""
+        return self._expected.noise
 
     @property
     def n_predicted(self) -> int:

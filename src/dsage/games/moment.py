@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import numpy as np
 import numpy.typing as npt
 
 from dsage._check import message
-from dsage.games.base import Floats, Mask, Orders, Rows, check_weights
+from dsage.games.base import Floats, Game, Mask, Orders, Rows, check_weights
 from dsage.games.linear import RIDGE, LinearPredictor
 
 # Coalitions that are solved for at a time.
 _AT_ONCE = 4096
+
+
+class CheapGame(Game, Protocol):
+    """A game whose means over all rows cost next to nothing: the first level of an estimate."""
+
+    def mean_risks(self, known: Mask) -> Floats:
+        """Return the means over all rows of the risks of coalitions, (n_coalitions,)."""
+        ...
+
+    def mean_path_risks(self, orders: Orders) -> Floats:
+        """Return the `mean_risks` of all prefixes of orderings, (n_orderings, n_features + 1)."""
+        ...
 
 
 class MomentGame:

@@ -18,6 +18,7 @@ from dsage.games.expected import Expected
 from dsage.games.linear import LinearOutput
 from dsage.losses import gives_classes
 from dsage.models import Model, as_model
+from dsage.noise import Noise
 from dsage.samplers.base import Sampler
 
 
@@ -117,6 +118,11 @@ class OutputGame:
         self.n_groups = self._expected.n_groups
         if self._expected.has_paths:
             self.path_risks = self._path_risks
+
+    @property
+    def noise(self) -> Noise:
+        """What the draws are made of: games with the same noise can be compared."""
+        return self._expected.noise
 
     @property
     def n_predicted(self) -> int:

@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from dsage._check import message
-from dsage.games.base import Floats, Game, Mask, Rows
+from dsage.games.base import Floats, Game, Mask, Orders, Rows
+from dsage.games.moment import CheapGame
 from dsage.graphs.separation import Oracle
+
+
+def require_game(game: object, parameter: str = "game") -> None:
+    """Refuse what is no game: a model is the usual mistake."""
+    if not (hasattr(game, "risks") and hasattr(game, "feature_names")):
+        advice = "Make one with LossGame(model, sampler, X, y)"
+        raise TypeError(message(parameter, "a game", type(game).__name__, advice))
 
 
 def require_same_features(oracle: Oracle, game: Game) -> None:
@@ -41,7 +51,56 @@ class Boundary:
         self.feature_names = game.feature_names
         self.n_rows = game.n_rows
         self.n_groups = game.n_groups
+        self.is_drawn: bool = getattr(game, "is_drawn", game.n_groups > 1)
+        self.weights: Floats | None = getattr(game, "weights", None)
+
+    @property
+    def n_predicted(self) -> int:
+        """Rows that the model was asked for; 0 for a game without a model."""
+        return int(getattr(self.game, "n_predicted", 0))
 
     def risks(self, known: Mask, rows: Rows, epoch: int = 0) -> Floats:
-        """Return the risks of the boundaries of the coalitions; see :class:`Game`."""
-        return self.game.risks(self.oracle.boundary(known), rows, epoch)
+        """Return the risks of the boundaries of the coalitions, each evaluated once a call."""
+        distinct, place = distinct_boundaries(self.oracle, known)
+        return self.game.risks(distinct, rows, epoch)[place]
+
+    def moment_game(self) -> CheapGame | None:
+        """Return the cheap game at the same boundaries; None where there is none."""
+        make = getattr(self.game, "moment_game", None)
+        cheap = None if make is None else make()
+        return None if cheap is None else _BoundaryOfMoments(cheap, self.oracle)
+
+
+class _BoundaryOfMoments(Boundary):
+    """A cheap game at boundaries; see :class:`CheapGame`."""
+
+    game: CheapGame
+
+    def mean_risks(self, known: Mask) -> Floats:
+        """Return the means over all rows of the risks of boundaries, (n_coalitions,)."""
+        distinct, place = distinct_boundaries(self.oracle, known)
+        return self.game.mean_risks(distinct)[place]
+
+    def mean_path_risks(self, orders: Orders) -> Floats:
+        """Return the `mean_risks` of all prefixes of orderings, (n_orderings, n_features + 1)."""
+        position = np.argsort(orders, axis=1)
+        known = position[:, None, :] < np.arange(orders.shape[1] + 1)[:, None]
+        return self.mean_risks(known.reshape(-1, orders.shape[1])).reshape(known.shape[:2])
+
+
+def distinct_boundaries(oracle: Oracle, known: Mask) -> tuple[Mask, Rows]:
+    """Return the distinct boundaries of coalitions, and the place of each coalition's among them.
+
+    Examples
+    --------
+    >>> from dsage import Graph
+    >>> oracle = Graph(["a", "b", "y"], [("a", "b"), ("b", "y")]).oracle("y")
+    >>> distinct_boundaries(oracle, np.array([[True, True], [False, True], [True, False]]))
+    (array([[False,  True],
+           [ True, False]]), array([0, 0, 1]))
+    """
+    boundaries = oracle.boundary(known)
+    packed = np.packbits(boundaries, axis=1)
+    keys = packed.view(np.dtype((np.void, packed.shape[1])))[:, 0]
+    _, first, place = np.unique(keys, return_index=True, return_inverse=True)
+    return boundaries[first], place

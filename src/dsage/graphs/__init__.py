@@ -10,6 +10,7 @@ from dsage.graphs.equivalence import (
 )
 from dsage.graphs.generate import random_dag, random_linear_gaussian
 from dsage.graphs.graph import Graph
+from dsage.graphs.grouped import GroupedOracle
 from dsage.graphs.linear_gaussian import LinearGaussian
 from dsage.graphs.separation import Consensus, NoSeparation, Oracle, SeparationOracle
 
@@ -18,6 +19,7 @@ __all__ = [
     "Comparison",
     "Consensus",
     "Graph",
+    "GroupedOracle",
     "LinearGaussian",
     "NoSeparation",
     "Oracle",

@@ -10,11 +10,14 @@ from dsage.orderings import (
     Antithetic,
     Balanced,
     Given,
+    Herded,
     Orderings,
+    Orthogonal,
     Stratified,
     Uniform,
     as_orderings,
 )
+from exact_values import shapley
 
 NAMES = ["a", "b", "c", "e"]
 
@@ -156,7 +159,7 @@ def test_a_unit_that_is_changed_does_not_change_the_list():
 def test_objects_with_the_members_are_taken_as_they_are():
     orderings = Uniform(4, Streams(5))
     assert as_orderings(orderings, NAMES, Streams(0)) is orderings
-    for kind in (Uniform, Antithetic, Stratified, Balanced):
+    for kind in (Uniform, Antithetic, Stratified, Balanced, Orthogonal, Herded):
         assert isinstance(kind(4, Streams(0)), Orderings)
         assert kind(4, Streams(0)).n_units is None
 
@@ -180,7 +183,7 @@ def test_orderings_of_another_number_of_features_are_refused():
         ([[0, 1, 2, 3, 3]], ValueError, "Missing: none"),
         ([["a", "b", "c", "d"]], ValueError, "orderings must be one of the features; got 'd'"),
         ([[0.0, 1.0, 2.0, 3.0]], TypeError, "made of names or positions; got 0.0"),
-        (3, TypeError, "a kind, a list of orderings or an Orderings; got 3"),
+        (3, TypeError, "a kind, an Order, a list of orderings or an Orderings; got 3"),
     ],
 )
 def test_what_is_not_a_list_of_permutations_is_refused(orderings, error, text):
@@ -200,3 +203,20 @@ def test_units_beyond_the_list_and_below_zero_are_refused():
 def test_no_features_are_refused():
     with pytest.raises(ValueError, match="feature_names must be at least one"):
         as_orderings("uniform", [], Streams(0))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_mean_over_units_is_unbiased(kind):
+    """A game without structure: the exact values are within four standard errors."""
+    n_features = 5
+    table = np.random.default_rng(7).standard_normal(1 << n_features)
+
+    def risk(known):
+        return table[int(known @ (1 << np.arange(n_features)))]
+
+    orderings = make(kind, n_features, seed=11)
+    units = [mean_surpluses(orderings, risk, number) for number in range(1200 // len(KINDS))]
+    se = np.std(units, axis=0, ddof=1) / np.sqrt(len(units))
+    exact = shapley(lambda coalition: table[sum(1 << feature for feature in coalition)], n_features)
+    assert (se > 0).all()
+    assert (np.abs(np.mean(units, axis=0) - exact) < 4 * se).all()

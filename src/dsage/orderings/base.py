@@ -1,0 +1,81 @@
+"""What orderings are: independent units, each available by its number."""
+
+from __future__ import annotations
+
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from dsage._check import check_count
+from dsage._random import Streams
+
+
+@runtime_checkable
+class Orderings(Protocol):
+    """Units of orderings: any object with these members will do."""
+
+    @property
+    def n_features(self) -> int:
+        """Number of features that each ordering arranges."""
+        ...
+
+    @property
+    def unit_size(self) -> int:
+        """Number of orderings in a unit."""
+        ...
+
+    @property
+    def n_units(self) -> int | None:
+        """Number of units, or None if there is no end to them."""
+        ...
+
+    def block(self, number: int) -> npt.NDArray[np.intp]:
+        """Return a unit as an array (unit_size, n_features): column k is the k-th feature."""
+        ...
+
+
+class Unbounded:
+    """What the unbounded kinds share: the first ordering of unit u is the same in all of them."""
+
+    __slots__ = ("_n_features", "_streams")
+
+    def __init__(self, n_features: int, streams: Streams) -> None:
+        self._n_features = check_count(n_features, "n_features")
+        self._streams = streams
+
+    @property
+    def n_features(self) -> int:
+        """Number of features that each ordering arranges."""
+        return self._n_features
+
+    @property
+    def n_units(self) -> None:
+        """None: there is no end to the units."""
+        return
+
+    def _generator(self, number: int) -> np.random.Generator:
+        return self._streams("orderings", check_count(number, "number", minimum=0))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(n_features={self._n_features})"
+
+
+def relabelled(
+    orderings: npt.NDArray[np.intp], first: npt.NDArray[np.intp]
+) -> npt.NDArray[np.intp]:
+    """Rename the features of orderings (n_orderings, n_features) so that the first is `first`.
+
+    If `first` is uniform, and independent of the orderings, then so is the renaming: each of the
+    orderings becomes uniform, and what they are to each other stays as it was.
+
+    Examples
+    --------
+    >>> relabelled(np.array([[1, 0, 2], [0, 1, 2]]), np.array([2, 0, 1]))
+    array([[2, 0, 1],
+           [0, 2, 1]])
+    """
+    names = np.empty_like(first)
+    names[orderings[0]] = first
+    renamed: npt.NDArray[np.intp] = names[orderings]
+    return renamed

@@ -1,0 +1,76 @@
+"""Orderings that the user lists."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from dsage._check import check_count, check_names, message
+from dsage.orderings.positions import as_positions
+
+
+class Given:
+    """Orderings that the user lists: a unit is one of them.
+
+    Parameters
+    ----------
+    orderings : sequence of orderings
+        Each a permutation of the features, by names or by positions.
+    feature_names : iterable of str
+        Names of the features.
+
+    Examples
+    --------
+    >>> orderings = Given([["b", "a", "c"], [0, 1, 2]], ["a", "b", "c"])
+    >>> orderings.n_units, orderings.block(0)
+    (2, array([[1, 0, 2]]))
+    """
+
+    __slots__ = ("_orderings",)
+
+    def __init__(
+        self,
+        orderings: Sequence[Sequence[str] | Sequence[int]] | npt.NDArray[np.integer],
+        feature_names: Iterable[str],
+    ) -> None:
+        names = check_names(feature_names, "feature_names")
+        rows = list(orderings)
+        if not rows:
+            raise ValueError(
+                message("orderings", "at least one", [], "Name a kind instead, such as 'uniform'")
+            )
+        self._orderings = np.stack([as_positions(row, names) for row in rows])
+
+    @property
+    def n_features(self) -> int:
+        """Number of features that each ordering arranges."""
+        return int(self._orderings.shape[1])
+
+    @property
+    def unit_size(self) -> int:
+        """Number of orderings in a unit: 1."""
+        return 1
+
+    @property
+    def n_units(self) -> int:
+        """Number of orderings in the list."""
+        return len(self._orderings)
+
+    def block(self, number: int) -> npt.NDArray[np.intp]:
+        """Return ordering `number` of the list as an array (1, n_features)."""
+        at = check_count(number, "number", minimum=0)
+        if at >= len(self._orderings):
+            raise ValueError(
+                message(
+                    "number",
+                    f"below {len(self._orderings)}",
+                    number,
+                    "List more orderings, or stop",
+                )
+            )
+        return self._orderings[at : at + 1].copy()
+
+    def __repr__(self) -> str:
+        return f"Given({self.n_units} orderings, n_features={self.n_features})"

@@ -1,0 +1,40 @@
+"""Read one ordering, by names or by positions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from dsage._check import check_member, message
+
+
+def as_positions(ordering: object, names: tuple[str, ...]) -> npt.NDArray[np.intp]:
+    """Return one ordering as positions, checked to be a permutation."""
+    if isinstance(ordering, str) or not isinstance(ordering, (Sequence, np.ndarray)):
+        raise TypeError(
+            message("orderings", "a list of orderings", ordering, "Put one ordering into a list")
+        )
+    place = {name: at for at, name in enumerate(names)}
+    positions = []
+    for feature in ordering:
+        if isinstance(feature, str):
+            positions.append(place[check_member(feature, names, "orderings", "the features")])
+        elif isinstance(feature, (int, np.integer)) and not isinstance(feature, bool):
+            positions.append(int(feature))
+        else:
+            raise TypeError(
+                message("orderings", "made of names or positions", feature, "Give strings or ints")
+            )
+    if sorted(positions) != list(range(len(names))):
+        missing = [name for at, name in enumerate(names) if at not in positions]
+        raise ValueError(
+            message(
+                "orderings",
+                f"permutations of the {len(names)} features, each once",
+                list(ordering),
+                f"Missing: {', '.join(missing) or 'none'}; positions count from 0",
+            )
+        )
+    return np.array(positions, dtype=np.intp)

@@ -1,0 +1,191 @@
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import joblib
+import numpy as np
+import pytest
+from sklearn.ensemble import RandomForestRegressor
+
+import dying_scheduler
+from dsage.estimate import as_stopping, run
+from dsage.games import LossGame
+from fragile import Calls, Mortal, Odd, Traveller
+from small_games import ORACLE, exact_sampler, gaussian_case, gaussian_game
+
+distributed = pytest.importorskip("distributed")
+
+CASE = gaussian_case()
+X, Y = CASE.sample(150, np.random.default_rng(0))
+# A model with jobs of its own: they must not reach the bits.
+FOREST = RandomForestRegressor(8, n_jobs=2, random_state=0).fit(X, Y)
+LOCAL = {
+    "processes": True,
+    "threads_per_worker": 1,
+    "host": "127.0.0.1",
+    "dashboard_address": "127.0.0.1:0",
+}
+
+
+@pytest.fixture(scope="module")
+def client():
+    with (
+        distributed.LocalCluster(n_workers=2, **LOCAL) as workers,
+        distributed.Client(workers) as client,
+    ):
+        yield client
+
+
+@pytest.fixture(autouse=True)
+def _two_workers(request):
+    """Wait for workers that are coming back from the death of the last test."""
+    if "client" in request.fixturenames:
+        request.getfixturevalue("client").wait_for_workers(2, timeout=30)
+
+
+def drawn_game(model):
+    return LossGame(
+        model, exact_sampler(CASE), X, Y, loss="squared_error", n_draws=4, random_state=1
+    )
+
+
+def on_cluster(game, **options):
+    with joblib.parallel_config(backend="dask"):
+        return run(game, random_state=0, **options)
+
+
+def same(one, other):
+    for name in ("values", "se_orderings", "se_draws", "se_rows", "df", "share_skipped"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
+    for name in ("n_orderings", "n_units", "n_evaluated", "n_shared", "is_exact"):
+        assert getattr(one, name) == getattr(other, name), name
+    return True
+
+
+CASES = {
+    "plain": (lambda: drawn_game(FOREST), {"exact": "never"}),
+    "shared": (lambda: drawn_game(FOREST), {"oracle": ORACLE, "exact": "never"}),
+    "exact": (lambda: drawn_game(FOREST), {"oracle": ORACLE, "exact": "always"}),
+    "affine": (lambda: gaussian_game(CASE, X, Y), {"oracle": ORACLE, "estimand": "sage"}),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_one_job_two_jobs_and_a_cluster_give_the_same_bits(client, name):
+    make, options = CASES[name]
+    game, rule = make(), as_stopping(n_orderings=48)
+    alone = run(game, random_state=0, stopping=rule, n_jobs=1, **options)
+    assert same(alone, run(game, random_state=0, stopping=rule, n_jobs=2, **options))
+    assert same(alone, on_cluster(game, stopping=rule, **options))
+
+
+def test_model_and_data_travel_once_to_each_worker(client, tmp_path, monkeypatch):
+    file = tmp_path / "unpacked"
+    n_sent = Counter()
+    scatter = client.scatter
+    monkeypatch.setattr(client, "scatter", lambda *a, **k: n_sent.update("1") or scatter(*a, **k))
+    on_cluster(drawn_game(Traveller(file)), stopping=as_stopping(n_orderings=200), exact="never")
+    unpacked = Counter(map(int, file.read_text().split()))
+    assert set(unpacked) <= workers_of(client)
+    assert set(unpacked.values()) == {1}
+    assert n_sent.total() == 1
+
+
+def test_the_options_of_the_back_end_reach_dask(client, tmp_path):
+    file = tmp_path / "unpacked"
+    chosen, pid = next(iter(client.run(os.getpid).items()))
+    with joblib.parallel_config(backend="dask", workers=[chosen]):
+        run(drawn_game(Traveller(file)), stopping=as_stopping(n_orderings=4), random_state=0)
+    assert set(map(int, file.read_text().split())) == {pid}
+
+
+@pytest.mark.parametrize("backend", ["dask", "loky"])
+def test_an_error_that_cannot_be_unpickled_is_told_all_the_same(client, backend):
+    game = drawn_game(Odd())
+    with (
+        joblib.parallel_config(backend=backend, n_jobs=2),
+        pytest.raises(RuntimeError, match=r"^OddError: no luck in a worker\nRaised by") as caught,
+    ):
+        run(game, stopping=as_stopping(n_orderings=4), random_state=0)
+    assert "fragile.py" in caught.value.__notes__[0]
+
+
+def test_a_client_that_was_closed_is_a_clear_error(client):
+    with distributed.Client(client.scheduler_info()["address"], set_as_default=False) as other:
+        context = joblib.parallel_config(backend="dask", client=other)
+    with context, pytest.raises(ConnectionError, match=r"^the Dask scheduler must be within reach"):
+        run(drawn_game(FOREST), stopping=as_stopping(n_orderings=4), random_state=0)
+
+
+def test_a_cluster_without_workers_is_a_clear_error():
+    with (
+        distributed.LocalCluster(n_workers=0, **LOCAL) as workers,
+        distributed.Client(workers, set_as_default=False) as client,
+        joblib.parallel_config(backend="dask", client=client, wait_for_workers_timeout=0.5),
+        pytest.raises(ConnectionError, match=r"^the Dask cluster must be one with workers"),
+    ):
+        run(drawn_game(FOREST), stopping=as_stopping(n_orderings=4), random_state=0)
+
+
+def test_a_worker_that_is_killed_in_the_middle_of_a_task_changes_no_bit(client, tmp_path):
+    file = tmp_path / "die"
+    game, rule = drawn_game(Mortal(FOREST, file)), as_stopping(n_orderings=64)
+    alone = run(game, random_state=0, stopping=rule, exact="never")
+    before = workers_of(client)
+    result = on_cluster(game, stopping=Calls(rule, 16, lambda _: file.touch()), exact="never")
+    assert same(alone, result)
+    assert not file.exists()
+    client.wait_for_workers(2, timeout=30)
+    assert len(workers_of(client) & before) == 1
+
+
+def test_data_that_were_lost_with_all_workers_are_sent_again(client):
+    game, rule = drawn_game(FOREST), as_stopping(n_orderings=64)
+    alone = run(game, random_state=0, stopping=rule, exact="never")
+
+    def kill_all(_):
+        for pid in workers_of(client):
+            os.kill(pid, signal.SIGKILL)
+
+    assert same(alone, on_cluster(game, stopping=Calls(rule, 16, kill_all), exact="never"))
+
+
+def test_a_task_that_kills_every_worker_is_an_error_and_no_wait(client, monkeypatch):
+    monkeypatch.setattr(client.cluster.scheduler, "allowed_failures", 0)
+    with pytest.raises(RuntimeError, match=r"^a task must be possible to finish on a worker; got"):
+        on_cluster(drawn_game(Mortal(FOREST)), stopping=as_stopping(n_orderings=4))
+
+
+def test_the_death_of_the_scheduler_is_a_clear_error_and_the_checkpoint_goes_on_here(tmp_path):
+    tests = Path(dying_scheduler.__file__).parent
+    path = os.pathsep.join([str(tests), *filter(None, [os.environ.get("PYTHONPATH")])])
+    # In a session of its own, so that nothing outlives the test.
+    script = subprocess.Popen(
+        [sys.executable, str(tests / "dying_scheduler.py"), str(tmp_path)],
+        env={**os.environ, "PYTHONPATH": path},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        told, _ = script.communicate(timeout=120)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(script.pid, signal.SIGKILL)
+    assert told.startswith("the Dask scheduler must be within reach; got")
+    assert "state.npz" in told
+    game = dying_scheduler.game(tmp_path / "nobody")
+    reached = []
+    rule = Calls(dying_scheduler.RULE, 0, lambda progress: reached.append(progress.n_orderings))
+    resumed = run(game, stopping=rule, checkpoint=tmp_path / "state.npz", **dying_scheduler.OPTIONS)
+    assert reached[0] >= dying_scheduler.DEATH
+    assert same(run(game, stopping=dying_scheduler.RULE, **dying_scheduler.OPTIONS), resumed)
+
+
+def workers_of(client):
+    return set(client.run(os.getpid).values())

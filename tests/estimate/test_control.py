@@ -35,12 +35,13 @@ def walk_of(game, case):
 
 def control(game, case, *, enumerated=False, orderings="antithetic", seed=0):
     oracle, semantics = CASES[case]
-    enumeration = None
+    mean = None
     if enumerated:
         asked = NoSeparation(NAMES) if oracle is None else oracle
         enumeration = enumerate_boundaries(asked, semantics=semantics)
+        mean = enumeration.values(game.mean_risks(enumeration.coalitions))
     made = as_orderings(orderings, NAMES, Streams(seed))
-    return Control(game, walk_of(game, case), made, enumeration)
+    return Control(walk_of(game, case), made, len(NAMES), mean)
 
 
 def truth(game, case):

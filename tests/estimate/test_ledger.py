@@ -273,3 +273,13 @@ def test_variances_are_not_negative():
         simulation.visit(0, 0, 1, 2, 3)
     assert (simulation.ledger.row_variance([0]) >= 0).all()
     assert (simulation.ledger.draw_variance([0]) >= 0).all()
+
+
+def test_degrees_of_freedom_of_draws_count_rows_epochs_and_groups():
+    ledger = Ledger([np.arange(5)], 2, N_GROUPS, 1)
+    surplus = np.zeros((5, N_GROUPS, 2))
+    for _ in range(4):
+        ledger.add(0, 0, surplus)
+        ledger.add(0, 0, surplus)
+        ledger.next_epoch()
+    assert ledger.df_draws == 5 * 4 * (N_GROUPS - 1)

@@ -11,6 +11,8 @@ from dsage.estimate.inference import (
     p_values,
     simultaneous_intervals,
 )
+from dsage.estimate.local import run_local
+from dsage.estimate.local_result import LocalEstimate
 from dsage.estimate.loop import Estimation
 from dsage.estimate.plan import Plan
 from dsage.estimate.result import Estimate, Level
@@ -35,6 +37,7 @@ __all__ = [
     "Estimate",
     "Estimation",
     "Level",
+    "LocalEstimate",
     "NOrderings",
     "Plan",
     "Stopping",
@@ -52,5 +55,6 @@ __all__ = [
     "p_values",
     "refine",
     "run",
+    "run_local",
     "simultaneous_intervals",
 ]

@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import Protocol
 
 import numpy as np
+import numpy.typing as npt
 
-from dsage.estimate.exact import Enumeration
 from dsage.estimate.walk import by_feature, prefixes, separated_steps
-from dsage.games.base import Floats, Orders
+from dsage.games.base import Floats, Mask, Orders
 from dsage.games.moment import CheapGame
 from dsage.graphs.separation import Oracle
 from dsage.orderings import Orderings
 
-# Units of this level are keyed apart from those of the others.
-_FIRST_UNIT = 1 << 41
+FIRST_UNIT = 1 << 41
+"""Units of this level are keyed apart from those of the others."""
 _AT_ONCE = 64
 MOST_COALITIONS = 1 << 16
 """So many risks of a cheap game are computed to average over all orderings."""
@@ -23,10 +23,10 @@ _MOST_TIMES = 256
 
 
 class MeanWalk(Protocol):
-    """A way to turn orderings into the mean surpluses of a cheap game over all rows."""
+    """A way to turn orderings into surpluses of a cheap game, without its risks row by row."""
 
     def __call__(self, orders: Orders) -> Floats:
-        """Return the mean surpluses along orderings, (n_orderings, n_features)."""
+        """Return the surpluses along orderings, (n_orderings, n_columns)."""
         ...
 
 
@@ -52,46 +52,56 @@ class MeanBoundaries:
 
     def __call__(self, orders: Orders) -> Floats:
         """Return the mean surpluses along orderings."""
-        known = prefixes(orders)
-        boundaries = self._oracle.boundary(known.reshape(-1, known.shape[-1]))
-        packed = np.packbits(boundaries, axis=1)
-        keys = packed.view(np.dtype((np.void, packed.shape[1])))[:, 0]
-        _, first, place = np.unique(keys, return_index=True, return_inverse=True)
-        risks = self._game.mean_risks(boundaries[first])[place].reshape(known.shape[:2])
+        boundaries, place = distinct_boundaries(self._oracle, orders)
+        risks = self._game.mean_risks(boundaries)[place]
         return by_feature(risks[:, :-1] - risks[:, 1:], orders)
 
 
+def distinct_boundaries(oracle: Oracle, orders: Orders) -> tuple[Mask, npt.NDArray[np.intp]]:
+    """Return the boundaries along orderings, each once, and where they stand.
+
+    Returns
+    -------
+    boundaries : bool array of shape (n_boundaries, n_features)
+    place : int array of shape (n_orderings, n_features + 1)
+        Which of them is that of a prefix.
+    """
+    known = prefixes(orders)
+    boundaries = oracle.boundary(known.reshape(-1, known.shape[-1]))
+    packed = np.packbits(boundaries, axis=1)
+    keys = packed.view(np.dtype((np.void, packed.shape[1])))[:, 0]
+    _, first, place = np.unique(keys, return_index=True, return_inverse=True)
+    return boundaries[first], place.reshape(known.shape[:2])
+
+
 class Control:
-    """The mean over orderings of the surpluses of a moment game, on all rows at once.
+    """The mean over orderings of the surpluses of a cheap game.
 
     Parameters
     ----------
-    game : CheapGame
-        The game.
     walk : MeanWalk
-        Of the game on all rows at once.
+        Of the game.
     orderings : Orderings
         The orderings.
-    enumeration : Enumeration, optional
-        All orderings at once, where that is possible.
+    n_columns : int
+        Number of surpluses that the walk gives for an ordering.
+    mean : array of shape (n_columns,), optional
+        Their mean over all orderings, where it is known.
     """
 
     def __init__(
         self,
-        game: CheapGame,
         walk: MeanWalk,
         orderings: Orderings,
-        enumeration: Enumeration | None,
+        n_columns: int,
+        mean: Floats | None = None,
     ) -> None:
-        n_features = len(game.feature_names)
         self._orderings = orderings
         self._walk = walk
         self.n_units = 0
-        self.mean: Floats = np.zeros(n_features)
-        self._spread: Floats = np.zeros(n_features)
-        self.is_exact = enumeration is not None and enumeration.n_coalitions <= MOST_COALITIONS
-        if enumeration is not None and self.is_exact:
-            self.mean = enumeration.coefficients @ game.mean_risks(enumeration.coalitions)
+        self.is_exact = mean is not None
+        self.mean: Floats = np.zeros(n_columns) if mean is None else mean
+        self._spread: Floats = np.zeros(n_columns)
 
     STATE = ("n_units", "mean", "_spread")
     """The attributes that change."""
@@ -117,7 +127,7 @@ class Control:
             self._add(_AT_ONCE)
 
     def _add(self, n_units: int) -> None:
-        first = _FIRST_UNIT + self.n_units
+        first = FIRST_UNIT + self.n_units
         orders = [self._orderings.block(first + unit) for unit in range(n_units)]
         values = self._walk(np.concatenate(orders))
         for unit in values.reshape(n_units, -1, values.shape[-1]).mean(axis=1):

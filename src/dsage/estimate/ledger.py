@@ -139,6 +139,13 @@ class Ledger:
         # The tracked rows stand for all.
         return np.maximum(total, 0.0) * (self._n_rows / self._counts.shape[1])
 
+    @property
+    def df_draws(self) -> float:
+        """Degrees of freedom of `draw_variance`: rows and epochs times groups less one."""
+        n_drawn = float((self._counts[0] - self._freedom[0]).sum())
+        n_drawn *= self._n_rows / self._counts.shape[1]
+        return max(n_drawn * (self._n_groups - 1), 1.0)
+
     def row_variance(self, terms: Sequence[int]) -> Floats:
         """Return the variance that the choice of the rows leaves in their mean."""
         visited = self._visited(terms)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from inspect import signature
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -49,22 +49,31 @@ class Estimation:
     """
 
     def __init__(self, game: Game, **options: Any) -> None:  # noqa: ANN401
-        self._seconds = 0.0
         for option in options:
             named = tuple(signature(Plan).parameters)[1:]
             check_member(option, named, "each option", "the options of an estimate")
-        self.plan = Plan(game, **options)
-        n_features = len(self.plan.names)
-        self._tallies = [Tally(self.plan.blocks, n_features) for _ in self.plan.terms]
+        self._begin(Plan(game, **options))
+
+    @classmethod
+    def of(cls, plan: Plan) -> Self:
+        """Return the estimation of a plan, at its start."""
+        estimation = cls.__new__(cls)
+        estimation._begin(plan)
+        return estimation
+
+    def _begin(self, plan: Plan) -> None:
+        self.plan = plan
+        self._seconds = 0.0
+        self._tallies = [Tally(plan.blocks, plan.n_columns) for _ in plan.terms]
         self._ledger = Ledger(
-            self.plan.blocks,
-            n_features,
-            game.n_groups,
-            len(self.plan.terms),
-            weights=getattr(game, "weights", None),
+            plan.blocks,
+            plan.n_columns,
+            plan.game.n_groups,
+            len(plan.terms),
+            weights=getattr(plan.game.game, "weights", None),
         )
-        self._costs = np.zeros(len(self.plan.terms), dtype=np.int64)
-        self._skipped = np.zeros(n_features)
+        self._costs = np.zeros(len(plan.terms), dtype=np.int64)
+        self._skipped = np.zeros(plan.n_columns)
         self._noted: list[tuple[int, int, float, int]] = []
         self._epoch = 0
         self._epoch_started_at = 0
@@ -170,7 +179,7 @@ class Estimation:
     def _n_at_once(self) -> int:
         """How many units are under way together: as many as memory allows."""
         rows = max(map(len, self.plan.blocks))
-        asked = max(term.unit_size for term in self.plan.terms) * (len(self.plan.names) + 1)
+        asked = max(term.unit_size for term in self.plan.terms) * (self.plan.n_columns + 1)
         return max(1, _BYTES_AT_ONCE // (_COPIES * 8 * asked * rows * self.plan.game.n_groups))
 
     def _evaluate(self, term: int, units: Sequence[tuple[int, int]]) -> None:
@@ -229,8 +238,8 @@ class Estimation:
             is_behind = n_audit < min(n_main / 4, _FIRST_UNITS)
             return int(is_behind or correction < _AUDIT_SHARE * (main + correction))
         # Few units may be all alike: no rule trusts them, however small their error seems.
-        n_main, n_correction = (tally.n_units for tally in self._tallies)
-        if self.plan.enumeration is None and n_main < min(n_correction, MIN_UNITS):
+        n_correction = self._tallies[1].n_units
+        if self._n_pieces < min(n_correction, MIN_UNITS):
             return 0
         if n_correction < MIN_UNITS:
             return 1
@@ -241,6 +250,17 @@ class Estimation:
                 variance += float(self._ledger.draw_variance([0]).sum())
             rates.append(variance / max(cost / tally.n_units, 1.0) / tally.n_units)
         return int(np.argmax(rates))
+
+    @property
+    def _n_pieces(self) -> int:
+        """Independent pieces that the error of the main term rests on; very many if it has none."""
+        main = self._tallies[0]
+        if self.plan.enumeration is None:
+            return main.n_units
+        if not self.plan.is_drawn:
+            return 1 << 40
+        # Draws of other rows are independent.
+        return int(main.counts @ np.array([len(block) for block in self.plan.blocks]))
 
     @property
     def _estimated(self) -> list[int]:
@@ -289,11 +309,12 @@ class Estimation:
         is_exact = self._is_complete and self._estimated == [0]
         if is_exact:
             n_orderings = self.plan.n_all_orderings
-            n_units = int(main.counts.min()) * self.plan.game.n_rows
+            n_units = int(main.counts.min()) * sum(map(len, self.plan.blocks))
         elif self._is_complete:
-            # The errors rest on the correction, the only term that is sampled.
-            n_units = self._tallies[1].n_units
-            n_orderings = n_units * self.plan.terms[1].unit_size
+            # The orderings are those of the correction, the only term that samples any.
+            n_correction = self._tallies[1].n_units
+            n_orderings = n_correction * self.plan.terms[1].unit_size
+            n_units = min(n_correction, self._n_pieces)
         elif len(self._estimated) == 2:
             n_units = min(n_units, self._tallies[1].n_units)
         own_level = Level(
@@ -330,7 +351,7 @@ class Estimation:
     def _draw_se(self, terms: Sequence[int]) -> Floats:
         """Return the standard error from draws; nan where one group of them tells nothing."""
         if not self.plan.tells_errors:
-            return np.full(len(self.plan.names), np.nan)
+            return np.full(self.plan.n_columns, np.nan)
         return np.sqrt(self._ledger.draw_variance(terms))
 
     def _df(self, levels: Sequence[Level]) -> Floats:
@@ -338,8 +359,8 @@ class Estimation:
         drawn = self._draw_se(self._estimated) ** 2
         variances = np.stack([*(level.se**2 for level in levels), drawn])
         if not np.isfinite(variances).all():
-            return np.ones(len(self.plan.names))
-        return effective_df(variances, [*(level.df for level in levels), np.inf])
+            return np.ones(self.plan.n_columns)
+        return effective_df(variances, [*(level.df for level in levels), self._ledger.df_draws])
 
     def _share_skipped(self) -> Floats:
         if self.plan.enumeration is not None:

@@ -80,6 +80,8 @@ class Plan:
     ----------
     names : tuple of str
         The features.
+    n_columns : int
+        Number of values that are estimated: one a feature.
     streams : Streams
         Where randomness comes from.
     game : Cached
@@ -142,6 +144,7 @@ class Plan:
             require_same_features(oracle, game)
         self.streams = Streams(random_state)
         self.names = tuple(game.feature_names)
+        self.n_columns = len(self.names)
         self.is_drawn: bool = getattr(game, "is_drawn", game.n_groups > 1)
         self.shares = oracle is not None and semantics == "boundary"
         self.estimand = "sage" if oracle is None else estimand
@@ -158,11 +161,7 @@ class Plan:
         self.is_given = self.orderings.n_units is not None
         moment = self._moment_game(game) if levels == "auto" else None
         enumeration = self._enumerate(exact, has_control=moment is not None)
-        self.control = (
-            None
-            if moment is None
-            else Control(moment, self._mean_walk(moment), self.orderings, enumeration)
-        )
+        self.control = None if moment is None else self._make_control(moment, enumeration)
         is_affordable = enumeration is not None and enumeration.n_coalitions <= self._few
         is_wanted = exact == "always" or (exact == "auto" and is_affordable)
         self.enumeration = enumeration if is_wanted else None
@@ -186,6 +185,12 @@ class Plan:
         if self._semantics == "skip":
             return Prefixes(game, self.oracle)
         return Boundaries(self.oracle)
+
+    def _make_control(self, game: CheapGame, enumeration: Enumeration | None) -> Control:
+        mean = None
+        if enumeration is not None and enumeration.n_coalitions <= MOST_COALITIONS:
+            mean = enumeration.values(game.mean_risks(enumeration.coalitions))
+        return Control(self._mean_walk(game), self.orderings, self.n_columns, mean)
 
     def _mean_walk(self, game: CheapGame) -> MeanWalk:
         if self.oracle is None or self._semantics == "skip":

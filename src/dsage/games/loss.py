@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from dsage._check import check_count, message, warn
-from dsage._frame import Layout, is_frame
-from dsage._random import RandomState, Streams
-from dsage.affine import Affine
+from dsage._check import warn
+from dsage._frame import Layout
+from dsage._random import RandomState
 from dsage.games.base import Floats, Mask, Orders, Rows, check_weights
+from dsage.games.expected import Expected, mean_within
 from dsage.games.moment import MomentGame
 from dsage.losses import EPSILON, Loss, as_loss, choose_loss
 from dsage.models import Model, as_model
 from dsage.noise import Noise
-from dsage.samplers.base import Sampler, check_sampler
-from dsage.samplers.conditioning import normal_scores
-from dsage.samplers.gaussian import Gaussian
+from dsage.samplers.base import Sampler
 
-# A draw stands in memory as noise, as scores, as a draw, as a frame, and as what the model makes of
-# these.
-_COPIES = 6
 # Each makes a risk wrong by some ten nats: from this share on, that shows in the mean.
 _MANY_ZEROS = 0.002
 
@@ -79,8 +73,6 @@ class LossGame:
         The model's, with all features known.
     is_drawn : bool
         False where conditional means do.
-    n_predicted : int
-        Rows that the model was asked for.
     """
 
     def __init__(
@@ -98,115 +90,57 @@ class LossGame:
         sample_weight: npt.ArrayLike | None = None,
         max_bytes: int = 2**28,
     ) -> None:
-        layout = getattr(sampler, "layout_", None)
-        self.layout: Layout = Layout.of(X) if layout is None else layout
-        self.sampler = check_sampler(sampler)
         self.loss = choose_loss(model, y) if loss == "auto" else as_loss(loss)
         self.model = model if isinstance(model, Model) else as_model(model, self.loss)
-        self.matrix = self.layout.encode(X)
-        self.feature_names = self.layout.names
-        self.n_rows = len(self.matrix)
-        if not self.n_rows or not self.feature_names:
-            raise ValueError(
-                message("X", "of at least one row and one column", self.matrix.shape, "Add some")
-            )
-        self._max_bytes = check_count(max_bytes, "max_bytes")
-        self._noise = Noise(
-            Streams(random_state),
-            len(self.feature_names),
+        self._expected = Expected(
+            self.model,
+            sampler,
+            X,
+            n_draws=n_draws,
             n_groups=n_groups,
-            n_draws=_draws_a_group(n_draws, n_groups),
-            kind=noise,
+            noise=noise,
+            random_state=random_state,
+            max_bytes=max_bytes,
         )
-        self._frames = self._as_given(X)
-        self.predictions = self.model.predict(self._frames.decode(self.matrix))
+        self.sampler = sampler
+        self.layout: Layout = self._expected.layout
+        self.matrix = self._expected.matrix
+        self.feature_names = self._expected.feature_names
+        self.n_rows = self._expected.n_rows
+        self.predictions = self._expected.predictions
+        self.is_drawn = self._expected.is_drawn
+        self.n_groups = self._expected.n_groups
         self.target = self.loss.target_for(self.predictions, y, self.model.classes)
-        self.n_predicted = self.n_rows
         self.weights = check_weights(sample_weight, self.n_rows)
-        self._affine = self.model.affine(self._frames, X) if hasattr(sampler, "mean") else None
-        self.is_drawn = self._affine is None
-        self.n_groups = self._noise.n_groups if self.is_drawn else 1
-        if isinstance(sampler, Gaussian):
-            self.path_risks = (
-                partial(self._drawn_paths, sampler)
-                if self._affine is None
-                else partial(self._mean_paths, sampler, self._affine)
-            )
+        if self._expected.has_paths:
+            self.path_risks = self._path_risks
         self._has_warned = False
         self._full = self._losses(self.predictions[None], np.arange(self.n_rows))[0]
 
     @property
     def noise(self) -> Noise:
         """What the draws are made of: games with the same noise can be compared."""
-        return self._noise
+        return self._expected.noise
 
-    def _as_given(self, X: Any) -> Layout:  # noqa: ANN401
-        """Return the layout that gives the model the kind of container that the user gave."""
-        is_array = self.layout.kind == "numpy"
-        return self.layout if is_frame(X) != is_array else Layout.of(X)
+    @property
+    def n_predicted(self) -> int:
+        """Rows that the model was asked for."""
+        return self._expected.n_predicted
 
     def risks(self, known: Mask, rows: Rows, epoch: int = 0) -> Floats:
         """Return the risks of coalitions; see :class:`Game`."""
         out = np.empty((len(known), len(rows), self.n_groups))
-        is_full = known.all(axis=1)
-        out[is_full] = self._full[rows, None]
-        left = np.flatnonzero(~is_full)
-        for here, n_coalitions in self._blocks(len(rows)):
-            for first in range(0, len(left), n_coalitions):
-                at = left[first : first + n_coalitions]
-                expected = self._expected(known[at], rows[here], epoch)
-                out[at, here] = self._pseudo(expected, rows[here])
+        out[known.all(axis=1)] = self._full[rows, None]
+        for at, here, groups in self._expected.parts(known, rows, epoch):
+            out[at, here] = self._pseudo(groups, rows[here])
         return out
 
-    def _mean_paths(
-        self,
-        sampler: Gaussian,
-        affine: Affine,
-        orders: Orders,
-        rows: Rows,
-        epoch: int,  # noqa: ARG002
-        needed: Mask,
-    ) -> Floats:
-        """Return the risks of all prefixes of orderings of an affine model; see :class:`Paths`.
-
-        With ``S = L L'`` in the ordering's order and ``z = L^-1 (x - mean)``, the expected output
-        of an affine model given the first k features is ``a + w'mean + sum over i <= k of
-        (L'w)_i z_i``: one factor and a cumulative sum serve all prefixes.
-        """
-        X = self.matrix[rows]
-        start = affine.intercept + sampler.mean_ @ affine.weights
-        out = np.empty((*needed.shape, len(rows), 1))
-        for order, risks in zip(orders, out, strict=True):
-            ordering = sampler.ordering(order)
-            effects = np.einsum("kf,ko->fo", ordering.factor, affine.weights[order])
-            values = np.zeros((len(order) + 1, len(rows), effects.shape[1]))
-            shifts = ordering.whitened(X).T[:, :, None] * effects[:, None, :]
-            np.cumsum(shifts, axis=0, out=values[1:])
-            values += start
-            if self.predictions.ndim == 1:
-                values = values[:, :, 0]
-            risks[:, :, 0] = self._losses(values, rows)
-            risks[-1, :, 0] = self._full[rows]
-        return out
-
-    def _drawn_paths(
-        self, sampler: Gaussian, orders: Orders, rows: Rows, epoch: int, needed: Mask
-    ) -> Floats:
-        """Return the risks of the needed prefixes of orderings, from one factor an ordering."""
+    def _path_risks(self, orders: Orders, rows: Rows, epoch: int, needed: Mask) -> Floats:
+        """Return the risks of the needed prefixes of orderings; see :class:`Paths`."""
         out = np.zeros((*needed.shape, len(rows), self.n_groups))
         out[:, -1] = self._full[rows, None]
-        for here, n_coalitions in self._blocks(len(rows)):
-            X, noise = self.matrix[rows[here]], self._noise(rows[here], epoch)
-            scores = normal_scores(noise)
-            for order, wanted, risks in zip(orders, needed, out, strict=True):
-                lengths = np.flatnonzero(wanted[:-1])
-                drawn = sampler.ordering(order).prefixes(X, scores, lengths.tolist())
-                for first in range(0, len(lengths), n_coalitions):
-                    at = lengths[first : first + n_coalitions]
-                    draws = np.empty((len(at), *noise.shape))
-                    for each in draws:
-                        each[...] = next(drawn)[1]
-                    risks[at, here] = self._pseudo(self._predicted(draws), rows[here])
+        for number, (at, here, groups) in self._expected.paths(orders, rows, epoch, needed):
+            out[number, at, here] = self._pseudo(groups, rows[here])
         return out
 
     def moment_game(self) -> MomentGame | None:
@@ -223,47 +157,17 @@ class LossGame:
             self.matrix, output, target, self.feature_names, sample_weight=self.weights
         )
 
-    def _expected(self, known: Mask, rows: Rows, epoch: int) -> Floats:
-        """Return the mean predictions of each group, (n_coalitions, n_rows, n_groups, ...)."""
-        X = self.matrix[rows]
-        if self._affine is None:
-            noise = self._noise(rows, epoch)
-            draws = np.empty((len(known), *noise.shape))
-            for coalition, out in zip(known, draws, strict=True):
-                out[...] = self.sampler.draw(X, coalition, noise)
-            return self._predicted(draws)
-        mean = self.sampler.mean  # type: ignore[attr-defined]
-        values = np.stack([self._affine.predict(mean(X, coalition)) for coalition in known])
-        if self.predictions.ndim == 1:
-            values = values.reshape(len(known), len(rows))
-        return np.expand_dims(values, 2)
-
-    def _predicted(self, draws: Floats) -> Floats:
-        """Return the mean predictions of each group of draws (n_coalitions, n_rows, n_draws, d)."""
-        flat = draws.reshape(-1, draws.shape[-1])
-        self.n_predicted += len(flat)
-        predicted = self.model.predict(self._frames.decode(flat))
-        if predicted.shape[1:] != self.predictions.shape[1:]:
-            raise ValueError(
-                message(
-                    f"the prediction of {self.model.name}",
-                    f"of shape (n_rows, {', '.join(map(str, self.predictions.shape[1:]))})",
-                    predicted.shape,
-                    "It has another number of outputs than for the evaluation rows",
-                )
-            )
-        shape = (*draws.shape[:2], self.n_groups, self._noise.n_draws, *predicted.shape[1:])
-        return _mean(predicted.reshape(shape), axis=3)
-
     def _pseudo(self, groups: Floats, rows: Rows) -> Floats:
         """Return the pseudo-values (n_coalitions, n_rows, n_groups) of mean predictions."""
         n_coalitions, n_rows, n_groups, *_ = groups.shape
-        together = _mean(groups, axis=2)
+        together = mean_within(groups, axis=2)
         whole = self._losses(together, rows)[:, :, None]
         if n_groups == 1:
             return whole
         # Means anew, not differences to the mean of all: exact ties of classes must stay ties.
-        others = [_mean(np.delete(groups, group, axis=2), axis=2) for group in range(n_groups)]
+        others = [
+            mean_within(np.delete(groups, group, axis=2), axis=2) for group in range(n_groups)
+        ]
         without = np.stack(others, axis=1).reshape(-1, n_rows, *groups.shape[3:])
         self._note_zeros(without.reshape(n_coalitions, n_groups, *without.shape[1:]), rows)
         losses = self._losses(without, rows).reshape(n_coalitions, n_groups, n_rows)
@@ -296,30 +200,3 @@ class LossGame:
     def _losses(self, predictions: Floats, rows: Rows) -> Floats:
         """Return the weighted losses of predictions (n_times, n_rows, ...) of some rows."""
         return self.loss.many(self.target[rows], predictions) * self.weights[rows]
-
-    def _blocks(self, n_rows: int) -> Iterator[tuple[slice, int]]:
-        """Yield blocks of rows, and how many coalitions may be evaluated on one at a time."""
-        most = max(1, self._max_bytes // self._bytes_a_row())
-        for start in range(0, n_rows, most):
-            here = slice(start, min(start + most, n_rows))
-            yield here, max(1, most // (here.stop - here.start))
-
-    def _bytes_a_row(self) -> int:
-        n_draws = self._noise.n_groups * self._noise.n_draws if self.is_drawn else 1
-        n_outputs = self.predictions.size // self.n_rows
-        return 8 * n_draws * (_COPIES * len(self.feature_names) + 2 * n_outputs)
-
-
-def _mean(values: Floats, axis: int) -> Floats:
-    """Return means that lie among the values: rounding makes none of equal values differ."""
-    means: Floats = values.mean(axis=axis)
-    return np.clip(means, values.min(axis=axis), values.max(axis=axis), out=means)
-
-
-def _draws_a_group(n_draws: int, n_groups: int) -> int:
-    check_count(n_groups, "n_groups")
-    if check_count(n_draws, "n_draws") % n_groups:
-        raise ValueError(
-            message("n_draws", f"a multiple of n_groups, {n_groups}", n_draws, "Change one of them")
-        )
-    return n_draws // n_groups

@@ -9,10 +9,8 @@ import numpy.typing as npt
 
 from dsage._check import message
 from dsage.games.base import Floats, Game, Mask, Orders, Rows, check_weights
+from dsage.games.linear import RIDGE, LinearPredictor
 
-# Added to the variances, on the scale of correlations: it keeps copies of a column harmless, and
-# the game is only to be cheap and close, not exact.
-_RIDGE = 1e-6
 # Coalitions that are solved for at a time.
 _AT_ONCE = 4096
 
@@ -32,14 +30,10 @@ class CheapGame(Game, Protocol):
 class MomentGame:
     """Squared error of the linear predictor of a model's output from the known features.
 
-    With means m and covariances C of the features, and c the covariances of the features with the
-    model's output f, the output given a coalition is taken for
-
-        g_S(x) = mean of f + b_S' (x_S - m_S),    b_S = C_SS^-1 c_S,
-
-    and its risk is the mean of ``(y - g_S(x))^2`` over the evaluation rows, summed over
-    outputs. The rows enter through their second moments only. It need not be right: it is a cheap
-    game that resembles the model's, for the first level of an estimate.
+    With g_S that predictor, see :class:`~dsage.games.linear.LinearPredictor`, the risk of S is the
+    mean of ``(y - g_S(x))^2`` over the evaluation rows, summed over outputs. The rows enter
+    through their second moments only. It need not be right: it is a cheap game that resembles the
+    model's, for the first level of an estimate.
 
     Parameters
     ----------
@@ -89,24 +83,19 @@ class MomentGame:
                 )
             )
         self._weights = check_weights(sample_weight, self.n_rows)
-        centred = X - np.average(X, axis=0, weights=self._weights)
-        scale = np.sqrt(np.average(centred**2, axis=0, weights=self._weights))
-        self._Z = centred / np.where(scale > 0, scale, 1.0)
-        weighted = self._Z * (self._weights / self.n_rows)[:, None]
-        mean = np.average(output, axis=0, weights=self._weights)
-        self._rest = target - mean
-        moments = weighted.T @ self._Z
-        self._moments = moments
-        self._correlation = moments + _RIDGE * np.eye(len(moments))
-        self._slopes = weighted.T @ (output - mean)
+        self._linear = LinearPredictor(X, output, self._weights)
+        self._rest = target - self._linear.mean
+        weighted = self._linear.Z * (self._weights / self.n_rows)[:, None]
         self._effects = weighted.T @ self._rest
         self._start = float((self._weights / self.n_rows) @ (self._rest**2).sum(axis=1))
 
     def risks(self, known: Mask, rows: Rows, epoch: int = 0) -> Floats:  # noqa: ARG002
         """Return the risks of coalitions; see :class:`Game`."""
-        Z, rest, weights = self._Z[rows], self._rest[rows], self._weights[rows]
+        Z, rest, weights = self._linear.Z[rows], self._rest[rows], self._weights[rows]
         out = np.empty((len(known), len(Z), 1))
-        for coalition, coefficients, risk in zip(known, self._solved(known), out, strict=True):
+        for coalition, coefficients, risk in zip(
+            known, self._linear.coefficients(known), out, strict=True
+        ):
             # One product a coalition: its shape, and so its rounding, depends on nothing else.
             left = rest - Z[:, coalition] @ coefficients[coalition]
             risk[:, 0] = weights * (left * left).sum(axis=1)
@@ -117,9 +106,9 @@ class MomentGame:
         risks = np.empty(len(known))
         for start in range(0, len(known), _AT_ONCE):
             at = slice(start, start + _AT_ONCE)
-            coefficients = self._solved(known[at])
+            coefficients = self._linear.coefficients(known[at])
             crossed = np.einsum("cfo,fo->c", coefficients, self._effects)
-            squared = np.einsum("cfo,cfo->c", coefficients, self._moments @ coefficients)
+            squared = np.einsum("cfo,cfo->c", coefficients, self._linear.moments @ coefficients)
             risks[at] = self._start - 2.0 * crossed + squared
         return risks
 
@@ -135,9 +124,8 @@ class MomentGame:
         step = max(1, _AT_ONCE // n_features)
         for start in range(0, n_orderings, step):
             order = orders[start : start + step]
-            matrices = self._correlation[order[:, :, None], order[:, None, :]]
-            inverse = np.linalg.inv(np.linalg.cholesky(matrices))
-            slopes = inverse @ self._slopes[order]
+            inverse = self._linear.whitening(order)
+            slopes = inverse @ self._linear.slopes[order]
             effects = inverse @ self._effects[order]
             fitted = (slopes * (slopes - 2.0 * effects)).sum(axis=2).cumsum(axis=1)
             shrunk = np.zeros(fitted.shape)
@@ -145,17 +133,5 @@ class MomentGame:
                 paths = (slopes[:, :, output, None] * inverse).cumsum(axis=1)
                 shrunk += np.einsum("okf,okf->ok", paths, paths)
             risks[start : start + step, 0] = self._start
-            risks[start : start + step, 1:] = self._start + fitted - _RIDGE * shrunk
+            risks[start : start + step, 1:] = self._start + fitted - RIDGE * shrunk
         return risks
-
-    def _solved(self, known: Mask) -> Floats:
-        """Return the coefficients of coalitions, (n_coalitions, n_features, n_outputs)."""
-        coefficients = np.zeros((len(known), *self._slopes.shape))
-        sizes = known.sum(axis=1)
-        for size in np.unique(sizes[sizes > 0]):
-            at = np.flatnonzero(sizes == size)
-            members = known[at].nonzero()[1].reshape(len(at), size)
-            matrices = self._correlation[members[:, :, None], members[:, None, :]]
-            solved = np.linalg.solve(matrices, self._slopes[members])
-            coefficients[at[:, None], members] = solved
-        return coefficients

@@ -1,0 +1,150 @@
+"""The best linear predictor of a model's output from a coalition, and the game that it is."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dsage.games.base import Floats, Mask, Orders, Rows
+
+RIDGE = 1e-6
+"""Added to the variances, on the scale of correlations: it keeps copies of a column harmless, and
+the predictor is only to be cheap and close, not exact."""
+
+
+class LinearPredictor:
+    """The best linear predictor of a model's output from the known features.
+
+    With means m and covariances C of the features, and c the covariances of the features with the
+    model's output f, the output given a coalition is taken for
+
+        g_S(x) = mean of f + b_S' (x_S - m_S),    b_S = C_SS^-1 c_S.
+
+    Features are standardised, and a tiny ridge is added to their variances.
+
+    Parameters
+    ----------
+    X : array of shape (n_rows, n_features)
+        Rows, classes as codes.
+    output : array of shape (n_rows, n_outputs)
+        The model's predictions for them.
+    weights : array of shape (n_rows,)
+        Weights of the rows, with mean one.
+
+    Attributes
+    ----------
+    Z : array of shape (n_rows, n_features)
+        The standardised rows.
+    mean : array of shape (n_outputs,)
+        Mean of the output.
+    moments, correlation : arrays of shape (n_features, n_features)
+        Second moments of `Z`, without and with the ridge.
+    slopes : array of shape (n_features, n_outputs)
+        Second moments of `Z` and the output.
+    """
+
+    def __init__(self, X: Floats, output: Floats, weights: Floats) -> None:
+        centred = X - np.average(X, axis=0, weights=weights)
+        scale = np.sqrt(np.average(centred**2, axis=0, weights=weights))
+        self.Z = centred / np.where(scale > 0, scale, 1.0)
+        weighted = self.Z * (weights / len(X))[:, None]
+        self.mean: Floats = np.average(output, axis=0, weights=weights)
+        self.moments: Floats = weighted.T @ self.Z
+        self.correlation: Floats = self.moments + RIDGE * np.eye(len(self.moments))
+        self.slopes: Floats = weighted.T @ (output - self.mean)
+
+    def coefficients(self, known: Mask) -> Floats:
+        """Return those of coalitions, (n_coalitions, n_features, n_outputs); 0 for the unknown."""
+        coefficients = np.zeros((len(known), *self.slopes.shape))
+        sizes = known.sum(axis=1)
+        for size in np.unique(sizes[sizes > 0]):
+            at = np.flatnonzero(sizes == size)
+            members = known[at].nonzero()[1].reshape(len(at), size)
+            matrices = self.correlation[members[:, :, None], members[:, None, :]]
+            solved = np.linalg.solve(matrices, self.slopes[members])
+            coefficients[at[:, None], members] = solved
+        return coefficients
+
+    def whitening(self, orders: Orders) -> Floats:
+        """Return the inverse Cholesky factors in the orders given, (n_orderings, d, d)."""
+        matrices = self.correlation[orders[:, :, None], orders[:, None, :]]
+        inverse: Floats = np.linalg.inv(np.linalg.cholesky(matrices))
+        return inverse
+
+
+class LinearOutput:
+    """The output of the linear predictor itself: the risk of S is ``-g_S(x)``, row by row.
+
+    The cheap game beside :class:`~dsage.games.OutputGame`: a surplus is
+    ``g_{S+j}(x) - g_S(x)``. It is linear in the row, so what is true of its coefficients on average
+    over orderings is true of all rows.
+
+    Parameters
+    ----------
+    X : array of shape (n_rows, n_features)
+        Evaluation rows, classes as codes.
+    output : array of shape (n_rows,)
+        The model's predictions for them.
+    feature_names : sequence of str
+        The features.
+
+    Examples
+    --------
+    >>> generator = np.random.default_rng(0)
+    >>> X = generator.normal(size=(1000, 2))
+    >>> game = LinearOutput(X, X @ [1.0, 0.0], ["a", "b"])
+    >>> known = np.array([[False, False], [True, False], [False, True]])
+    >>> game.risks(known, np.arange(1)).round(2)[:, 0, 0], X[0, 0].round(2)
+    (array([ 0.03, -0.13,  0.03]), np.float64(0.13))
+    """
+
+    n_groups = 1
+
+    def __init__(self, X: Floats, output: Floats, feature_names: tuple[str, ...]) -> None:
+        self.feature_names = tuple(feature_names)
+        self.n_rows = len(X)
+        self._linear = LinearPredictor(X, output[:, None], np.ones(self.n_rows))
+
+    def risks(self, known: Mask, rows: Rows, epoch: int = 0) -> Floats:  # noqa: ARG002
+        """Return the risks of coalitions, (n_coalitions, n_rows, 1); see :class:`Game`."""
+        return -(self._linear.mean + self.outputs(self.coefficients(known), rows))[..., None]
+
+    def path_risks(self, orders: Orders, rows: Rows, epoch: int, needed: Mask) -> Floats:  # noqa: ARG002
+        """Return the risks of all prefixes of orderings; see :class:`Paths`.
+
+        With ``C + ridge = L L'`` in the ordering's order and W = L^-1, the k-th feature adds the
+        product of ``(W c)_k`` and ``(W z)_k``.
+        """
+        out = np.zeros((*needed.shape, len(rows), 1))
+        for order, risks in zip(orders, out, strict=True):
+            whitening = self._linear.whitening(order[None])[0]
+            effects = whitening @ self._linear.slopes[order, 0]
+            scores = np.einsum("rf,kf->kr", self._linear.Z[np.ix_(rows, order)], whitening)
+            np.cumsum(-scores * effects[:, None], axis=0, out=risks[1:, :, 0])
+        out -= self._linear.mean
+        return out
+
+    def coefficients(self, known: Mask) -> Floats:
+        """Return the coefficients of coalitions on standardised rows, (n_coalitions, d)."""
+        return self._linear.coefficients(known)[:, :, 0]
+
+    def path_coefficients(self, orders: Orders) -> Floats:
+        """Return what each feature of orderings adds to the coefficients, (n_orderings, d, d).
+
+        The second axis follows the orderings, the third the features.
+        """
+        whitening = self._linear.whitening(orders)
+        effects = np.einsum("okf,of->ok", whitening, self._linear.slopes[orders, 0])
+        added = np.empty_like(whitening)
+        columns = np.broadcast_to(orders[:, None, :], added.shape)
+        np.put_along_axis(added, columns, effects[:, :, None] * whitening, axis=2)
+        return added
+
+    def standardised(self, rows: Rows) -> Floats:
+        """Return some rows as coefficients take them, (n_rows, n_features)."""
+        return self._linear.Z[rows]
+
+    def outputs(self, coefficients: Floats, rows: Rows) -> Floats:
+        """Return what coefficients (n, n_features) give for some rows, (n, n_rows)."""
+        # A product of matrices would round a row in a way that depends on the rows beside it.
+        outputs: Floats = np.einsum("rf,cf->cr", self._linear.Z[rows], coefficients)
+        return outputs

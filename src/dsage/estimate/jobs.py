@@ -10,7 +10,9 @@ from __future__ import annotations
 import pickle
 import warnings
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
 from hashlib import blake2b
 from threading import Lock
 from time import perf_counter
@@ -21,7 +23,7 @@ import joblib
 import numpy as np
 import numpy.typing as npt
 from joblib.parallel import get_active_backend
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from dsage._check import message
 from dsage.games.base import Along, Floats, Game, Request
@@ -74,10 +76,11 @@ class Jobs:
         backend, _ = get_active_backend()
         n_jobs = joblib.effective_n_jobs(self.n_jobs)
         if n_jobs == 1 and not _is_cluster(backend):
-            return in_turn(game, requests)
+            with _one_thread():
+                return _work_here(game, requests).answers
         bundles = self._bundles(requests, n_jobs)
         if getattr(backend, "uses_threads", False):
-            with threadpool_limits(max(1, joblib.cpu_count() // n_jobs)):
+            with _one_thread():
                 done = self._parallel(
                     joblib.delayed(_work_here)(game, bundle) for bundle in bundles
                 )
@@ -151,7 +154,7 @@ def _work(token: str, payload: Payload | None, requests: Sequence[Request]) -> _
     game = _unpacked(token, payload)
     if game is None:
         return None
-    with warnings.catch_warnings(record=True) as caught:
+    with warnings.catch_warnings(record=True) as caught, _one_thread():
         warnings.simplefilter("always")
         done = _work_here(game, requests)
     warned = [(str(each.message), each.category, (each.filename, each.lineno)) for each in caught]
@@ -159,11 +162,28 @@ def _work(token: str, payload: Payload | None, requests: Sequence[Request]) -> _
 
 
 def _work_here(game: Game, requests: Sequence[Request]) -> _Done:
-    """Answer requests; a model that has jobs of its own uses one, as all processors are taken."""
+    """Answer requests.
+
+    A model with jobs of its own uses one: the processors are taken, and a forest that adds up its
+    trees in several threads has other last digits each time.
+    """
     start = perf_counter()
     with joblib.parallel_config(backend="sequential"):
         answers = in_turn(game, requests)
     return _Done(answers, perf_counter() - start, [])
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Hold linear algebra at one thread: with another number of them its last digits differ."""
+    with _controller().limit(limits=1, user_api="blas"):
+        yield
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    # Once, as looking for the libraries takes milliseconds.
+    return ThreadpoolController()
 
 
 def _unpacked(token: str, payload: Payload | None) -> Game | None:

@@ -14,6 +14,7 @@ from dsage._frame import Layout, is_frame
 from dsage._random import RandomState, Streams
 from dsage.affine import Affine
 from dsage.games.base import Floats, Mask, Orders, Rows, check_weights
+from dsage.games.device import LoadedMeans, device_means
 from dsage.games.moment import MomentGame
 from dsage.losses import EPSILON, Loss, as_loss, choose_loss
 from dsage.models import Model, as_model
@@ -126,6 +127,11 @@ class LossGame:
         self._affine = self.model.affine(self._frames, X) if hasattr(sampler, "mean") else None
         self.is_drawn = self._affine is None
         self.n_groups = self._noise.n_groups if self.is_drawn else 1
+        self._device = (
+            device_means(self.model, sampler, self._frames, self.n_groups)
+            if self.is_drawn
+            else None
+        )
         if isinstance(sampler, Gaussian):
             self.path_risks = (
                 partial(self._drawn_paths, sampler)
@@ -193,16 +199,42 @@ class LossGame:
         for here, n_coalitions in self._blocks(len(rows)):
             X, noise = self.matrix[rows[here]], self._noise(rows[here], epoch)
             scores = normal_scores(noise)
+            loaded = None if self._device is None else self._device.load(X, scores)
             for order, wanted, risks in zip(orders, needed, out, strict=True):
                 lengths = np.flatnonzero(wanted[:-1])
-                drawn = sampler.ordering(order).prefixes(X, scores, lengths.tolist())
-                for first in range(0, len(lengths), n_coalitions):
-                    at = lengths[first : first + n_coalitions]
-                    draws = np.empty((len(at), *noise.shape))
-                    for each in draws:
-                        each[...] = next(drawn)[1]
-                    risks[at, here] = self._pseudo(self._predicted(draws), rows[here])
+                blocks = [
+                    lengths[first : first + n_coalitions]
+                    for first in range(0, len(lengths), n_coalitions)
+                ]
+                means = (
+                    self._path_means(sampler, order, X, scores, blocks)
+                    if loaded is None
+                    else self._device_path_means(loaded, order, noise.shape[:2], blocks)
+                )
+                for at, groups in zip(blocks, means, strict=True):
+                    risks[at, here] = self._pseudo(groups, rows[here])
         return out
+
+    def _path_means(
+        self, sampler: Gaussian, order: Rows, X: Floats, scores: Floats, blocks: list[Rows]
+    ) -> Iterator[Floats]:
+        """Yield the mean predictions for blocks of prefixes of an ordering."""
+        lengths = [length for at in blocks for length in at.tolist()]
+        drawn = sampler.ordering(order).prefixes(X, scores, lengths)
+        for at in blocks:
+            draws = np.empty((len(at), *scores.shape))
+            for each in draws:
+                each[...] = next(drawn)[1]
+            yield self._predicted(draws)
+
+    def _device_path_means(
+        self, loaded: LoadedMeans, order: Rows, shape: tuple[int, ...], blocks: list[Rows]
+    ) -> Iterator[Floats]:
+        """Yield the same, made on the device of the module."""
+        path = loaded.ordering(order)
+        for at in blocks:
+            self.n_predicted += len(at) * shape[0] * shape[1]
+            yield path.prefixes(at)
 
     def moment_game(self) -> MomentGame | None:
         """Return the cheap game that resembles this one; None where the targets are no numbers.
@@ -223,6 +255,9 @@ class LossGame:
         X = self.matrix[rows]
         if self._affine is None:
             noise = self._noise(rows, epoch)
+            if self._device is not None:
+                self.n_predicted += len(known) * noise.shape[0] * noise.shape[1]
+                return self._device.load(X, normal_scores(noise)).coalitions(known)
             draws = np.empty((len(known), *noise.shape))
             for coalition, out in zip(known, draws, strict=True):
                 out[...] = self.sampler.draw(X, coalition, noise)

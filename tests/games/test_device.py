@@ -61,11 +61,11 @@ def test_means_are_those_of_draws_on_the_cpu(device, dtype, atol, n_outputs, n_g
 
 
 def test_means_of_equal_predictions_are_these():
-    module = torch.nn.Linear(4, 1)
+    module = torch.nn.Linear(4, 1).double()
     torch.nn.init.zeros_(module.weight)
     torch.nn.init.constant_(module.bias, 0.1)
     rows = DeviceMeans(as_model(module, "squared_error"), SAMPLER, 2).load(X, normal_scores(NOISE))
-    assert (rows.coalitions(all_coalitions(4)) == np.float64(np.float32(0.1))).all()
+    assert (rows.coalitions(all_coalitions(4)) == 0.1).all()
 
 
 def test_draws_are_predicted_in_batches():

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
+from dsage._torch import one_thread
 from dsage.games import LossGame
 from dsage.losses import choose_loss
 from dsage.models import as_model
@@ -222,6 +223,18 @@ def test_pickled_predictors_predict_the_same():
     again = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
     assert again.predictor.draws == "auto"
+
+
+def test_torch_is_held_at_one_thread_and_let_go():
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        with pytest.raises(ZeroDivisionError), one_thread():
+            assert torch.get_num_threads() == 1
+            1 / 0  # noqa: B018
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
 
 
 # Probabilities and losses

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from dsage._torch import is_module, require_torch
+from dsage._torch import is_module, one_thread, require_torch
 from dsage.torch_model import TorchPredictor, as_predictor
 
 USE = """
@@ -36,3 +36,9 @@ def test_the_extra_is_named_where_torch_is_absent(monkeypatch):
     for make in (lambda: require_torch("TorchPredictor"), lambda: TorchPredictor(len)):
         with pytest.raises(ImportError, match=r"^TorchPredictor needs torch; .*'dsage\[torch\]'"):
             make()
+
+
+def test_nothing_is_held_at_one_thread_where_torch_is_absent(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with one_thread() as held:
+        assert held is None

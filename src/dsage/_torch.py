@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
@@ -42,3 +44,21 @@ def module_place(module: Any) -> tuple[Any, Any]:  # noqa: ANN401
             if tensor.is_floating_point():
                 return tensor.device, tensor.dtype
     return torch.device("cpu"), torch.get_default_dtype()
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Hold torch at one thread, if it is there: with another number its last digits differ.
+
+    Its linear algebra is its own, out of reach for threadpoolctl.
+    """
+    torch = sys.modules.get("torch")
+    if torch is None:
+        yield
+        return
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

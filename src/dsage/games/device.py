@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -13,11 +13,28 @@ from dsage._frame import Layout
 from dsage._torch import module_place, require_torch
 from dsage.affine import column_precision
 from dsage.games.base import Floats, Mask
-from dsage.models import Model
 from dsage.samplers.base import Sampler
 from dsage.samplers.device import DeviceGaussian, DeviceOrdering, DeviceRows
 from dsage.samplers.gaussian import Gaussian
 from dsage.torch_model import TorchPredictor
+
+
+class ModuleModel(Protocol):
+    """What is asked of a model; :class:`~dsage.models.Model` has it."""
+
+    @property
+    def name(self) -> str:
+        """How errors call it."""
+        ...
+
+    @property
+    def predictor(self) -> TorchPredictor | None:
+        """What calls the module; None where the model is something else."""
+        ...
+
+    def check_means(self, means: Floats, n_outputs: tuple[int, ...]) -> Floats:
+        """Return means (..., *n_outputs) as the game wants them, once they are checked."""
+        ...
 
 
 class DeviceMeans:
@@ -28,7 +45,7 @@ class DeviceMeans:
 
     Parameters
     ----------
-    model : Model
+    model : ModuleModel
         The model that a module was made.
     sampler : Gaussian
         A fitted sampler.
@@ -36,7 +53,7 @@ class DeviceMeans:
         Groups of draws; those of a group stand side by side.
     """
 
-    def __init__(self, model: Model, sampler: Gaussian, n_groups: int) -> None:
+    def __init__(self, model: ModuleModel, sampler: Gaussian, n_groups: int) -> None:
         if model.predictor is None:
             raise TypeError(
                 message(
@@ -121,8 +138,8 @@ def device_means(
 
     Parameters
     ----------
-    model : Model
-        The model; its :class:`~dsage.torch_model.TorchPredictor` says where draws are wanted.
+    model : object
+        The model. Where it is a :class:`ModuleModel`, its predictor says where draws are wanted.
     sampler : Sampler
         The fitted sampler.
     layout : Layout

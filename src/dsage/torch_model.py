@@ -239,7 +239,7 @@ class TorchPredictor:
                     "Return one prediction, or one row of predictions, for each row",
                 )
             )
-        return output
+        return output.detach()  # a module may turn gradients on for itself
 
 
 class Probabilities:

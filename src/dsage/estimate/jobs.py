@@ -26,6 +26,7 @@ from joblib.parallel import get_active_backend
 from threadpoolctl import ThreadpoolController
 
 from dsage._check import message
+from dsage._torch import one_thread
 from dsage.games.base import Along, Floats, Game, Request
 from dsage.games.cached import in_turn
 
@@ -176,7 +177,7 @@ def _work_here(game: Game, requests: Sequence[Request]) -> _Done:
 @contextmanager
 def _one_thread() -> Iterator[None]:
     """Hold linear algebra at one thread: with another number of them its last digits differ."""
-    with _controller().limit(limits=1, user_api="blas"):
+    with _controller().limit(limits=1, user_api="blas"), one_thread():
         yield
 
 

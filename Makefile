@@ -48,6 +48,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.engine
 	$(BIN)/python -m benchmarks.engine_coverage
 	$(BIN)/python -m benchmarks.engine_design
+	$(BIN)/python -m benchmarks.jobs
 
 clean:
 	rm -rf $(VENV) build dist docs/_build demo-output .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

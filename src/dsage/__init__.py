@@ -1,6 +1,7 @@
 """How much each feature contributes to a model's predictive performance."""
 
 from dsage import datasets, estimate, games, graphs, losses, models, orderings, samplers, structure
+from dsage._version import __version__
 from dsage.graphs import Graph
 from dsage.structure import learn_graph, score_graph
 
@@ -19,5 +20,3 @@ __all__ = [
     "score_graph",
     "structure",
 ]
-
-__version__ = "0.1.0.dev0"

@@ -53,6 +53,11 @@ class Streams:
             raise ValueError(message("random_state", "non-negative", entropy, "Use 0 or more"))
         self._entropy = entropy
 
+    @property
+    def entropy(self) -> int:
+        """The seed: streams made with it are the same."""
+        return self._entropy
+
     def __call__(self, purpose: str, *keys: int) -> np.random.Generator:
         """Return a new generator for `purpose` and `keys`."""
         spawn_key = (zlib.crc32(purpose.encode()), *keys)

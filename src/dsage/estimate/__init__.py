@@ -1,5 +1,6 @@
 """Estimation: the average surplus of every feature over orderings, its errors, when to stop."""
 
+from dsage.estimate.checkpoint import Checkpoint
 from dsage.estimate.exact import Enumeration, enumerate_boundaries
 from dsage.estimate.inference import (
     effective_df,
@@ -12,7 +13,7 @@ from dsage.estimate.local_result import LocalEstimate
 from dsage.estimate.loop import Estimation
 from dsage.estimate.plan import Plan
 from dsage.estimate.result import Estimate, Level
-from dsage.estimate.running import estimate, run
+from dsage.estimate.running import estimate, refine, run
 from dsage.estimate.stopping import (
     AbsoluteTolerance,
     AnyOf,
@@ -27,6 +28,7 @@ from dsage.estimate.stopping import (
 __all__ = [
     "AbsoluteTolerance",
     "AnyOf",
+    "Checkpoint",
     "Enumeration",
     "Estimate",
     "Estimation",
@@ -45,6 +47,7 @@ __all__ = [
     "holm",
     "intervals",
     "p_values",
+    "refine",
     "run",
     "simultaneous_intervals",
 ]

@@ -93,6 +93,9 @@ class Control:
         if enumeration is not None and self.is_exact:
             self.mean = enumeration.coefficients @ game.mean_risks(enumeration.coalitions)
 
+    STATE = ("n_units", "mean", "_spread")
+    """The attributes that change."""
+
     @property
     def n_orderings(self) -> int:
         """Number of orderings so far."""

@@ -11,6 +11,7 @@ import pickle
 import warnings
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
+from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager
 from functools import cache
 from hashlib import blake2b
@@ -93,7 +94,14 @@ class Jobs:
         return [answer for each in done for answer in each.answers]
 
     def _parallel(self, tasks: Any) -> list[Any]:  # noqa: ANN401
-        return list(joblib.Parallel(n_jobs=self.n_jobs, batch_size=1)(tasks))
+        try:
+            return list(joblib.Parallel(n_jobs=self.n_jobs, batch_size=1)(tasks))
+        except BrokenExecutor as error:
+            raise RuntimeError(
+                "A worker process ended in the middle of its work: the model crashed there, or the "
+                "memory was too small for so many copies of it. Use a smaller n_jobs; with "
+                "n_jobs=1 a crash can be seen."
+            ) from error
 
     def _sent(self, game: Game, bundles: Sequence[Sequence[Request]]) -> list[_Done]:
         """Return what workers elsewhere give. The game travels to each of them once."""

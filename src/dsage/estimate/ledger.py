@@ -70,6 +70,18 @@ class Ledger:
         # Sums over closed epochs of the covariances of terms between groups, row by row.
         self._closed = np.zeros((n_terms, n_terms, n_rows, n_features))
 
+    STATE = (
+        "_counts",
+        "_epoch_counts",
+        "_freedom",
+        "_groups",
+        "_spread",
+        "_sums",
+        "_squares",
+        "_closed",
+    )
+    """The attributes that change."""
+
     def add(self, term: int, block: int, surplus: Floats) -> None:
         """Add what a unit gives on a block: (n_rows, n_groups, n_features)."""
         at = self._at.get(block)

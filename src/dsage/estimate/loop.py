@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from inspect import signature
 from typing import Any
 
@@ -12,10 +12,12 @@ import numpy as np
 import pandas as pd
 
 from dsage._check import check_member
+from dsage.estimate.control import Control
 from dsage.estimate.inference import effective_df
 from dsage.estimate.ledger import Ledger
 from dsage.estimate.plan import Plan
 from dsage.estimate.result import Estimate, Level
+from dsage.estimate.state import Arrays, nested, part_of, put_back, taken
 from dsage.estimate.stopping import MIN_UNITS
 from dsage.estimate.tally import Tally
 from dsage.estimate.terms import Outcome
@@ -33,6 +35,7 @@ _AUDIT_SHARE = 0.25
 _ENOUGH_AUDIT = 64
 # What the risks of units that are under way together may take, and how often a risk stands there.
 _BYTES_AT_ONCE, _COPIES = 1 << 26, 4
+_STATE = ("_costs", "_skipped", "_epoch", "_epoch_started_at", "_seconds")
 
 
 class Estimation:
@@ -61,7 +64,7 @@ class Estimation:
             len(self.plan.terms),
             weights=getattr(game, "weights", None),
         )
-        self._costs = [0] * len(self.plan.terms)
+        self._costs = np.zeros(len(self.plan.terms), dtype=np.int64)
         self._skipped = np.zeros(n_features)
         self._noted: list[tuple[int, int, float, int]] = []
         self._epoch = 0
@@ -89,6 +92,34 @@ class Estimation:
                 return
             n_units = self._tallies[term].n_units
             self._run(term, min(max(_FIRST_UNITS // 2, n_units // 8), n_left))
+
+    def state(self) -> Arrays:
+        """Return where the estimation stands as arrays; taken where :meth:`steps` has yielded."""
+        parts = {name: taken(part, part.STATE) for name, part in self._stateful().items()}
+        noted = np.array(self._noted, dtype=np.float64).reshape(-1, 4)
+        own = {**taken(self, _STATE), "_noted": noted}
+        return nested({**parts, "loop": own, "memory": self.plan.game.state()})
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go back to where an estimation of the same plan stood."""
+        for name, part in self._stateful().items():
+            put_back(part, part.STATE, part_of(state, name))
+        own = part_of(state, "loop")
+        put_back(self, _STATE, own)
+        self._noted = [
+            (int(feature), int(position), surplus, int(n_rows))
+            for feature, position, surplus, n_rows in own["_noted"].tolist()
+        ]
+        self.plan.game.restore(part_of(state, "memory"))
+
+    def _stateful(self) -> dict[str, Tally | Ledger | Control]:
+        parts: dict[str, Tally | Ledger | Control] = {
+            f"tally {term}": tally for term, tally in enumerate(self._tallies)
+        }
+        parts["ledger"] = self._ledger
+        if self.plan.control is not None:
+            parts["control"] = self.plan.control
+        return parts
 
     def _first_correction(self) -> int:
         """Return how many units of the correction to begin with; an audit grows with the rest."""
@@ -267,7 +298,7 @@ class Estimation:
         elif len(self._estimated) == 2:
             n_units = min(n_units, self._tallies[1].n_units)
         own_level = Level(
-            term.name, value, np.sqrt(own), n_orderings, self._costs[0], df=float(main.df)
+            term.name, value, np.sqrt(own), n_orderings, int(self._costs[0]), df=float(main.df)
         )
         levels.append(own_level)
         audit = None
@@ -327,7 +358,7 @@ class Estimation:
             tally.mean()[0],
             se,
             n_orderings,
-            self._costs[1],
+            int(self._costs[1]),
             df=float(tally.df),
         )
 

@@ -80,6 +80,10 @@ class Plan:
         Where randomness comes from.
     game : Cached
         The game, with a memory.
+    oracle : Oracle or None
+        What is separated; None where nothing is.
+    described : dict of str to str
+        The options that have a name.
     terms : list of Term
         The main term, and the difference to SAGE where that is wanted.
     control : Control or None
@@ -138,7 +142,14 @@ class Plan:
         self.shares = oracle is not None and semantics == "boundary"
         self.estimand = "sage" if oracle is None else estimand
         self.game = Cached(game, max_bytes=cache_bytes, evaluate=Jobs(n_jobs))
-        self._oracle, self._semantics = oracle, semantics
+        self.oracle, self._semantics = oracle, semantics
+        self.described = {
+            "estimand": self.estimand,
+            "semantics": semantics,
+            "levels": levels,
+            "exact": exact,
+            "audit": str(audit),
+        }
         self.orderings = as_orderings(orderings, self.names, self.streams)
         self.is_given = self.orderings.n_units is not None
         moment = self._moment_game(game) if levels == "auto" and not self.is_given else None
@@ -166,16 +177,16 @@ class Plan:
         return not self.is_drawn or self.game.n_groups > 1
 
     def _walk_of(self, game: Game) -> Walk:
-        if self._oracle is None:
+        if self.oracle is None:
             return Prefixes(game)
         if self._semantics == "skip":
-            return Prefixes(game, self._oracle)
-        return Boundaries(self._oracle)
+            return Prefixes(game, self.oracle)
+        return Boundaries(self.oracle)
 
     def _mean_walk(self, game: MomentGame) -> MeanWalk:
-        if self._oracle is None or self._semantics == "skip":
-            return MeanPrefixes(game, self._oracle)
-        return MeanBoundaries(game, self._oracle)
+        if self.oracle is None or self._semantics == "skip":
+            return MeanPrefixes(game, self.oracle)
+        return MeanBoundaries(game, self.oracle)
 
     def _enumerate(self, exact: str, *, has_control: bool) -> Enumeration | None:
         if exact == "always" and self.is_given:
@@ -184,7 +195,7 @@ class Plan:
             )
         if self.is_given or (exact == "never" and not has_control):
             return None
-        oracle = NoSeparation(self.names) if self._oracle is None else self._oracle
+        oracle = NoSeparation(self.names) if self.oracle is None else self.oracle
         most = None if exact == "always" else max(self._few, MOST_COALITIONS)
         found = enumerate_boundaries(oracle, semantics=self._semantics, max_coalitions=most)
         if found is None and exact == "always":

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from inspect import signature
+from pathlib import Path
 from typing import Any
 
 from tqdm.auto import tqdm
 
 from dsage._check import message, warn
+from dsage.estimate.checkpoint import Checkpoint
 from dsage.estimate.loop import Estimation
 from dsage.estimate.result import Estimate
 from dsage.estimate.stopping import Stopping, Tolerance, as_stopping, needs_errors
@@ -42,6 +44,7 @@ def run(
     *,
     stopping: Stopping | None = None,
     progress: bool = False,
+    checkpoint: str | Path | Checkpoint | None = None,
     **options: Any,  # noqa: ANN401
 ) -> Estimate:
     """Estimate the values of a game until a rule says that it is enough.
@@ -55,6 +58,9 @@ def run(
         error is 1 % of the range of the values, or, where orderings are given, after all of them.
     progress : bool, default=False
         Show a progress bar.
+    checkpoint : str, Path or Checkpoint, optional
+        A file that keeps the state of the run. Where it is there already, the run goes on from it,
+        and is what it would have been without a break; the file of another run is refused.
     **options
         As for :class:`~dsage.estimate.Plan`.
 
@@ -63,25 +69,57 @@ def run(
     Estimate
         An interrupt (Ctrl-C) ends the run with what is known by then.
     """
-    if stopping is not None and not isinstance(stopping, Stopping):
-        raise TypeError(
-            message("stopping", "a rule", stopping, "Make one, such as as_stopping(tolerance=0.05)")
-        )
     for option, value in options.items():
         if option in signature(as_stopping).parameters:
             advice = f"Give stopping=as_stopping({option}=...)"
             raise TypeError(message(option, "left to a rule", value, advice))
+    if isinstance(checkpoint, (str, Path)):
+        checkpoint = Checkpoint(checkpoint)
+    if checkpoint is not None and options.get("random_state") is None:
+        options["random_state"] = checkpoint.entropy()
     estimation = Estimation(game, **options)
-    rule = Tolerance() if stopping is None and not estimation.plan.is_given else stopping
-    if rule is not None and not estimation.plan.tells_errors and needs_errors(rule):
-        raise ValueError(
-            message(
-                "stopping",
-                "a number of orderings or a time where one group of draws tells no errors",
-                rule,
-                "Give the game two groups or more, or as_stopping(n_orderings=...)",
-            )
-        )
+    if checkpoint is not None:
+        checkpoint.restore(estimation)
+    return refine(estimation, stopping=stopping, progress=progress, checkpoint=checkpoint)
+
+
+def refine(
+    estimation: Estimation,
+    *,
+    stopping: Stopping | None = None,
+    progress: bool = False,
+    checkpoint: Checkpoint | None = None,
+) -> Estimate:
+    """Go on with an estimation until a rule says that it is enough.
+
+    Nothing starts over: a run to a tolerance, refined to a tighter one, is the run to the tighter
+    one.
+
+    Parameters
+    ----------
+    estimation : Estimation
+        Where it stands.
+    stopping, progress, checkpoint
+        As for :func:`run`. Times count from the start of the estimation, without breaks.
+
+    Returns
+    -------
+    Estimate
+        What is known at the end.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dsage.games import MomentGame
+    >>> X = np.random.default_rng(0).normal(size=(500, 3))
+    >>> game = MomentGame(X, X.sum(axis=1), X.sum(axis=1), ["a", "b", "c"])
+    >>> estimation = Estimation(game, exact="never", random_state=0)
+    >>> rough = refine(estimation, stopping=as_stopping(n_orderings=16))
+    >>> fine = refine(estimation, stopping=as_stopping(n_orderings=64))
+    >>> rough.n_orderings, fine.n_orderings
+    (16, 64)
+    """
+    rule = _rule(estimation, stopping)
     known: Estimate | None = None
     reason, interrupted = "there is nothing left to evaluate", False
     with tqdm(desc="estimating", unit=" units", disable=not progress) as bar:
@@ -93,13 +131,40 @@ def run(
                 if found is not None:
                     reason = found
                     break
+                if checkpoint is not None:
+                    checkpoint.save(estimation)
         except KeyboardInterrupt:
             reason, interrupted = "it was interrupted", True
+        except Exception as error:
+            if checkpoint is not None:
+                error.add_note(f"The same call goes on from {checkpoint.path}.")
+            raise
+    if checkpoint is not None and not interrupted:
+        checkpoint.save(estimation, is_last=True)
     # What the rule saw; after an interrupt, what was learned since.
     known = estimation.progress() if interrupted or known is None else known
     result = replace(known, reason=reason, interrupted=interrupted)
     _warn(result)
     return result
+
+
+def _rule(estimation: Estimation, stopping: Stopping | None) -> Stopping | None:
+    """Return the rule that ends a run; None where only the end of the orderings does."""
+    if stopping is not None and not isinstance(stopping, Stopping):
+        raise TypeError(
+            message("stopping", "a rule", stopping, "Make one, such as as_stopping(tolerance=0.05)")
+        )
+    rule = Tolerance() if stopping is None and not estimation.plan.is_given else stopping
+    if rule is not None and not estimation.plan.tells_errors and needs_errors(rule):
+        raise ValueError(
+            message(
+                "stopping",
+                "a number of orderings or a time where one group of draws tells no errors",
+                rule,
+                "Give the game two groups or more, or as_stopping(n_orderings=...)",
+            )
+        )
+    return rule
 
 
 def _warn(result: Estimate) -> None:

@@ -48,6 +48,18 @@ class Tally:
         self._freedom = 0
         self._between = np.zeros((3, n_features))
 
+    STATE = (
+        "counts",
+        "_sums",
+        "_epoch_counts",
+        "_epoch_sums",
+        "_all_mean",
+        "_within",
+        "_freedom",
+        "_between",
+    )
+    """The attributes that change."""
+
     @property
     def n_units(self) -> int:
         """Number of units so far."""

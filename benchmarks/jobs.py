@@ -1,0 +1,92 @@
+"""How much faster two jobs are than one: a random forest, the same result to the bit.
+
+Run: python -m benchmarks.jobs [--orderings N] [--tiny]
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from sklearn.ensemble import RandomForestRegressor
+
+from benchmarks.table import markdown, publish
+from dsage.datasets import paper_graph
+from dsage.estimate import Estimate, NOrderings, run
+from dsage.games import LossGame
+from dsage.samplers import Gaussian
+
+GRAPHS = ("dag_sm(3)", "dag_m(2)")
+N_TRAIN, N_ROWS, N_TREES, N_TIMES = 4_000, 2_000, 100, 3
+
+
+def timed(game: LossGame, n_jobs: int, **options: Any) -> tuple[float, Estimate]:  # noqa: ANN401
+    """Return the seconds of a run, and its result."""
+    start = perf_counter()
+    result = run(game, n_jobs=n_jobs, exact="never", random_state=0, **options)
+    return perf_counter() - start, result
+
+
+def rows_of(name: str, n_orderings: int, n_trees: int) -> list[list[str]]:
+    """Return the rows of the table for a graph: SAGE, d-SAGE, and d-SAGE with its audit."""
+    law = paper_graph(name)
+    data = law.sample(N_TRAIN + N_ROWS, random_state=0)
+    features = [column for column in data.columns if column != law.target]
+    train, test = data[:N_TRAIN], data[N_TRAIN:]
+    forest = RandomForestRegressor(n_trees, min_samples_leaf=5, random_state=0)
+    forest.fit(train[features], train[law.target])
+    sampler = Gaussian().fit(train[features])
+    game = LossGame(forest, sampler, test[features], test[law.target], random_state=0)
+    oracle = law.graph.oracle(law.target, features=features)
+    ways: dict[str, dict[str, Any]] = {
+        "SAGE": {},
+        "d-SAGE": {"oracle": oracle, "audit": False},
+        "d-SAGE, then its difference to SAGE": {"oracle": oracle, "estimand": "sage"},
+    }
+    rows = []
+    for way, options in ways.items():
+        options["stopping"] = NOrderings(n_orderings)
+        timed(game, 2, **{**options, "stopping": NOrderings(8)})  # starts the worker processes
+        seconds: dict[int, list[float]] = {1: [], 2: []}
+        results: dict[int, Estimate] = {}
+        for _ in range(N_TIMES):
+            for n_jobs, taken in seconds.items():
+                took, results[n_jobs] = timed(game, n_jobs, **options)
+                taken.append(took)
+        one, two = (min(taken) for taken in seconds.values())
+        same = np.array_equal(results[1].values, results[2].values) and np.array_equal(
+            results[1].se, results[2].se
+        )
+        cells = [name, f"{len(features)}", way, f"{one:.1f} s", f"{two:.1f} s"]
+        rows.append([*cells, f"{one / two:.2f}", "yes" if same else "NO"])
+    return rows
+
+
+def main(n_orderings: int, *, is_tiny: bool) -> None:
+    """Measure and publish the table."""
+    n_trees = 5 if is_tiny else N_TREES
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Skipping by separation")
+        rows = [row for name in GRAPHS for row in rows_of(name, n_orderings, n_trees)]
+    head = ["graph", "features", "estimate", "1 job", "2 jobs", "times faster", "same to the bit"]
+    text = (
+        f"A random forest of {n_trees} trees, {N_ROWS:,} rows, {n_orderings} orderings; the "
+        f"shortest of {N_TIMES} runs each, in turn, on two processor cores."
+    )
+    table = markdown(head, rows)
+    if is_tiny:
+        print(table)
+        return
+    packages = ["dsage", "joblib", "numpy", "scikit-learn"]
+    publish("jobs", "Two jobs against one", [(text, table)], packages)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("--orderings", type=int, default=300)
+    parser.add_argument("--tiny", action="store_true", help="small sizes, to try it")
+    given = parser.parse_args()
+    main(16 if given.tiny else given.orderings, is_tiny=given.tiny)

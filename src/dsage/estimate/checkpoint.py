@@ -1,0 +1,173 @@
+"""Keep the state of a run in a file, so that it can go on after it was ended by anything."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import zipfile
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from dsage._check import check_real, message, warn
+from dsage.estimate.fingerprint import Fingerprint, fingerprint
+from dsage.estimate.loop import Estimation
+from dsage.estimate.state import Arrays, nested, part_of
+
+_FORMAT = 1
+_HEADER = "header"
+# Writing takes at most this share of the time.
+_SHARE = 0.05
+
+
+class Checkpoint:
+    """A file with the state of a run.
+
+    It is written beside its place and then moved there, so there is always a whole one; the one
+    before it is kept, with ``.previous`` added to its name. It holds arrays and JSON, nothing that
+    runs when it is read.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file. Its folder must exist.
+    every : float, default=60
+        Seconds between two states; more where writing takes long.
+    """
+
+    def __init__(self, path: str | Path, *, every: float = 60.0) -> None:
+        self.path = Path(path)
+        self.previous = self.path.with_name(self.path.name + ".previous")
+        self.every = check_real(every, "every", low=0.0, high=math.inf)
+        if not self.path.parent.is_dir():
+            raise ValueError(
+                message("checkpoint", "in a folder that exists", str(path), "Make the folder")
+            )
+        self._written_at = perf_counter()
+        self._took = 0.0
+        self._has_warned = False
+        self._mark: Fingerprint | None = None
+
+    def entropy(self) -> int | None:
+        """Return the seed of the run in the file; None where there is no file."""
+        found = self._read()
+        return None if found is None else int(found[0]["entropy"])
+
+    def restore(self, estimation: Estimation) -> bool:
+        """Bring an estimation to where the file stands; tell whether there is a file."""
+        found = self._read()
+        if found is None:
+            return False
+        header, arrays = found
+        there = Fingerprint(header["texts"], part_of(arrays, "fingerprint"))
+        differences = self._mark_of(estimation).differences(there)
+        if differences:
+            raise ValueError(
+                message(
+                    "checkpoint",
+                    "of this run",
+                    str(self.path),
+                    f"It differs in: {'; '.join(differences)}. Give what it was made with, or "
+                    "another path; delete it to start over",
+                )
+            )
+        estimation.restore(part_of(arrays, "state"))
+        return True
+
+    def save(self, estimation: Estimation, *, is_last: bool = False) -> None:
+        """Write the state where it is time to. Where that fails, warn once, and go on."""
+        start = perf_counter()
+        if not is_last and start - self._written_at < max(self.every, self._took / _SHARE):
+            return
+        try:
+            self._write(estimation)
+        except OSError as error:
+            if not self._has_warned:
+                self._has_warned = True
+                warn(
+                    f"The checkpoint {self.path} could not be written: {error}. The run goes on; "
+                    "it will be tried again."
+                )
+        self._written_at = perf_counter()
+        self._took = self._written_at - start
+
+    def _mark_of(self, estimation: Estimation) -> Fingerprint:
+        if self._mark is None:
+            self._mark = fingerprint(estimation.plan)
+        return self._mark
+
+    def _write(self, estimation: Estimation) -> None:
+        mark = self._mark_of(estimation)
+        header = {
+            "format": _FORMAT,
+            "entropy": str(estimation.plan.streams.entropy),
+            "texts": mark.texts,
+        }
+        arrays = nested({"fingerprint": mark.numbers, "state": estimation.state()})
+        text = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
+        partial = self.path.with_name(self.path.name + ".partial")
+        try:
+            with partial.open("wb") as file:
+                np.savez(file, **{_HEADER: text, **arrays})  # type: ignore[arg-type]
+                file.flush()
+                os.fsync(file.fileno())
+            if self.path.exists():
+                self.path.replace(self.previous)
+            partial.replace(self.path)
+        except OSError:
+            partial.unlink(missing_ok=True)
+            raise
+        _sync_folder(self.path.parent)
+
+    def _read(self) -> tuple[dict[str, Any], Arrays] | None:
+        """Return header and arrays; None where there is no file."""
+        path = self.path
+        if not path.exists():
+            # Killed between the two moves.
+            if not self.previous.exists():
+                return None
+            path = self.previous
+        try:
+            with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
+                # Reading an array compares it with its checksum.
+                arrays = {name: file[name] for name in file.files}
+            header = json.loads(arrays.pop(_HEADER).tobytes())
+            written_in = header["format"]
+        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+            advice = f"The one before it is {self.previous}" if self.previous.exists() else ""
+            raise ValueError(
+                message(
+                    "checkpoint",
+                    "a whole file that dsage wrote",
+                    str(path),
+                    f"It is damaged, or something else ({error}). Delete it to start over. "
+                    f"{advice}".rstrip(),
+                )
+            ) from error
+        if written_in != _FORMAT:
+            raise ValueError(
+                message(
+                    "checkpoint",
+                    f"of format {_FORMAT}",
+                    written_in,
+                    "Use the version that wrote it",
+                )
+            )
+        return header, arrays
+
+
+def _sync_folder(folder: Path) -> None:
+    """Have the moves in a folder written to the disk, where the system can."""
+    try:
+        number = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return
+    try:
+        os.fsync(number)
+    except OSError:
+        pass
+    finally:
+        os.close(number)

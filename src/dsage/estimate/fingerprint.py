@@ -1,0 +1,139 @@
+"""What tells one run from another: data, model, sampler, graph, options, seeds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dsage._version import __version__
+from dsage.estimate.plan import Plan
+from dsage.estimate.state import Arrays
+from dsage.games.base import Game, Mask
+
+_N_COALITIONS, _N_ROWS = 8, 16
+# Predictions of the same model may differ in their last digits: a forest adds up its trees in any
+# order when it has several jobs.
+_RTOL = 1e-6
+
+# Begins what tells a user nothing.
+_DIGEST = "#"
+_NONE = "none"
+_SAMPLER = "the risks of some coalitions (the sampler, its noise, or the model)"
+
+
+class Fingerprint:
+    """What tells a run from another: texts that must agree, and numbers that must nearly agree.
+
+    Parameters
+    ----------
+    texts : mapping of str to str
+        By what they describe, in words for the user.
+    numbers : mapping of str to array
+        The same.
+    """
+
+    def __init__(self, texts: Mapping[str, str], numbers: Mapping[str, npt.NDArray[Any]]) -> None:
+        self.texts, self.numbers = dict(texts), dict(numbers)
+
+    def differences(self, other: Fingerprint) -> list[str]:
+        """Return what differs, in words: of the other, then of this one."""
+        found = []
+        for what in {**self.texts, **other.texts}:
+            here, there = (each.texts.get(what, _NONE) for each in (self, other))
+            if there != here:
+                shown = f" ({there} there, {here} here)" if _DIGEST not in there + here else ""
+                found.append(f"{what}{shown}")
+        for what, values in self.numbers.items():
+            if not _nearly_equal(other.numbers.get(what), values):
+                found.append(what)
+        return found
+
+
+def fingerprint(plan: Plan) -> Fingerprint:
+    """Return the fingerprint of a plan."""
+    texts = {"the version of dsage": __version__, **_of_data(plan.game.game), **_of_plan(plan)}
+    numbers: Arrays = {}
+    predictions = getattr(_innermost(plan.game.game), "predictions", None)
+    if predictions is not None:
+        numbers["the predictions of the model"] = np.asarray(predictions)[:: _step(plan, 256)]
+    numbers[_SAMPLER] = plan.game.game.risks(
+        _coalitions(len(plan.names)), np.arange(plan.game.n_rows)[:: _step(plan, _N_ROWS)], 0
+    )
+    return Fingerprint(texts, numbers)
+
+
+def _of_data(game: Game) -> dict[str, str]:
+    inner = _innermost(game)
+    texts = {"the features": ", ".join(game.feature_names), "the rows": f"{game.n_rows}"}
+    for what, name in (
+        ("the data", "matrix"),
+        ("the targets", "target"),
+        ("the weights of the rows", "weights"),
+    ):
+        values = getattr(inner, name, None)
+        if values is not None:
+            texts[what] = _digest(np.ascontiguousarray(values))
+    for what, name in (("the model", "model"), ("the loss", "loss")):
+        part = getattr(inner, name, None)
+        if part is not None:
+            texts[what] = str(getattr(part, "name", type(part).__name__))
+    sampler = getattr(inner, "sampler", None)
+    if sampler is not None:
+        texts["the sampler"] = _shown(sampler)
+    return texts
+
+
+def _of_plan(plan: Plan) -> dict[str, str]:
+    oracle = plan.oracle
+    texts = {"the seed": str(plan.streams.entropy)}
+    texts |= {f"the option {name!r}": value for name, value in plan.described.items()}
+    texts["the orderings"] = f"{_shown(plan.orderings)} {_digest(plan.orderings.block(0))}"
+    texts["the blocks of rows"] = _digest(np.concatenate(plan.blocks), len(plan.blocks))
+    if oracle is not None:
+        known = _coalitions(len(plan.names), 8 * _N_COALITIONS)
+        texts["the graph"] = _digest(oracle.separated(known), oracle.boundary(known))
+    return texts
+
+
+def _innermost(game: Any) -> Any:  # noqa: ANN401
+    """Return the game that games made of other games stand for."""
+    while hasattr(game, "game"):
+        game = game.game
+    return game
+
+
+def _coalitions(n_features: int, n_coalitions: int = _N_COALITIONS) -> Mask:
+    """Return some coalitions, always the same."""
+    generator = np.random.default_rng(0)
+    known: Mask = generator.random((n_coalitions, n_features)) < generator.random((n_coalitions, 1))
+    return known
+
+
+def _step(plan: Plan, n_wanted: int) -> int:
+    return -(-plan.game.n_rows // n_wanted)
+
+
+def _shown(value: object) -> str:
+    """Return how an object shows itself, without its address in memory."""
+    return re.sub(r" at 0x[0-9a-fA-F]+", "", repr(value))
+
+
+def _nearly_equal(there: npt.NDArray[Any] | None, here: npt.NDArray[Any]) -> bool:
+    if there is None or there.shape != here.shape:
+        return False
+    scale = float(np.abs(here).max(initial=0.0))
+    return np.allclose(there, here, rtol=_RTOL, atol=_RTOL * scale)
+
+
+def _digest(*values: Any) -> str:  # noqa: ANN401
+    digest = blake2b(digest_size=16)
+    for value in values:
+        array = np.asarray(value)
+        digest.update(str((array.dtype, array.shape)).encode())
+        digest.update(str(array.tolist()).encode() if array.dtype.hasobject else array.tobytes())
+    return _DIGEST + digest.hexdigest()

@@ -21,6 +21,8 @@ from sklearn.base import is_classifier, is_regressor
 from dsage._check import check_member, check_real, message
 from dsage._columns import shown
 from dsage._targets import are_numbers, check_prediction, codes, numbers, probabilities, values
+from dsage._torch import is_module
+from dsage.torch_model import ends_in
 
 Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
@@ -398,7 +400,12 @@ def _by_name(name: str, quantile: float | None) -> Loss:
 
 
 def gives_classes(model: object) -> bool:
-    """Tell whether a model is a classifier: scikit-learn says so, or it has `predict_proba`."""
+    """Tell whether a model is a classifier: scikit-learn says so, or it has `predict_proba`.
+
+    A module of PyTorch is none, whatever methods it has: it is called like a function.
+    """
+    if is_module(model):
+        return False
     kind = getattr(model, "_estimator_type", None)
     if hasattr(model, "__sklearn_tags__"):
         # A mixin alone, without the base whose tags it extends, has none.
@@ -410,7 +417,9 @@ def gives_classes(model: object) -> bool:
 def choose_loss(model: object, y: Any = None) -> Loss:  # noqa: ANN401
     """Return the loss that suits a model: cross entropy for classes, squared error for numbers.
 
-    Classes are given by a classifier, or by a function where the target is not made of numbers.
+    Classes are given by a classifier, or by a function where the target is not made of numbers. So
+    does a module of PyTorch whose last layer is ``Softmax``, or ``Sigmoid`` if the target has two
+    values.
 
     Examples
     --------
@@ -429,6 +438,10 @@ def choose_loss(model: object, y: Any = None) -> Loss:  # noqa: ANN401
                     " loss='zero_one'",
                 )
             )
+        return _NAMED["cross_entropy"]
+    last = ends_in(model)
+    is_binary = last == "Sigmoid" and y is not None and len(set(values(y).ravel().tolist())) == 2
+    if last == "Softmax" or is_binary:
         return _NAMED["cross_entropy"]
     if y is None or are_numbers(values(y)):
         return _NAMED["squared_error"]

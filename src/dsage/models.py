@@ -15,6 +15,7 @@ from dsage._frame import Layout
 from dsage._targets import are_numbers, as_classes, codes
 from dsage.affine import Affine, column_precision, is_affine_type, probe
 from dsage.losses import Loss, as_loss, gives_classes
+from dsage.torch_model import Probabilities, TorchPredictor, as_predictor
 
 Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
@@ -31,6 +32,8 @@ class Model:
         The class of the model, or the name of the function.
     classes : array or None
         The classes, in the order of the columns of its probabilities, where they are known.
+    predictor : TorchPredictor or None
+        What calls the module, where the model is one of PyTorch.
 
     Examples
     --------
@@ -48,9 +51,11 @@ class Model:
         classes: Array | None = None,
         trusted: bool = False,
         claimed: bool = False,
+        predictor: TorchPredictor | None = None,
     ) -> None:
         self.name = name
         self.classes = classes
+        self.predictor = predictor
         self._function = function
         self._loss = loss
         self._trusted = trusted
@@ -104,10 +109,33 @@ class Model:
             raise self._error(
                 "finite",
                 f"{len(bad)} of {len(X)} rows that are not",
-                f"Row {bad[0]} is the first: see what the model does there; draws may lie where"
-                " it was never trained",
+                f"Row {bad[0]} is the first: {_WHERE}",
             )
         return prediction
+
+    def check_means(self, means: Floats, n_outputs: tuple[int, ...]) -> Floats:
+        """Return means of predictions that were made elsewhere, once they are what they must be.
+
+        Parameters
+        ----------
+        means : array of shape (..., *n_outputs)
+            Means over draws.
+        n_outputs : tuple
+            Empty, or the number of outputs.
+
+        Raises
+        ------
+        ValueError
+            Where a mean is not finite, or no probability where one is needed.
+        """
+        if not np.isfinite(means).all():
+            n_bad = int((~np.isfinite(means)).sum())
+            raise self._error(
+                "finite", f"{n_bad} of {means.size} means that are not", _WHERE.capitalize()
+            )
+        if isinstance(self._function, Probabilities):
+            return self._function.check(means, has_columns=bool(n_outputs))
+        return means
 
     def affine(self, layout: Layout, X: Any) -> Affine | None:  # noqa: ANN401
         """Return the affine map that the model is, or None where it is not known to be one.
@@ -143,7 +171,10 @@ class Model:
                     )
                 )
             return None
-        found = probe(self.predict, layout, X, single=bool((precision == 1).any()))
+        single = bool((precision == 1).any())
+        if self.predictor is not None:
+            single |= self.predictor.is_single
+        found = probe(self.predict, layout, X, single=single)
         if found.holds:
             return found.affine
         if self._claimed:
@@ -182,6 +213,7 @@ class Model:
         return kind(message(f"the prediction of {self.name}", condition, value, advice))
 
 
+_WHERE = "see what the model does there; draws may lie where it was never trained"
 _ONE_A_ROW = "Return one prediction, or one row of predictions, for each row of X"
 
 
@@ -196,15 +228,17 @@ def as_model(
 
     Parameters
     ----------
-    model : estimator, callable or Model
+    model : estimator, callable, torch.nn.Module or Model
         A fitted estimator or pipeline, whose `predict_proba` is used where it is a classifier,
         and `predict` where it is not; or a function from rows to predictions. For ``"zero_one"``
-        a classifier without `predict_proba` votes: 1 for its class, 0 for the others.
+        a classifier without `predict_proba` votes: 1 for its class, 0 for the others. A module of
+        PyTorch is called, see :class:`~dsage.torch_model.TorchPredictor`; for a loss of classes it
+        must give probabilities, not logits.
     loss : str, callable or Loss
         The loss, as for :func:`~dsage.losses.as_loss`.
     classes : sequence, optional
-        The classes, in the order of the columns, for a function that gives probabilities. An
-        estimator knows its own.
+        The classes, in the order of the columns, for a function or a module that gives
+        probabilities; by default the sorted labels of the target. An estimator knows its own.
     affine : bool, default=False
         Say that the model is an affine function of float columns, so that no draws are needed.
         That is verified. Linear regressions of scikit-learn, and pipelines of scalers and these,
@@ -234,14 +268,21 @@ def as_model(
                 )
             )
         return model
-    name = _name(model)
+    predictor = as_predictor(model)
+    name = _name(model) if predictor is None else predictor.name
     if isinstance(model, type) or not (hasattr(model, "predict") or callable(model)):
         advice = "Give a fitted estimator, or a function from rows to predictions"
         if isinstance(model, type):
             advice = f"Make and fit an instance: {name}().fit(X, y)"
         raise TypeError(message("model", "callable, or an object with predict", model, advice))
     known = _classes(model, name, classes, checked)
-    function = _function(model, name, checked, known)
+    function = (
+        _function(model, name, checked, known)
+        if predictor is None
+        else Probabilities(predictor)
+        if checked.output == "probability"
+        else predictor
+    )
     return Model(
         function,
         name=name,
@@ -249,6 +290,7 @@ def as_model(
         classes=known,
         trusted=is_affine_type(model),
         claimed=affine,
+        predictor=predictor,
     )
 
 

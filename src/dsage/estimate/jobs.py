@@ -26,6 +26,7 @@ import numpy.typing as npt
 from joblib.parallel import get_active_backend
 
 from dsage._check import message
+from dsage._torch import one_thread
 from dsage.estimate.cluster import Cluster, is_cluster
 from dsage.estimate.pools import single_blas
 from dsage.games.base import Along, Floats, Game, Request
@@ -237,6 +238,7 @@ def _work_here(game: Game, requests: Sequence[Request], n_threads: int | None = 
     with (
         joblib.parallel_config(backend="sequential"),
         single_blas() as pools,
+        one_thread(),
         # A setting of the calling thread, unlike that of BLAS.
         pools.limit(limits=n_threads, user_api="openmp"),
     ):

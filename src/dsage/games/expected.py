@@ -12,6 +12,7 @@ from dsage._frame import Layout, is_frame
 from dsage._random import RandomState, Streams
 from dsage.affine import Affine
 from dsage.games.base import Floats, Mask, Orders, Rows
+from dsage.games.device import LoadedMeans, device_means
 from dsage.noise import Noise
 from dsage.samplers.base import Sampler, check_sampler
 from dsage.samplers.conditioning import normal_scores
@@ -145,6 +146,9 @@ class Expected:
         self._affine = self._model.affine(self._frames, X) if hasattr(sampler, "mean") else None
         self.is_drawn = self._affine is None
         self.n_groups = self.noise.n_groups if self.is_drawn else 1
+        self._device = (
+            device_means(model, sampler, self._frames, self.n_groups) if self.is_drawn else None
+        )
         self._gaussian = sampler if isinstance(sampler, Gaussian) else None
         self.has_paths = self._gaussian is not None
 
@@ -229,21 +233,49 @@ class Expected:
         for here, n_coalitions in self._blocks(len(rows)):
             X, noise = self.matrix[rows[here]], self.noise(rows[here], epoch)
             scores = normal_scores(noise)
+            loaded = None if self._device is None else self._device.load(X, scores)
             for number, (order, wanted) in enumerate(zip(orders, needed, strict=True)):
                 lengths = np.flatnonzero(wanted[:-1])
-                drawn = sampler.ordering(order).prefixes(X, scores, lengths.tolist())
-                for first in range(0, len(lengths), n_coalitions):
-                    at = lengths[first : first + n_coalitions]
-                    draws = np.empty((len(at), *noise.shape))
-                    for each in draws:
-                        each[...] = next(drawn)[1]
-                    yield number, Part(at, here, self._predicted(draws))
+                starts = range(0, len(lengths), n_coalitions)
+                blocks = [lengths[first : first + n_coalitions] for first in starts]
+                means = (
+                    self._path_means(sampler, order, X, scores, blocks)
+                    if loaded is None
+                    else self._device_path_means(loaded, order, scores.shape, blocks)
+                )
+                for at, groups in zip(blocks, means, strict=True):
+                    yield number, Part(at, here, groups)
+
+    def _path_means(
+        self, sampler: Gaussian, order: Rows, X: Floats, scores: Floats, blocks: list[Rows]
+    ) -> Iterator[Floats]:
+        """Yield the mean predictions for blocks of prefixes of an ordering."""
+        lengths = [length for at in blocks for length in at.tolist()]
+        drawn = sampler.ordering(order).prefixes(X, scores, lengths)
+        for at in blocks:
+            draws = np.empty((len(at), *scores.shape))
+            for each in draws:
+                each[...] = next(drawn)[1]
+            yield self._predicted(draws)
+
+    def _device_path_means(
+        self, loaded: LoadedMeans, order: Rows, shape: tuple[int, ...], blocks: list[Rows]
+    ) -> Iterator[Floats]:
+        """Yield the same, made on the device of the module."""
+        path = loaded.ordering(order)
+        for at in blocks:
+            self.n_predicted += len(at) * shape[0] * shape[1]
+            yield self._same_outputs(path.prefixes(at), 3)
 
     def _means(self, known: Mask, rows: Rows, epoch: int) -> Floats:
         """Return the mean predictions of each group, (n_coalitions, n_rows, n_groups, ...)."""
         X = self.matrix[rows]
         if self._affine is None:
             noise = self.noise(rows, epoch)
+            if self._device is not None:
+                self.n_predicted += len(known) * noise.shape[0] * noise.shape[1]
+                loaded = self._device.load(X, normal_scores(noise))
+                return self._same_outputs(loaded.coalitions(known), 3)
             draws = np.empty((len(known), *noise.shape))
             for coalition, out in zip(known, draws, strict=True):
                 out[...] = self._sampler.draw(X, coalition, noise)
@@ -258,18 +290,22 @@ class Expected:
         """Return the mean predictions of each group of draws (n_coalitions, n_rows, n_draws, d)."""
         flat = draws.reshape(-1, draws.shape[-1])
         self.n_predicted += len(flat)
-        predicted = self._model.predict(self._frames.decode(flat))
-        if predicted.shape[1:] != self.predictions.shape[1:]:
+        predicted = self._same_outputs(self._model.predict(self._frames.decode(flat)), 1)
+        shape = (*draws.shape[:2], self.n_groups, self.noise.n_draws, *predicted.shape[1:])
+        return mean_within(predicted.reshape(shape), axis=3)
+
+    def _same_outputs(self, predicted: Floats, axis: int) -> Floats:
+        """Return predictions whose outputs, from `axis` on, are as many as for the rows."""
+        if predicted.shape[axis:] != self.predictions.shape[1:]:
             raise ValueError(
                 message(
                     f"the prediction of {self._model.name}",
                     f"of shape (n_rows, {', '.join(map(str, self.predictions.shape[1:]))})",
-                    predicted.shape,
+                    (*predicted.shape[:1], *predicted.shape[axis:]),
                     "It has another number of outputs than for the evaluation rows",
                 )
             )
-        shape = (*draws.shape[:2], self.n_groups, self.noise.n_draws, *predicted.shape[1:])
-        return mean_within(predicted.reshape(shape), axis=3)
+        return predicted
 
     def _blocks(self, n_rows: int) -> Iterator[tuple[slice, int]]:
         """Yield blocks of rows, and how many coalitions may be evaluated on one at a time."""

@@ -20,6 +20,7 @@ from dsage.losses import gives_classes
 from dsage.models import Model, as_model
 from dsage.noise import Noise
 from dsage.samplers.base import Sampler
+from dsage.torch_model import TorchPredictor
 
 
 class OutputGame:
@@ -177,6 +178,16 @@ class _OneOutput:
                 )
             )
         return predicted
+
+    @property
+    def predictor(self) -> TorchPredictor | None:
+        """What calls the module, where the model is one of PyTorch."""
+        return self._model.predictor
+
+    def check_means(self, means: Floats, n_outputs: tuple[int, ...]) -> Floats:
+        """Return the output of means that were computed on a device, once they are checked."""
+        checked = self._model.check_means(means, n_outputs)
+        return checked[..., self._column(*n_outputs)] if n_outputs else checked
 
     def affine(self, layout: Layout, X: Any) -> Affine | None:  # noqa: ANN401
         """Return the affine map of the output, or None where it is not known to be one."""

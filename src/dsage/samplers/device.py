@@ -1,0 +1,180 @@
+"""Gaussian draws made on a device of PyTorch, so that they need not travel to it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils.validation import check_is_fitted
+
+from dsage._check import check_known, message
+from dsage._torch import require_torch
+from dsage.samplers.base import Floats, Mask
+from dsage.samplers.conditioning import GRID, check_scores
+from dsage.samplers.gaussian import Gaussian
+from dsage.samplers.ordering import check_lengths
+
+
+class DeviceGaussian:
+    """Draw from a fitted :class:`Gaussian` on a device, in the precision of a module.
+
+    What depends on the coalition alone (factors, regressions) and the conditional means of rows are
+    computed on the CPU, in double precision. The draws, ``n_draws`` times as many numbers, are made
+    on the device, from normal scores that are sent there once and serve all coalitions and
+    orderings. They are the sampler's own draws but for rounding.
+
+    Parameters
+    ----------
+    sampler : Gaussian
+        The fitted sampler.
+    device : torch.device or str
+        Where draws are made.
+    dtype : torch.dtype
+        Their type. What is shorter than single precision is computed in that, and rounded last.
+
+    Examples
+    --------
+    Draws for the prefixes of an ordering, and for coalitions::
+
+        rows = DeviceGaussian(sampler, "cuda", torch.float32).load(X, normal_scores(noise))
+        rows.ordering(order).draw([0, 1, 2])  # tensor of shape (3, n_rows, n_draws, n_features)
+        rows.draw(known)  # tensor of shape (n_coalitions, n_rows, n_draws, n_features)
+    """
+
+    def __init__(self, sampler: Gaussian, device: Any, dtype: Any) -> None:  # noqa: ANN401
+        torch = require_torch("DeviceGaussian")
+        if not isinstance(sampler, Gaussian):
+            raise TypeError(
+                message(
+                    "sampler",
+                    "a Gaussian for draws on a device",
+                    type(sampler).__name__,
+                    "Other samplers draw on the CPU: use TorchPredictor(module, draws='host')",
+                )
+            )
+        check_is_fitted(sampler)
+        self.sampler = sampler
+        self.device = torch.device(device)
+        self.dtype = dtype
+        self._computed = dtype if dtype.itemsize >= 4 else torch.float32
+
+    def load(self, X: Any, scores: Floats) -> DeviceRows:  # noqa: ANN401
+        """Send rows and their normal scores to the device.
+
+        Parameters
+        ----------
+        X : data frame or array of shape (n_rows, n_features)
+            The rows.
+        scores : array of shape (n_rows, n_draws, n_features)
+            ``normal_scores(noise)``.
+        """
+        matrix = self.sampler.layout_.encode(X)
+        return DeviceRows(self, matrix, check_scores(scores, *matrix.shape))
+
+    def send(self, values: npt.NDArray[Any]) -> Any:  # noqa: ANN401
+        """Return an array as a tensor on the device, floats in the precision of the draws."""
+        torch = require_torch("DeviceGaussian")
+        tensor = torch.from_numpy(np.ascontiguousarray(values))
+        if tensor.is_floating_point():
+            # On this side of the way there: that halves what travels.
+            tensor = tensor.to(self._computed)
+        return tensor.to(self.device)
+
+
+class DeviceRows:
+    """Rows and normal scores on a device (made by :meth:`DeviceGaussian.load`).
+
+    Attributes
+    ----------
+    at : DeviceGaussian
+        What draws.
+    matrix : array of shape (n_rows, n_features)
+        The rows, here.
+    known : tensor of shape (n_rows, n_features)
+        The rows, there.
+    scores : tensor of shape (n_rows, n_draws, n_features)
+        The scores, there.
+    """
+
+    def __init__(self, at: DeviceGaussian, matrix: Floats, scores: Floats) -> None:
+        self.at = at
+        self.matrix = matrix
+        self.known = at.send(matrix)
+        self.scores = at.send(scores)
+
+    def ordering(self, order: Sequence[int] | npt.NDArray[np.intp]) -> DeviceOrdering:
+        """Return what draws for all prefixes of an ordering, as :meth:`Gaussian.ordering` does."""
+        return DeviceOrdering(self, np.asarray(order))
+
+    def draw(self, known: Mask) -> Any:  # noqa: ANN401
+        """Draw the unknown features of coalitions, as :meth:`Gaussian.draw` does.
+
+        Parameters
+        ----------
+        known : bool array of shape (n_coalitions, n_features)
+            The coalitions.
+
+        Returns
+        -------
+        tensor of shape (n_coalitions, n_rows, n_draws, n_features)
+        """
+        sampler = self.at.sampler
+        known = check_known(known, sampler.feature_names_)
+        n_rows, n_draws, n_features = self.scores.shape
+        means = np.empty((len(known), n_rows, n_features))
+        factors = np.zeros((len(known), n_features, n_features))
+        for coalition, mean, factor in zip(known, means, factors, strict=True):
+            mean[...] = sampler.mean(self.matrix, coalition)
+            unknown = np.flatnonzero(~coalition)
+            factor[np.ix_(unknown, unknown)] = sampler._normal.given(coalition).factor / GRID
+        draws = self.scores.reshape(-1, n_features) @ self.at.send(factors)
+        draws = draws.reshape(len(known), n_rows, n_draws, n_features)
+        draws += self.at.send(means)[:, :, None, :]
+        return draws.to(self.at.dtype)
+
+
+class DeviceOrdering:
+    """All prefixes of one ordering, drawn on a device (made by :meth:`DeviceRows.ordering`).
+
+    A draw for the prefix of length k is ``mean + L [z_1 .. z_k, e_(k+1) .. e_d]``: one product of
+    matrices, for any number of prefixes. See :class:`~dsage.samplers.ordering.Ordering`.
+    """
+
+    def __init__(self, rows: DeviceRows, order: npt.NDArray[np.intp]) -> None:
+        at, matrix = rows.at, rows.matrix
+        ordering = at.sampler.ordering(order)
+        # All in the order of the data, as the scores are.
+        whitened = np.empty_like(matrix)
+        whitened[:, order] = ordering.whitened(matrix)
+        weights = np.empty_like(ordering.factor)
+        weights[np.ix_(order, order)] = ordering.factor
+        self._rows = rows
+        self._order = ordering.order
+        self._whitened = at.send(whitened)[:, None, :]
+        self._weights = at.send(weights.T)
+        self._mean = at.send(at.sampler.mean_)
+
+    def draw(self, lengths: Sequence[int] | npt.NDArray[np.intp]) -> Any:  # noqa: ANN401
+        """Draw the features after some prefixes of the ordering, given those in them.
+
+        Parameters
+        ----------
+        lengths : sequence of int
+            The lengths of the prefixes, ascending.
+
+        Returns
+        -------
+        tensor of shape (n_lengths, n_rows, n_draws, n_features)
+        """
+        torch = require_torch("DeviceGaussian")
+        n_features = len(self._order)
+        wanted = check_lengths(lengths, n_features)
+        known = np.zeros((len(wanted), n_features), bool)
+        for length, mask in zip(wanted, known, strict=True):
+            mask[self._order[:length]] = True
+        is_known = self._rows.at.send(known)[:, None, None, :]
+        draws = torch.where(is_known, self._whitened, self._rows.scores) @ self._weights
+        draws += self._mean
+        return torch.where(is_known, self._rows.known[:, None, :], draws).to(self._rows.at.dtype)

@@ -1,0 +1,149 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from devices import DEVICES, NEEDS_CUDA, TOLERANCES  # noqa: E402
+from dsage._frame import Layout  # noqa: E402
+from dsage.games import device as device_module  # noqa: E402
+from dsage.games.device import DeviceMeans, device_means  # noqa: E402
+from dsage.models import as_model  # noqa: E402
+from dsage.samplers import Gaussian, Marginal, normal_scores  # noqa: E402
+from dsage.torch_model import TorchPredictor  # noqa: E402
+from given import all_coalitions  # noqa: E402
+
+GENERATOR = np.random.default_rng(0)
+X = pd.DataFrame(
+    GENERATOR.normal(size=(40, 4)) @ GENERATOR.normal(size=(4, 4)) + 1, columns=list("abcd")
+)
+SAMPLER = Gaussian().fit(X)
+NOISE = GENERATOR.random((40, 6, 4))
+LAYOUT = Layout.of(X)
+ORDER = np.array([2, 0, 3, 1])
+
+
+def network(*last, n_outputs=1, dtype=torch.float32, device="cpu"):
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        layers = [torch.nn.Linear(4, 8), torch.nn.Tanh(), torch.nn.Linear(8, n_outputs), *last]
+        return torch.nn.Sequential(*layers).to(device, dtype)
+
+
+def means_of(model, draws, n_groups):
+    """Mean predictions of groups of draws (n_rows, n_draws, n_features), in plain NumPy."""
+    frame = pd.DataFrame(draws.reshape(-1, 4), columns=X.columns)
+    predicted = model.predict(frame)
+    return predicted.reshape(40, n_groups, 6 // n_groups, *predicted.shape[1:]).mean(axis=2)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize(("dtype", "atol"), TOLERANCES)
+@pytest.mark.parametrize("n_outputs", [1, 3])
+@pytest.mark.parametrize("n_groups", [1, 3])
+def test_means_are_those_of_draws_on_the_cpu(device, dtype, atol, n_outputs, n_groups):
+    last = [torch.nn.Softmax(dim=1)] if n_outputs > 1 else []
+    module = network(*last, n_outputs=n_outputs, dtype=dtype, device=device)
+    model = as_model(module, "brier" if last else "squared_error")
+    scores, every = normal_scores(NOISE), all_coalitions(4)
+    rows = DeviceMeans(model, SAMPLER, n_groups).load(X, scores)
+    found = rows.coalitions(every)
+    for known, means in zip(every, found, strict=True):
+        expected = means_of(model, SAMPLER.draw(X, known, NOISE), n_groups)
+        assert means.dtype == np.float64
+        np.testing.assert_allclose(means, expected, rtol=0, atol=atol)
+    path = rows.ordering(ORDER)
+    found = path.prefixes([0, 2, 3])
+    for means, (_, draws) in zip(
+        found, SAMPLER.ordering(ORDER).prefixes(X, scores, [0, 2, 3]), strict=True
+    ):
+        np.testing.assert_allclose(means, means_of(model, draws, n_groups), rtol=0, atol=atol)
+
+
+def test_means_of_equal_predictions_are_these():
+    module = torch.nn.Linear(4, 1).double()
+    torch.nn.init.zeros_(module.weight)
+    torch.nn.init.constant_(module.bias, 0.1)
+    rows = DeviceMeans(as_model(module, "squared_error"), SAMPLER, 2).load(X, normal_scores(NOISE))
+    assert (rows.coalitions(all_coalitions(4)) == 0.1).all()
+
+
+def test_draws_are_predicted_in_batches():
+    sizes = []
+    module = network()
+    module.register_forward_pre_hook(lambda _, given: sizes.append(len(given[0])))
+    model = as_model(TorchPredictor(module, batch_rows=100), "squared_error")
+    found = DeviceMeans(model, SAMPLER, 2).load(X, normal_scores(NOISE)).ordering(ORDER)
+    found.prefixes([1])
+    assert sizes == [100, 100, 40]
+
+
+def test_logits_are_refused():
+    model = as_model(network(n_outputs=3), "cross_entropy")
+    with pytest.raises(ValueError, match=r"Sequential must be probabilities.*Softmax\(dim=1\)"):
+        DeviceMeans(model, SAMPLER, 2).load(X, normal_scores(NOISE)).coalitions(all_coalitions(4))
+
+
+def test_means_that_are_not_finite_are_refused():
+    class Root(torch.nn.Module):
+        def forward(self, rows):
+            return rows[:, 0].sqrt()
+
+    model = as_model(Root(), "squared_error")
+    with pytest.raises(ValueError, match=r"prediction of Root must be finite; got .* means that"):
+        DeviceMeans(model, SAMPLER, 2).load(X, normal_scores(NOISE)).coalitions(all_coalitions(4))
+
+
+def test_other_models_are_refused():
+    with pytest.raises(
+        TypeError, match=r"model must be a module of PyTorch .*; got 'the function'"
+    ):
+        DeviceMeans(as_model(lambda X: X, "squared_error"), SAMPLER, 2)
+
+
+# Where draws are made
+
+
+def chosen(module, draws, sampler=SAMPLER, layout=LAYOUT):
+    model = as_model(TorchPredictor(module, draws=draws), "squared_error")
+    return device_means(model, sampler, layout, 2)
+
+
+def test_draws_for_a_module_on_the_cpu_are_made_by_the_sampler_unless_asked_otherwise():
+    assert chosen(network(), "auto") is None
+    assert chosen(network(), "host") is None
+    assert isinstance(chosen(network(), "module"), DeviceMeans)
+    assert device_means(as_model(len, "squared_error"), SAMPLER, LAYOUT, 2) is None
+
+
+def accelerated(monkeypatch):
+    place = (torch.device("cuda"), torch.float32)
+    monkeypatch.setattr(device_module, "module_place", lambda module: place)
+
+
+def test_draws_for_a_module_on_an_accelerator_are_made_there_where_possible(monkeypatch):
+    accelerated(monkeypatch)
+    whole = Layout.of(X.assign(a=1))
+    assert isinstance(chosen(network(), "auto"), DeviceMeans)
+    assert chosen(network(), "host") is None
+    assert chosen(network(), "auto", sampler=Marginal().fit(X)) is None
+    assert chosen(network(), "auto", layout=whole) is None
+
+
+def test_draws_that_cannot_be_made_on_the_device_are_refused_if_asked_for():
+    with pytest.raises(TypeError, match=r"draws='module' of Sequential .*; got 'Marginal'"):
+        chosen(network(), "module", sampler=Marginal().fit(X))
+    with pytest.raises(TypeError, match=r"columns of floats, .*; got \['a', 'c'\]"):
+        chosen(network(), "module", layout=Layout.of(X.assign(a=1, c=2)))
+
+
+def test_columns_in_single_precision_are_for_modules_in_single_precision():
+    single = Layout.of(X.astype(np.float32))
+    assert isinstance(chosen(network(), "module", layout=single), DeviceMeans)
+    with pytest.raises(TypeError, match="no shorter than the module's"):
+        chosen(network(dtype=torch.float64), "module", layout=single)
+
+
+@NEEDS_CUDA
+def test_cuda_is_an_accelerator():
+    assert isinstance(chosen(network(device="cuda"), "auto"), DeviceMeans)

@@ -6,9 +6,10 @@ import pytest
 
 from dsage import Graph
 from dsage.estimate import as_stopping, run
-from dsage.games import Grouped, MomentGame
+from dsage.games import Grouped, LossGame, MomentGame
 from dsage.games.base import Paths
 from dsage.graphs import GroupedOracle
+from dsage.models import as_model
 from exact_values import shapley, tabulated
 from given import all_coalitions
 from small_games import (
@@ -236,7 +237,7 @@ def test_the_sampler_of_a_model_is_asked_for_unions_of_groups_only():
         return mean(X, known)
 
     sampler.mean = noted
-    game = gaussian_game(case, X, y)
-    game.sampler = sampler
+    model = as_model(case.predict, "squared_error", affine=True)
+    game = LossGame(model, sampler, X, y, loss="squared_error")
     Grouped(game, OF_FEATURES).risks(all_coalitions(3), np.arange(20))
     assert asked == {(), (0,), (3,), (0, 3), (1, 2), (0, 1, 2), (1, 2, 3)}

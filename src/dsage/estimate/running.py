@@ -117,7 +117,7 @@ def refine(
     >>> rough = refine(estimation, stopping=as_stopping(n_orderings=16))
     >>> fine = refine(estimation, stopping=as_stopping(n_orderings=64))
     >>> rough.n_orderings, fine.n_orderings
-    (16, 64)
+    (18, 66)
     """
     rule = _rule(estimation, stopping)
     known: Estimate | None = None

@@ -19,8 +19,8 @@ from dsage.estimate import Estimate, NOrderings, run
 from dsage.games import LossGame
 from dsage.samplers import Gaussian
 
-GRAPHS = ("dag_sm(3)", "dag_m(2)")
-N_TRAIN, N_ROWS, N_TREES, N_TIMES = 4_000, 2_000, 100, 3
+GRAPHS = ("dag_sm(3)", "dag_sm(2)")
+N_TRAIN, N_ROWS, N_TREES, N_TIMES = 4_000, 2_000, 100, 2
 
 
 def timed(game: LossGame, n_jobs: int, **options: Any) -> tuple[float, Estimate]:  # noqa: ANN401

@@ -147,17 +147,18 @@ def test_a_worker_that_does_not_know_the_game_gets_it_again():
     np.testing.assert_array_equal(again, expected)
 
 
-def test_tasks_have_about_a_second_of_work_and_all_jobs_have_some():
+@pytest.mark.parametrize(
+    ("seconds", "n_tasks"),
+    [(0.0, 4), (0.1, 4), (0.4, 8), (4.0, 16), (16.0, 16), (32.0, 32), (1e6, 64)],
+)
+def test_tasks_have_about_a_second_of_work_and_all_jobs_have_some(seconds, n_tasks):
     requests = [Coalitions(np.ones((10, 4), dtype=bool), np.arange(10), 0) for _ in range(64)]
     jobs = Jobs(4)
-    assert len(jobs._bundles(requests, 4)) == 4
-    jobs._seconds, jobs._n_pairs = 16.0, 6400.0
+    jobs._seconds, jobs._n_pairs = seconds, 6400.0
     bundles = jobs._bundles(requests, 4)
-    assert [len(bundle) for bundle in bundles] == [4] * 16
+    assert [len(bundle) for bundle in bundles] == [64 // n_tasks] * n_tasks
     assert [each for bundle in bundles for each in bundle] == requests
     assert len(jobs._bundles(requests[:2], 4)) == 2
-    jobs._seconds = 1e6
-    assert len(jobs._bundles(requests, 4)) == 64
 
 
 @pytest.mark.parametrize("n_jobs", [0, 1.5, "two"])

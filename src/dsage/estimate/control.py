@@ -130,8 +130,10 @@ class Control:
         first = FIRST_UNIT + self.n_units
         orders = [self._orderings.block(first + unit) for unit in range(n_units)]
         values = self._walk(np.concatenate(orders))
-        for unit in values.reshape(n_units, -1, values.shape[-1]).mean(axis=1):
-            off = unit - self.mean
-            self.n_units += 1
-            self.mean = self.mean + off / self.n_units
-            self._spread += off * (unit - self.mean)
+        units = values.reshape(n_units, -1, values.shape[-1]).mean(axis=1)
+        mean, total = units.mean(axis=0), self.n_units + n_units
+        shift = mean - self.mean
+        self._spread += ((units - mean) ** 2).sum(axis=0)
+        self._spread += shift**2 * (self.n_units * n_units / total)
+        self.mean = self.mean + shift * (n_units / total)
+        self.n_units = total

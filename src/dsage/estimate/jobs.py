@@ -34,6 +34,8 @@ from dsage.games.cached import in_turn
 
 # What a task should take: long against the time to send it, short against a run.
 _SECONDS_A_TASK = 1.0
+# Where there is less to do than that, so many tasks for each job, of so many seconds at least.
+_TASKS_A_JOB, _SHORTEST_TASK = 4, 0.05
 # Games that a worker keeps: this run's, and one before it.
 _N_KEPT = 2
 
@@ -150,11 +152,14 @@ class Jobs:
         return done
 
     def _bundles(self, requests: Sequence[Request], n_jobs: int) -> list[list[Request]]:
-        """Return requests in tasks of about a second, as many for each job."""
+        """Return requests in tasks of about a second, or less where there is not much to do.
+
+        A few tasks for each job, so that one that is slower gets fewer of them.
+        """
         sizes = np.array([_n_pairs(request) for request in requests], dtype=np.float64)
-        expected = sizes.sum() * self._seconds / max(self._n_pairs, 1.0)
-        a_job = max(1, round(expected / n_jobs / _SECONDS_A_TASK))
-        n_bundles = min(len(requests), n_jobs * a_job)
+        a_job = sizes.sum() * self._seconds / max(self._n_pairs, 1.0) / n_jobs
+        seconds = min(max(a_job / _TASKS_A_JOB, _SHORTEST_TASK), _SECONDS_A_TASK)
+        n_bundles = min(len(requests), n_jobs * max(1, round(a_job / seconds)))
         middles = np.cumsum(sizes) - sizes / 2
         at = np.minimum(middles / max(sizes.sum(), 1.0) * n_bundles, n_bundles - 1).astype(int)
         bundles: list[list[Request]] = [[] for _ in range(n_bundles)]

@@ -67,7 +67,13 @@ class LinearPredictor:
     def whitening(self, orders: Orders) -> Floats:
         """Return the inverse Cholesky factors in the orders given, (n_orderings, d, d)."""
         matrices = self.correlation[orders[:, :, None], orders[:, None, :]]
-        inverse: Floats = np.linalg.inv(np.linalg.cholesky(matrices))
+        factors = np.linalg.cholesky(matrices)
+        # Row by row, for all orderings at once: NumPy's inverse does not use the triangle.
+        inverse: Floats = np.zeros_like(factors)
+        for k in range(orders.shape[1]):
+            inverse[:, k, k] = 1.0
+            inverse[:, k, :k] = -np.einsum("oi,oif->of", factors[:, k, :k], inverse[:, :k, :k])
+            inverse[:, k, : k + 1] /= factors[:, k, k, None]
         return inverse
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -9,6 +10,9 @@ import numpy.typing as npt
 
 from dsage._check import check_count
 from dsage._random import Streams
+
+# Units whose first orderings come from one stream.
+_CHUNK = 64
 
 
 @runtime_checkable
@@ -54,11 +58,24 @@ class Unbounded:
         """None: there is no end to the units."""
         return
 
+    def _first(self, number: int) -> npt.NDArray[np.intp]:
+        """Return the first ordering of a unit."""
+        chunk, place = divmod(check_count(number, "number", minimum=0), _CHUNK)
+        return _chunk_of(self._streams.entropy, self._n_features, chunk)[place].copy()
+
     def _generator(self, number: int) -> np.random.Generator:
-        return self._streams("orderings", check_count(number, "number", minimum=0))
+        """Return where the rest of a unit comes from."""
+        return self._streams("units", check_count(number, "number", minimum=0))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(n_features={self._n_features})"
+
+
+@lru_cache(maxsize=16)
+def _chunk_of(entropy: int, n_features: int, chunk: int) -> npt.NDArray[np.intp]:
+    """Return the first orderings of some units: to make a stream takes longer than to use it."""
+    generator = Streams(entropy)("orderings", chunk)
+    return generator.permuted(np.tile(np.arange(n_features), (_CHUNK, 1)), axis=1)
 
 
 def relabelled(

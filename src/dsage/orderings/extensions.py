@@ -21,7 +21,7 @@ class Extensions(Unbounded):
     through its ideals, exactly; or, where it has more than 200,000 of them, by the chain of Bubley
     and Dyer, run until the total variation distance to the uniform law is below 0.001 by proof.
     The partner takes all shuffles backwards: without any pairs, it is the reverse, and the units
-    are those of `Antithetic`; with tiers, each tier is reversed.
+    are like those of `Antithetic`; with tiers, each tier is reversed.
 
     Parameters
     ----------

@@ -73,7 +73,7 @@ class Herded(Unbounded):
 
     def block(self, number: int) -> npt.NDArray[np.intp]:
         """Return unit `number` as an array (unit_size, n_features)."""
-        return relabelled(self._herd, self._generator(number).permutation(self._n_features))
+        return relabelled(self._herd, self._first(number))
 
 
 def herd(

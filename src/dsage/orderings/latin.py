@@ -44,8 +44,7 @@ class Stratified(Unbounded):
 
     def block(self, number: int) -> npt.NDArray[np.intp]:
         """Return unit `number` as an array (n_features, n_features)."""
-        generator = self._generator(number)
-        ordering = generator.permutation(self._n_features)
+        ordering, generator = self._first(number), self._generator(number)
         return _latin_square(ordering, generator.permutation(self._n_features))
 
 
@@ -83,8 +82,7 @@ class Balanced(Unbounded):
 
     def block(self, number: int) -> npt.NDArray[np.intp]:
         """Return unit `number` as an array (unit_size, n_features)."""
-        generator = self._generator(number)
-        ordering = generator.permutation(self._n_features)
+        ordering, generator = self._first(number), self._generator(number)
         if self._n_features % 2:
             square = _latin_square(ordering, generator.permutation(self._n_features))
             return np.concatenate([square, square[:, ::-1]])

@@ -68,10 +68,10 @@ class Orthogonal(Unbounded):
 
     def block(self, number: int) -> npt.NDArray[np.intp]:
         """Return unit `number` as an array (unit_size, n_features): orderings, then reverses."""
-        generator = self._generator(number)
-        first = generator.permutation(self._n_features)
+        first = self._first(number)
         if self._n_features == 1:
             return np.stack([first, first])
+        generator = self._generator(number)
         points = orthonormal(generator, len(self._basis), self._n_vectors)
         forth = relabelled(np.argsort(points @ self._basis, axis=1), first)
         return np.concatenate([forth, forth[:, ::-1]])

@@ -37,7 +37,7 @@ class Uniform(Unbounded):
 
     def block(self, number: int) -> npt.NDArray[np.intp]:
         """Return unit `number` as an array (1, n_features)."""
-        return self._generator(number).permutation(self._n_features)[None, :]
+        return self._first(number)[None, :]
 
 
 class Antithetic(Unbounded):
@@ -71,5 +71,5 @@ class Antithetic(Unbounded):
 
     def block(self, number: int) -> npt.NDArray[np.intp]:
         """Return unit `number` as an array (2, n_features)."""
-        ordering = self._generator(number).permutation(self._n_features)
+        ordering = self._first(number)
         return np.stack([ordering, ordering[::-1]])

@@ -43,7 +43,7 @@ class Ledger:
         weights: Floats | None = None,
     ) -> None:
         self._n_rows = sum(map(len, blocks))
-        n_bytes = 8 * self._n_rows * n_terms * (n_features * (n_groups + 3 + n_terms) + 3)
+        n_bytes = 8 * self._n_rows * n_terms * (n_features * (n_groups + 3 + 2 * n_terms) + 3)
         n_tracked = max(1, len(blocks) * max_bytes // n_bytes)
         step = -(-len(blocks) // n_tracked)
         tracked = list(range(0, len(blocks), step))
@@ -69,6 +69,8 @@ class Ledger:
         self._squares = np.zeros((n_terms, n_rows, n_features))
         # Sums over closed epochs of the covariances of terms between groups, row by row.
         self._closed = np.zeros((n_terms, n_terms, n_rows, n_features))
+        # What draws leave in a group, as it is asked for several times; None where it is not known.
+        self._known: Floats | None = None
 
     STATE = (
         "_counts",
@@ -87,6 +89,7 @@ class Ledger:
         at = self._at.get(block)
         if at is None:
             return
+        self._known = None
         self._counts[term, at] += 1
         self._freedom[term, at] += self._epoch_counts[term, at] > 0
         self._epoch_counts[term, at] += 1
@@ -99,6 +102,7 @@ class Ledger:
 
     def next_epoch(self) -> None:
         """Let the noise from now on be independent of that before."""
+        self._known = None
         self._closed += self._covariances()
         for term in range(len(self._squares)):
             self._squares[term] -= self._explained(term)
@@ -183,11 +187,12 @@ class Ledger:
 
     def _left(self, terms: Sequence[int]) -> Iterator[tuple[int, int, Floats]]:
         """Yield pairs of terms with the covariances that draws leave in them, row by row."""
-        covariances = (self._closed + self._covariances()) / self._n_groups
+        if self._known is None:
+            self._known = (self._closed + self._covariances()) / self._n_groups
         for s in terms:
             for t in terms:
                 both = self._counts[s] * self._counts[t]
-                yield s, t, covariances[s, t] / np.where(both > 0, both, np.inf)[:, None]
+                yield s, t, self._known[s, t] / np.where(both > 0, both, np.inf)[:, None]
 
     def _n_used(self, term: int) -> float:
         """Return how many rows a term used, from the share of the tracked ones that it did."""

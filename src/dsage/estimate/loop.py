@@ -99,7 +99,7 @@ class Estimation:
             if n_left == 0:
                 return
             n_units = self._tallies[term].n_units
-            self._run(term, min(max(_FIRST_UNITS // 2, n_units // 8), n_left))
+            self._run(term, min(max(_FIRST_UNITS, n_units // 8), n_left))
 
     def state(self) -> Arrays:
         """Return where the estimation stands as arrays; taken where :meth:`steps` has yielded."""
@@ -110,6 +110,7 @@ class Estimation:
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go back to where an estimation of the same plan stood."""
+        self._begin(self.plan)
         for name, part in self._stateful().items():
             put_back(part, part.STATE, part_of(state, name))
         own = part_of(state, "loop")

@@ -61,7 +61,10 @@ class Unbounded:
     def _first(self, number: int) -> npt.NDArray[np.intp]:
         """Return the first ordering of a unit."""
         chunk, place = divmod(check_count(number, "number", minimum=0), _CHUNK)
-        return _chunk_of(self._streams.entropy, self._n_features, chunk)[place].copy()
+        first: npt.NDArray[np.intp] = _chunk_of(self._streams.entropy, self._n_features, chunk)[
+            place
+        ]
+        return first.copy()
 
     def _generator(self, number: int) -> np.random.Generator:
         """Return where the rest of a unit comes from."""

@@ -17,7 +17,7 @@ import dsage
 from checkpoint_case import NAMES, OPTIONS, game, result
 from dsage import Graph
 from dsage.estimate import Checkpoint, Estimation, as_stopping, refine, run
-from dsage.games import MomentGame
+from dsage.games import Difference, MomentGame
 
 ARRAYS = ("values", "se_orderings", "se_draws", "se_rows", "df", "share_skipped")
 COUNTS = ("n_orderings", "n_units", "n_evaluated", "n_shared", "is_exact")
@@ -153,6 +153,16 @@ def test_the_checkpoint_of_another_version_is_refused(tmp_path, monkeypatch):
     monkeypatch.undo()
     with pytest.raises(ValueError, match=r"the version of dsage \(0\.0\.1 there, 0\.1"):
         result(40, path)
+
+
+def test_games_that_are_compared_are_told_apart(tmp_path):
+    path = tmp_path / "run.dsage"
+    first = Difference(game(), game(n_trees=7))
+    result(20, path, game=first)
+    assert_same(result(60, game=first), result(60, path, game=first))
+    text = "the predictions of the model of game 2"
+    with pytest.raises(ValueError, match=f"checkpoint must be of this run.*{text}"):
+        result(60, path, game=Difference(game(), game(n_trees=8)))
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from dsage._version import __version__
 from dsage.estimate.plan import Plan
 from dsage.estimate.state import Arrays
-from dsage.games.base import Game, Mask
+from dsage.games.base import Mask, parts_of
 
 _N_COALITIONS, _N_ROWS = 8, 16
 # Predictions of the same model may differ in their last digits: a forest adds up its trees in any
@@ -56,33 +56,43 @@ class Fingerprint:
 
 def fingerprint(plan: Plan) -> Fingerprint:
     """Return the fingerprint of a plan."""
-    texts = {"the version of dsage": __version__, **_of_data(plan.game.game), **_of_plan(plan)}
+    game = plan.game.game
+    texts = {
+        "the version of dsage": __version__,
+        "the features": ", ".join(game.feature_names),
+        "the rows": f"{game.n_rows}",
+    }
     numbers: Arrays = {}
-    predictions = getattr(_innermost(plan.game.game), "predictions", None)
-    if predictions is not None:
-        numbers["the predictions of the model"] = np.asarray(predictions)[:: _step(plan, 256)]
-    numbers[_SAMPLER] = plan.game.game.risks(
-        _coalitions(len(plan.names)), np.arange(plan.game.n_rows)[:: _step(plan, _N_ROWS)], 0
+    parts = parts_of(game)
+    for number, part in enumerate(parts, start=1):
+        of = f" of game {number}" if len(parts) > 1 else ""
+        texts |= {what + of: text for what, text in _of_part(part).items()}
+        if hasattr(part, "predictions"):
+            some = np.asarray(part.predictions)[:: _step(plan, 256)]
+            numbers[f"the predictions of the model{of}"] = some
+    texts |= _of_plan(plan)
+    numbers[_SAMPLER] = game.risks(
+        _coalitions(len(plan.names)), np.arange(game.n_rows)[:: _step(plan, _N_ROWS)], 0
     )
     return Fingerprint(texts, numbers)
 
 
-def _of_data(game: Game) -> dict[str, str]:
-    inner = _innermost(game)
-    texts = {"the features": ", ".join(game.feature_names), "the rows": f"{game.n_rows}"}
+def _of_part(game: object) -> dict[str, str]:
+    """Return what tells a game from another, as far as it shows it."""
+    texts = {}
     for what, name in (
         ("the data", "matrix"),
         ("the targets", "target"),
         ("the weights of the rows", "weights"),
     ):
-        values = getattr(inner, name, None)
+        values = getattr(game, name, None)
         if values is not None:
             texts[what] = _digest(np.ascontiguousarray(values))
     for what, name in (("the model", "model"), ("the loss", "loss")):
-        part = getattr(inner, name, None)
+        part = getattr(game, name, None)
         if part is not None:
             texts[what] = str(getattr(part, "name", type(part).__name__))
-    sampler = getattr(inner, "sampler", None)
+    sampler = getattr(game, "sampler", None)
     if sampler is not None:
         texts["the sampler"] = _shown(sampler)
     return texts
@@ -101,13 +111,6 @@ def _of_plan(plan: Plan) -> dict[str, str]:
         known = _coalitions(len(plan.names), 8 * _N_COALITIONS)
         texts["the graph"] = _digest(oracle.separated(known), oracle.boundary(known))
     return texts
-
-
-def _innermost(game: Any) -> Any:  # noqa: ANN401
-    """Return the game that games made of other games stand for."""
-    while hasattr(game, "game"):
-        game = game.game
-    return game
 
 
 def _coalitions(n_features: int, n_coalitions: int = _N_COALITIONS) -> Mask:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -99,6 +99,24 @@ def ask(game: Game, request: Request) -> Floats:
             raise TypeError(message("game", "one with path_risks", game, "Ask for coalitions"))
         return game.path_risks(*request)
     return game.risks(*request)
+
+
+def parts_of(game: Any) -> list[Any]:  # noqa: ANN401
+    """Return the games that a game made of others is made of, without what they are wrapped in.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> one, two = SimpleNamespace(name="one"), SimpleNamespace(name="two")
+    >>> difference = SimpleNamespace(a=SimpleNamespace(game=one), b=two)
+    >>> [part.name for part in parts_of(SimpleNamespace(game=difference))]
+    ['one', 'two']
+    """
+    if hasattr(game, "game"):
+        return parts_of(game.game)
+    if hasattr(game, "a") and hasattr(game, "b"):
+        return [*parts_of(game.a), *parts_of(game.b)]
+    return [game]
 
 
 def check_weights(sample_weight: npt.ArrayLike | None, n_rows: int) -> Floats:

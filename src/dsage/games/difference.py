@@ -8,7 +8,7 @@ from typing import NoReturn
 import numpy as np
 
 from dsage._check import message, warn
-from dsage.games.base import Floats, Game, Mask, Orders, Paths, Rows
+from dsage.games.base import Floats, Game, Mask, Orders, Paths, Rows, parts_of
 from dsage.games.moment import CheapGame
 from dsage.games.wrap import require_game
 
@@ -71,8 +71,10 @@ class Difference:
             _refuse("the sample weights of a", "others")
         if a.n_groups != b.n_groups and not (_is_single(a) or _is_single(b)):
             _refuse(f"{a.n_groups} groups of draws, as a has", b.n_groups)
-        _check_rows(_innermost(a), _innermost(b))
-        if _is_drawn(a) and _is_drawn(b) and not _has_common_noise(_innermost(a), _innermost(b)):
+        one, *_ = parts_of(a)
+        other, *_ = parts_of(b)
+        _check_rows(one, other)
+        if _is_drawn(a) and _is_drawn(b) and not _has_common_noise(one, other):
             warn(
                 "The two games have different noise, so less of it cancels, and the errors are "
                 "larger than they need be. Make both games with the same random_state (an int), "
@@ -138,13 +140,6 @@ def _cheap(game: Game) -> CheapGame | None:
 def _weights(game: Game) -> Floats:
     weights: Floats | None = getattr(game, "weights", None)
     return np.ones(game.n_rows) if weights is None else weights
-
-
-def _innermost(game: Game) -> Game:
-    """Return the game inside all wrappers."""
-    while hasattr(game, "game"):
-        game = game.game
-    return game
 
 
 def _same(one: Floats, other: Floats) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from threading import Lock
 from typing import Any, Literal
 
@@ -206,7 +206,9 @@ class TorchPredictor:
             if not self._n_running:
                 self._modes = [(part, part.training) for part in self.module.modules()]
                 if any(is_training for _, is_training in self._modes):
-                    self.module.eval()
+                    # A module that was exported has its mode built in, and says that it has none.
+                    with suppress(NotImplementedError):
+                        self.module.eval()
             self._n_running += 1
         try:
             yield

@@ -17,7 +17,8 @@ import dsage
 from checkpoint_case import NAMES, OPTIONS, game, result
 from dsage import Graph
 from dsage.estimate import Checkpoint, Estimation, as_stopping, refine, run
-from dsage.games import Difference, MomentGame
+from dsage.games import Difference, LossGame, MomentGame
+from dsage.samplers import Gaussian
 
 ARRAYS = ("values", "se_orderings", "se_draws", "se_rows", "df", "share_skipped")
 COUNTS = ("n_orderings", "n_units", "n_evaluated", "n_shared", "is_exact")
@@ -165,6 +166,74 @@ def test_games_that_are_compared_are_told_apart(tmp_path):
         result(60, path, game=Difference(game(), game(n_trees=8)))
 
 
+def test_one_checkpoint_is_not_for_two_runs(tmp_path):
+    checkpoint = Checkpoint(tmp_path / "run.dsage")
+    rule = as_stopping(n_orderings=20)
+    run(game(), stopping=rule, checkpoint=checkpoint, **OPTIONS)
+    with pytest.raises(ValueError, match="the targets"):
+        run(game(seed=1), stopping=rule, checkpoint=checkpoint, **OPTIONS)
+
+
+def test_orderings_that_are_given_are_told_apart(tmp_path):
+    path = tmp_path / "run.dsage"
+    plain = {"checkpoint": path, "random_state": 0}
+    run(game(), orderings=[[0, 1, 2, 3], [3, 2, 1, 0]], **plain)
+    with pytest.raises(ValueError, match="the orderings"):
+        run(game(), orderings=[[0, 1, 2, 3], [3, 2, 0, 1]], **plain)
+
+
+def test_rows_of_a_game_that_shows_no_data_are_told_apart(tmp_path):
+    X, y = checkpoint_case.data()
+    options = {"exact": "never", "random_state": 0, "stopping": as_stopping(n_orderings=20)}
+    run(MomentGame(X, y, y, NAMES), checkpoint=tmp_path / "run.dsage", **options)
+    changed = y.copy()
+    changed[1] += 5.0
+    with pytest.raises(ValueError, match="the risks of the rows"):
+        run(MomentGame(X, y, changed, NAMES), checkpoint=tmp_path / "run.dsage", **options)
+
+
+def test_refining_does_not_write_over_the_file_of_another_run(tmp_path):
+    path = tmp_path / "run.dsage"
+    result(20, path)
+    before = path.read_bytes()
+    other = Estimation(game(seed=1), **OPTIONS)
+    with pytest.raises(ValueError, match="the data; the targets"):
+        refine(other, stopping=as_stopping(n_orderings=20), checkpoint=path)
+    assert path.read_bytes() == before
+    with pytest.raises(TypeError, match="a path or a Checkpoint"):
+        refine(other, checkpoint=b"run.dsage")
+
+
+@pytest.mark.parametrize("n_calls", [3, 9, 12, 15, 20])
+def test_a_run_that_was_interrupted_goes_on_to_the_same_bits(n_calls, tmp_path):
+    class Interrupting(checkpoint_case.RandomForestRegressor):
+        n_left = 10**9
+
+        def predict(self, X):
+            self.n_left -= 1
+            if self.n_left == 0:
+                raise KeyboardInterrupt
+            return super().predict(X)
+
+    def played():
+        X, y = checkpoint_case.data()
+        forest = Interrupting(6, random_state=0).fit(X, y)
+        sampler = Gaussian().fit(X)
+        return forest, LossGame(forest, sampler, X[:200], y[:200], random_state=0)
+
+    whole = refine(Estimation(played()[1], **OPTIONS), stopping=checkpoint_case.Slow(100))
+    forest, interrupted = played()
+    estimation = Estimation(interrupted, **OPTIONS)
+    forest.n_left = n_calls
+    path = tmp_path / "run.dsage"
+    first = refine(estimation, stopping=checkpoint_case.Slow(100), checkpoint=path)
+    assert first.interrupted
+    assert_same(
+        whole, run(played()[1], stopping=checkpoint_case.Slow(100), checkpoint=path, **OPTIONS)
+    )
+    assert_same(whole, refine(estimation, stopping=checkpoint_case.Slow(100)))
+
+
 @pytest.mark.parametrize(
     "damage",
     [
@@ -272,6 +341,22 @@ def test_states_are_written_at_intervals(tmp_path, monkeypatch):
     often = Checkpoint(tmp_path / "run.dsage", every=0.0)
     refine(estimation, stopping=as_stopping(n_orderings=200), checkpoint=often)
     assert len(written) > 4
+
+
+def test_states_are_written_between_looks_too(tmp_path):
+    """A run of many blocks: a step is several passes over the rows."""
+    looks, states = [], []
+    estimation = Estimation(game(200), **{**OPTIONS, "rows_per_ordering": 100})
+    estimation.on_pause = lambda: states.append(estimation.state())
+    steps = estimation.steps()
+    for _ in range(12):
+        looks.append(next(steps))
+    assert len(states) > 2 * len(looks)
+    again = Estimation(game(200), **{**OPTIONS, "rows_per_ordering": 100})
+    half = next(state for state in states[len(states) // 2 :] if state["loop/_pending"][1])
+    again.restore(half)
+    found = next(each for each in again.steps() if each.n_evaluated == looks[-1].n_evaluated)
+    np.testing.assert_array_equal(found.values, looks[-1].values)
 
 
 def test_an_error_tells_where_to_go_on(tmp_path):

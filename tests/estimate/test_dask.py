@@ -75,6 +75,7 @@ CASES = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:Skipping by separation")
 @pytest.mark.parametrize("name", CASES)
 def test_one_job_two_jobs_and_a_cluster_give_the_same_bits(client, name):
     make, options = CASES[name]

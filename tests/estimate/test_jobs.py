@@ -15,7 +15,7 @@ from sklearn.neural_network import MLPRegressor
 from dsage import Graph
 from dsage.estimate import NOrderings, as_stopping, run
 from dsage.estimate.jobs import Jobs
-from dsage.games import LossGame, MomentGame
+from dsage.games import Grouped, LossGame, MomentGame
 from dsage.games.base import Along, Coalitions
 from dsage.samplers import Gaussian
 from tables import PathTable, Table
@@ -140,9 +140,9 @@ def test_a_worker_that_does_not_know_the_game_gets_it_again():
     requests = [Coalitions(np.eye(4, dtype=bool), np.array([row]), 0) for row in range(6)]
     jobs = Jobs(2)
     expected = jobs(Table(), requests)
-    others = [Jobs(2) for _ in range(3)]
+    others = [Jobs(2) for _ in range(9)]
     for seed, other in enumerate(others, start=1):
-        other(Table(seed=seed), requests)  # workers keep two games
+        other(Table(seed=seed), requests)  # workers keep eight games
     again = jobs(jobs._game, requests)
     np.testing.assert_array_equal(again, expected)
 
@@ -182,6 +182,8 @@ def test_a_model_that_cannot_be_pickled_is_named_with_the_remedy(data):
     options = {"exact": "never", "stopping": NOrderings(20), "random_state": 0}
     with pytest.raises(TypeError, match=r"the model, Locked, must be possible to pickle.*n_jobs=1"):
         run(game, n_jobs=2, **options)
+    with pytest.raises(TypeError, match="the model, Locked,"):
+        run(Grouped(game, {"pair": NAMES[:2]}), n_jobs=2, **options)
     one = run(game, n_jobs=1, **options)
     with joblib.parallel_config(backend="threading"):
         assert_same(one, run(game, n_jobs=2, **options))

@@ -309,3 +309,19 @@ def test_the_model_sees_frames_as_it_was_given_them():
     expected = OutputGame(bent, SAMPLER, X, n_draws=4, random_state=0).risks(EVERY, ROWS)
     np.testing.assert_allclose(risks, expected, rtol=1e-9)
     assert game.data is frame
+
+
+def test_one_column_tells_of_both_classes():
+    def probability(frame):
+        return 1.0 / (1.0 + np.exp(-np.asarray(frame).sum(axis=1)))
+
+    model = as_model(probability, "cross_entropy", classes=["n", "p"])
+    first, second, default = (
+        OutputGame(model, SAMPLER, X, output=label, random_state=0) for label in ("n", "p", None)
+    )
+    np.testing.assert_array_equal(second.predictions, default.predictions)
+    np.testing.assert_allclose(first.predictions, 1.0 - probability(X))
+    risks = first.risks(EVERY, ROWS) + second.risks(EVERY, ROWS)
+    np.testing.assert_allclose(risks, -1.0)
+    with pytest.raises(ValueError, match="one of the classes"):
+        OutputGame(model, SAMPLER, X, output="q")

@@ -6,6 +6,7 @@ import json
 import math
 import os
 import zipfile
+import zlib
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -15,6 +16,7 @@ import numpy as np
 from dsage._check import check_real, message, warn
 from dsage.estimate.fingerprint import Fingerprint, fingerprint
 from dsage.estimate.loop import Estimation
+from dsage.estimate.plan import Plan
 from dsage.estimate.state import Arrays, nested, part_of
 
 _FORMAT = 1
@@ -49,7 +51,7 @@ class Checkpoint:
         self._written_at = perf_counter()
         self._took = 0.0
         self._has_warned = False
-        self._mark: Fingerprint | None = None
+        self._mark: tuple[Plan, Fingerprint] | None = None
 
     def entropy(self) -> int | None:
         """Return the seed of the run in the file; None where there is no file."""
@@ -61,7 +63,20 @@ class Checkpoint:
         found = self._read()
         if found is None:
             return False
-        header, arrays = found
+        self._require_same(estimation, *found)
+        try:
+            estimation.restore(part_of(found[1], "state"))
+        except (KeyError, ValueError, IndexError) as error:
+            raise self._damaged(self.path, error) from error
+        return True
+
+    def require_same(self, estimation: Estimation) -> None:
+        """Refuse to write over the file of another run."""
+        found = self._read()
+        if found is not None:
+            self._require_same(estimation, *found)
+
+    def _require_same(self, estimation: Estimation, header: dict[str, Any], arrays: Arrays) -> None:
         there = Fingerprint(header["texts"], part_of(arrays, "fingerprint"))
         differences = self._mark_of(estimation).differences(there)
         if differences:
@@ -74,8 +89,6 @@ class Checkpoint:
                     "another path; delete it to start over",
                 )
             )
-        estimation.restore(part_of(arrays, "state"))
-        return True
 
     def save(self, estimation: Estimation, *, is_last: bool = False) -> None:
         """Write the state where it is time to. Where that fails, warn once, and go on."""
@@ -95,9 +108,9 @@ class Checkpoint:
         self._took = self._written_at - start
 
     def _mark_of(self, estimation: Estimation) -> Fingerprint:
-        if self._mark is None:
-            self._mark = fingerprint(estimation.plan)
-        return self._mark
+        if self._mark is None or self._mark[0] is not estimation.plan:
+            self._mark = (estimation.plan, fingerprint(estimation.plan))
+        return self._mark[1]
 
     def _write(self, estimation: Estimation) -> None:
         mark = self._mark_of(estimation)
@@ -122,6 +135,18 @@ class Checkpoint:
             raise
         _sync_folder(self.path.parent)
 
+    def _damaged(self, path: Path, error: Exception) -> ValueError:
+        advice = f"The one before it is {self.previous}" if self.previous.exists() else ""
+        return ValueError(
+            message(
+                "checkpoint",
+                "a whole file that dsage wrote",
+                str(path),
+                f"It is damaged, or something else ({error}). Delete it to start over. "
+                f"{advice}".rstrip(),
+            )
+        )
+
     def _read(self) -> tuple[dict[str, Any], Arrays] | None:
         """Return header and arrays; None where there is no file."""
         path = self.path
@@ -136,17 +161,8 @@ class Checkpoint:
                 arrays = {name: file[name] for name in file.files}
             header = json.loads(arrays.pop(_HEADER).tobytes())
             written_in = header["format"]
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-            advice = f"The one before it is {self.previous}" if self.previous.exists() else ""
-            raise ValueError(
-                message(
-                    "checkpoint",
-                    "a whole file that dsage wrote",
-                    str(path),
-                    f"It is damaged, or something else ({error}). Delete it to start over. "
-                    f"{advice}".rstrip(),
-                )
-            ) from error
+        except _DAMAGES as error:
+            raise self._damaged(path, error) from error
         if written_in != _FORMAT:
             raise ValueError(
                 message(
@@ -157,6 +173,19 @@ class Checkpoint:
                 )
             )
         return header, arrays
+
+
+# What reading a file gives that is damaged somewhere: zip files say it in many ways.
+_DAMAGES = (
+    OSError,
+    ValueError,
+    KeyError,
+    EOFError,
+    NotImplementedError,
+    RuntimeError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
 
 
 def _sync_folder(folder: Path) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from dsage._check import message
+from dsage._random import Streams
 from dsage.estimate.inference import holm, intervals, p_values, simultaneous_intervals
 from dsage.estimate.result import Estimate
 from dsage.estimate.running import run
@@ -16,7 +17,9 @@ from dsage.estimate.stopping import AbsoluteTolerance, Stopping
 from dsage.games.base import Floats, Game
 from dsage.games.difference import Difference
 from dsage.games.wrap import Boundary
-from dsage.graphs.separation import Consensus, Oracle
+from dsage.graphs.grouped import GroupedOracle
+from dsage.graphs.separation import Consensus, Oracle, SeparationOracle
+from dsage.orderings import as_orderings
 
 TOLERANCE = 0.005
 """The default rule: this share of what all features are worth to the better of the two games."""
@@ -120,8 +123,8 @@ def compare(
         options |= {"oracle": common, "audit": False}
     else:
         options["oracle"] = oracle
-    given = options.get("orderings", "antithetic")
-    if stopping is None and isinstance(given, str):
+    given = as_orderings(options.get("orderings", "antithetic"), game.feature_names, Streams(0))
+    if stopping is None and given.n_units is None:
         stopping = AbsoluteTolerance(TOLERANCE * _scale(game))
     return Comparison(run(game, stopping=stopping, **options))
 
@@ -133,8 +136,8 @@ def _at_boundaries(
 
     Let B be the union of the boundaries of S in the two graphs. Each lies in B, and B in S, so
     each is the boundary of B, too: the difference at B is that at S, to the bit. So an oracle with
-    the boundaries B changes nothing, and lets coalitions be shared and skipped. Without a graph on
-    one side B is S.
+    the boundaries B changes nothing, and lets coalitions be shared and skipped. That is so in
+    graphs. Without one on one side, or with a vote of several, B is S.
     """
     if len(pair) != 2:
         raise ValueError(
@@ -154,8 +157,15 @@ def _at_boundaries(
     game = Difference(
         a if one is None else Boundary(a, one), b if other is None else Boundary(b, other)
     )
-    common = None if one is None or other is None else Consensus([one, other], share=1.0)
+    common = None
+    if one is not None and other is not None and _is_of_a_graph(one) and _is_of_a_graph(other):
+        common = Consensus([one, other], share=1.0)
     return game, common
+
+
+def _is_of_a_graph(oracle: Oracle) -> bool:
+    inner = oracle.oracle if isinstance(oracle, GroupedOracle) else oracle
+    return isinstance(inner, SeparationOracle)
 
 
 def _scale(game: Difference) -> float:

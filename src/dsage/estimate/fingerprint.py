@@ -14,8 +14,11 @@ from dsage._version import __version__
 from dsage.estimate.plan import Plan
 from dsage.estimate.state import Arrays
 from dsage.games.base import Mask, parts_of
+from dsage.graphs.separation import Oracle
 
-_N_COALITIONS, _N_ROWS = 8, 16
+_N_COALITIONS, _N_ROWS, _N_UNITS = 8, 16, 4
+# Separations are cheap to ask for.
+_N_ASKED = 4096
 # Predictions of the same model may differ in their last digits: a forest adds up its trees in any
 # order when it has several jobs.
 _RTOL = 1e-6
@@ -64,6 +67,10 @@ def fingerprint(plan: Plan) -> Fingerprint:
     }
     numbers: Arrays = {}
     parts = parts_of(game)
+    texts |= {f"the graph of a game, {at}": _of_oracle(each) for at, each in _oracles(game)}
+    if not all(hasattr(part, "matrix") for part in parts):
+        ends = np.repeat([[False], [True]], len(plan.names), axis=1)
+        numbers["the risks of the rows"] = game.risks(ends, np.arange(game.n_rows), 0)
     for number, part in enumerate(parts, start=1):
         of = f" of game {number}" if len(parts) > 1 else ""
         texts |= {what + of: text for what, text in _of_part(part).items()}
@@ -75,6 +82,15 @@ def fingerprint(plan: Plan) -> Fingerprint:
         _coalitions(len(plan.names)), np.arange(game.n_rows)[:: _step(plan, _N_ROWS)], 0
     )
     return Fingerprint(texts, numbers)
+
+
+def _oracles(game: Any, at: str = "game") -> list[tuple[str, Oracle]]:  # noqa: ANN401
+    """Return the oracles of games that are played at boundaries, with where they are."""
+    found = [(at, game.oracle)] if hasattr(game, "oracle") else []
+    for name in ("game", "a", "b"):
+        if hasattr(game, name):
+            found += _oracles(getattr(game, name), f"{at}.{name}")
+    return found
 
 
 def _of_part(game: object) -> dict[str, str]:
@@ -102,15 +118,21 @@ def _of_plan(plan: Plan) -> dict[str, str]:
     oracle = plan.oracle
     texts = {"the seed": str(plan.streams.entropy)}
     texts |= {f"the option {name!r}": value for name, value in plan.described.items()}
-    texts["the orderings"] = f"{_shown(plan.orderings)} {_digest(plan.orderings.block(0))}"
+    n_units = plan.orderings.n_units or _N_UNITS
+    units = [plan.orderings.block(number) for number in range(n_units)]
+    texts["the orderings"] = f"{_shown(plan.orderings)} {_digest(*units)}"
     order = getattr(plan.orderings, "order", None)
     if order is not None:
         texts["the order of the features"] = _digest(order.before)
     texts["the blocks of rows"] = _digest(np.concatenate(plan.blocks), len(plan.blocks))
     if oracle is not None:
-        known = _coalitions(len(plan.names), 8 * _N_COALITIONS)
-        texts["the graph"] = _digest(oracle.separated(known), oracle.boundary(known))
+        texts["the graph"] = _of_oracle(oracle)
     return texts
+
+
+def _of_oracle(oracle: Oracle) -> str:
+    known = _coalitions(len(oracle.feature_names), _N_ASKED)
+    return _digest(oracle.separated(known), oracle.boundary(known))
 
 
 def _coalitions(n_features: int, n_coalitions: int = _N_COALITIONS) -> Mask:

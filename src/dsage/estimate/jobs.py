@@ -29,15 +29,15 @@ from dsage._check import message
 from dsage._torch import one_thread
 from dsage.estimate.cluster import Cluster, is_cluster
 from dsage.estimate.pools import single_blas
-from dsage.games.base import Along, Floats, Game, Request
+from dsage.games.base import Along, Floats, Game, Request, parts_of
 from dsage.games.cached import in_turn
 
 # What a task should take: long against the time to send it, short against a run.
 _SECONDS_A_TASK = 1.0
 # Where there is less to do than that, so many tasks for each job, of so many seconds at least.
 _TASKS_A_JOB, _SHORTEST_TASK = 4, 0.05
-# Games that a worker keeps: this run's, and one before it.
-_N_KEPT = 2
+# Games that a worker keeps: those of runs that are under way at the same time.
+_N_KEPT = 8
 
 Payload = npt.NDArray[np.uint8]
 
@@ -288,12 +288,13 @@ def _packed(game: Game, n_jobs: int | None) -> tuple[str, Payload]:
 
 def _culprit(game: Game) -> str:
     """Return the part of a game that cannot be pickled."""
-    for name in ("model", "sampler", "loss"):
-        part = getattr(game, name, None)
-        try:
-            cloudpickle.dumps(part)
-        except Exception:
-            return f"the {name}, {getattr(part, 'name', type(part).__name__)},"
+    for inner in parts_of(game):
+        for name in ("model", "sampler", "loss"):
+            part = getattr(inner, name, None)
+            try:
+                cloudpickle.dumps(part)
+            except Exception:
+                return f"the {name}, {getattr(part, 'name', type(part).__name__)},"
     return f"the game, {type(game).__name__},"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from inspect import signature
 from typing import Any, Self
 
@@ -34,7 +34,7 @@ _AUDIT_SHARE = 0.25
 _ENOUGH_AUDIT = 64
 # What the risks of units that are under way together may take, and how often a risk stands there.
 _BYTES_AT_ONCE, _COPIES = 1 << 26, 4
-_STATE = ("_costs", "_skipped", "_epoch", "_epoch_started_at", "_seconds")
+_STATE = ("_costs", "_skipped", "_epoch", "_epoch_started_at", "_pending", "_seconds")
 
 
 class Estimation:
@@ -46,9 +46,19 @@ class Estimation:
         The game.
     **options
         As for :class:`~dsage.estimate.Plan`.
+
+    Attributes
+    ----------
+    plan : Plan
+        The plan.
+    on_pause : callable
+        Is called whenever the state is whole: several times between two looks.
+    is_whole : bool
+        False while results are being taken in: an interrupt may come just then.
     """
 
     def __init__(self, game: Game, **options: Any) -> None:  # noqa: ANN401
+        self.on_pause: Callable[[], None] = nothing
         for option in options:
             named = tuple(signature(Plan).parameters)[1:]
             check_member(option, named, "each option", "the options of an estimate")
@@ -58,6 +68,7 @@ class Estimation:
     def of(cls, plan: Plan) -> Self:
         """Return the estimation of a plan, at its start."""
         estimation = cls.__new__(cls)
+        estimation.on_pause = nothing
         estimation._begin(plan)
         return estimation
 
@@ -77,6 +88,9 @@ class Estimation:
         self._noted: list[tuple[int, int, float, int]] = []
         self._epoch = 0
         self._epoch_started_at = 0
+        self.is_whole = True
+        # A term, and how many of its units are still to be evaluated before the next look.
+        self._pending = np.zeros(2, dtype=np.int64)
 
     def steps(self) -> Iterator[Estimate]:
         """Evaluate, and yield what is known, again and again; end where nothing is left to do.
@@ -86,6 +100,7 @@ class Estimation:
         """
         start = time.perf_counter() - self._seconds
         while True:
+            self._finish()
             if self._tallies[0].n_units == 0:
                 self._run(0, min(_FIRST_UNITS, len(self.plan.blocks)))
             if len(self.plan.terms) == 2 and self._tallies[1].n_units == 0:
@@ -102,7 +117,7 @@ class Estimation:
             self._run(term, min(max(_FIRST_UNITS, n_units // 8), n_left))
 
     def state(self) -> Arrays:
-        """Return where the estimation stands as arrays; taken where :meth:`steps` has yielded."""
+        """Return where the estimation stands as arrays."""
         parts = {name: taken(part, part.STATE) for name, part in self._stateful().items()}
         noted = np.array(self._noted, dtype=np.float64).reshape(-1, 4)
         own = {**taken(self, _STATE), "_noted": noted}
@@ -156,16 +171,23 @@ class Estimation:
         return self.plan.enumeration is not None and bool(self._tallies[0].counts.all())
 
     def _run(self, term: int, n_units: int) -> None:
-        n_left = min(n_units, self._n_left(term))
-        while n_left:
+        self._pending[:] = term, min(n_units, self._n_left(term))
+        self._finish()
+
+    def _finish(self) -> None:
+        """Evaluate what is left of a step, which may have been broken off."""
+        while self._pending[1]:
+            term, n_left = self._pending.tolist()
             first = self._tallies[term].n_units
             n_blocks = len(self.plan.blocks)
             # No further than the end of a pass, after which the noise may be another.
             n_now = min(n_left, self._n_at_once, n_blocks - first % n_blocks)
             self._evaluate(term, [self._placed(first + more) for more in range(n_now)])
+            self._pending[1] -= n_now
             if term == 0 and (first + n_now) % n_blocks == 0:
                 self._end_pass()
-            n_left -= n_now
+            self.is_whole = True
+            self.on_pause()
 
     def _placed(self, number: int) -> tuple[int, int]:
         """Return the unit of orderings and the block that are evaluated as the number-th."""
@@ -192,6 +214,7 @@ class Estimation:
         outcomes = _played_together(asking, self.plan.game)
         # Not what was evaluated: that depends on how much the memory holds.
         self._costs[term] += self.plan.game.n_distinct - before
+        self.is_whole = False
         for (_, block), outcome in zip(units, outcomes, strict=True):
             value = outcome.surplus.mean(axis=(0, 1))
             self._tallies[term].add(block, value, outcome.control)
@@ -317,9 +340,12 @@ class Estimation:
             n_orderings = n_correction * self.plan.terms[1].unit_size
             n_units = min(n_correction, self._n_pieces)
         elif len(self._estimated) == 2:
-            n_units = min(n_units, self._tallies[1].n_units)
+            n_correction = self._tallies[1].n_units
+            n_units = min(n_units, n_correction)
+            n_orderings = max(n_orderings, n_correction * self.plan.terms[1].unit_size)
+        n_own = self.plan.n_all_orderings if is_exact else main.n_units * term.unit_size
         own_level = Level(
-            term.name, value, np.sqrt(own), n_orderings, int(self._costs[0]), df=float(main.df)
+            term.name, value, np.sqrt(own), n_own, int(self._costs[0]), df=float(main.df)
         )
         levels.append(own_level)
         audit = None
@@ -403,3 +429,7 @@ def _played_together(asking: Sequence[Asking[Outcome]], game: Cached) -> list[Ou
                 done[number] = end.value
         answers = dict(zip(requests, game.answers(list(requests.values())), strict=True))
     return [done[number] for number in range(len(asking))]
+
+
+def nothing() -> None:
+    """Do nothing."""

@@ -60,8 +60,8 @@ class Estimate:
     df : array of shape (n_features,)
         Degrees of freedom of `se`, for the intervals.
     n_orderings : int
-        Orderings of the main term: all there are, where all were averaged over. Where the main
-        term has averaged over all, and a correction is part of the estimate, those of that.
+        Orderings of the term that has most: all there are, where all were averaged over. Where the
+        main term has averaged over all, and a correction is part of the estimate, those of that.
     n_units : int
         Independent pieces that the standard errors rest on: units of orderings, or rows where
         all orderings were averaged over.

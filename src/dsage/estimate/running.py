@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from tqdm.auto import tqdm
 
 from dsage._check import message, warn
 from dsage.estimate.checkpoint import Checkpoint
-from dsage.estimate.loop import Estimation
+from dsage.estimate.loop import Estimation, nothing
 from dsage.estimate.result import Estimate
 from dsage.estimate.stopping import Stopping, Tolerance, as_stopping, needs_errors
 from dsage.games.base import Game
@@ -73,8 +74,7 @@ def run(
         if option in signature(as_stopping).parameters:
             advice = f"Give stopping=as_stopping({option}=...)"
             raise TypeError(message(option, "left to a rule", value, advice))
-    if isinstance(checkpoint, (str, Path)):
-        checkpoint = Checkpoint(checkpoint)
+    checkpoint = _as_checkpoint(checkpoint)
     if checkpoint is not None and options.get("random_state") is None:
         options["random_state"] = checkpoint.entropy()
     estimation = Estimation(game, **options)
@@ -88,7 +88,7 @@ def refine(
     *,
     stopping: Stopping | None = None,
     progress: bool = False,
-    checkpoint: Checkpoint | None = None,
+    checkpoint: str | Path | Checkpoint | None = None,
 ) -> Estimate:
     """Go on with an estimation until a rule says that it is enough.
 
@@ -100,7 +100,8 @@ def refine(
     estimation : Estimation
         Where it stands.
     stopping, progress, checkpoint
-        As for :func:`run`. Times count from the start of the estimation, without breaks.
+        As for :func:`run`, but that the state in a file is not gone back to. Times count from the
+        start of the estimation, without breaks.
 
     Returns
     -------
@@ -120,6 +121,11 @@ def refine(
     (18, 66)
     """
     rule = _rule(estimation, stopping)
+    checkpoint = _as_checkpoint(checkpoint)
+    estimation.on_pause = nothing
+    if checkpoint is not None:
+        checkpoint.require_same(estimation)
+        estimation.on_pause = partial(checkpoint.save, estimation)
     known: Estimate | None = None
     reason, interrupted = "there is nothing left to evaluate", False
     with tqdm(desc="estimating", unit=" units", disable=not progress) as bar:
@@ -131,21 +137,27 @@ def refine(
                 if found is not None:
                     reason = found
                     break
-                if checkpoint is not None:
-                    checkpoint.save(estimation)
         except KeyboardInterrupt:
             reason, interrupted = "it was interrupted", True
         except Exception as error:
-            if checkpoint is not None:
+            if checkpoint is not None and checkpoint.path.exists():
                 error.add_note(f"The same call goes on from {checkpoint.path}.")
             raise
-    if checkpoint is not None and not interrupted:
+    if checkpoint is not None and estimation.is_whole:
         checkpoint.save(estimation, is_last=True)
     # What the rule saw; after an interrupt, what was learned since.
     known = estimation.progress() if interrupted or known is None else known
     result = replace(known, reason=reason, interrupted=interrupted)
     _warn(result)
     return result
+
+
+def _as_checkpoint(checkpoint: str | Path | Checkpoint | None) -> Checkpoint | None:
+    if checkpoint is None or isinstance(checkpoint, Checkpoint):
+        return checkpoint
+    if isinstance(checkpoint, (str, Path)):
+        return Checkpoint(checkpoint)
+    raise TypeError(message("checkpoint", "a path or a Checkpoint", checkpoint, "Name a file"))
 
 
 def _rule(estimation: Estimation, stopping: Stopping | None) -> Stopping | None:

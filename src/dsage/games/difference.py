@@ -10,7 +10,7 @@ import numpy as np
 from dsage._check import message, warn
 from dsage.games.base import Floats, Game, Mask, Orders, Paths, Rows, parts_of
 from dsage.games.moment import CheapGame
-from dsage.games.wrap import require_game
+from dsage.games.wrap import members_of, require_game
 
 PathRisks = Callable[[Orders, Rows, int, Mask], Floats]
 
@@ -74,6 +74,10 @@ class Difference:
         one, *_ = parts_of(a)
         other, *_ = parts_of(b)
         _check_rows(one, other)
+        if tuple(one.feature_names) == tuple(other.feature_names):
+            ours, theirs = members_of(a), members_of(b)
+            if ours != theirs and ours is not None and theirs is not None:
+                _refuse(f"the groups of a, {ours}", theirs)
         if _is_drawn(a) and _is_drawn(b) and not _has_common_noise(one, other):
             warn(
                 "The two games have different noise, so less of it cancels, and the errors are "
@@ -150,12 +154,15 @@ def _check_rows(a: Game, b: Game) -> None:
     """Refuse games of models that were given other rows, targets or losses, as far as they tell."""
     one, other = getattr(a, "matrix", None), getattr(b, "matrix", None)
     if one is not None and other is not None and not _same(one, other):
+        # Groups may hold other columns in one game than in the other.
+        theirs = dict(zip(b.feature_names, other.T, strict=True))
         differ = [
             name
-            for name, left, right in zip(a.feature_names, one.T, other.T, strict=True)
-            if not _same(left, right)
+            for name, values in zip(a.feature_names, one.T, strict=True)
+            if name in theirs and not _same(values, theirs[name])
         ]
-        _refuse("the evaluation rows of a", f"other values of {', '.join(differ)}")
+        if differ:
+            _refuse("the evaluation rows of a", f"other values of {', '.join(differ)}")
     losses = [getattr(getattr(game, "loss", None), "name", None) for game in (a, b)]
     if None not in losses and losses[0] != losses[1]:
         _refuse(f"the loss of a, {losses[0]!r}", losses[1])

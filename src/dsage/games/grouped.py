@@ -68,6 +68,11 @@ class Grouped:
             self.path_risks = self._path_risks
 
     @property
+    def members(self) -> dict[str, tuple[str, ...]]:
+        """The members of each group that was given."""
+        return self._players.members
+
+    @property
     def n_predicted(self) -> int:
         """Rows that the model was asked for; 0 for a game without a model."""
         return int(getattr(self.game, "n_predicted", 0))

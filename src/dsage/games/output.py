@@ -168,7 +168,9 @@ class _OneOutput:
         predicted = self._model.predict(X)
         if predicted.ndim == 2:
             return predicted[:, self._column(predicted.shape[1])]
-        if self._output is not None:
+        if self._is_first_of_two:
+            return 1.0 - predicted
+        if self._output is not None and self._model.classes is None:
             raise ValueError(
                 message(
                     "output",
@@ -180,6 +182,12 @@ class _OneOutput:
         return predicted
 
     @property
+    def _is_first_of_two(self) -> bool:
+        """Whether the first of two classes is wanted where the model tells of the second."""
+        classes = self._model.classes
+        return classes is not None and self._class(classes) == 0
+
+    @property
     def predictor(self) -> TorchPredictor | None:
         """What calls the module, where the model is one of PyTorch."""
         return self._model.predictor
@@ -187,14 +195,19 @@ class _OneOutput:
     def check_means(self, means: Floats, n_outputs: tuple[int, ...]) -> Floats:
         """Return the output of means that were computed on a device, once they are checked."""
         checked = self._model.check_means(means, n_outputs)
-        return checked[..., self._column(*n_outputs)] if n_outputs else checked
+        if n_outputs:
+            return checked[..., self._column(*n_outputs)]
+        return 1.0 - checked if self._is_first_of_two else checked
 
     def affine(self, layout: Layout, X: Any) -> Affine | None:  # noqa: ANN401
         """Return the affine map of the output, or None where it is not known to be one."""
         affine = self._model.affine(layout, X)
         n_outputs = 1 if affine is None else len(affine.intercept)
-        if affine is None or n_outputs == 1:
-            return affine
+        if affine is None:
+            return None
+        if n_outputs == 1:
+            is_other = self._is_first_of_two
+            return Affine(1.0 - affine.intercept, -affine.weights) if is_other else affine
         column = self._column(n_outputs)
         return Affine(affine.intercept[[column]], affine.weights[:, [column]])
 

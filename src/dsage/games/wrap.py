@@ -28,6 +28,21 @@ def require_same_features(oracle: Oracle, game: Game) -> None:
                 "Make it with graph.oracle(target, features=...)",
             )
         )
+    ours, theirs = members_of(game), getattr(oracle, "members", None)
+    if ours is not None and theirs is not None and ours != theirs:
+        raise ValueError(
+            message("oracle", f"of the groups of the game, {ours}", theirs, "Give both the same")
+        )
+
+
+def members_of(game: object) -> dict[str, tuple[str, ...]] | None:
+    """Return the members of the groups that are the players of a game; None for other games."""
+    while not hasattr(game, "members"):
+        if not hasattr(game, "game"):
+            return None
+        game = game.game
+    members: dict[str, tuple[str, ...]] = game.members
+    return members
 
 
 class Boundary:

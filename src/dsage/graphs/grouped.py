@@ -75,6 +75,16 @@ class GroupedOracle:
         self._groups = Groups(groups, oracle.feature_names)
 
     @property
+    def oracle(self) -> Oracle:
+        """The oracle about the features."""
+        return self._oracle
+
+    @property
+    def members(self) -> dict[str, tuple[str, ...]]:
+        """The members of each group that was given."""
+        return self._groups.members
+
+    @property
     def feature_names(self) -> tuple[str, ...]:
         """Names of the players, in the order of the columns of `known`."""
         return self._groups.names

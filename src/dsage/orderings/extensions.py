@@ -34,8 +34,8 @@ class Extensions(Unbounded):
     --------
     >>> orderings = Extensions(Order.tiers([["a", "b"], ["c"]]), Streams(0))
     >>> orderings.block(0)
-    array([[1, 0, 2],
-           [0, 1, 2]])
+    array([[0, 1, 2],
+           [1, 0, 2]])
     """
 
     __slots__ = ("_order",)

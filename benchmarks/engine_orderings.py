@@ -53,8 +53,8 @@ class Case:
 
 
 CASES = (
-    Case("dag_s(3)", 150_000, 5),
-    Case("dag_sm(3)", 300_000, 4),
+    Case("dag_s(3)", 150_000, 2),
+    Case("dag_sm(3)", 300_000, 2),
     Case("dag_m(3)", 400_000, 2, most_orderings=4),
 )
 COLUMNS = tuple(product(("d-SAGE", "SAGE"), ("auto", "none")))

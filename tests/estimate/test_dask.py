@@ -243,3 +243,11 @@ def pids_in(file):
 
 def workers_of(client):
     return set(client.run(os.getpid).values())
+
+
+def test_progress_shows_on_a_cluster(client, capsys):
+    rule = as_stopping(n_orderings=32)
+    found = on_cluster(drawn_game(FOREST), exact="never", stopping=rule, progress=True)
+    shown = capsys.readouterr().err
+    assert "estimating" in shown
+    assert f"{found.n_units} units" in shown

@@ -4,6 +4,8 @@ import gc
 import threading
 import tracemalloc
 import warnings
+from collections import OrderedDict
+from types import SimpleNamespace
 
 import joblib
 import numpy as np
@@ -14,6 +16,7 @@ from sklearn.neural_network import MLPRegressor
 
 from dsage import Graph
 from dsage.estimate import NOrderings, as_stopping, run
+from dsage.estimate import jobs as jobs_module
 from dsage.estimate.jobs import Jobs
 from dsage.games import Grouped, LossGame, MomentGame
 from dsage.games.base import Along, Coalitions
@@ -145,6 +148,18 @@ def test_a_worker_that_does_not_know_the_game_gets_it_again():
         other(Table(seed=seed), requests)  # workers keep eight games
     again = jobs(jobs._game, requests)
     np.testing.assert_array_equal(again, expected)
+
+
+@pytest.mark.parametrize(("n_bytes", "n_kept"), [(10, 8), (2**26, 4), (2**29, 2)])
+def test_a_worker_keeps_few_games_where_they_are_large(n_bytes, n_kept, monkeypatch):
+    kept = OrderedDict()
+    monkeypatch.setattr(jobs_module, "_games", kept)
+    monkeypatch.setattr(jobs_module.pickle, "loads", lambda data: "a game")
+    payload = SimpleNamespace(data=b"", nbytes=n_bytes)
+    for number in range(12):
+        assert jobs_module._unpacked(str(number), payload) == "a game"
+    assert list(kept) == [str(number) for number in range(12 - n_kept, 12)]
+    assert jobs_module._unpacked("0", None) is None
 
 
 @pytest.mark.parametrize(

@@ -36,8 +36,9 @@ from dsage.games.cached import in_turn
 _SECONDS_A_TASK = 1.0
 # Where there is less to do than that, so many tasks for each job, of so many seconds at least.
 _TASKS_A_JOB, _SHORTEST_TASK = 4, 0.05
-# Games that a worker keeps: those of runs that are under way at the same time.
-_N_KEPT = 8
+# Games that a worker keeps, as several runs may be under way at the same time: so many, and fewer
+# where they are large, but always this run's and one more.
+_N_KEPT, _BYTES_KEPT, _LEAST_KEPT = 8, 2**28, 2
 
 Payload = npt.NDArray[np.uint8]
 
@@ -185,7 +186,7 @@ class _Done(NamedTuple):
 
 
 _lock, _ear = Lock(), Lock()
-_games: OrderedDict[str, Game] = OrderedDict()
+_games: OrderedDict[str, tuple[Game, int]] = OrderedDict()
 
 
 def _work(
@@ -253,21 +254,25 @@ def _work_here(game: Game, requests: Sequence[Request], n_threads: int | None = 
 
 def _unpacked(token: str, payload: Payload | None) -> Game | None:
     with _lock:
-        game = _games.get(token)
-        if game is None and payload is not None:
+        if token not in _games and payload is not None:
             try:
-                game = pickle.loads(payload.data)
+                _games[token] = (pickle.loads(payload.data), payload.nbytes)
             except Exception as error:
                 error.add_note(
                     "Raised where a worker unpacked the model, the sampler and the data."
                 )
                 raise
-            _games[token] = game
-            while len(_games) > _N_KEPT:
+            while len(_games) > _LEAST_KEPT and _are_too_many():
                 _games.popitem(last=False)
-        elif game is not None:
-            _games.move_to_end(token)
-        return game
+        if token not in _games:
+            return None
+        _games.move_to_end(token)
+        return _games[token][0]
+
+
+def _are_too_many() -> bool:
+    n_bytes = sum(size for _, size in _games.values())
+    return len(_games) > _N_KEPT or n_bytes > _BYTES_KEPT
 
 
 def _packed(game: Game, n_jobs: int | None) -> tuple[str, Payload]:

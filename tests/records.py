@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pandas as pd
 from sklearn.ensemble import RandomForestRegressor
@@ -27,7 +29,7 @@ def make_record(n_features=3, names=None, *, audited=True, groups=None, seed=0, 
     y = X[:, -1] + 0.5 * X[:, 0] + generator.normal(size=240)
     frame = pd.DataFrame(X, columns=names)
     model = RandomForestRegressor(5, min_samples_leaf=10, random_state=seed).fit(frame, y)
-    chain = list(zip(names[:-1], names[1:], strict=True))
+    chain = list(itertools.pairwise(names))
     graph = Graph([*names, TARGET], [*chain, (names[-1], TARGET)])
     game = LossGame(model, Gaussian().fit(frame), frame[:64], y[:64], random_state=seed)
     oracle = graph.oracle(TARGET, features=names) if audited else None

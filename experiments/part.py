@@ -1,0 +1,40 @@
+"""What an experiment is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from experiments.store import Store
+
+
+@dataclass(frozen=True)
+class Part:
+    """One experiment: figures are drawn, and words written, from its tables alone.
+
+    Attributes
+    ----------
+    name : str
+        Its name on the command line.
+    title : str
+        What it is, with the place in the paper.
+    run : callable
+        ``run(store, sizes)`` makes the tables; `sizes` is one of the two below.
+    quick, full : object
+        Sizes for minutes, and for hours.
+    draw : callable
+        ``draw(store, folder)`` writes the figures, SVG files.
+    tell : callable
+        ``tell(store)`` returns the section for the page, in Markdown: our figures beside the
+        paper's, and where they differ and why.
+    """
+
+    name: str
+    title: str
+    run: Callable[[Store, Any], None]
+    quick: Any
+    full: Any
+    draw: Callable[[Store, Path], None]
+    tell: Callable[[Store], str]

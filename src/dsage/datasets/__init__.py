@@ -1,5 +1,19 @@
-"""Models and data that ship with the package."""
+"""Models and data that ship with the package, or that it knows where to find."""
 
+from dsage.datasets.drug import (
+    DRUG_CATEGORICAL,
+    DRUG_FEATURES,
+    DRUG_SUBSTANCES,
+    drug_consumption,
+)
 from dsage.datasets.paper import PAPER_GRAPHS, PaperGraph, paper_graph
 
-__all__ = ["PAPER_GRAPHS", "PaperGraph", "paper_graph"]
+__all__ = [
+    "DRUG_CATEGORICAL",
+    "DRUG_FEATURES",
+    "DRUG_SUBSTANCES",
+    "PAPER_GRAPHS",
+    "PaperGraph",
+    "drug_consumption",
+    "paper_graph",
+]

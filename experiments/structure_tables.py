@@ -1,0 +1,112 @@
+"""Learn graphs from simulated data, and count how right their separations are."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from threadpoolctl import threadpool_limits
+
+from dsage.datasets import PAPER_GRAPHS, PaperGraph, paper_graph
+from dsage.graphs import compare, cpdag, structural_hamming_distance
+from dsage.structure import Moments, search_graph
+from experiments.simulate import simulated_moments
+from experiments.store import Line, Store, seed_of
+
+TABLE = "structure"
+
+METHODS: Mapping[str, Mapping[str, str]] = {
+    "hc": {"method": "hc", "score": "bic"},
+    "tabu": {"method": "tabu", "score": "bic"},
+    "default": {},
+}
+"""The paper's two searches, with its score, and what ``learn_graph`` does if it is not told."""
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How much is learned, and asked.
+
+    Attributes
+    ----------
+    graphs : sequence of str
+        The graphs.
+    n_rows : sequence of int
+        Rows of the data sets.
+    n_runs : int
+        Data sets of each size.
+    n_queries : int
+        Random queries by Algorithm 2; where there are no more than this, all are asked.
+    """
+
+    graphs: Sequence[str] = PAPER_GRAPHS
+    n_rows: Sequence[int] = (1_000, 10_000, 100_000, 1_000_000)
+    n_runs: int = 5
+    n_queries: int = 1_000_000
+
+
+def run(store: Store, sizes: Sizes) -> None:
+    """Make the table: one line for each graph, number of rows, run and method."""
+    for name in sizes.graphs:
+        for n_rows in sizes.n_rows:
+            for number in range(sizes.n_runs):
+                seed = seed_of(TABLE, name, n_rows, number)
+                key = {"graph": name, "n_rows": n_rows, "run": number}
+                work = partial(_lines, name, n_rows, seed, sizes.n_queries)
+                store.unit(TABLE, key, work, seed=seed)
+
+
+def _lines(name: str, n_rows: int, seed: int, n_queries: int) -> list[Line]:
+    model = paper_graph(name)
+    moments, took = simulated_moments(model, n_rows, seed)
+    return [
+        {
+            "n_nodes": len(model.graph),
+            "average_degree": average_degree(name),
+            "method": method,
+            "seconds_moments": took,
+            **_learned(model, moments, options, n_queries, seed),
+        }
+        for method, options in METHODS.items()
+    ]
+
+
+def _learned(
+    model: PaperGraph, moments: Moments, options: Mapping[str, str], n_queries: int, seed: int
+) -> Line:
+    """Learn the graph with one thread; compare its separations with the true ones."""
+    with threadpool_limits(1):
+        began = time.perf_counter()
+        graph = search_graph(moments, **options).graph
+        took = time.perf_counter() - began
+    # The same random queries for all methods.
+    result = compare(model.graph, graph, model.target, n_queries, random_state=seed)
+    return {
+        "seconds_search": took,
+        "n_edges": len(graph.edges),
+        "hamming": structural_hamming_distance(cpdag(model.graph), cpdag(graph)),
+        "n_queries": result.n_queries,
+        "is_exhaustive": result.is_exhaustive,
+        "tp": result.tp,
+        "tn": result.tn,
+        "fp": result.fp,
+        "fn": result.fn,
+        "share": result.share,
+        "precision": result.precision,
+        "recall": result.recall,
+        "f1": result.f1,
+        "false_discovery_rate": result.false_discovery_rate,
+    }
+
+
+def average_degree(name: str) -> int:
+    """Return the average degree that a graph of the paper was drawn with.
+
+    Examples
+    --------
+    >>> average_degree("dag_sm(3)")
+    3
+    """
+    return int(name.partition("(")[2].rstrip(")"))

@@ -1,0 +1,163 @@
+"""Beyond the paper: what it takes to reach the same error, for each way to estimate."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from dsage.datasets import PAPER_GRAPHS
+from dsage.estimate import AnyOf, Estimate, Tolerance
+from experiments.beyond_figures import PLAIN, TABLE, draw, tell
+from experiments.part import Part
+from experiments.problem import FULL_DATA, MODELS, QUICK_DATA, Data, estimated, problem
+from experiments.store import Line, Store, seed_of
+
+_SAMPLED = {"levels": "none", "exact": "never"}
+_SAMPLED_SAGE = {"oracle": None, **_SAMPLED}
+
+WAYS: dict[str, dict[str, Any]] = {
+    PLAIN: {**_SAMPLED_SAGE, "orderings": "uniform"},
+    "SAGE, orthogonal": {**_SAMPLED_SAGE, "orderings": "orthogonal"},
+    "SAGE, herding": {**_SAMPLED_SAGE, "orderings": "herding"},
+    "SAGE, levels": {"oracle": None},
+    "SAGE, corrected": {"estimand": "sage"},
+    "d-SAGE, skip": {**_SAMPLED, "semantics": "skip", "orderings": "uniform"},
+    "d-SAGE, boundary": {**_SAMPLED, "orderings": "uniform"},
+    "d-SAGE, levels": {},
+    "d-SAGE, orthogonal": {"orderings": "orthogonal"},
+    "d-SAGE, herding": {"orderings": "herding"},
+}
+"""The options of each way. Those without any are the library's defaults: antithetic orderings,
+boundaries, levels, all orderings where they need few coalitions."""
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How long is estimated.
+
+    graphs : sequence of str
+        The graphs.
+    data : Data
+        Rows and trees.
+    lm_tolerance, rf_tolerance : float
+        Largest standard error, as a share of the range of the values.
+    lm_seconds, rf_seconds : float
+        A run ends after so much time, even if its error is larger.
+    min_units : int
+        But not before it has so many units of orderings: fewer tell too little of its error.
+    rf_rows, rf_rows_per_ordering : int
+        Test rows for the forest, and how many of them a unit of orderings is evaluated on. The
+        linear model has all rows, as many a unit as the library takes by itself.
+    """
+
+    graphs: Sequence[str] = PAPER_GRAPHS
+    data: Data = FULL_DATA
+    lm_tolerance: float = 0.01
+    rf_tolerance: float = 0.02
+    lm_seconds: float = 6.0
+    rf_seconds: float = 8.0
+    min_units: int = 16
+    rf_rows: int = 512
+    rf_rows_per_ordering: int = 32
+
+
+class PatientBudget:
+    """Stop when the time since now is spent, but not before there are some units.
+
+    Parameters
+    ----------
+    seconds : float
+        The time: all of it, also what the first level takes between two looks.
+    min_units : int
+        How many units.
+    """
+
+    def __init__(self, seconds: float, min_units: int) -> None:
+        self._end = time.perf_counter() + seconds
+        self._min_units = min_units
+
+    def reason(self, progress: Estimate) -> str | None:
+        """Return why to stop, or None to go on."""
+        is_known = progress.n_units >= self._min_units and bool(np.isfinite(progress.se).all())
+        return "the time is spent" if is_known and time.perf_counter() >= self._end else None
+
+
+def run(store: Store, sizes: Sizes) -> None:
+    """Make the table."""
+    for name in sizes.graphs:
+        for model in MODELS:
+            for way in WAYS:
+                # The same orderings for all ways that take them from one kind.
+                seed = seed_of(TABLE, name, model)
+                key = {"graph": name, "model": model, "way": way}
+                work = partial(_line, name, model, way, sizes, seed)
+                store.unit(TABLE, key, work, seed=seed)
+
+
+def _line(name: str, model: str, way: str, sizes: Sizes, seed: int) -> list[Line]:
+    at = problem(name, sizes.data)
+    is_lm = model == "lm"
+    game = at.game(model, n_rows=sizes.data.n_test if is_lm else sizes.rf_rows, seed=seed)
+    before = game.n_predicted
+    start = time.perf_counter()
+    limit = PatientBudget(sizes.lm_seconds if is_lm else sizes.rf_seconds, sizes.min_units)
+    goal = Tolerance(sizes.lm_tolerance if is_lm else sizes.rf_tolerance)
+    options = {"oracle": at.oracle, "audit": False} | WAYS[way]
+    known = estimated(
+        game,
+        rows_per_ordering=None if is_lm else sizes.rf_rows_per_ordering,
+        stopping=AnyOf([goal, limit]),
+        random_state=seed,
+        **options,
+    )
+    took = time.perf_counter() - start
+    error = float(known.se.max() / np.ptp(known.values))
+    is_reached = goal.reason(known) is not None
+    # Errors fall with the root of the evaluations.
+    times = 1.0 if is_reached else max((error / goal.relative) ** 2, 1.0)
+    line = {
+        "tolerance": goal.relative,
+        "n_rows": game.n_rows,
+        "n_orderings": float(known.n_orderings),
+        "n_units": known.n_units,
+        "is_exact": known.is_exact,
+        "n_evaluated": known.n_evaluated,
+        "n_predictions": game.n_predicted - before,
+        "seconds": took,
+        "error": error,
+        "is_reached": is_reached,
+        "evaluations_needed": known.n_evaluated * times,
+        "predictions_needed": (game.n_predicted - before) * times,
+        "seconds_needed": took * times,
+    }
+    return [line]
+
+
+BEYOND = Part(
+    name="beyond",
+    title="Beyond the paper: boundaries, levels, corrected SAGE, better orderings",
+    run=run,
+    quick=Sizes(
+        graphs=(
+            *("dag_s(2)", "dag_s(3)", "dag_s(4)"),
+            *("dag_sm(2)", "dag_sm(3)", "dag_sm(4)"),
+            *("dag_m(2)", "dag_m(4)"),
+        ),
+        data=QUICK_DATA,
+        lm_tolerance=0.05,
+        rf_tolerance=0.1,
+        lm_seconds=0.1,
+        rf_seconds=0.3,
+        min_units=8,
+        rf_rows=64,
+        rf_rows_per_ordering=16,
+    ),
+    full=Sizes(),
+    draw=draw,
+    tell=tell,
+)

@@ -1,0 +1,249 @@
+"""The paper's section 5.3: what predicts the use of nicotine."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from dataclasses import dataclass
+from functools import cached_property, partial
+
+import numpy as np
+import pandas as pd
+from sklearn.compose import make_column_transformer
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import accuracy_score, log_loss
+from sklearn.model_selection import train_test_split
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+from dsage.datasets import DRUG_CATEGORICAL, DRUG_FEATURES, drug_consumption
+from dsage.estimate import Estimate, NOrderings, enumerate_boundaries
+from dsage.games import LossGame
+from dsage.graphs import Oracle
+from dsage.samplers import Sequential
+from dsage.structure import SearchResult, search_graph
+from experiments.drug_figures import GRAPHS, MODEL, RUNS, VALUES, WAYS, draw, tell
+from experiments.part import Part
+from experiments.problem import ALGORITHM_1, estimated, rounded, uniform_orderings
+from experiments.store import Line, Store, seed_of
+
+TARGET = "Nicotine"
+_USERS = ("CL4", "CL5", "CL6")
+# One model for each feature and set of known ones: all of them are kept.
+_MOST_MODELS = 2 ** len(DRUG_FEATURES)
+# Only an average over all orderings has so many.
+_ALL = 10**15
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How much is estimated.
+
+    n_runs, n_orderings : int
+        Runs, and orderings of each.
+    n_rows : int or None
+        Test rows, the first ones; None for all.
+    n_draws : int
+        Draws for each row and coalition.
+    n_splits : int
+        Splits of the rows from which the graph is learned again.
+    is_exact : bool
+        Whether to average over all orderings as well.
+    """
+
+    n_runs: int = 5
+    n_orderings: int = 100
+    n_rows: int | None = None
+    n_draws: int = 10
+    n_splits: int = 20
+    is_exact: bool = True
+
+
+class Split:
+    """Rows to learn from and rows to test on, 70 to 30, and what is learned.
+
+    Parameters
+    ----------
+    rows : pandas.DataFrame
+        The data.
+    number : int
+        Which split.
+    """
+
+    def __init__(self, rows: pd.DataFrame, number: int) -> None:
+        self.seed = seed_of("drug", "split", number) % 2**31
+        X = rows[list(DRUG_FEATURES)].copy()
+        for name in DRUG_CATEGORICAL:
+            X[name] = X[name].map("{:.5f}".format).astype("category")
+        y = rows[TARGET].isin(_USERS).astype(int)
+        self.X_train, self.X, self.y_train, self.y = train_test_split(
+            X, y, test_size=0.3, random_state=self.seed
+        )
+
+    @cached_property
+    def model(self) -> Pipeline:
+        """Logistic regression on standardised numbers and on one column for each class."""
+        columns = make_column_transformer(
+            (OneHotEncoder(handle_unknown="ignore"), list(DRUG_CATEGORICAL)),
+            remainder=StandardScaler(),
+        )
+        model = make_pipeline(columns, LogisticRegression(max_iter=1_000))
+        return model.fit(self.X_train, self.y_train)
+
+    @cached_property
+    def search(self) -> SearchResult:
+        """TABU with the conditional-Gaussian BIC, on the training rows."""
+        rows = self.X_train.assign(**{TARGET: self.y_train.astype(str).astype("category")})
+        return search_graph(rows, method="tabu", score="bic")
+
+    def sampler(self) -> Sequential:
+        """Return regressions of each feature on those before it and the known ones.
+
+        They are fitted as they are needed; a new sampler has none, so that times can be compared.
+        """
+        return Sequential(random_state=self.seed, max_models=_MOST_MODELS).fit(self.X_train)
+
+    @property
+    def oracle(self) -> Oracle:
+        """What the graph separates from the target."""
+        return self.search.graph.oracle(TARGET, features=list(DRUG_FEATURES))
+
+    def game(self, sizes: Sizes, seed: int) -> LossGame:
+        """Return the game of cross entropy."""
+        X, y = self.X[: sizes.n_rows], self.y[: sizes.n_rows]
+        return LossGame(
+            self.model,
+            self.sampler(),
+            X,
+            y,
+            loss="cross_entropy",
+            n_draws=sizes.n_draws,
+            random_state=seed,
+        )
+
+
+def run(store: Store, sizes: Sizes) -> None:
+    """Make the tables; where the data cannot be had, say so and make none."""
+    try:
+        rows = drug_consumption()
+    except ConnectionError as error:
+        warnings.warn(str(error), stacklevel=2)
+        return
+    split = Split(rows, 0)
+    store.unit(MODEL, {"split": 0}, partial(_model, split), seed=split.seed)
+    for number in range(sizes.n_splits):
+        other = Split(rows, number)
+        store.unit(GRAPHS, {"split": number}, partial(_graph, other), seed=other.seed)
+    for number in range(sizes.n_runs):
+        seed = seed_of("drug", number)
+        store.unit(RUNS, {"run": number}, partial(_run, split, sizes, seed), seed=seed)
+    if sizes.is_exact:
+        seed = seed_of("drug", "exact")
+        for way in WAYS:
+            store.unit(VALUES, {"way": way}, partial(_exact, split, sizes, way, seed), seed=seed)
+
+
+def _model(split: Split) -> list[Line]:
+    predicted = split.model.predict_proba(split.X)[:, 1]
+    share = float(split.y_train.mean())
+    return [
+        {
+            "n_train": len(split.y_train),
+            "n_test": len(split.y),
+            "share_of_users": float(split.y.mean()),
+            "accuracy": accuracy_score(split.y, predicted > 0.5),
+            "cross_entropy": log_loss(split.y, predicted),
+            "cross_entropy_of_share": log_loss(split.y, np.full(len(split.y), share)),
+        }
+    ]
+
+
+def _graph(split: Split) -> list[Line]:
+    graph = split.search.graph
+    # The share is exact: over all orderings.
+    skipped = enumerate_boundaries(split.oracle).skipped
+    shares = dict(zip(DRUG_FEATURES, skipped, strict=True))
+    return [
+        {
+            "seconds_graph": split.search.seconds,
+            "n_edges": len(graph.edges),
+            "neighbours": " ".join((*graph.parents(TARGET), *graph.children(TARGET))),
+            "blanket": " ".join(graph.markov_blanket(TARGET)),
+            "share_skipped": float(np.mean(skipped)),
+            "share_skipped_education": float(shares["Education"]),
+        }
+    ]
+
+
+def _run(split: Split, sizes: Sizes, seed: int) -> list[Line]:
+    """Return d-SAGE by Algorithm 1 and SAGE, along the same orderings."""
+    start = time.perf_counter()
+    known = estimated(
+        split.game(sizes, seed),
+        oracle=split.oracle,
+        orderings=uniform_orderings(len(DRUG_FEATURES), sizes.n_orderings, seed),
+        random_state=seed,
+        **ALGORITHM_1,
+    )
+    took = time.perf_counter() - start
+    if known.audit is None:
+        raise RuntimeError("the estimate has no audit")
+    return [
+        {
+            "feature": feature,
+            "n_orderings": sizes.n_orderings,
+            "dsage": rounded(value),
+            "sage": rounded(value + more),
+            "share_skipped": rounded(skipped),
+            "seconds": took,
+        }
+        for feature, value, more, skipped in zip(
+            DRUG_FEATURES, known.values, known.audit.values, known.share_skipped, strict=True
+        )
+    ]
+
+
+def _exact(split: Split, sizes: Sizes, way: str, seed: int) -> list[Line]:
+    """Return values over all orderings: only draws and rows leave an error."""
+    start = time.perf_counter()
+    game = split.game(sizes, seed)
+    options = {} if way == "SAGE" else {"oracle": split.oracle, "semantics": WAYS[way]}
+    known: Estimate = estimated(
+        game,
+        exact="always",
+        levels="none",
+        audit=False,
+        # One block, so that each model of the sampler is fitted once.
+        rows_per_ordering=game.n_rows,
+        stopping=NOrderings(_ALL),
+        random_state=seed,
+        **options,
+    )
+    took = time.perf_counter() - start
+    frame = known.to_frame().set_index("feature")
+    return [
+        {
+            "feature": feature,
+            "value": rounded(line["value"]),
+            "se": rounded(line["se"], 3),
+            "lower": rounded(line["lower"]),
+            "upper": rounded(line["upper"]),
+            "se_rows": rounded(line["se_rows"], 3),
+            "share_skipped": rounded(line["share_skipped"]),
+            "n_coalitions": known.n_evaluated // game.n_rows,
+            "is_exact": known.is_exact,
+            "seconds": took,
+        }
+        for feature, line in frame.iterrows()
+    ]
+
+
+DRUG = Part(
+    name="drug",
+    title="Drug consumption: who uses nicotine? (Section 5.3)",
+    run=run,
+    quick=Sizes(n_orderings=10, n_rows=200, n_splits=5),
+    full=Sizes(),
+    draw=draw,
+    tell=tell,
+)

@@ -1,0 +1,159 @@
+"""What the experiments with models share: a graph's rows, its two models, sampler and oracle."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.linear_model import LinearRegression
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+from dsage.datasets import paper_graph
+from dsage.estimate import Estimate, run
+from dsage.games import Game, LossGame
+from dsage.graphs import Oracle
+from dsage.samplers import Gaussian
+from dsage.structure import SearchResult, search_graph
+from experiments.store import seed_of
+
+MODELS = {"lm": "linear model", "rf": "random forest"}
+
+# The paper's Algorithm 1, and plain SAGE along the same loop.
+ALGORITHM_1 = {"semantics": "skip", "levels": "none", "exact": "never"}
+
+
+@dataclass(frozen=True)
+class Data:
+    """How much data there is, and how large the forest.
+
+    n_train, n_test : int
+        Rows that models, sampler and graph are learned from, and that models are tested on.
+    n_trees : int
+        Trees of the forest; all else is scikit-learn's default.
+    """
+
+    n_train: int = 8_000
+    n_test: int = 2_000
+    n_trees: int = 100
+
+
+FULL_DATA = Data()
+"""As much as the paper has."""
+
+QUICK_DATA = Data(n_train=2_000, n_test=500, n_trees=20)
+"""For minutes."""
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """A graph of the paper with rows and what was fitted to them."""
+
+    name: str
+    target: str
+    X_train: pd.DataFrame
+    y_train: pd.Series
+    X: pd.DataFrame
+    y: pd.Series
+    lm: LinearRegression
+    rf: RandomForestRegressor
+    sampler: Gaussian
+    search: SearchResult
+
+    @property
+    def oracle(self) -> Oracle:
+        """What TABU's graph of the training rows separates from the target."""
+        return self.search.graph.oracle(self.target, features=list(self.X.columns))
+
+    def game(
+        self, model: str, *, n_rows: int, seed: int, draws: int | None = None, n_jobs: int = 1
+    ) -> LossGame:
+        """Return the game of a model on the first test rows.
+
+        Parameters
+        ----------
+        model : str
+            One of `MODELS`.
+        n_rows : int
+            How many of the test rows.
+        seed : int
+            Of the noise.
+        draws : int, optional
+            Draws for each row and coalition, independent as the paper's. By default the library's
+            own choice: none for the linear model, eight quasi-random ones for the forest.
+        n_jobs : int, default=1
+            Threads of the forest's predictions.
+        """
+        self.rf.set_params(n_jobs=n_jobs)
+        fitted: Any = {"lm": self.lm, "rf": self.rf}[model]
+        options: dict[str, Any] = {"random_state": seed, "loss": "squared_error"}
+        if draws is not None:
+            options |= {"n_draws": draws, "noise": "independent"}
+            # A plain function is not known to be affine, so that draws are made.
+            fitted = fitted.predict
+        return LossGame(fitted, self.sampler, self.X[:n_rows], self.y[:n_rows], **options)
+
+
+@lru_cache(maxsize=12)
+def problem(name: str, data: Data) -> Problem:
+    """Return the problem of a graph: the same for all experiments.
+
+    Twelve forests of 8,000 rows take about a gigabyte; fitting them again takes longer than most
+    experiments with them.
+    """
+    graph = paper_graph(name)
+    seed = seed_of("problem", name, data.n_train, data.n_test)
+    rows = graph.sample(data.n_train + data.n_test, random_state=seed)
+    train, test = rows[: data.n_train], rows[data.n_train :]
+    X, y = train.drop(columns=graph.target), train[graph.target]
+    forest = RandomForestRegressor(data.n_trees, random_state=seed % 2**31, n_jobs=2)
+    with threadpool_limits(1):
+        return Problem(
+            name,
+            graph.target,
+            X,
+            y,
+            test.drop(columns=graph.target),
+            test[graph.target],
+            LinearRegression().fit(X, y),
+            forest.fit(X, y),
+            Gaussian().fit(X),
+            search_graph(train, method="tabu", score="bic"),
+        )
+
+
+def uniform_orderings(n_features: int, n_orderings: int, seed: int) -> list[list[int]]:
+    """Return orderings drawn at random.
+
+    Examples
+    --------
+    >>> [sorted(ordering) for ordering in uniform_orderings(3, 2, seed=0)]
+    [[0, 1, 2], [0, 1, 2]]
+    """
+    generator = np.random.default_rng(seed)
+    return [generator.permutation(n_features).tolist() for _ in range(n_orderings)]
+
+
+def estimated(game: Game, **options: Any) -> Estimate:  # noqa: ANN401
+    """Return an estimate, on one thread of linear algebra.
+
+    It warns where separation changes a value: here that is what is measured, and in the tables.
+    """
+    with threadpool_limits(1), warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return run(game, **options)
+
+
+def rounded(value: float, digits: int = 5) -> float:
+    """Return a number with few digits, so that tables stay small.
+
+    Examples
+    --------
+    >>> rounded(0.123456789)
+    0.12346
+    """
+    return float(f"{value:.{digits}g}")

@@ -1,0 +1,180 @@
+"""The paper's Figure 4 and appendix D: SAGE values, and what d-SAGE makes of the same orderings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+
+from dsage.datasets import PAPER_GRAPHS
+from dsage.estimate import Estimate, NOrderings
+from experiments.part import Part
+from experiments.problem import (
+    ALGORITHM_1,
+    FULL_DATA,
+    MODELS,
+    QUICK_DATA,
+    Data,
+    estimated,
+    problem,
+    rounded,
+    uniform_orderings,
+)
+from experiments.store import Line, Store, seed_of
+from experiments.values_figures import FEATURES, QUANTILES, SUMMARY, TOP, draw, tell
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How much is estimated.
+
+    graphs : sequence of str
+        The graphs.
+    data : Data
+        Rows and trees.
+    n_runs : int
+        Runs: orderings and draws anew, the same models and rows.
+    lm_orderings : int
+        Orderings of a run for the linear model, on all test rows, without draws.
+    rf_orderings : mapping of int to int
+        For the forest, by the number of nodes.
+    rf_rows : int
+        Test rows for the forest.
+    n_draws : int
+        Draws for each row and coalition, for the forest.
+    n_jobs : int
+        Threads of the forest.
+    """
+
+    graphs: Sequence[str] = PAPER_GRAPHS
+    data: Data = FULL_DATA
+    n_runs: int = 5
+    lm_orderings: int = 200
+    rf_orderings: Mapping[int, int] = field(
+        default_factory=lambda: {10: 80, 20: 40, 50: 16, 100: 8}
+    )
+    rf_rows: int = 128
+    n_draws: int = 10
+    n_jobs: int = 2
+
+
+def run(store: Store, sizes: Sizes) -> None:
+    """Make the tables."""
+    for name in sizes.graphs:
+        for model in MODELS:
+            for number in range(sizes.n_runs):
+                seed = seed_of("values", name, model, number)
+                key = {"graph": name, "model": model, "run": number}
+                # One estimate, two tables: a unit that was broken off between them is done again.
+                known = partial(_known, name, model, sizes, seed, {})
+                first = partial(_first, name, model, sizes.data)
+                store.unit(FEATURES, key, partial(_features, known, first), seed=seed)
+                store.unit(SUMMARY, key, partial(_summary, known), seed=seed)
+
+
+def _known(name: str, model: str, sizes: Sizes, seed: int, memory: dict[str, Estimate]) -> Estimate:
+    """Return d-SAGE by Algorithm 1 with its audit along the same orderings; made once."""
+    if "known" not in memory:
+        at = problem(name, sizes.data)
+        n_features = at.X.shape[1]
+        is_lm = model == "lm"
+        n_orderings = sizes.lm_orderings if is_lm else sizes.rf_orderings[n_features + 1]
+        game = at.game(
+            model,
+            n_rows=sizes.data.n_test if is_lm else sizes.rf_rows,
+            seed=seed,
+            draws=None if is_lm else sizes.n_draws,
+            n_jobs=sizes.n_jobs,
+        )
+        memory["known"] = estimated(
+            game,
+            oracle=at.oracle,
+            orderings=uniform_orderings(n_features, n_orderings, seed),
+            random_state=seed,
+            **ALGORITHM_1,
+        )
+    return memory["known"]
+
+
+def _parts(known: Estimate) -> tuple[np.ndarray, np.ndarray]:
+    """Return the SAGE values, and d-SAGE minus SAGE, along the same orderings."""
+    if known.audit is None:
+        raise RuntimeError("the estimate has no audit")
+    return known.values + known.audit.values, -known.audit.values
+
+
+def _first(name: str, model: str, data: Data) -> np.ndarray:
+    """Return which features matter most, by a game that costs nothing; the same for all runs."""
+    game = problem(name, data).game(model, n_rows=data.n_test, seed=0)
+    cheap = game.moment_game()
+    if cheap is None:
+        raise RuntimeError("a model of numbers has a linear game")
+    known = estimated(cheap, stopping=NOrderings(200), audit=False, random_state=0)
+    return np.argsort(-known.values, kind="stable")[:TOP]
+
+
+def _features(known: partial[Estimate], first: partial[np.ndarray]) -> list[Line]:
+    """Return the values of the features that matter most, and their skipped surpluses."""
+    estimate = known()
+    sage, difference = _parts(estimate)
+    surpluses = estimate.skipped_surpluses.groupby("feature")["surplus"]
+    lines: list[Line] = []
+    for rank, at in enumerate(first(), start=1):
+        feature = estimate.feature_names[at]
+        line: dict[str, object] = {
+            "feature": feature,
+            "rank": rank,
+            "sage": rounded(sage[at]),
+            "difference": rounded(difference[at], 4),
+            "n_skipped": 0,
+        }
+        if feature in surpluses.groups:
+            skipped = surpluses.get_group(feature).to_numpy()
+            quantiles = np.quantile(skipped, list(QUANTILES.values()))
+            line |= {"n_skipped": len(skipped)}
+            line |= {
+                name: rounded(value, 4) for name, value in zip(QUANTILES, quantiles, strict=True)
+            }
+        lines.append(line)
+    return lines
+
+
+def _summary(known: partial[Estimate]) -> list[Line]:
+    """Return one line about all features."""
+    estimate = known()
+    sage, difference = _parts(estimate)
+    surpluses = estimate.skipped_surpluses["surplus"].to_numpy()
+    top = np.argsort(-sage, kind="stable")[:5]
+    line = {
+        "n_features": len(sage),
+        "n_orderings": estimate.n_orderings,
+        "n_rows": int(estimate.skipped_surpluses["n_rows"].max()) if len(surpluses) else 0,
+        "share_skipped": float(estimate.share_skipped.mean()),
+        "largest_value": float(sage.max()),
+        "sum_of_values": float(sage.sum()),
+        "largest_difference": float(np.abs(difference).max()),
+        "sum_of_differences": float(difference.sum()),
+        # How far the five largest values are changed, for their size.
+        "change_top": float(np.abs(difference[top]).sum() / sage[top].sum()),
+        "largest_surplus": float(np.abs(surpluses).max()) if len(surpluses) else 0.0,
+        "median_surplus": float(np.median(np.abs(surpluses))) if len(surpluses) else 0.0,
+    }
+    return [line]
+
+
+VALUES = Part(
+    name="values",
+    title="SAGE values, and d-SAGE along the same orderings (Figure 4, appendix D)",
+    run=run,
+    quick=Sizes(
+        data=QUICK_DATA,
+        lm_orderings=30,
+        rf_orderings={10: 10, 20: 6, 50: 4, 100: 3},
+        rf_rows=48,
+    ),
+    full=Sizes(),
+    draw=draw,
+    tell=tell,
+)

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import networkx as nx
 import numpy as np
@@ -23,7 +23,7 @@ from experiments.partial_correlation import (
     partial_correlations,
     pingouin_p_values,
 )
-from experiments.simulate import Questions, simulated_moments
+from experiments.simulate import Questions, simulated_moments, warm_up
 from experiments.store import Line, Store, seed_of
 from experiments.structure_tables import METHODS
 
@@ -68,12 +68,13 @@ class Sizes:
     n_runs: int = 5
     n_orderings: int = 100
     n_networkx: int = 100
-    n_pingouin: int = 2_000
+    n_pingouin: int = 5_000
     published: Sequence[str] = PAPER_GRAPHS
 
 
 def run(store: Store, sizes: Sizes) -> None:
     """Make the tables; pingouin's only where it is installed."""
+    warm_up()
     for name in sizes.graphs:
         for number in range(sizes.n_runs):
             seed = seed_of(TABLE, name, sizes.n_rows, number)
@@ -95,13 +96,13 @@ def _lines(name: str, sizes: Sizes, seed: int) -> list[Line]:
     model = paper_graph(name)
     moments, took = simulated_moments(model, sizes.n_rows, seed)
     questions, truth = _asked(model, sizes, seed)
-    lines = []
+    lines: list[Line] = []
     for method in ("tabu", "default"):
-        graph, learning = _timed(lambda m=method: search_graph(moments, **METHODS[m]).graph)
+        graph, learning = _timed(partial(_learned, moments, method))
         # Warm, like everything else: the graph prepares its sweeps once.
         oracle = graph.oracle(model.target)
         oracle.separated(np.zeros((1, len(model.graph) - 1), dtype=np.bool_))
-        answers, asking = _timed(lambda o=oracle: questions.answers(o))
+        answers, asking = _timed(partial(questions.answers, oracle))
         line = _counted(answers, truth) | {"way": f"graph: {method}", "n_rows": sizes.n_rows}
         lines.append(line | {"seconds": asking, "seconds_before": took + learning})
         if method == "tabu":
@@ -114,6 +115,10 @@ def _lines(name: str, sizes: Sizes, seed: int) -> list[Line]:
         line = _counted(tests > level, truth) | {"way": f"test: {level}", "n_rows": sizes.n_rows}
         lines.append(line | {"seconds": testing, "seconds_before": took})
     return lines
+
+
+def _learned(moments: Moments, method: str) -> Graph:
+    return search_graph(moments, **METHODS[method]).graph
 
 
 def _networkx_line(model: PaperGraph, graph: Graph, questions: Questions, truth: Bools) -> Line:
@@ -196,7 +201,7 @@ def _covariance(model: PaperGraph, moments: Moments) -> npt.NDArray[np.float64]:
     return moments.select([*features, model.target]).covariance
 
 
-def _counted(answers: Bools, truth: Bools) -> dict[str, float | int | str]:
+def _counted(answers: Bools, truth: Bools) -> dict[str, Any]:
     return {
         "n_tests": answers.size,
         "tp": int((answers & truth).sum()),

@@ -53,7 +53,7 @@ function moreButton(id, count) {
   const button = make("button", { type: "button", class: "more" }, text);
   button.addEventListener("click", () => {
     if (!whole.delete(id)) whole.add(id);
-    renderCharts();
+    renderRows();
     byId(id).querySelector("button.more").focus();
   });
   return button;

@@ -1,6 +1,6 @@
-// One feature at a time is lit in all pictures and tables: pointed at or focused, else pinned.
+// One feature at a time is lit in all pictures and tables: pointed at, else focused, else pinned.
 const tips = new WeakMap();
-const lit = { pointed: null, pinned: null };
+const lit = { pointed: null, focused: null, pinned: null };
 
 function withTip(node, title, lines) {
   node.classList.add("tipped");
@@ -15,7 +15,7 @@ function withMovingTip(node, at) {
 }
 
 function showLit() {
-  const feature = lit.pointed ?? lit.pinned;
+  const feature = lit.pointed ?? lit.focused ?? lit.pinned;
   for (const node of document.querySelectorAll(".lit")) node.classList.remove("lit");
   for (const box of document.querySelectorAll(".dimmed")) box.classList.remove("dimmed");
   if (feature === null) return;
@@ -26,15 +26,15 @@ function showLit() {
   }
 }
 
-function point(feature) {
-  if (lit.pointed === feature) return;
-  lit.pointed = feature;
+function light(how, feature) {
+  if (lit[how] === feature) return;
+  lit[how] = feature;
   showLit();
 }
 
 function pin(feature) {
   lit.pinned = lit.pinned === feature ? null : feature;
-  lit.pointed = null;
+  lit.pointed = lit.focused = null;
   const box = byId("pinned");
   box.replaceChildren();
   if (lit.pinned !== null) {
@@ -75,15 +75,18 @@ function showTip(event) {
 }
 
 function listen() {
-  document.addEventListener("pointerover", (event) => point(featureAt(event.target)));
+  document.addEventListener("pointerover", (event) => light("pointed", featureAt(event.target)));
   document.addEventListener("pointermove", showTip);
   document.addEventListener("pointerleave", () => {
-    point(null);
+    light("pointed", null);
     byId("tip").hidden = true;
   });
   window.addEventListener("scroll", () => { byId("tip").hidden = true; }, { passive: true });
-  document.addEventListener("focusin", (event) => point(featureAt(event.target)));
-  document.addEventListener("focusout", () => point(null));
+  // Only the focus of the keyboard: that of a click would stay lit when the pointer has left.
+  document.addEventListener("focusin", (event) => {
+    light("focused", event.target.matches(":focus-visible") ? featureAt(event.target) : null);
+  });
+  document.addEventListener("focusout", () => light("focused", null));
   document.addEventListener("click", (event) => {
     const feature = featureAt(event.target);
     const marked = event.target instanceof Element && event.target.closest("svg, button.pick");

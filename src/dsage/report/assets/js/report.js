@@ -16,11 +16,16 @@ function filtered() {
   });
 }
 
-function renderCharts() {
+function renderRows() {
   const rows = filtered();
   rankingChart(rows);
   savingsChart(rows);
   auditChart(rows);
+  showLit();
+}
+
+function renderCharts() {
+  renderRows();
   convergenceChart();
   graphChart();
   showLit();
@@ -100,9 +105,8 @@ function controls() {
   put(filter, { placeholder: `Find a ${data.noun}`, "aria-label": `Find a ${data.noun}` }, []);
   filter.hidden = data.features.length <= MANY;
   filter.addEventListener("input", () => {
-    renderCharts();
     renderTables();
-    showLit();
+    renderRows();
   });
 }
 

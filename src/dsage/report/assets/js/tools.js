@@ -27,10 +27,16 @@ function paragraphs(id, sentences) {
 }
 
 const pen = document.createElement("canvas").getContext("2d");
+const family = getComputedStyle(document.body).fontFamily;
+const widths = new Map();
 
 function textWidth(text, size = 13, weight = 400) {
-  pen.font = `${weight} ${size}px ${getComputedStyle(document.body).fontFamily}`;
-  return pen.measureText(text).width * 1.02;
+  const key = `${weight} ${size} ${text}`;
+  if (!widths.has(key)) {
+    pen.font = `${weight} ${size}px ${family}`;
+    widths.set(key, pen.measureText(text).width * 1.02);
+  }
+  return widths.get(key);
 }
 
 // Lines of a name that fit a width: broken at spaces and signs, else inside words; never cut.

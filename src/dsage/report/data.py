@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from dsage.choices import worded
+from dsage.choices import Choice, worded
 from dsage.record import Record
 from dsage.report import prose
 from dsage.report.assumptions import assumptions
@@ -13,7 +13,7 @@ from dsage.report.evidence import convergence, sampler
 from dsage.report.features import columns, features, to_csv
 from dsage.report.network import network
 from dsage.report.summary import LEVEL, Summary
-from dsage.report.words import percent, plain
+from dsage.report.words import count, percent, plain
 
 
 def report_data(record: Record) -> dict[str, Any]:
@@ -77,9 +77,14 @@ def _choices(record: Record) -> list[dict[str, object]]:
         {
             "section": section.replace("_", " "),
             "lines": [
-                {"name": name.replace("_", " "), "value": worded(value)}
+                {"name": name.replace("_", " "), "value": _worded(value)}
                 for name, value in named.items()
             ],
         }
         for section, named in record.choices.items()
     ]
+
+
+def _worded(value: Choice) -> str:
+    """Return a choice in words; the number of all orderings has more digits than a page."""
+    return count(value) if type(value) is int else worded(value)

@@ -113,12 +113,30 @@ def test_the_warning_of_the_run_about_the_audit_is_not_said_twice(record):
 
 
 def test_verdicts_say_the_direction_and_fit_the_features():
-    audit = Level("SAGE - d-SAGE", np.array([0.5, 0.0, -0.5]), np.full(3, 0.01), 50, 1, 30.0)
-    record = synthetic_record(3, values=np.array([3.0, 2.0, 1.0]), audit=audit)
-    low, none, high = report_data(record)["audit"]["verdicts"]
-    assert "too low by 0.50" in low
+    values, se = np.arange(6.0)[::-1], np.array([0.01, 0.01, 0.01, 1.0, 0.06, 0.0])
+    changes = np.array([0.5, -0.5, 0.02, 0.1, 0.15, 0.0])
+    audit = Level("SAGE - d-SAGE", changes, se, 50, 1, 30.0)
+    data = report_data(synthetic_record(6, values=values, audit=audit))
+    low, high, small, wide, likely, none = map(spaced, data["audit"]["verdicts"])
+    assert low == "Matters: with skipping the value is too low by 0.50 (10 % of the range)."
     assert "too high by 0.50" in high
-    assert none.startswith("None to be seen")
+    assert small == "Small: surely below 2 % of the range."
+    assert wide.startswith("Open: it may be zero, and it may be 43 %")
+    assert likely == "Open: likely not zero, 0.15 (3 % of the range), but not surely above 2 %."
+    assert none.startswith("None")
+    assert data["audit"]["sentences"][-1].startswith("For feature_3 and feature_4 it is open")
+
+
+def test_an_audit_that_cannot_tell_does_not_speak_for_the_model():
+    values = np.array([3.0, 2.0, 1.0])
+    wide = Level("SAGE - d-SAGE", np.zeros(3), np.full(3, 1.0), 50, 1, 30.0)
+    data = report_data(synthetic_record(3, values=values, audit=wide))
+    assert "The audit leaves some differences open" in titles(data)
+    assert data["assumptions"][0]["status"] == "silent"
+    sure = Level("SAGE - d-SAGE", np.zeros(3), np.full(3, 0.001), 50, 1, 30.0)
+    data = report_data(synthetic_record(3, values=values, audit=sure))
+    assert data["assumptions"][0]["status"] == "for"
+    assert titles(data) == []
 
 
 def test_no_graph_and_no_audit_are_said_in_words():

@@ -97,6 +97,14 @@ def test_the_same_record_gives_the_same_file(tmp_path):
     assert first == tmp_path / "first.html"
 
 
+@pytest.mark.parametrize(
+    ("path", "wrong"), [("no/report.html", "in a folder that exists"), (".", "must be a file")]
+)
+def test_a_place_that_cannot_be_written_to_is_refused(tmp_path, path, wrong):
+    with pytest.raises(ValueError, match=wrong):
+        write_report(synthetic_record(2), tmp_path / path)
+
+
 def test_a_target_that_utf8_cannot_hold_is_still_written(tmp_path):
     record = replace(synthetic_record(2, with_graph=False), target="\ud800 half")
     path = write_report(record, tmp_path / "odd.html")

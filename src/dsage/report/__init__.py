@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from dsage._check import message
 from dsage.record import Record
 from dsage.report.data import report_data
 from dsage.report.page import to_html
@@ -19,14 +20,18 @@ def write_report(record: Record, path: str | Path) -> Path:
     record : Record
         What a run left behind.
     path : str or Path
-        Where to write; a file that is there is replaced. Its folder has to be there.
+        Where to write; a file that is there is replaced. Its folder must exist.
 
     Returns
     -------
     Path
         Where it was written.
     """
-    path = Path(path)
+    place = Path(path)
+    if not place.parent.is_dir():
+        raise ValueError(message("path", "in a folder that exists", str(path), "Make the folder"))
+    if place.is_dir():
+        raise ValueError(message("path", "a file", str(path), "Add a name, such as report.html"))
     # A name may hold half a surrogate pair, which UTF-8 cannot.
-    path.write_bytes(to_html(report_data(record)).encode("utf-8", errors="xmlcharrefreplace"))
-    return path
+    place.write_bytes(to_html(report_data(record)).encode("utf-8", errors="xmlcharrefreplace"))
+    return place

@@ -72,7 +72,10 @@ def _model(summary: Summary) -> tuple[str, str]:
                 f"{text} The values are corrected for them, so they do not rest on it.",
             )
         return _AGAINST, f"{text} The model or the graph is at fault."
-    return _FOR, "The audit finds no difference that surely matters."
+    if summary.undecided:
+        told = f"but for {listed(summary.undecided)} it cannot rule one out"
+        return _SILENT, f"The audit finds no difference that surely matters, {told}."
+    return _FOR, "The audit rules out differences that matter."
 
 
 def _graph(summary: Summary) -> tuple[str, str]:

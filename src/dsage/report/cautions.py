@@ -69,6 +69,16 @@ def _audit(summary: Summary) -> list[Caution]:
                 "how well the model fits.",
             )
         ]
+    if summary.undecided:
+        return [
+            _caution(
+                "note",
+                "The audit leaves some differences open",
+                f"Skipping may change the value of {listed(summary.undecided)} by more than 2 % of "
+                "the range, or not: the audit is not precise enough to tell.",
+                'Give the run more time, or estimate with estimand="sage".',
+            )
+        ]
     if summary.skips and not summary.audited and summary.record.share_skipped > 0:
         return [
             _caution(

@@ -41,7 +41,7 @@ def convergence(summary: Summary) -> dict[str, object]:
     many = counted(len(at), "look")
     sentences = [
         f"Each line is the value of a {summary.noun} as it was known along the way, at {many}.",
-        "The bands are two standard errors of computing to each side.",
+        "The bands are two standard errors of computing to each side; very wide ones are left out.",
         "Lines that are level and apart at the end will not change places with more computing.",
     ]
     if len(order) > _LABELLED:
@@ -95,13 +95,14 @@ def sampler(summary: Summary) -> dict[str, object]:
     if gain is not None:
         sentences.append(_gained(chosen, gain))
     columns = ["Sampler", "Energy score", "Above the best", "Standard error", "Seconds", "Remarks"]
+    scale = Scale(frame["energy_score"].tolist())
     lines = []
     for line in frame.to_dict("records"):
         name = str(line["sampler"])
         remarks = [str(line[key]) for key in ("error", "warnings") if isinstance(line[key], str)]
         if name == _REFERENCE:
             remarks.insert(0, "for reference: ignores what is known")
-        cells = [number(float(line[key])) for key in ("energy_score", "difference", "se")]
+        cells = [scale(float(line[key])) for key in ("energy_score", "difference", "se")]
         cells.append(number(float(line["fit_seconds"]) + float(line["draw_seconds"]), 2))
         text = "; ".join(remark for remark in remarks if remark)
         lines.append({"cells": [name, *cells, text], "chosen": name == chosen})

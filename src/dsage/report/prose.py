@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from dsage.estimate.result import MATTERS
 from dsage.report.summary import LEVEL, Summary
 from dsage.report.words import count, counted, duration, listed, named, number, percent
 
@@ -207,6 +208,10 @@ def audit(summary: Summary) -> dict[str, object]:
         )
     else:
         sentences.append("No difference is surely larger than 2 % of the range of the values.")
+    if summary.undecided:
+        sentences.append(
+            f"For {listed(summary.undecided)} it is open: the interval reaches beyond 2 %."
+        )
     if summary.corrected:
         sentences.append("The values in this report are corrected for it: they estimate SAGE.")
     verdicts = [_verdict(summary, line) for line in summary.lines]
@@ -227,10 +232,13 @@ def _verdict(summary: Summary, line: Mapping[str, Any]) -> str:
         done = "would be" if summary.corrected else "is"
         return f"Matters: with skipping the value {done} too {direction} by {by}{size}."
     if lower == upper == 0:
-        return "None: nothing of it was skipped wrongly."
+        return "None: skipping changes nothing."
+    if str(line["feature"]) not in summary.undecided:
+        return f"Small: surely below {percent(MATTERS)} of the range."
+    most = max(abs(lower), abs(upper)) / summary.spread if summary.spread > 0 else math.nan
     if lower <= 0 <= upper:
-        return "None to be seen: the interval holds zero."
-    return f"Small: {by}{size}."
+        return f"Open: it may be zero, and it may be {percent(most)} of the range."
+    return f"Open: likely not zero, {by}{size}, but not surely above {percent(MATTERS)}."
 
 
 def _estimand(summary: Summary) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from dsage.choices import Choice
+from dsage.estimate.result import MATTERS
 from dsage.record import Record
 from dsage.report.words import Scale, named
 
@@ -124,6 +125,16 @@ class Summary:
         lines = self.frame[self.frame["audit_matters"]]
         order = lines["audit_difference"].abs().sort_values(ascending=False, kind="stable").index
         return [str(name) for name in lines.loc[order, "feature"]]
+
+    @cached_property
+    def undecided(self) -> list[str]:
+        """The features whose difference to SAGE may matter or not: its interval is wide."""
+        if not self.audited:
+            return []
+        ends = self.frame[["audit_lower", "audit_upper"]].abs().max(axis=1)
+        # An interval that is not known rules nothing out.
+        wide = ~(ends <= MATTERS * self.spread) & ~self.frame["audit_matters"]
+        return [str(name) for name in self.frame.loc[wide, "feature"]]
 
     def choice(self, section: str, name: str) -> Choice:
         """Return a choice, or None where there is none of that name."""

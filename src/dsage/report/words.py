@@ -118,7 +118,7 @@ def percent(share: float) -> str:
         # What is not all must not look like all.
         text = f"{math.floor(1000 * size) / 10:.1f}"
     else:
-        text = f"{100 * size:.0f}" if size >= 0.0995 or size == 0 else f"{100 * size:.1f}"
+        text = f"{100 * size:.{0 if size >= 0.0995 else 1}f}".removesuffix(".0")
     return _signed(f"{text}{_SPACE}%", negative=share < 0)
 
 

@@ -104,9 +104,10 @@ function span(row, x, middle, lower, upper, classes, cap) {
   if (!cap) return;
   const ends = [[lower >= x.low, from], [upper <= x.high, to]];
   for (const [inside, place] of ends) {
-    if (inside) {
-      row.append(draw("line", { class: classes, x1: place, x2: place, y1: middle - cap, y2: middle + cap }));
-    }
+    // A bar across where the interval ends, a tip where it goes on beyond the picture.
+    const back = inside ? 0 : place === from ? cap : -cap;
+    const shape = `M${place + back},${middle - cap} L${place},${middle} L${place + back},${middle + cap}`;
+    row.append(draw("path", { class: classes, d: shape }));
   }
 }
 

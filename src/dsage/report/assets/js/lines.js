@@ -88,7 +88,9 @@ function courseOf(course, at, places, y, ink) {
   const group = draw("g", { class: ink ? "feature" : "feature quiet", "data-feature": at });
   const path = (values, looks) => looks.map((look) => `${places[look]},${y(values[look])}`);
   const looks = places.map((_, look) => look);
-  const sure = looks.filter((look) => known(line.lower[look]) && known(line.upper[look]));
+  // A band that covers half of the picture hides the others, and tells little.
+  const sure = looks.filter((look) => known(line.lower[look]) && known(line.upper[look])
+    && line.upper[look] - line.lower[look] < (y.high - y.low) / 2);
   
   if (sure.length > 1) {
     const around = [...path(line.upper, sure), ...path(line.lower, sure).reverse()];

@@ -39,7 +39,7 @@ function renderTables() {
 
 function summary() {
   byId("subtitle").append(data.subtitle);
-  paragraphs("headline", data.headline);
+  byId("headline").append(...data.headline.map((sentence) => make("p", {}, sentence)));
   byId("figures").append(...data.figures.map(({ label, figure, note }) => make(
     "div", {}, make("dt", {}, label),
     make("dd", { class: figure.length > 18 ? "figure long" : "figure" }, nameOf(figure)), make("dd", { class: "note" }, note),
@@ -54,11 +54,11 @@ function summary() {
 function texts() {
   byId("meaning-terms").append(...data.meaning.map(({ term, text }) =>
     make("div", {}, make("dt", {}, term), make("dd", {}, text))));
-  paragraphs("savings-text", data.savings);
-  paragraphs("audit-text", data.audit.sentences);
-  paragraphs("graph-text", data.graph.sentences);
-  paragraphs("convergence-text", data.convergence.sentences);
-  paragraphs("sampler-text", data.sampler.sentences);
+  paragraph("savings-text", data.savings);
+  paragraph("audit-text", data.audit.sentences);
+  paragraph("graph-text", data.graph.sentences);
+  paragraph("convergence-text", data.convergence.sentences);
+  paragraph("sampler-text", data.sampler.sentences);
   const status = {
     for: "supported by this run", against: "doubtful in this run",
     silent: "not tested by this run", unneeded: "not needed here",

@@ -22,8 +22,8 @@ const draw = (tag, attributes, ...children) =>
 // A name, kept apart from the direction of the text around it.
 const nameOf = (text) => make("bdi", { dir: "auto" }, text);
 
-function paragraphs(id, sentences) {
-  byId(id).replaceChildren(...sentences.map((sentence) => make("p", {}, sentence)));
+function paragraph(id, sentences) {
+  byId(id).replaceChildren(make("p", {}, sentences.join(" ")));
 }
 
 const pen = document.createElement("canvas").getContext("2d");

@@ -26,6 +26,20 @@ def write_report(record: Record, path: str | Path) -> Path:
     -------
     Path
         Where it was written.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> import numpy as np
+    >>> from dsage.choices import Choices
+    >>> from dsage.estimate import run
+    >>> from dsage.games import MomentGame
+    >>> X = np.random.default_rng(0).normal(size=(200, 2))
+    >>> found = run(MomentGame(X, X[:, 0], X[:, 0], ["age", "income"]))
+    >>> record = Record(found, "wealth", None, None, None, None, Choices({}), ())
+    >>> with TemporaryDirectory() as folder:
+    ...     write_report(record, f"{folder}/report.html").stat().st_size > 10_000
+    True
     """
     place = Path(path)
     if not place.parent.is_dir():

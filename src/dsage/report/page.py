@@ -40,6 +40,12 @@ def to_html(data: Mapping[str, Any]) -> str:
     str
         The page. Style, script and data are inside; a content security policy keeps the page from
         loading anything, and from running any other script.
+
+    Examples
+    --------
+    >>> page = to_html({"title": "Wealth <script>", "headline": ["income contributes most"]})
+    >>> "<title>Wealth &lt;script&gt;</title>" in page
+    True
     """
     script = "(function () {\n" + "\n".join(_asset(f"js/{name}") for name in _SCRIPTS) + "\n})();"
     style = _asset("report.css")

@@ -244,8 +244,12 @@ def test_dark_and_light_differ_and_print_is_light_with_pages(show, tmp_path):
     assert sum(map(int, re.findall(r"\d+", light)[:3])) > 600
     assert sum(map(int, re.findall(r"\d+", dark)[:3])) < 150
     # Dark on white, whatever the screen is; no buttons.
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    on_dark = [{"name": "prefers-color-scheme", "value": "dark"}]
+    media = {"media": "print", "features": on_dark}
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
     assert sum(map(int, re.findall(r"\d+", browser.execute_script(ground))[:3])) == 3 * 255
+    ink = browser.execute_script("return getComputedStyle(document.body).color")
+    assert sum(map(int, re.findall(r"\d+", ink)[:3])) < 150
     assert not browser.find_element(By.ID, "copy").is_displayed()
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
     printed = browser.execute_cdp_cmd("Page.printToPDF", {"preferCSSPageSize": True})

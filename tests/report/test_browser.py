@@ -181,6 +181,15 @@ def test_a_click_pins_and_escape_releases_also_by_keyboard(show):
     assert button.get_attribute("aria-pressed") == "true"
 
 
+def test_a_long_name_that_is_pinned_fits_a_narrow_screen(show):
+    browser = show("odd", width=400)
+    last = len(ODD_NAMES) - 1
+    browser.find_element(By.CSS_SELECTOR, f'#ranking-chart [data-feature="{last}"] text').click()
+    assert browser.find_element(By.CSS_SELECTOR, "#pinned button").text.startswith("aaaa")
+    overflow = "const page = document.documentElement; return page.scrollWidth - page.clientWidth"
+    assert browser.execute_script(overflow) == 0
+
+
 def test_a_group_lights_its_members_in_the_graph(show):
     browser = show("groups")
     browser.find_element(By.CSS_SELECTOR, '#ranking-chart [data-feature="0"] text').click()

@@ -111,7 +111,7 @@ def _columns(summary: Summary) -> list[_Column]:
             _by(scale, "se_rows"),
         ),
         _Column(
-            "p-value",
+            "p\N{NON-BREAKING HYPHEN}value",
             "Of: the value in the population is not above zero. Adjusted for the number of tests",
             _of("p_value"),
             _by(p_value, "p_value"),

@@ -152,6 +152,8 @@ def test_the_value_that_was_not_estimated_has_an_error_made_of_the_terms():
         if estimand == "d-sage":
             other = np.hypot(known.se, known.audit.se)
         drawn = left.collections[2 if estimand == "sage" else 0].get_segments()[0][:, 0]
+        population = left.collections[3 if estimand == "sage" else 1]
+        assert len(population.get_segments()) == 0
         assert np.ptp(drawn) / 2 == pytest.approx(1.98 * other[0], rel=0.01)
 
 

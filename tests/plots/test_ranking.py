@@ -75,6 +75,14 @@ def test_a_sum_that_would_dwarf_the_rest_is_cut_and_says_its_size():
     assert [text.get_text() for text in ax.texts] == [f"{total:.3g} → "]
 
 
+def test_a_negative_sum_is_cut_at_the_other_side():
+    values = np.full(30, -1.0)
+    values[0] = 1.0
+    ax = bar(cases.made_up(cases.plain_names(30), values=values), top=5)
+    assert ax.patches[-1].get_width() < -1.25
+    assert [text.get_text() for text in ax.texts] == [" ← -25"]
+
+
 def test_one_feature_more_than_the_top_is_shown_rather_than_called_the_others():
     ax = bar(cases.made_up(cases.plain_names(6)), top=5)
     assert len(ax.get_yticklabels()) == 6

@@ -15,11 +15,14 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from dsage._check import check_count, message
-from dsage.plots.comparison import draw_zone, no_audit, zone_handles
+from dsage.estimate.result import MATTERS, Level
+from dsage.plots.fonts import n_lines
 from dsage.plots.rows import Rows, as_rows, draw_interval, draw_zero, n_shown
 from dsage.plots.style import (
+    FAINT,
     GREY,
     INK,
+    LABEL,
     ORANGE,
     SKY,
     SMALL,
@@ -68,9 +71,8 @@ def audit(
     array of two matplotlib Axes
         The skipped surpluses, and the differences.
     """
-    known = check_record(record).estimate
-    if known.audit is None:
-        raise ValueError(no_audit())
+    check_audited(record)
+    known = record.estimate
     if known.skipped_surpluses.empty:
         raise ValueError(
             message(
@@ -85,17 +87,47 @@ def audit(
     order = np.argsort(size, kind="stable")[: n_shown(len(frame), check_count(top, "top"))]
     shown = frame.iloc[order]
     rows = as_rows(shown["feature"].tolist())
-    left, right = two_axes(ax, *rows.size(2, n_notes=3), (1.0, 1.0))
+    label = f"skipped surpluses ({loss_name(record)})"
+    size_of_figure = rows.size(2, n_notes=3, n_below=n_lines(label, LABEL))
+    left, right = two_axes(ax, *size_of_figure, (1.0, 1.0))
     _draw_boxes(left, rows, shown["feature"].tolist(), known.skipped_surpluses)
     _draw_differences(right, rows, shown, record)
     rows.put(left)
     rows.put(right, with_names=False)
-    label_x(left, f"skipped surpluses ({loss_name(record)})")
+    label_x(left, label)
     label_x(right, "difference: d-SAGE minus SAGE")
     boxes = Patch(facecolor=SKY, edgecolor=GREY, label="quartiles, median, whiskers")
     legend_above(left, [boxes], title=_title(len(order), size))
     legend_above(right, [*_difference_handles(shown, level), *zone_handles(record)])
     return np.array([left, right], dtype=object)
+
+
+def check_audited(record: object) -> Level:
+    """Return the audit of a record that has one."""
+    found = check_record(record).estimate.audit
+    if found is None:
+        raise ValueError(
+            message(
+                "record",
+                "of a run with an audit",
+                "one without",
+                "Only runs that skip by a graph have one: give graph='learn' and leave audit=True",
+            )
+        )
+    return found
+
+
+def draw_zone(ax: Axes, record: Record) -> None:
+    """Shade where differences to SAGE do not matter."""
+    half = MATTERS * float(np.ptp(record.values))
+    ax.axvspan(-half, half, color=FAINT, zorder=0)
+
+
+def zone_handles(record: Record) -> list[Artist]:
+    """Return what explains the zone, where there is one: one value alone has no range."""
+    if not np.ptp(record.values) > 0:
+        return []
+    return [Patch(color=FAINT, label="2 % of the range of the values")]
 
 
 def _draw_boxes(ax: Axes, rows: Rows, names: list[str], skipped: pd.DataFrame) -> None:

@@ -3,86 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
 
-from dsage._check import check_count, check_names, message
-from dsage.estimate.inference import effective_df, intervals
-from dsage.estimate.result import MATTERS
-from dsage.plots.fonts import wrapped
-from dsage.plots.rows import (
-    Floats,
-    Rows,
-    as_rows,
-    draw_interval,
-    draw_zero,
-    interval_handles,
-    n_shown,
-)
-from dsage.plots.style import (
-    FAINT,
-    MARKERS,
-    PALETTE,
-    check_record,
-    label_x,
-    legend_above,
-    loss_name,
-    tidy,
-    two_axes,
-    value_label,
-)
+from dsage._check import check_names, message
+from dsage.estimate.result import Level
+from dsage.plots.auditing import check_audited, draw_zone, zone_handles
+from dsage.plots.pairs import Pair, Series, effective
+from dsage.plots.style import check_record, legend_above, loss_name, value_label
 from dsage.record import Record
-
-# Inches between the marks of two explanations of one feature.
-_STEP = 0.11
-
-
-@dataclass(frozen=True)
-class Series:
-    """Numbers of the same features, with their errors.
-
-    Attributes
-    ----------
-    label : str
-        What they are.
-    values, se, df : arrays of shape (n_features,)
-        The numbers, the errors of computing, their degrees of freedom.
-    se_total, df_total : arrays of shape (n_features,)
-        The errors of rows and computing; nan where they are not known.
-    """
-
-    label: str
-    values: Floats
-    se: Floats
-    df: Floats
-    se_total: Floats
-    df_total: Floats
-
-    def minus(self, other: Series) -> Series:
-        """Return the differences to the numbers of an independent run."""
-        variances = np.stack([self.se**2, other.se**2])
-        total = np.stack([self.se_total**2, other.se_total**2])
-        return Series(
-            self.label,
-            self.values - other.values,
-            np.sqrt(variances.sum(axis=0)),
-            _df(variances, self.df, other.df),
-            np.sqrt(total.sum(axis=0)),
-            _df(total, self.df_total, other.df_total),
-        )
-
-    def take(self, at: npt.NDArray[np.intp]) -> Series:
-        """Return the numbers of some features."""
-        arrays = (self.values, self.se, self.df, self.se_total, self.df_total)
-        return Series(self.label, *(array[at] for array in arrays))
 
 
 def compare(
@@ -135,11 +66,12 @@ def compare(
     notes = [f"{n_left_out} features that not all have are left out"] if n_left_out else []
     mean = np.mean([each.values for each in series], axis=0)
     one = {each.estimate.estimand for each in records}
-    left, right = _draw_pair(common, mean, series, differences, top, level, ax, notes)
-    label_x(left, value_label(record, None if len(one) == 1 else ""))
-    many = len(records) > 2
-    label_x(right, f"difference: {'each' if many else named[1]} minus {named[0]}")
-    return np.array([left, right], dtype=object)
+    shown = (
+        value_label(record, None if len(one) == 1 else ""),
+        f"difference: {'each' if len(records) > 2 else named[1]} minus {named[0]}",
+    )
+    pair = Pair(common, mean, series, differences, shown, notes)
+    return np.array(pair.draw(top=top, level=level, ax=ax), dtype=object)
 
 
 def sage_and_dsage(
@@ -151,7 +83,8 @@ def sage_and_dsage(
 ) -> npt.NDArray[np.object_]:
     """Draw d-SAGE and SAGE values of one audited run side by side, and their differences.
 
-    The differences come from the audit. The zone is 2 % of the range of the values to both sides:
+    The differences come from the audit. Only the value that the run estimated has an interval for
+    the population. The zone is 2 % of the range of the values to both sides:
     differences that surely leave it matter.
 
     Parameters
@@ -170,130 +103,44 @@ def sage_and_dsage(
     array of two matplotlib Axes
         The values, and the differences.
     """
-    audit = check_record(record).estimate.audit
-    if audit is None:
-        raise ValueError(no_audit())
+    audit = check_audited(record)
     names = list(record.feature_names)
     unknown = np.full(len(names), np.nan)
     df = np.full(len(names), audit.df)
     difference = Series("d-SAGE", -audit.values, audit.se, df, unknown, np.ones(len(names)))
-    pair = _both(record, difference)
-    left, right = _draw_pair(names, record.values, pair, [difference], top, level, ax, [])
+    shown = value_label(record, ""), "difference: d-SAGE minus SAGE"
+    pair = Pair(names, record.values, _both(record, audit, difference), [difference], shown)
+    left, right = pair.draw(top=top, level=level, ax=ax)
     draw_zone(right, record)
     legend_above(right, zone_handles(record))
-    label_x(left, value_label(record, ""))
-    label_x(right, "difference: d-SAGE minus SAGE")
     return np.array([left, right], dtype=object)
 
 
-def no_audit() -> str:
-    """Return what is said where there is no audit to draw."""
-    return message(
-        "record",
-        "of a run with an audit",
-        "one without",
-        "Only runs that skip by a graph have one: give graph='learn' and leave audit=True",
-    )
+def _both(record: Record, audit: Level, difference: Series) -> list[Series]:
+    """Return SAGE and d-SAGE; the error of the one that was not estimated is made of both.
 
-
-def draw_zone(ax: Axes, record: Record) -> None:
-    """Shade where differences to SAGE do not matter."""
-    half = MATTERS * float(np.ptp(record.values))
-    ax.axvspan(-half, half, color=FAINT, zorder=0)
-
-
-def zone_handles(record: Record) -> list[Artist]:
-    """Return what explains the zone, where there is one: one value alone has no range."""
-    if not np.ptp(record.values) > 0:
-        return []
-    return [Patch(color=FAINT, label="2 % of the range of the values")]
-
-
-def _both(record: Record, difference: Series) -> list[Series]:
-    """Return SAGE and d-SAGE; the error of the one that was not estimated is made of both."""
+    What the choice of the rows does to that one was not estimated.
+    """
     known = record.estimate
     own = _series(record, list(record.feature_names), "SAGE")
+    unknown = np.full(len(own.values), np.nan)
     if known.estimand == "sage":
         # Without the correction, whose orderings are its own.
-        parts = [each.se**2 for each in known.levels if each is not known.audit]
+        parts = [each.se**2 for each in known.levels if each.name != audit.name]
         se = np.sqrt(np.sum([*parts, known.se_draws**2], axis=0))
         values = own.values + difference.values
-        rest = Series("d-SAGE", values, se, own.df, np.hypot(se, known.se_rows), own.df_total)
-        return [own, rest]
+        return [own, Series("d-SAGE", values, se, own.df, unknown, own.df_total)]
     variances = np.stack([known.se**2, difference.se**2])
     se = np.sqrt(variances.sum(axis=0))
     sage = Series(
         "SAGE",
         own.values - difference.values,
         se,
-        _df(variances, own.df, difference.df),
-        np.hypot(se, known.se_rows),
+        effective(variances, own.df, difference.df),
+        unknown,
         own.df_total,
     )
     return [sage, Series("d-SAGE", own.values, own.se, own.df, own.se_total, own.df_total)]
-
-
-def _draw_pair(
-    names: list[str],
-    ranked_by: Floats,
-    series: list[Series],
-    differences: list[Series],
-    top: int,
-    level: float,
-    ax: Sequence[Axes] | None,
-    notes: list[str],
-) -> tuple[Axes, Axes]:
-    """Draw values at the left and differences at the right, with the same rows."""
-    order = np.argsort(-ranked_by, kind="stable")[: n_shown(len(names), check_count(top, "top"))]
-    if len(order) < len(names):
-        notes = [*notes, f"the top {len(order)} of {len(names)} features"]
-    least = max(0.28, _STEP * len(series) + 0.1)
-    rows = as_rows([names[number] for number in order], least=least)
-    width, height = rows.size(2, n_notes=len(series) + 2 + len(notes))
-    left, right = two_axes(ax, width, height, (1.25, 1.0))
-    drawn = _draw_series(left, rows, [each.take(order) for each in series], 0, level)
-    _draw_series(right, rows, [each.take(order) for each in differences], 1, level)
-    rows.put(left)
-    rows.put(right, with_names=False)
-    handles: list[Artist] = [
-        Line2D([], [], label=wrapped(each.label, 40), linestyle="none", **_mark(number))
-        for number, each in enumerate(series)
-    ]
-    title = "; ".join(notes) or None
-    legend_above(left, [*handles, *interval_handles(level, **drawn)], title=title)
-    return left, right
-
-
-def _draw_series(
-    ax: Axes, rows: Rows, series: list[Series], first: int, level: float
-) -> dict[str, bool]:
-    """Draw marks with intervals, those of one feature under each other."""
-    drawn = {"computing": False, "population": False}
-    for number, each in enumerate(series):
-        at = rows.centres + _STEP * (number - (len(series) - 1) / 2)
-        style = _mark(number + first)
-        colour = style["color"]
-        for name, se, df in (
-            ("computing", each.se, each.df),
-            ("population", each.se_total, each.df_total),
-        ):
-            low, high = intervals(each.values, se, level, df=df)
-            is_thick = name == "computing"
-            drawn[name] |= draw_interval(ax, at, low, high, colour=colour, is_thick=is_thick)
-        ax.plot(each.values, at, linestyle="none", zorder=5, **style)
-    for end, then in pairwise(rows.centres):
-        ax.axhline((end + then) / 2, color=FAINT, linewidth=0.8, zorder=0)
-    draw_zero(ax)
-    tidy(ax)
-    return drawn
-
-
-def _mark(number: int) -> dict[str, Any]:
-    return {
-        "marker": MARKERS[number % len(MARKERS)],
-        "color": PALETTE[number % len(PALETTE)],
-        "markersize": 4.0,
-    }
 
 
 def _series(record: Record, names: list[str], label: str) -> Series:
@@ -301,11 +148,6 @@ def _series(record: Record, names: list[str], label: str) -> Series:
     at = np.array([record.feature_names.index(name) for name in names], dtype=np.intp)
     arrays = (known.values, known.se, known.df, known.se_total, known.df_total)
     return Series(label, *(array[at] for array in arrays))
-
-
-def _df(variances: Floats, *df: Floats) -> Floats:
-    known = np.where(np.isfinite(variances), variances, 0.0)
-    return effective_df(known, np.stack(df))
 
 
 def _all_have(name: str, records: Sequence[Record]) -> bool:

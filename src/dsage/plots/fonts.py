@@ -73,6 +73,17 @@ def wrapped(name: str, width: int = 36) -> str:
     return "\n".join(widest)
 
 
+def n_lines(name: str, width: int = 36) -> int:
+    """Return on how many lines `wrapped` puts a name.
+
+    Examples
+    --------
+    >>> n_lines("age"), n_lines("mean_daily_temperature_of_the_last_seven_days", 24)
+    (1, 2)
+    """
+    return wrapped(name, width).count("\n") + 1
+
+
 def n_columns(text: str) -> int:
     r"""Return how many letters wide the widest line is; East Asian characters count twice.
 

@@ -13,9 +13,11 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from dsage._check import check_count
+from dsage.plots.fonts import n_lines
 from dsage.plots.rows import Floats, as_rows, draw_interval, draw_zero, interval_handles, n_shown
 from dsage.plots.style import (
     INK,
+    LABEL,
     LIGHT,
     ORANGE,
     SKY,
@@ -65,7 +67,7 @@ def bar(record: Record, *, top: int = 20, level: float = 0.95, ax: Axes | None =
         names.append(f"{len(rest)} others: their sum, without interval")
     rows = as_rows(names)
     if ax is None:
-        ax = new_axes(*rows.size(n_notes=4))
+        ax = new_axes(*rows.size(n_notes=4, n_below=n_lines(value_label(record), LABEL)))
     at = rows.centres[: len(shown)]
     matters = shown["audit_matters"].to_numpy(dtype=bool)
     colours = np.where(matters, ORANGE, SKY).tolist()
@@ -86,13 +88,14 @@ def bar(record: Record, *, top: int = 20, level: float = 0.95, ax: Axes | None =
 def _draw_rest(ax: Axes, at: float, shown: pd.DataFrame, total: float) -> None:
     """Draw the sum of the others; one that would dwarf the rest is cut, with its number on it."""
     ends = shown[["value", "upper", "upper_total"]].to_numpy(dtype=np.float64)
-    limit = 1.25 * float(ends[np.isfinite(ends)].max())
-    is_cut = total > limit > 0
-    ax.barh(at, limit if is_cut else total, height=_BAR, color=LIGHT)
+    limit = 1.25 * float(np.abs(ends[np.isfinite(ends)]).max())
+    is_cut = abs(total) > limit > 0
+    end = float(np.clip(total, -limit, limit)) if is_cut else total
+    ax.barh(at, end, height=_BAR, color=LIGHT)
     if is_cut:
-        ax.text(
-            limit, at, f"{total:.3g} \u2192 ", ha="right", va="center", fontsize=SMALL, color=INK
-        )
+        text = f"{total:.3g} \u2192 " if total > 0 else f" \u2190 {total:.3g}"
+        side = "right" if total > 0 else "left"
+        ax.text(end, at, text, ha=side, va="center", fontsize=SMALL, color=INK)
 
 
 def _draw_intervals(ax: Axes, at: Floats, shown: pd.DataFrame, level: float) -> list[Artist]:

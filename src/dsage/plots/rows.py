@@ -42,11 +42,15 @@ class Rows:
     centres: Floats
     height: float
 
-    def size(self, n_panels: int = 1, n_notes: int = 2) -> tuple[float, float]:
-        """Return the width and height of a figure in which everything has room, in inches."""
+    def size(self, n_panels: int = 1, n_notes: int = 2, n_below: int = 1) -> tuple[float, float]:
+        """Return width and height of a figure in which everything has room, in inches.
+
+        `n_notes` lines stand above the panels, and `n_below` under their axes.
+        """
         names = text_width(max(map(n_columns, self.labels)))
         width = names + n_panels * _PANEL + 0.2
-        return width, max(self.height, _LEAST) + 0.65 + n_notes * 1.3 * SMALL / 72
+        around = 0.5 + n_below * LINE + n_notes * 1.3 * SMALL / 72
+        return width, max(self.height, _LEAST) + around
 
     def put(self, ax: Axes, *, with_names: bool = True) -> None:
         """Give the axes the rows, from the top downwards."""

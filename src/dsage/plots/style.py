@@ -26,7 +26,7 @@ SIZE, SMALL = 9.0, 8.0
 # Inches that a line of text of `SIZE` takes.
 LINE = SIZE * 1.25 / 72
 # Letters on a line below a panel.
-_LABEL = 44
+LABEL = 42
 # The part of an em that a letter takes, on average.
 _LETTER = 0.62
 
@@ -91,14 +91,14 @@ def tidy(ax: Axes, *, grid: Literal["x", "y"] = "x") -> None:
     ax.xaxis.set_major_locator(MaxNLocator(nbins=5, steps=[1, 2, 2.5, 5, 10]))
 
 
-def label_x(ax: Axes, text: str) -> None:
-    """Name what the horizontal axis shows."""
-    ax.set_xlabel(wrapped(text, _LABEL), fontsize=SIZE, color=INK, **text_style())
+def label_x(ax: Axes, text: str, *, width: int = LABEL) -> None:
+    """Name what the horizontal axis shows, on lines of `width` letters."""
+    ax.set_xlabel(wrapped(text, width), fontsize=SIZE, color=INK, **text_style())
 
 
 def label_y(ax: Axes, text: str) -> None:
     """Name what the vertical axis shows, on lines that a low figure has room for."""
-    ax.set_ylabel(wrapped(text, _LABEL - 16), fontsize=SIZE, color=INK, **text_style())
+    ax.set_ylabel(wrapped(text, 28), fontsize=SIZE, color=INK, **text_style())
 
 
 def legend_above(ax: Axes, handles: Sequence[Any], *, title: str | None = None) -> None:

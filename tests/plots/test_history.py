@@ -32,11 +32,12 @@ def test_lines_follow_the_looks_and_end_at_the_values():
     assert named(ax) == frame["feature"].tolist()
     ends = [line.get_ydata()[-1] for line in ax.lines[:3]]
     assert ends == pytest.approx(frame["value"])
+    assert ax.get_ylabel().split() == ["d-SAGE", "value", "(reduction", "of", "squared", "error)"]
     assert ax.lines[0].get_xdata().tolist() == record.estimate.history.n_evaluated.tolist()
 
 
 def test_the_last_band_is_the_interval_of_the_run():
-    record = cases.made_up(["a"])
+    record = cases.made_up(["a"], df=np.array([5.0]))
     (band,) = convergence(record, level=0.8).collections
     last = band.get_paths()[0].vertices
     last = last[last[:, 0] == record.estimate.history.n_evaluated[-1], 1]

@@ -77,6 +77,9 @@ def test_a_single_look_is_a_point_with_its_interval():
     ax = convergence(cases.made_up(["a", "b"], history=one))
     ax.figure.draw_without_rendering()
     assert ax.lines[0].get_marker() == "o"
+    assert ax.get_xticks().tolist() == one.n_evaluated.tolist()
+    title = "95 % intervals at the only look, for these rows: computing"
+    assert ax.get_legend().get_title().get_text() == title
     assert named(ax)
 
 

@@ -57,6 +57,14 @@ def test_an_interval_that_is_not_known_is_neither_drawn_nor_explained():
     assert explained(ax) == ["95 % interval for these rows: computing"]
 
 
+def test_an_exact_value_has_no_interval_of_computing_to_explain():
+    nothing = np.zeros(4)
+    record = cases.made_up(
+        cases.plain_names(4), audited=False, se_orderings=nothing, se_draws=nothing
+    )
+    assert explained(bar(record)) == ["95 % interval for the population: rows, too"]
+
+
 def test_the_others_share_a_bar_without_interval():
     record = cases.made_up(cases.plain_names(30), seed=1)
     ax = bar(record, top=25)

@@ -70,6 +70,20 @@ def audit(
     -------
     array of two matplotlib Axes
         The skipped surpluses, and the differences.
+
+    Examples
+    --------
+    >>> import dsage
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.linear_model import LinearRegression
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> X = X[["age", "bmi", "bp", "s5"]]
+    >>> model = LinearRegression().fit(X[:300], y[:300])
+    >>> explanation = dsage.explain(model, X[:300], y[:300], X[300:], y[300:], sampler="gaussian",
+    ...                             random_state=0, progress=False)
+    >>> left, right = audit(explanation)
+    >>> right.get_xlabel()
+    'difference: d-SAGE minus SAGE'
     """
     check_audited(record)
     known = record.estimate
@@ -161,6 +175,8 @@ def _draw_boxes(ax: Axes, rows: Rows, names: list[str], skipped: pd.DataFrame) -
             fontsize=SMALL,
             color=GREY,
         )
+    # A bar would have its own end at the margin.
+    ax.use_sticky_edges = False
     draw_zero(ax)
     tidy(ax)
 

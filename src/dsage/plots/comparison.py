@@ -47,6 +47,22 @@ def compare(
     -------
     array of two matplotlib Axes
         The values, and the differences.
+
+    Examples
+    --------
+    >>> import dsage
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.linear_model import LinearRegression
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> X = X[["age", "bmi", "bp", "s5"]]
+    >>> model = LinearRegression().fit(X[:300], y[:300])
+    >>> explanation = dsage.explain(model, X[:300], y[:300], X[300:], y[300:], sampler="gaussian",
+    ...                             random_state=0, progress=False)
+    >>> other = dsage.explain(model, X[:300], y[:300], X[300:], y[300:], sampler="gaussian",
+    ...                       graph=None, random_state=0, progress=False)
+    >>> left, right = compare(explanation, other, labels=["learned", "without"])
+    >>> right.get_xlabel()
+    'difference: without minus learned'
     """
     records = _check_records(record, others)
     named = _labels(records) if labels is None else _check_labels(labels, len(records))
@@ -102,6 +118,20 @@ def sage_and_dsage(
     -------
     array of two matplotlib Axes
         The values, and the differences.
+
+    Examples
+    --------
+    >>> import dsage
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.linear_model import LinearRegression
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> X = X[["age", "bmi", "bp", "s5"]]
+    >>> model = LinearRegression().fit(X[:300], y[:300])
+    >>> explanation = dsage.explain(model, X[:300], y[:300], X[300:], y[300:], sampler="gaussian",
+    ...                             random_state=0, progress=False)
+    >>> left, right = sage_and_dsage(explanation)
+    >>> right.get_xlabel()
+    'difference: d-SAGE minus SAGE'
     """
     audit = check_audited(record)
     names = list(record.feature_names)

@@ -66,6 +66,20 @@ def convergence(
     Returns
     -------
     matplotlib Axes
+
+    Examples
+    --------
+    >>> import dsage
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.linear_model import LinearRegression
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> X = X[["age", "bmi", "bp", "s5"]]
+    >>> model = LinearRegression().fit(X[:300], y[:300])
+    >>> explanation = dsage.explain(model, X[:300], y[:300], X[300:], y[300:], sampler="gaussian",
+    ...                             random_state=0, progress=False)
+    >>> ax = convergence(explanation, features=["bmi", "age"])
+    >>> [text.get_text() for text in ax.texts]
+    ['bmi', 'age']
     """
     names = check_record(record).feature_names
     if features is None:
@@ -90,11 +104,12 @@ def convergence(
     label_x(ax, "evaluations of a coalition on a row")
     label_y(ax, value_label(record))
     _name_ends(ax, labels, x[-1], history.values[-1, order])
+    bands = "bands" if len(x) > 1 else "intervals at the only look,"
     handles = [Line2D([], [], color=LIGHT, linewidth=0.7, label=f"{len(rest)} others")]
     legend_above(
         ax,
         handles if len(rest) else [],
-        title=f"{percent(level)} bands for these rows: computing" if len(order) else None,
+        title=f"{percent(level)} {bands} for these rows: computing",
     )
     return ax
 
@@ -145,6 +160,8 @@ def _set_limits(ax: Axes, x: Floats, values: Floats, low: Floats, high: Floats) 
         ax.set_xscale("log")
         ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
         ax.xaxis.set_minor_locator(NullLocator())
+    elif len(x) == 1:
+        ax.set_xticks(x)
     ax.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.0f}"))
     ends = np.concatenate([low[-1:].ravel(), high[-1:].ravel(), values.ravel(), [0.0]])
     ends = ends[np.isfinite(ends)]

@@ -59,6 +59,20 @@ def graph(record: Record, *, blanket_only: bool | None = None, ax: Axes | None =
     Returns
     -------
     matplotlib Axes
+
+    Examples
+    --------
+    >>> import dsage
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.linear_model import LinearRegression
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> X = X[["age", "bmi", "bp", "s5"]]
+    >>> model = LinearRegression().fit(X[:300], y[:300])
+    >>> explanation = dsage.explain(model, X[:300], y[:300], X[300:], y[300:], sampler="gaussian",
+    ...                             random_state=0, progress=False)
+    >>> ax = graph(explanation)
+    >>> sorted(text.get_text() for text in ax.texts)
+    ['age', 'bmi', 'bp', 's5', 'target']
     """
     whole = check_record(record).graph
     if whole is None:

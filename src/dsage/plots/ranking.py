@@ -58,6 +58,20 @@ def bar(record: Record, *, top: int = 20, level: float = 0.95, ax: Axes | None =
     Returns
     -------
     matplotlib Axes
+
+    Examples
+    --------
+    >>> import dsage
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.linear_model import LinearRegression
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> X = X[["age", "bmi", "bp", "s5"]]
+    >>> model = LinearRegression().fit(X[:300], y[:300])
+    >>> explanation = dsage.explain(model, X[:300], y[:300], X[300:], y[300:], sampler="gaussian",
+    ...                             random_state=0, progress=False)
+    >>> ax = bar(explanation)
+    >>> [label.get_text() for label in ax.get_yticklabels()]
+    ['bmi', 's5', 'bp', 'age']
     """
     frame = check_record(record).to_frame(level)
     shown = frame[: n_shown(len(frame), check_count(top, "top"))]

@@ -79,11 +79,12 @@ def as_rows(names: Sequence[str], *, least: float = _ROW) -> Rows:
 def draw_interval(
     ax: Axes, at: Floats, low: Floats, high: Floats, *, colour: str, is_thick: bool
 ) -> bool:
-    """Draw the intervals whose ends are known, and say whether there are any."""
+    """Draw the intervals whose ends are known, and say whether any can be seen."""
     known = np.isfinite(low) & np.isfinite(high)
     width, zorder = (THICK, 4) if is_thick else (THIN, 3)
     ax.hlines(at[known], low[known], high[known], colors=colour, linewidths=width, zorder=zorder)
-    return bool(known.any())
+    # An exact value has an interval without length.
+    return bool((high[known] > low[known]).any())
 
 
 def interval_handles(level: float, *, computing: bool, population: bool) -> list[Artist]:

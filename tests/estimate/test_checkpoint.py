@@ -267,10 +267,10 @@ def test_an_array_that_is_no_checkpoint_is_refused(tmp_path):
 
 def test_a_file_of_a_later_format_is_refused(tmp_path, monkeypatch):
     path = tmp_path / "run.dsage"
-    monkeypatch.setattr("dsage.estimate.checkpoint._FORMAT", 2)
+    monkeypatch.setattr("dsage.estimate.checkpoint._FORMAT", 3)
     result(20, path)
     monkeypatch.undo()
-    with pytest.raises(ValueError, match="of format 1; got 2"):
+    with pytest.raises(ValueError, match="of format 2; got 3"):
         result(20, path)
 
 

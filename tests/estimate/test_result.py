@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dsage.estimate.history import History
 from dsage.estimate.inference import holm, intervals, p_values, simultaneous_intervals
 from dsage.estimate.result import Estimate, Level
 
@@ -30,6 +31,7 @@ def made(**changes):
         "seconds": 1.0,
         "is_exact": False,
         "estimand": "d-sage",
+        "history": History.empty(3),
     }
     return Estimate(**{**options, **changes})
 

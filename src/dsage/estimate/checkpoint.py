@@ -19,7 +19,7 @@ from dsage.estimate.loop import Estimation
 from dsage.estimate.plan import Plan
 from dsage.estimate.state import Arrays, nested, part_of
 
-_FORMAT = 1
+_FORMAT = 2
 _HEADER = "header"
 # Writing takes at most this share of the time.
 _SHARE = 0.05

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from inspect import signature
 from typing import Any, Self
 
@@ -12,6 +13,7 @@ import pandas as pd
 
 from dsage._check import check_member
 from dsage.estimate.control import Control
+from dsage.estimate.history import History
 from dsage.estimate.inference import effective_df
 from dsage.estimate.ledger import Ledger
 from dsage.estimate.plan import Plan
@@ -75,6 +77,7 @@ class Estimation:
     def _begin(self, plan: Plan) -> None:
         self.plan = plan
         self._seconds = 0.0
+        self._history = History.empty(plan.n_columns)
         self._tallies = [Tally(plan.blocks, plan.n_columns) for _ in plan.terms]
         self._ledger = Ledger(
             plan.blocks,
@@ -107,7 +110,9 @@ class Estimation:
                 self._run(1, self._first_correction())
             self._seconds = time.perf_counter() - start
             left_at = time.perf_counter()
-            yield self.progress()
+            known = self.progress()
+            self._history = known.history
+            yield known
             start += time.perf_counter() - left_at
             term = self._next_term()
             n_left = self._n_left(term)
@@ -121,7 +126,9 @@ class Estimation:
         parts = {name: taken(part, part.STATE) for name, part in self._stateful().items()}
         noted = np.array(self._noted, dtype=np.float64).reshape(-1, 4)
         own = {**taken(self, _STATE), "_noted": noted}
-        return nested({**parts, "loop": own, "memory": self.plan.game.state()})
+        history = taken(self._history, History.STATE)
+        memory = self.plan.game.state()
+        return nested({**parts, "loop": own, "history": history, "memory": memory})
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go back to where an estimation of the same plan stood."""
@@ -134,6 +141,8 @@ class Estimation:
             (int(feature), int(position), surplus, int(n_rows))
             for feature, position, surplus, n_rows in own["_noted"].tolist()
         ]
+        history = part_of(state, "history")
+        self._history = History(**{name: history[name] for name in History.STATE})
         self.plan.game.restore(part_of(state, "memory"))
 
     def _stateful(self) -> dict[str, Tally | Ledger | Control]:
@@ -354,7 +363,7 @@ class Estimation:
             if self.plan.estimand == "sage":
                 levels.append(audit)
         variance = sum(self._variance(term) for term in self._estimated)
-        return Estimate(
+        known = Estimate(
             feature_names=self.plan.names,
             values=np.sum([level.values for level in levels], axis=0),
             se_orderings=np.sqrt(variance),
@@ -373,7 +382,9 @@ class Estimation:
             is_exact=is_exact,
             estimand=self.plan.estimand,
             df_rows=self._ledger.df_rows,
+            history=self._history,
         )
+        return replace(known, history=self._history.after(known))
 
     def _draw_se(self, terms: Sequence[int]) -> Floats:
         """Return the standard error from draws; nan where one group of them tells nothing."""

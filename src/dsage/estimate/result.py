@@ -8,11 +8,14 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
+from dsage.estimate.history import History
 from dsage.estimate.inference import effective_df, holm, intervals, p_values, simultaneous_intervals
 from dsage.games.base import Floats
 
 # A difference to SAGE matters where it is surely larger than this share of the range of values.
 MATTERS = 0.02
+# What the name of the main term begins with.
+MAIN = "surpluses"
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +84,8 @@ class Estimate:
         Whether all orderings were averaged over, on all rows.
     estimand : str
         ``"sage"`` or ``"d-sage"``.
+    history : History
+        Values and errors at each look so far, this one included.
     reason : str
         Why the estimation ended.
     interrupted : bool
@@ -106,6 +111,7 @@ class Estimate:
     seconds: float
     is_exact: bool
     estimand: str
+    history: History
     reason: str = ""
     interrupted: bool = field(default=False)
     df_rows: float = math.inf
@@ -115,6 +121,11 @@ class Estimate:
         """Standard errors that more computing makes smaller."""
         se: Floats = np.hypot(self.se_orderings, self.se_draws)
         return se
+
+    @property
+    def n_surpluses(self) -> int:
+        """Orderings that the main term has averaged over: so many surpluses of each feature."""
+        return next(each.n_orderings for each in self.levels if each.name.startswith(MAIN))
 
     @property
     def se_total(self) -> Floats:

@@ -1,0 +1,104 @@
+"""How an estimate came to its values: one line for each look at it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Protocol, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from dsage.games.base import Floats
+
+Counts = npt.NDArray[np.int64]
+
+
+class Look(Protocol):
+    """What is written down at a look."""
+
+    @property
+    def values(self) -> Floats:
+        """The values."""
+        ...
+
+    @property
+    def se(self) -> Floats:
+        """Their standard errors."""
+        ...
+
+    @property
+    def n_units(self) -> int:
+        """Independent pieces so far."""
+        ...
+
+    @property
+    def n_evaluated(self) -> int:
+        """Evaluations so far."""
+        ...
+
+    @property
+    def seconds(self) -> float:
+        """Time so far."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class History:
+    """The values and errors of an estimate at each look.
+
+    Looks come at growing distances, so there are few of them however long a run is.
+
+    Attributes
+    ----------
+    n_units : int array of shape (n_looks,)
+        Independent pieces that the errors rest on: units of orderings, or rows where all orderings
+        were averaged over.
+    n_evaluated : int array of shape (n_looks,)
+        Pairs of a coalition and a row that were evaluated.
+    seconds : array of shape (n_looks,)
+        Time taken.
+    values, se : arrays of shape (n_looks, n_features)
+        The values, and the errors that more computing makes smaller.
+    """
+
+    STATE: ClassVar = ("n_units", "n_evaluated", "seconds", "values", "se")
+
+    n_units: Counts
+    n_evaluated: Counts
+    seconds: Floats
+    values: Floats
+    se: Floats
+
+    @classmethod
+    def empty(cls, n_features: int) -> Self:
+        """Return a history without a look."""
+        none = np.zeros((0, n_features))
+        counts = np.zeros(0, dtype=np.int64)
+        return cls(counts, counts, np.zeros(0), none, none)
+
+    def after(self, look: Look) -> Self:
+        """Return the history with one more look; in place of the last one if nothing is new.
+
+        Examples
+        --------
+        >>> from types import SimpleNamespace
+        >>> look = SimpleNamespace(values=np.ones(2), se=np.zeros(2), n_units=8, n_evaluated=80,
+        ...                        seconds=0.1)
+        >>> history = History.empty(2).after(look)
+        >>> len(history), len(history.after(look))
+        (1, 1)
+        """
+        is_same = len(self) > 0 and (
+            self.n_units[-1] == look.n_units and self.n_evaluated[-1] == look.n_evaluated
+        )
+        kept = slice(0, len(self) - is_same)
+        return type(self)(
+            np.append(self.n_units[kept], look.n_units),
+            np.append(self.n_evaluated[kept], look.n_evaluated),
+            np.append(self.seconds[kept], look.seconds),
+            np.vstack([self.values[kept], look.values]),
+            np.vstack([self.se[kept], look.se]),
+        )
+
+    def __len__(self) -> int:
+        return len(self.seconds)

@@ -1,0 +1,74 @@
+import numpy as np
+import pytest
+
+from dsage.estimate.inference import intervals
+from records import make_record
+
+COLUMNS = [
+    "feature", "value", "se", "lower", "upper", "se_rows", "lower_total", "upper_total", "share",
+    "n_evaluated", "n_skipped", "audit_difference", "audit_lower", "audit_upper", "audit_matters",
+    "p_value",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def record():
+    return make_record(4)
+
+
+def test_the_frame_has_a_line_for_each_feature_the_largest_first(record):
+    frame = record.to_frame()
+    assert list(frame.columns) == COLUMNS
+    assert sorted(frame["feature"]) == sorted(record.feature_names)
+    assert frame["value"].is_monotonic_decreasing
+    by_name = frame.set_index("feature").loc[list(record.feature_names)]
+    np.testing.assert_array_equal(by_name["value"], record.values)
+    np.testing.assert_array_equal(by_name["se"], record.se)
+
+
+def test_the_interval_for_the_population_counts_the_error_of_the_rows(record):
+    frame = record.to_frame(0.9)
+    known = record.estimate
+    low, high = intervals(known.values, known.se_total, 0.9, df=known.df_total)
+    by_name = frame.set_index("feature").loc[list(record.feature_names)]
+    np.testing.assert_allclose(by_name["lower_total"], low)
+    np.testing.assert_allclose(by_name["upper_total"], high)
+    assert (frame["lower_total"] < frame["lower"]).all()
+
+
+def test_shares_sum_to_one_and_surpluses_to_the_orderings(record):
+    frame = record.to_frame()
+    assert frame["share"].sum() == pytest.approx(1.0)
+    assert set(frame["n_evaluated"] + frame["n_skipped"]) == {record.estimate.n_surpluses}
+    skipped = frame.set_index("feature").loc[list(record.feature_names), "n_skipped"]
+    np.testing.assert_array_equal(
+        skipped, np.rint(record.estimate.share_skipped * record.estimate.n_surpluses)
+    )
+    assert record.share_skipped == pytest.approx(skipped.mean() / record.estimate.n_surpluses)
+
+
+def test_the_audit_is_in_the_frame_or_unknown(record):
+    audit = record.estimate.audit_frame().set_index("feature")
+    frame = record.to_frame().set_index("feature").loc[list(audit.index)]
+    np.testing.assert_allclose(frame["audit_difference"], audit["difference"])
+    np.testing.assert_allclose(frame["audit_lower"], audit["lower"])
+    np.testing.assert_array_equal(frame["audit_matters"], audit["matters"])
+    plain = make_record(2, audited=False).to_frame()
+    assert plain["audit_difference"].isna().all()
+    assert not plain["audit_matters"].any()
+
+
+def test_the_history_ends_with_the_result(record):
+    history = record.estimate.history
+    assert len(history) > 1
+    np.testing.assert_array_equal(history.values[-1], record.values)
+    np.testing.assert_array_equal(history.se[-1], record.se)
+    assert (np.diff(history.n_evaluated) >= 0).all()
+    assert history.n_evaluated[-1] == record.estimate.n_evaluated
+
+
+def test_groups_are_the_features_of_a_record_of_groups():
+    groups = {"first": ["feature 0", "feature 1"], "last": ["feature 2"]}
+    record = make_record(3, groups=groups)
+    assert record.feature_names == ("first", "last")
+    assert sorted(record.to_frame()["feature"]) == ["first", "last"]

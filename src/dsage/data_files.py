@@ -16,7 +16,7 @@ from zipfile import BadZipFile
 import pandas as pd
 
 from dsage._check import check_members, message
-from dsage._files import check_file
+from dsage._paths import check_file
 
 _SEPARATORS = {".csv": ",", ".tsv": "\t"}
 _PARQUET = (".parquet", ".pq")

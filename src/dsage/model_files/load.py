@@ -14,7 +14,7 @@ from zipfile import is_zipfile
 import joblib
 
 from dsage._check import check_names, message
-from dsage._files import check_file
+from dsage._paths import check_file
 from dsage.model_files.lightgbm_text import DamagedTextError, check_text
 
 _SKOPS = (".skops",)

@@ -32,16 +32,16 @@ def _show_version(wanted: bool) -> None:
 
 @app.callback()
 def about(
-    version: Annotated[  # noqa: ARG001
+    version: Annotated[
         bool,
         typer.Option(
             "--version", callback=_show_version, is_eager=True, help="Show the version and exit."
         ),
     ] = False,
 ) -> None:
-    """How much does each feature contribute to a model's predictive performance?
+    """Tell how much each feature contributes to a model's predictive performance.
 
-    Start with:  dsage demo   or   dsage explain data.csv --target COLUMN --report report.html
+    Start with 'dsage demo', or 'dsage explain data.csv --target COLUMN'.
     """
 
 

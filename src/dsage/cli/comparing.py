@@ -7,6 +7,7 @@ import pandas as pd
 
 from dsage._check import message
 from dsage._columns import shown
+from dsage.cli.tables import as_lines
 from dsage.estimate import effective_df, intervals
 from dsage.record import Record
 
@@ -90,16 +91,8 @@ def as_table(frame: pd.DataFrame, names: tuple[str, str], level: float) -> str:
         ]
         for line in frame.to_dict("records")
     ]
-    widths = [max(len(row[at]) for row in [heads, *lines]) for at in range(len(heads))]
-    rows = [
-        "  ".join([row[0].ljust(widths[0])]
-                  + [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)])
-        for row in [heads, *lines]
-    ]
-    rows = [row.rstrip() for row in rows]
-    rows.insert(1, "-" * max(map(len, rows)))
     after = [
         "",
         f"difference: {names[1]} minus {names[0]}; interval for these evaluation rows; * not zero",
     ]
-    return "\n".join([*rows, *after])
+    return "\n".join([*as_lines(heads, lines), *after])

@@ -59,8 +59,10 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
                 typer.echo(f"Error: {one_line(error)}", err=True)
                 raise typer.Exit(FAILED) from None
 
-    signature = inspect.signature(command)
-    last = inspect.Parameter("debug", inspect.Parameter.KEYWORD_ONLY, default=False)
+    # With the annotations as objects, which typer reads the options from.
+    signature = inspect.signature(command, eval_str=True)
+    kind = inspect.Parameter.KEYWORD_ONLY
+    last = inspect.Parameter("debug", kind, default=False, annotation=Debug)
     shown = signature.replace(parameters=[*signature.parameters.values(), last])
     vars(run)["__signature__"] = shown
     run.__annotations__ = {**command.__annotations__, "debug": Debug}
@@ -73,11 +75,11 @@ def note(text: str) -> None:
 
 
 def one_line(error: BaseException) -> str:
-    """Return an error in one line, with its notes.
+    r"""Return an error in one line, with its notes.
 
     Examples
     --------
-    >>> one_line(ValueError("a must be\\n  b"))
+    >>> one_line(ValueError("a must be\n  b"))
     'a must be b'
     >>> one_line(KeyError("a"))
     "KeyError: 'a'. Run the same with --debug to see where."
@@ -99,6 +101,9 @@ def _advised(text: str) -> str:
 
 def _word_warnings() -> None:
     """Show warnings as one line each, without the place in the code."""
+    # What libraries tell programmers is not for users.
+    warnings.simplefilter("ignore")
+    warnings.simplefilter("default", UserWarning)
     # A model that was fitted to an array is given the same columns with names.
     warnings.filterwarnings("ignore", message="X has feature names")
 

@@ -61,10 +61,10 @@ def explain(
     test: Annotated[
         Path | None,
         typer.Option(
-            metavar="DATA",
+            metavar="FILE",
             show_default=False,
             rich_help_panel=DATA,
-            help="Rows to evaluate on, which the model was not fitted to.",
+            help="A table of rows to evaluate on, which the model was not fitted to.",
         ),
     ] = None,
     test_size: Annotated[

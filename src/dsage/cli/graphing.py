@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dsage.cli.errors import note
-from dsage.cli.options import RESULTS, RUN, Data, Discrete, Drop, Jobs, Quiet, Seed, Target
+from dsage.cli.options import RESULTS, Data, Discrete, Drop, Jobs, Quiet, Seed, Target
+from dsage.cli.tables import as_lines
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -114,9 +115,7 @@ def graph(
             note(line)
 
 
-def _described(
-    found: Graph, target: str, strength: pd.DataFrame | None, n_resamples: int
-) -> str:
+def _described(found: Graph, target: str, strength: pd.DataFrame | None, n_resamples: int) -> str:
     """Return the graph in words: the blanket, and the edges, the surest first."""
     blanket = ", ".join(found.markov_blanket(target)) or "empty: nothing depends on it"
     lines = [
@@ -134,15 +133,14 @@ def _described(
         }
     )
     edges = sorted(found.edges, key=lambda edge: shares.get(edge, (0.0, 0.0))[::-1], reverse=True)
-    width = max(len(f"{tail} -> {head}") for tail, head in edges)
-    lines.append("")
     if strength is None:
-        return "\n".join([*lines, *(f"{tail} -> {head}" for tail, head in edges)])
-    lines.append(f"{'edge':<{width}}  as here  either way   (share of {n_resamples} resamples)")
+        return "\n".join([*lines, "", *(f"{tail} -> {head}" for tail, head in edges)])
+    rows = []
     for tail, head in edges:
         share, either = shares.get((tail, head), (0.0, 0.0))
-        lines.append(f"{f'{tail} -> {head}':<{width}}  {share:>7.0%}  {either:>10.0%}")
-    return "\n".join(lines)
+        rows.append([f"{tail} -> {head}", f"{share:.0%}", f"{either:.0%}"])
+    after = f"shares of {n_resamples} graphs, each learned from half of the rows, with the edge"
+    return "\n".join([*lines, "", *as_lines(["edge", "this way", "either way"], rows), "", after])
 
 
 def _written(

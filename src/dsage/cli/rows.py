@@ -157,9 +157,7 @@ def _divided(
         raise ValueError(message("--test-size", f"fewer than all {n_rows} rows", test_size, advice))
     counts = None if labels is None else labels.value_counts()
     even = (
-        counts is not None
-        and int(counts.min()) >= _TWO
-        and len(counts) <= min(size, n_rows - size)
+        counts is not None and int(counts.min()) >= _TWO and len(counts) <= min(size, n_rows - size)
     )
     kept, held = train_test_split(
         np.arange(n_rows), test_size=size, random_state=seed, stratify=labels if even else None

@@ -99,9 +99,7 @@ def explained(request: Request, options: Mapping[str, Any]) -> Explanation:
         raise ValueError(message("--test and --test-size", "given one at a time", "both", advice))
     model = None
     if request.model is not None:
-        model = load_model(
-            request.model, trusted=request.trust, trust_pickle=request.trust_pickle
-        )
+        model = load_model(request.model, trusted=request.trust, trust_pickle=request.trust_pickle)
     split = _split(request, model, options["loss"])
     if model is None:
         model = _fitted(request, split)
@@ -156,7 +154,7 @@ def _split(request: Request, model: Any, loss: str) -> Split:  # noqa: ANN401
 def _fitted(request: Request, split: Split) -> Any:  # noqa: ANN401
     fit = request.fit or "rf"
     model = make_model(fit, split.classes, is_of_classes=split.is_of_classes, seed=request.seed)
-    what = f"{FITS[fit]} of {'classes' if split.is_of_classes else 'numbers'}"
+    what = f"{FITS[fit]} {'(classes)' if split.is_of_classes else '(numbers)'}"
     chosen = "" if request.fit else " (neither --model nor --fit says which)"
     request.tell(f"Fitting a {what} to {len(split.y_train)} rows{chosen}.")
     model.fit(split.X_train, split.y_train)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated
 
 import typer
 
 from dsage.cli.options import DATA, Data, Discrete, Drop, Quiet, Seed
+from dsage.cli.tables import as_lines
+
+_COLUMNS = ["energy_score", "difference", "se", "fit_seconds", "draw_seconds"]
 
 
 def score_samplers(
@@ -39,11 +43,9 @@ def score_samplers(
         tell_classes(features, None)
     chosen = tuple(name for name in discrete or () if name != target)
     choice = choose_sampler(features, discrete=chosen, random_state=seed)
-    scores = choice.scores.drop(columns=["error", "warnings"])
-    lines = scores.to_string(float_format=lambda value: f"{value:.4f}").splitlines()
-    # pandas gives the name of the index a line of its own.
-    head = "sampler".ljust(len(lines[1])) + lines[0][len(lines[1]) :]
-    typer.echo("\n".join([head.rstrip(), *lines[2:], "", choice.reason]))
-    for name, error in choice.scores["error"].items():
-        if error:
-            typer.echo(f"{name} failed: {error}", err=True)
+    heads = ["sampler", *(name.replace("_", " ") for name in _COLUMNS)]
+    rows = [
+        [str(name), *("failed" if math.isnan(score) else f"{score:.4f}" for score in scores)]
+        for name, *scores in choice.scores[_COLUMNS].itertuples()
+    ]
+    typer.echo("\n".join([*as_lines(heads, rows), "", choice.reason]))

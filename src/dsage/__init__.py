@@ -59,7 +59,7 @@ _HOMES = {
 if not TYPE_CHECKING:  # for checkers these names are those above, and no others
 
     def __getattr__(name: str) -> Any:  # noqa: ANN401
-        """Import what is asked for: all of it takes seconds, which ``dsage --help`` need not wait."""
+        """Import what is asked for: all takes seconds, which ``dsage --help`` need not wait."""
         if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         if name not in _HOMES:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from dsage.cli.errors import INTERRUPTED, note
-from dsage.cli.options import RESULTS, Quiet
+from dsage.cli.options import RESULTS, RUN, Quiet
 
 _TARGET = "progression"
 
@@ -21,6 +21,15 @@ def demo(
             metavar="FILE.html", rich_help_panel=RESULTS, help="Where to write the report."
         ),
     ] = Path("dsage-report.html"),
+    tolerance: Annotated[
+        float,
+        typer.Option(
+            metavar="NUMBER",
+            rich_help_panel=RUN,
+            help="Stop when the largest standard error is this share of the range of the values:"
+            " the smaller, the longer.",
+        ),
+    ] = 0.03,
     quiet: Quiet = False,
 ) -> None:
     """Explain a random forest on scikit-learn's diabetes data, and write the report.
@@ -47,6 +56,7 @@ def demo(
         y_train,
         X_test,
         y_test,
+        tolerance=tolerance,
         random_state=0,
         progress=not quiet and sys.stderr.isatty(),
     )

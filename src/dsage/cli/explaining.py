@@ -96,6 +96,16 @@ def explain(
             " none, for plain SAGE.",
         ),
     ] = "learn",
+    resamples: Annotated[
+        int | None,
+        typer.Option(
+            metavar="NUMBER",
+            min=0,
+            show_default="20, or 0 for many columns",
+            rich_help_panel=_WHAT,
+            help="Learn the graph again from so many halves of the rows, to tell how sure it is.",
+        ),
+    ] = None,
     sampler: Annotated[
         str,
         typer.Option(
@@ -217,6 +227,7 @@ def explain(
     )
     options: dict[str, Any] = {
         "graph": running.as_graph_option(graph),
+        "n_resamples": resamples,
         "sampler": sampler,
         "loss": loss,
         "estimand": estimand,

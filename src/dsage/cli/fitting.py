@@ -20,10 +20,10 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 from dsage._check import check_member, message
 
 FITS = {
-    "lm": "linear regression",
-    "rf": "random forest",
-    "hgb": "histogram gradient boosting",
-    "logistic": "logistic regression",
+    "lm": "a linear regression",
+    "rf": "a random forest",
+    "hgb": "boosted trees",
+    "logistic": "a logistic regression",
 }
 """The models by name."""
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from dsage._check import check_member, check_members, message
-from dsage._columns import column_kind, shown
+from dsage._columns import check_kinds, column_kind, shown
 from dsage.cli.errors import note
 from dsage.data_files import read_table
 
@@ -62,6 +62,7 @@ def read_rows(
             advice = "There is nothing but the target: give features as well"
             raise ValueError(message(data.name, "of two columns at least", columns, advice))
     check_members(discrete, columns, "--discrete", f"the columns of {data.name}")
+    check_kinds(columns, [column_kind(table[name]) for name in columns])
     _check_gaps(table, data.name)
     _check_ids(table.drop(columns=[] if target is None else [target]), data.name)
     return table
@@ -102,9 +103,10 @@ def split_rows(
         for name, kind in kinds.items()
         if name != target and (kind == "class" or name in discrete)
     )
-    if of_classes is None:
+    if not of_classes:
+        is_told = of_classes is not None
         of_classes = kinds[target] == "class" or target in discrete
-        if not of_classes and table[target].nunique() == _TWO:
+        if not (of_classes or is_told) and table[target].nunique() == _TWO:
             of_classes = True
             note(f"{target!r} has two values, so it is taken for a class.")
     if test is not None:

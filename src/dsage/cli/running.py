@@ -16,6 +16,7 @@ from dsage.cli.texts import as_graph_option, as_seconds, check_out, read_groups
 from dsage.explanation import Explanation
 from dsage.losses import as_loss
 from dsage.model_files import load_model
+from dsage.resolve import SAMPLERS
 
 __all__ = ["Outputs", "Request", "as_graph_option", "as_seconds", "explained", "read_groups"]
 
@@ -94,6 +95,8 @@ def explained(request: Request, options: Mapping[str, Any]) -> Explanation:
         raise ValueError(message("--model and --fit", "given one at a time", "both", advice))
     if request.fit is not None:
         check_member(request.fit, tuple(FITS), "--fit", "the models")
+    check_member(options["estimand"], ("d-sage", "sage"), "--estimand", "what can be estimated")
+    check_member(options["sampler"], ("auto", *SAMPLERS), "--sampler", "the samplers")
     if request.test is not None and request.test_size is not None:
         advice = "Leave --test-size out: --test has the rows"
         raise ValueError(message("--test and --test-size", "given one at a time", "both", advice))
@@ -154,9 +157,9 @@ def _split(request: Request, model: Any, loss: str) -> Split:  # noqa: ANN401
 def _fitted(request: Request, split: Split) -> Any:  # noqa: ANN401
     fit = request.fit or "rf"
     model = make_model(fit, split.classes, is_of_classes=split.is_of_classes, seed=request.seed)
-    what = f"{FITS[fit]} {'(classes)' if split.is_of_classes else '(numbers)'}"
-    chosen = "" if request.fit else " (neither --model nor --fit says which)"
-    request.tell(f"Fitting a {what} to {len(split.y_train)} rows{chosen}.")
+    kind = "classes" if split.is_of_classes else "numbers"
+    chosen = "" if request.fit else ", since neither --model nor --fit is given"
+    request.tell(f"Fitting {FITS[fit]} of {kind} to {len(split.y_train)} rows{chosen}.")
     model.fit(split.X_train, split.y_train)
     score = model.score(split.X_test, split.y_test)
     name = "accuracy" if split.is_of_classes else "R2"

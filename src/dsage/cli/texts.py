@@ -22,7 +22,7 @@ def as_seconds(text: str) -> float:
     >>> as_seconds("90"), as_seconds("90s"), as_seconds("1.5m"), as_seconds("1h30m")
     (90.0, 90.0, 90.0, 5400.0)
     """
-    compact = text.replace(" ", "").lower()
+    compact = text.strip().lower()
     parts = _PART.findall(compact)
     if "".join(number + unit for number, unit in parts) != compact or not parts:
         advice = "Give seconds, or a unit: 90, 90s, 5m, 1h30m"

@@ -73,6 +73,14 @@ def test_columns_are_dropped_by_name(tmp_path):
         read_table(tmp_path / "people.csv", drop=TABLE.columns)
 
 
+def test_columns_are_kept_by_name(tmp_path):
+    TABLE.to_csv(tmp_path / "people.csv")
+    kept = read_table(tmp_path / "people.csv", columns=["sick", "age"])
+    pd.testing.assert_frame_equal(kept, TABLE[["sick", "age"]])
+    with pytest.raises(ValueError, match=r"at least 'age', 'height'; .* missing: 'height'"):
+        read_table(tmp_path / "people.csv", columns=["age", "height"])
+
+
 def test_an_index_without_a_name_is_refused_until_it_is_dropped(tmp_path):
     TABLE.to_csv(tmp_path / "people.csv")
     with pytest.raises(ValueError, match=r"must be named; .* an index .* \(--drop 'Unnamed: 0'\)"):

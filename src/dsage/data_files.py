@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from lzma import LZMAError
@@ -16,6 +16,7 @@ from zipfile import BadZipFile
 import pandas as pd
 
 from dsage._check import check_members, message
+from dsage._columns import shown
 from dsage._paths import check_file
 
 _SEPARATORS = {".csv": ",", ".tsv": "\t"}
@@ -24,7 +25,12 @@ _COMPRESSED = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".zip": "zip", ".zst":
 _KINDS = "CSV (.csv, .tsv, also .gz, .bz2, .xz, .zip, .zst) or Parquet (.parquet)"
 
 
-def read_table(path: str | PathLike[str], *, drop: str | Iterable[str] = ()) -> pd.DataFrame:
+def read_table(
+    path: str | PathLike[str],
+    *,
+    drop: str | Iterable[str] = (),
+    columns: Sequence[str] | None = None,
+) -> pd.DataFrame:
     r"""Read a table from a CSV or Parquet file, by its suffix.
 
     Columns of text stay text, booleans stay booleans. Empty fields, and texts such as ``NA``, are
@@ -37,6 +43,8 @@ def read_table(path: str | PathLike[str], *, drop: str | Iterable[str] = ()) -> 
         also compressed, such as ``.csv.gz``. Or ``.parquet``, which needs pyarrow.
     drop : str or iterable of str, default=()
         Columns to leave out. One without a name is called ``"Unnamed: 0"``, after its position.
+    columns : sequence of str, optional
+        Those to keep, in this order; by default all.
 
     Returns
     -------
@@ -82,6 +90,8 @@ def read_table(path: str | PathLike[str], *, drop: str | Iterable[str] = ()) -> 
         )
     left_out = check_members(drop, list(table.columns), "drop", f"the columns of {file.name}")
     table = table.drop(columns=list(left_out))
+    if columns is not None:
+        table = _kept(table, columns, file)
     if nameless := [name for name in table.columns if name.startswith("Unnamed: ")]:
         raise ValueError(
             message(
@@ -100,6 +110,19 @@ def read_table(path: str | PathLike[str], *, drop: str | Iterable[str] = ()) -> 
             message("the data file", "of one column at least", file.name, "Drop fewer columns")
         )
     return table.reset_index(drop=True)
+
+
+def _kept(table: pd.DataFrame, columns: Sequence[str], file: Path) -> pd.DataFrame:
+    if absent := [name for name in columns if name not in table.columns]:
+        raise ValueError(
+            message(
+                f"the columns of {file.name}",
+                f"at least {shown(columns)}",
+                list(table.columns),
+                f"These are missing: {shown(absent)}",
+            )
+        )
+    return table[list(columns)]
 
 
 def _read_csv(file: Path, separator: str, compression: str | None) -> pd.DataFrame:

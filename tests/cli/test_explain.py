@@ -3,6 +3,7 @@
 import json
 
 import joblib
+import lightgbm as lgb
 import numpy as np
 import pandas as pd
 import pytest
@@ -191,6 +192,34 @@ def test_the_classes_of_a_loaded_classifier_are_those_of_the_table(dsage):
     )
     assert ran.code == 0, ran.err
     assert package.load("run.dsage").choices["loss"]["name"] == "cross_entropy"
+
+
+def test_a_booster_is_given_the_texts_that_it_was_trained_with(dsage):
+    X = table().assign(kind=np.random.default_rng(0).choice(["mild", "strong"], 90))
+    X["outcome"] += 3 * (X["kind"] == "strong")
+    X.to_csv("kinds.csv", index=False)
+    features = X.drop(columns="outcome").astype({"kind": "category"})
+    data = lgb.Dataset(features, label=X["outcome"])
+    lgb.train({"verbosity": -1, "num_threads": 1}, data, 5).save_model("model.txt")
+    ran = dsage(
+        *("explain", "kinds.csv", "--model", "model.txt", "--target", "outcome"),
+        *("--graph", "none", "--sampler", "marginal", "--tolerance", 0.4, "--out", "run.dsage"),
+    )
+    assert ran.code == 0, ran.err
+    values = package.load("run.dsage").to_frame().set_index("feature")["value"]
+    assert values["kind"] > values["idle"]
+
+
+def test_rows_to_evaluate_on_may_have_more_columns_and_few_classes(dsage):
+    X = table().assign(kind=np.resize(["a", "b", "c"], 90))
+    X.to_csv("kinds.csv", index=False)
+    X[:4].assign(more=np.nan).to_csv("few.csv")
+    ran = dsage(
+        *("explain", "kinds.csv", "--target", "outcome", "--fit", "lm", "--test", "few.csv"),
+        *("--graph", "none", "--sampler", "marginal", "--tolerance", 0.4),
+    )
+    assert ran.code == 0, ran.err
+    assert "4 evaluation rows" in ran.out
 
 
 # Graphs, groups, checkpoints, interrupts

@@ -116,7 +116,7 @@ def test_columns_of_the_test_file_are_compared(dsage):
     assert "These are missing: 'age'" in dsage(*EXPLAIN, "--test", "less.csv").error
     table(40).assign(age="old").to_csv("text.csv", index=False)
     error = dsage(*EXPLAIN, "--test", "text.csv").error
-    assert "'age' of --test must be as in DATA; got 'class'. In DATA it is a number" in error
+    assert "'age' of text.csv must be as in DATA; got 'class'. In DATA it is a number" in error
 
 
 def test_a_regression_of_classes_is_refused(dsage):

@@ -68,6 +68,18 @@ def read_rows(
     return table
 
 
+def read_test_rows(data: Path, table: pd.DataFrame) -> pd.DataFrame:
+    """Return the columns of a table from another file, once they are of the same kinds."""
+    test = read_table(data, columns=[str(column) for column in table.columns])
+    for column in table.columns:
+        kinds = [column_kind(each[column]) for each in (table, test)]
+        if kinds[0] != kinds[1]:
+            advice = f"In DATA it is a {kinds[0]}: look at its values"
+            raise TypeError(message(f"{column!r} of {data.name}", "as in DATA", kinds[1], advice))
+    _check_gaps(test, data.name)
+    return test
+
+
 def split_rows(
     table: pd.DataFrame,
     target: str,
@@ -110,8 +122,7 @@ def split_rows(
             of_classes = True
             note(f"{target!r} has two values, so it is taken for a class.")
     if test is not None:
-        _check_same_columns(table, test)
-        train, evaluation = table, test[list(table.columns)]
+        train, evaluation = table, test
     else:
         labels = table[target] if of_classes else None
         kept, held = _divided(table, classes, labels, test_size, seed)
@@ -197,16 +208,3 @@ def _check_ids(features: pd.DataFrame, name: str) -> None:
                 f" {n_levels} classes in {n_rows} rows. If it is a name or an ID, leave it out with"
                 f" --drop {column!r}."
             )
-
-
-def _check_same_columns(table: pd.DataFrame, test: pd.DataFrame) -> None:
-    if absent := [str(column) for column in table.columns if column not in test.columns]:
-        advice = f"These are missing: {shown(absent)}; add them, or --drop them"
-        raise ValueError(
-            message("the columns of --test", "those of DATA", list(test.columns), advice)
-        )
-    for column in table.columns:
-        kinds = [column_kind(each[column]) for each in (table, test)]
-        if kinds[0] != kinds[1]:
-            advice = f"In DATA it is a {kinds[0]}: look at its values"
-            raise TypeError(message(f"{column!r} of --test", "as in DATA", kinds[1], advice))

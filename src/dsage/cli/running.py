@@ -11,10 +11,10 @@ import dsage
 from dsage._check import check_member, message
 from dsage.cli.errors import note
 from dsage.cli.fitting import FITS, aligned, make_model
-from dsage.cli.rows import Split, read_rows, split_rows, tell_classes
+from dsage.cli.rows import Split, read_rows, read_test_rows, split_rows, tell_classes
 from dsage.cli.texts import as_graph_option, as_seconds, check_out, read_groups
 from dsage.explanation import Explanation
-from dsage.losses import as_loss
+from dsage.losses import as_loss, gives_classes
 from dsage.model_files import load_model
 from dsage.resolve import SAMPLERS
 
@@ -129,13 +129,13 @@ def _split(request: Request, model: Any, loss: str) -> Split:  # noqa: ANN401
     elif loss != "auto":
         of_classes = as_loss(loss).output == "probability"
     elif model is not None:
-        of_classes = dsage.losses.gives_classes(model) or None
+        of_classes = gives_classes(model)
     table = read_rows(request.data, request.target, request.drop, request.discrete)
     if not request.is_quiet:
         tell_classes(table, request.target)
     test = None
     if request.test is not None:
-        test = read_rows(request.test, request.target, ())
+        test = read_test_rows(request.test, table)
     elif model is not None:
         # Loud, whatever the user said about notes.
         note(

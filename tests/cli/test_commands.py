@@ -98,6 +98,15 @@ def test_the_graph_is_shown_saved_and_drawn(dsage, tmp_path):
     assert "The graph is in g.json." in ran.err
 
 
+def test_the_extra_is_named_where_matplotlib_is_absent(dsage, monkeypatch):
+    for name in [name for name in sys.modules if name.startswith("dsage.plots")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.delattr(package, "plots", raising=False)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    error = dsage("graph", "data.csv", "--target", "outcome", "--plot", "g.png").error
+    assert "pip install 'dsage[plot]'" in error
+
+
 def test_a_graph_without_edges_or_resamples_is_shown(dsage):
     random = np.random.default_rng(0)
     pd.DataFrame(random.normal(size=(60, 2)), columns=["a", "b"]).to_csv("none.csv", index=False)

@@ -95,6 +95,9 @@ def graph(
         (dot, "--dot", ()),
     ):
         check_out(path, option, suffixes)
+    if plot is not None:
+        # Whether matplotlib is there should be known before the work is done.
+        from dsage import plots  # noqa: F401, PLC0415
     table = read_rows(data, target, drop or (), discrete or ())
     if not quiet:
         tell_classes(table, None)
@@ -110,7 +113,7 @@ def graph(
     if resamples:
         strength = stability(table, resamples, n_jobs=jobs, **options).to_frame()
     typer.echo(_described(result.graph, target, strength, resamples))
-    for line in _written(result.graph, target, out=out, plot=plot, dot=dot):
+    for line in _written(result.graph, target, strength, out=out, plot=plot, dot=dot):
         if not quiet:
             note(line)
 
@@ -144,7 +147,13 @@ def _described(found: Graph, target: str, strength: pd.DataFrame | None, n_resam
 
 
 def _written(
-    found: Graph, target: str, *, out: Path | None, plot: Path | None, dot: Path | None
+    found: Graph,
+    target: str,
+    strength: pd.DataFrame | None,
+    *,
+    out: Path | None,
+    plot: Path | None,
+    dot: Path | None,
 ) -> list[str]:
     lines = []
     if out is not None:
@@ -156,7 +165,7 @@ def _written(
     if plot is not None:
         from dsage.plots import draw_graph  # noqa: PLC0415
 
-        save_figure(draw_graph(found, target), plot)
+        save_figure(draw_graph(found, target, strength=strength), plot)
         lines.append(f"The picture is in {plot}.")
     return lines
 

@@ -96,6 +96,9 @@ def compare(
 
     check_out(plot, "--plot", _PICTURES)
     check_out(csv, "--csv")
+    if plot is not None:
+        # Whether matplotlib is there should be known before anything is shown.
+        from dsage import plots  # noqa: F401, PLC0415
     first, second = dsage.load(run), dsage.load(other)
     check_comparable(first, second)
     frame = differences(first, second, level)
@@ -134,6 +137,6 @@ def _written(
     if plot is not None:
         from dsage.cli.graphing import save_figure  # noqa: PLC0415
 
-        save_figure(first.plot.compare(second, labels=names), plot)
+        save_figure(first.plot.compare(second, labels=names)[0], plot)
         lines.append(f"The picture is in {plot}.")
     return lines

@@ -60,8 +60,6 @@ class Outputs:
         """Refuse files that could not be written, before any work is done."""
         for name, path in vars(self).items():
             check_out(path, f"--{name}", (".html", ".htm") if name == "report" else ())
-        if self.report is not None:
-            from dsage import report  # noqa: F401, PLC0415
 
     def write(self, explanation: Explanation) -> list[str]:
         """Write them, and return what was written, in words."""

@@ -111,7 +111,7 @@ def test_a_graph_without_edges_or_resamples_is_shown(dsage):
     random = np.random.default_rng(0)
     pd.DataFrame(random.normal(size=(60, 2)), columns=["a", "b"]).to_csv("none.csv", index=False)
     ran = dsage("graph", "none.csv", "--target", "b", "--resamples", 0, "--quiet")
-    assert ran.out == "2 columns, 0 edges\nMarkov blanket of b: empty: nothing depends on it\n"
+    assert ran.out == "2 columns, 0 edges\nMarkov blanket of b: empty, it depends on nothing\n"
     ran = dsage("graph", "data.csv", "--target", "outcome", "--resamples", 0)
     assert "\ndose -> outcome\n" in ran.out
 

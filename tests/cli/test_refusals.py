@@ -176,6 +176,9 @@ def test_groups_must_be_lists_of_names(dsage, tmp_path):
     for content in ('["dose"]', '{"a": "dose"}', "{}"):
         (tmp_path / "groups.json").write_text(content)
         assert "groups of names" in dsage(*EXPLAIN, "--groups", "groups.json").error
+    (tmp_path / "groups.json").write_text('{"a": ["dosis"]}')
+    error = dsage(*EXPLAIN, "--groups", "groups.json").error
+    assert "--groups must be one of the features; got 'dosis'. Did you mean 'dose'?" in error
 
 
 def test_debug_shows_where(dsage):

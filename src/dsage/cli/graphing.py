@@ -120,7 +120,7 @@ def graph(
 
 def _described(found: Graph, target: str, strength: pd.DataFrame | None, n_resamples: int) -> str:
     """Return the graph in words: the blanket, and the edges, the surest first."""
-    blanket = ", ".join(found.markov_blanket(target)) or "empty: nothing depends on it"
+    blanket = ", ".join(found.markov_blanket(target)) or "empty, it depends on nothing"
     lines = [
         f"{len(found)} columns, {len(found.edges)} edges",
         f"Markov blanket of {target}: {blanket}",

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import dsage
-from dsage._check import check_member, message
+from dsage._check import check_member, check_members, message
 from dsage.cli.errors import note
 from dsage.cli.fitting import FITS, aligned, make_model
 from dsage.cli.rows import Split, read_rows, read_test_rows, split_rows, tell_classes
@@ -102,6 +102,8 @@ def explained(request: Request, options: Mapping[str, Any]) -> Explanation:
     if request.model is not None:
         model = load_model(request.model, trusted=request.trust, trust_pickle=request.trust_pickle)
     split = _split(request, model, options["loss"])
+    for held in (options["groups"] or {}).values():
+        check_members(held, list(split.X_train.columns), "--groups", "the features")
     if model is None:
         model = _fitted(request, split)
         X_train, X_test = split.X_train, split.X_test

@@ -1,4 +1,5 @@
 import sys
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -124,6 +125,14 @@ def test_a_file_that_is_not_there_is_refused(tmp_path):
 def test_a_file_that_is_no_table_is_refused(tmp_path, name, content, error):
     with pytest.raises(ValueError, match=error):
         read_table(write(tmp_path, name, content))
+
+
+def test_rows_that_are_longer_than_the_header_are_refused_whatever_the_user_ignores(tmp_path):
+    file = write(tmp_path, "longer.csv", "a,b\n1,2,3\n4,5,6\n")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with pytest.raises(ValueError, match="rows of one length"):
+            read_table(file)
 
 
 def test_damage_inside_a_parquet_file_is_noticed(tmp_path):

@@ -119,6 +119,14 @@ def test_columns_of_the_test_file_are_compared(dsage):
     assert "'age' of text.csv must be as in DATA; got 'class'. In DATA it is a number" in error
 
 
+def test_missing_values_in_the_test_file_are_refused(dsage):
+    X = table(40)
+    X.loc[3, "dose"] = np.nan
+    X.to_csv("gaps.csv", index=False)
+    error = dsage(*EXPLAIN, "--fit", "lm", "--test", "gaps.csv").error
+    assert error.startswith("Error: gaps.csv must be without missing or infinite values")
+
+
 def test_a_regression_of_classes_is_refused(dsage):
     X = table()
     X.assign(outcome=np.where(X["outcome"] > 0, "ill", "well")).to_csv("ill.csv", index=False)

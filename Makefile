@@ -9,7 +9,7 @@ LOCKED := pyproject.toml constraints.txt
 .PHONY: help demo test check format docs bench clean
 
 help:
-	@echo "make demo    show what dsage does, on an embedded data set; writes to demo-output/"
+	@echo "make demo    explain a model on an embedded data set; writes demo-output/report.html"
 	@echo "make test    run the test suite"
 	@echo "make check   lint, types and import layers"
 	@echo "make format  rewrite the code in the project's style"
@@ -17,9 +17,9 @@ help:
 	@echo "make bench   run the benchmarks and print their tables"
 	@echo "make clean   remove .venv and everything that was built"
 
-demo: $(VENV)/.plot
-	$(BIN)/python examples/graphs.py demo-output
-	$(BIN)/python examples/sage.py
+demo: $(VENV)/.cli
+	@mkdir -p demo-output
+	$(BIN)/dsage demo --report demo-output/report.html
 
 test: $(VENV)/.dev
 	$(BIN)/pytest --numprocesses 2
@@ -51,6 +51,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.engine_orderings
 	$(BIN)/python -m benchmarks.jobs
 	$(BIN)/python -m benchmarks.comparison
+	$(BIN)/python -m benchmarks.convergence
 
 clean:
 	rm -rf $(VENV) build dist docs/_build demo-output .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
@@ -60,7 +61,7 @@ $(VENV)/bin/python:
 	  { echo "dsage needs Python 3.11 or newer; '$(PYTHON)' is not. Run: make PYTHON=/path/to/python3.11"; exit 1; }
 	"$(PYTHON)" -m venv $(VENV)
 
-# One stamp a set of dependencies: .plot, .dev and .docs install the extra of that name.
+# One stamp a set of dependencies: .cli, .dev and .docs install the extra of that name.
 $(VENV)/.%: $(VENV)/bin/python $(LOCKED)
 	$(PIP) --editable ".[$*]"
 	@touch $@

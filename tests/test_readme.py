@@ -11,7 +11,7 @@ pytest.importorskip("typer", reason="the command line needs the extra cli")
 
 from typer.testing import CliRunner
 
-from dsage.cli import app
+from dsage.cli.app import app
 
 README = Path(__file__).parents[1] / "README.md"
 BLOCKS = re.findall(r"```sh\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)

@@ -172,6 +172,19 @@ def test_two_runs_are_compared(dsage, runs, tmp_path):
     assert (tmp_path / "both.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_runs_on_other_rows_are_compared_for_the_population(dsage, runs, explanations):
+    same = dsage("compare", *runs).out
+    assert "interval for these evaluation rows" in same
+    other = explanations[1]
+    data = {**other.choices["data"], "evaluation_rows": "others"}
+    replace(other, choices=Choices({**other.choices, "data": data})).save("others.dsage")
+    apart = dsage("compare", "one.dsage", "others.dsage", "--csv", "apart.csv").out
+    assert "the evaluation rows differ: interval for the population" in apart
+    line = pd.read_csv("apart.csv").iloc[0]
+    assert f"[{line['lower_total']:.4g}, {line['upper_total']:.4g}]" in apart
+    assert f"[{line['lower']:.4g}, {line['upper']:.4g}]" in same
+
+
 def test_runs_that_mean_different_things_are_not_compared(dsage, runs, explanations):
     one = explanations[0]
     replace(one, target="age").save("age.dsage")

@@ -77,8 +77,19 @@ def differences(first: Record, second: Record, level: float) -> pd.DataFrame:
     return frame.iloc[order].reset_index(drop=True)
 
 
-def as_table(frame: pd.DataFrame, names: tuple[str, str], level: float) -> str:
-    """Return the differences as lines to read; a star marks those that are surely not zero."""
+def have_same_rows(first: Record, second: Record) -> bool:
+    """Tell whether two runs were evaluated on the same rows."""
+    marks = [each.choices["data"].get("evaluation_rows") for each in (first, second)]
+    return marks[0] is not None and marks[0] == marks[1]
+
+
+def as_table(frame: pd.DataFrame, names: tuple[str, str], level: float, *, same_rows: bool) -> str:
+    """Return the differences as lines to read; a star marks those that are surely not zero.
+
+    The intervals are those for the evaluation rows where both runs have the same, else those for
+    the population: other rows alone make other values.
+    """
+    low, high = ("lower", "upper") if same_rows else ("lower_total", "upper_total")
     heads = ["feature", *names, "difference", f"{level:.0%} interval", ""]
     lines = [
         [
@@ -86,13 +97,15 @@ def as_table(frame: pd.DataFrame, names: tuple[str, str], level: float) -> str:
             f"{line['first']:.4g}",
             f"{line['second']:.4g}",
             f"{line['difference']:+.4g}",
-            f"[{line['lower']:.4g}, {line['upper']:.4g}]",
-            "*" if line["lower"] > 0 or line["upper"] < 0 else "",
+            f"[{line[low]:.4g}, {line[high]:.4g}]",
+            "*" if line[low] > 0 or line[high] < 0 else "",
         ]
         for line in frame.to_dict("records")
     ]
-    after = [
-        "",
-        f"difference: {names[1]} minus {names[0]}; interval for these evaluation rows; * not zero",
-    ]
+    meant = (
+        "interval for these evaluation rows"
+        if same_rows
+        else "the evaluation rows differ: interval for the population"
+    )
+    after = ["", f"difference: {names[1]} minus {names[0]}; {meant}; * not zero"]
     return "\n".join([*as_lines(heads, lines), *after])

@@ -91,7 +91,12 @@ def compare(
     dsage.estimate.compare, which gives both the same noise, knows their difference much better.
     """
     import dsage  # noqa: PLC0415
-    from dsage.cli.comparing import as_table, check_comparable, differences  # noqa: PLC0415
+    from dsage.cli.comparing import (  # noqa: PLC0415
+        as_table,
+        check_comparable,
+        differences,
+        have_same_rows,
+    )
     from dsage.cli.texts import check_out  # noqa: PLC0415
 
     check_out(plot, "--plot", _PICTURES)
@@ -103,7 +108,7 @@ def compare(
     check_comparable(first, second)
     frame = differences(first, second, level)
     names = _labels(run, other)
-    typer.echo(as_table(frame, names, level))
+    typer.echo(as_table(frame, names, level, same_rows=have_same_rows(first, second)))
     if not quiet:
         note(
             "The intervals take the two runs for independent. For two models on the same rows,"

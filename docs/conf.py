@@ -15,13 +15,51 @@ author = "The dsage developers"
 copyright = "2026, The dsage developers"
 version = release = dsage.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.viewcode",
+    "sphinx_gallery.gen_gallery",
+]
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
 exclude_patterns = ["_build"]
+templates_path = ["_templates"]
 
-html_theme = "furo"
-html_title = f"dsage {release}"
+html_theme = "pydata_sphinx_theme"
+html_title = "dsage"
+html_static_path = ["_static"]
+html_css_files = ["dsage.css"]
+html_show_sourcelink = False
+# Pages without pages below them have nothing to list on the left.
+html_sidebars = {
+    name: []
+    for name in ("index", "getting_started", "method", "api", "contributing", "changelog")
+}
+html_theme_options = {
+    "logo": {"text": f"dsage {release}"},
+    "header_links_before_dropdown": 8,
+    "show_toc_level": 2,
+    "navigation_with_keys": False,
+    "footer_start": ["copyright"],
+    "footer_end": ["theme-version"],
+    # Nothing is fetched when a page is read.
+    "icon_links": [],
+}
+
+sphinx_gallery_conf = {
+    "examples_dirs": ["../examples/gallery"],
+    "gallery_dirs": ["gallery"],
+    "filename_pattern": "/plot_",
+    "within_subsection_order": "FileNameSortKey",
+    "abort_on_example_error": True,
+    "download_all_examples": False,
+    "show_signature": False,
+    "write_computation_times": False,
+    "image_srcset": ["2x"],
+    "remove_config_comments": True,
+}
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"

@@ -34,12 +34,12 @@ html_css_files = ["dsage.css"]
 html_show_sourcelink = False
 # Pages without pages below them have nothing to list on the left.
 html_sidebars = {
-    name: []
-    for name in ("index", "getting_started", "method", "api", "contributing", "changelog")
+    name: [] for name in ("index", "getting_started", "method", "api", "contributing", "changelog")
 }
 html_theme_options = {
     "logo": {"text": f"dsage {release}"},
     "header_links_before_dropdown": 8,
+    "navbar_persistent": ["search-button"],
     "show_toc_level": 2,
     "navigation_with_keys": False,
     "footer_start": ["copyright"],
@@ -75,7 +75,9 @@ def setup(app: Sphinx) -> None:
 
     def renderer(display: str) -> tuple[Any, None]:
         def visit(writer: Any, node: Any) -> None:  # noqa: ANN401
-            writer.body.append(convert(node.astext(), display=display))
+            formula = convert(node.astext(), display=display)
+            is_inline = display == "inline"
+            writer.body.append(formula if is_inline else f'<div class="formula">{formula}</div>')
             raise SkipNode
 
         return visit, None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -28,7 +29,10 @@ class Choices(Mapping[str, Mapping[str, Choice]]):
     """
 
     def __init__(self, sections: Mapping[str, Mapping[str, Choice]]) -> None:
-        self._sections = {section: dict(named) for section, named in sections.items()}
+        self._sections = {
+            section: {name: _known(value) for name, value in named.items()}
+            for section, named in sections.items()
+        }
 
     def __getitem__(self, section: str) -> Mapping[str, Choice]:
         return self._sections[section]
@@ -50,6 +54,11 @@ class Choices(Mapping[str, Mapping[str, Choice]]):
             lines.append(section)
             lines += [f"  {name:<{width}}  {worded(value)}" for name, value in named.items()]
         return "\n".join(lines)
+
+
+def _known(value: Choice) -> Choice:
+    """Return a value, or None for a number that is none: files and reports cannot hold it."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def worded(value: Any) -> str:  # noqa: ANN401

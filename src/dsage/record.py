@@ -89,7 +89,8 @@ class Record:
             - ``feature``, ``value``, ``se``: the value, and the error that more computing makes
               smaller; ``lower``, ``upper``: the interval for these evaluation rows.
             - ``se_rows``: the error from the choice of the rows, which only more data makes
-              smaller; ``lower_total``, ``upper_total``: the interval for the population.
+              smaller; ``lower_total``, ``upper_total``: the interval for the population. nan where
+              the rows are too few to tell.
             - ``share``: of the sum of all values.
             - ``n_evaluated``, ``n_skipped``: surpluses that were evaluated, and that are zero by
               separation.
@@ -101,7 +102,8 @@ class Record:
         """
         known = self.estimate
         base = known.to_frame(level).set_index("feature").loc[list(known.feature_names)]
-        lower_total, upper_total = intervals(known.values, known.se_total, level, df=known.df_total)
+        ends = np.stack(intervals(known.values, known.se_total, level, df=known.df_total))
+        lower_total, upper_total = np.where(np.isfinite(ends), ends, math.nan)
         total = float(known.values.sum())
         share = known.values / total if total > 0 else np.full(len(known.values), math.nan)
         n_skipped = known.share_skipped * known.n_surpluses

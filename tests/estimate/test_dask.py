@@ -45,7 +45,7 @@ def client():
 def _two_workers(request):
     """Wait for workers that are coming back from the death of the last test."""
     if "client" in request.fixturenames:
-        request.getfixturevalue("client").wait_for_workers(2, timeout=30)
+        request.getfixturevalue("client").wait_for_workers(2, timeout=120)
 
 
 def drawn_game(model):
@@ -189,7 +189,7 @@ def test_a_worker_that_is_killed_in_the_middle_of_a_task_changes_no_bit(client, 
     result = on_cluster(game, stopping=Calls(rule, 16, lambda _: file.touch()), exact="never")
     assert same(alone, result)
     assert not file.exists()
-    client.wait_for_workers(2, timeout=30)
+    client.wait_for_workers(2, timeout=120)
     assert len(workers_of(client) & before) == 1
 
 

@@ -4,6 +4,7 @@ from dsage.estimate.checkpoint import Checkpoint
 from dsage.estimate.comparison import Comparison, compare
 from dsage.estimate.exact import Enumeration, enumerate_boundaries
 from dsage.estimate.exact_order import enumerate_extensions
+from dsage.estimate.history import History
 from dsage.estimate.inference import (
     effective_df,
     holm,
@@ -36,6 +37,7 @@ __all__ = [
     "Enumeration",
     "Estimate",
     "Estimation",
+    "History",
     "Level",
     "LocalEstimate",
     "NOrderings",

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import math
-import os
-import zipfile
-import zlib
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-import numpy as np
-
 from dsage._check import check_real, message, warn
+from dsage._files import DAMAGES, Arrays, read_arrays, write_arrays
 from dsage.estimate.fingerprint import Fingerprint, fingerprint
 from dsage.estimate.loop import Estimation
 from dsage.estimate.plan import Plan
-from dsage.estimate.state import Arrays, nested, part_of
+from dsage.estimate.state import nested, part_of
 
 _FORMAT = 2
-_HEADER = "header"
 # Writing takes at most this share of the time.
 _SHARE = 0.05
 
@@ -120,20 +114,7 @@ class Checkpoint:
             "texts": mark.texts,
         }
         arrays = nested({"fingerprint": mark.numbers, "state": estimation.state()})
-        text = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
-        partial = self.path.with_name(self.path.name + ".partial")
-        try:
-            with partial.open("wb") as file:
-                np.savez(file, **{_HEADER: text, **arrays})  # type: ignore[arg-type]
-                file.flush()
-                os.fsync(file.fileno())
-            if self.path.exists():
-                self.path.replace(self.previous)
-            partial.replace(self.path)
-        except OSError:
-            partial.unlink(missing_ok=True)
-            raise
-        _sync_folder(self.path.parent)
+        write_arrays(self.path, header, arrays, self.previous)
 
     def _damaged(self, path: Path, error: Exception) -> ValueError:
         advice = f"The one before it is {self.previous}" if self.previous.exists() else ""
@@ -156,12 +137,9 @@ class Checkpoint:
                 return None
             path = self.previous
         try:
-            with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
-                # Reading an array compares it with its checksum.
-                arrays = {name: file[name] for name in file.files}
-            header = json.loads(arrays.pop(_HEADER).tobytes())
+            header, arrays = read_arrays(path)
             written_in = header["format"]
-        except _DAMAGES as error:
+        except DAMAGES as error:
             raise self._damaged(path, error) from error
         if written_in != _FORMAT:
             raise ValueError(
@@ -173,30 +151,3 @@ class Checkpoint:
                 )
             )
         return header, arrays
-
-
-# What reading a file gives that is damaged somewhere: zip files say it in many ways.
-_DAMAGES = (
-    OSError,
-    ValueError,
-    KeyError,
-    EOFError,
-    NotImplementedError,
-    RuntimeError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Have the moves in a folder written to the disk, where the system can."""
-    try:
-        number = os.open(folder, os.O_RDONLY)
-    except OSError:
-        return
-    try:
-        os.fsync(number)
-    except OSError:
-        pass
-    finally:
-        os.close(number)

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dsage._files import Arrays
 from dsage._version import __version__
 from dsage.estimate.plan import Plan
-from dsage.estimate.state import Arrays
 from dsage.games.base import Mask, parts_of
 from dsage.graphs.separation import Oracle
 

@@ -12,13 +12,14 @@ import numpy as np
 import pandas as pd
 
 from dsage._check import check_member
+from dsage._files import Arrays
 from dsage.estimate.control import Control
 from dsage.estimate.history import History
 from dsage.estimate.inference import effective_df
 from dsage.estimate.ledger import Ledger
 from dsage.estimate.plan import Plan
 from dsage.estimate.result import Estimate, Level
-from dsage.estimate.state import Arrays, nested, part_of, put_back, taken
+from dsage.estimate.state import nested, part_of, put_back, taken
 from dsage.estimate.stopping import MIN_UNITS
 from dsage.estimate.tally import Tally
 from dsage.estimate.terms import Outcome

@@ -9,9 +9,8 @@ from inspect import signature
 from pathlib import Path
 from typing import Any
 
-from tqdm.auto import tqdm
-
 from dsage._check import message, warn
+from dsage.estimate.bar import Bar
 from dsage.estimate.checkpoint import Checkpoint
 from dsage.estimate.loop import Estimation, nothing
 from dsage.estimate.result import Estimate
@@ -128,11 +127,10 @@ def refine(
         estimation.on_pause = partial(checkpoint.save, estimation)
     known: Estimate | None = None
     reason, interrupted = "there is nothing left to evaluate", False
-    with tqdm(desc="estimating", unit=" units", disable=not progress) as bar:
+    with Bar(rule, is_shown=progress) as bar:
         try:
             for known in estimation.steps():
-                bar.update(known.n_units - bar.n)
-                bar.set_postfix(error=f"{known.se.max():.2g}", refresh=False)
+                bar.show(known)
                 found = None if rule is None else rule.reason(known)
                 if found is not None:
                     reason = found
@@ -188,6 +186,6 @@ def _warn(result: Estimate) -> None:
     if names:
         warn(
             f"Skipping by separation changes the values of {names} by more than 2 % of the range: "
-            "the graph misses dependences, or the model is far from optimal. Look at "
-            'audit_frame(), or estimate with estimand="sage".'
+            "the graph misses dependences, or the model is far from optimal. Look at the audit, "
+            'or estimate with estimand="sage".'
         )

@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-Arrays = dict[str, npt.NDArray[Any]]
+from dsage._files import Arrays
 
 
 def taken(owner: object, attributes: Sequence[str]) -> Arrays:

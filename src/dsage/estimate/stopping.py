@@ -101,9 +101,8 @@ class Tolerance:
         worst = _largest_se(progress, self.min_units)
         if worst is None:
             return None
-        largest = float(np.max(np.abs(progress.values), initial=0.0))
+        largest, spread = _largest_and_spread(progress)
         single = len(progress.values) == 1
-        spread = largest if single else float(np.ptp(progress.values)) if largest else 0.0
         scale = max(spread, self.relative * largest)
         if worst > self.relative * scale:
             return None
@@ -342,6 +341,49 @@ def needs_errors(rule: Stopping) -> bool:
     if isinstance(rule, AnyOf):
         return all(map(needs_errors, rule.rules))
     return isinstance(rule, (Tolerance, AbsoluteTolerance, TopK))
+
+
+def share_done(rule: Stopping, progress: Progress) -> float | None:
+    """Return about which share of its way to a rule an estimate has gone, or None if unknown.
+
+    Errors fall with the root of the units: where the largest is twice the tolerance, a quarter of
+    the way is done.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> progress = SimpleNamespace(values=np.array([0.0, 2.0]), se=np.array([0.01, 0.04]),
+    ...                            n_units=50, seconds=3.0)
+    >>> share_done(as_stopping(tolerance=0.01), progress)
+    0.25
+    >>> share_done(as_stopping(tolerance=0.01, seconds=6.0), progress)
+    0.5
+    """
+    if isinstance(rule, AnyOf):
+        shares = [share_done(each, progress) for each in rule.rules]
+        return max((share for share in shares if share is not None), default=None)
+    if isinstance(rule, TimeBudget):
+        return min(progress.seconds / rule.seconds, 1.0)
+    if isinstance(rule, NOrderings):
+        return min(progress.n_orderings / rule.n, 1.0)
+    if not isinstance(rule, (Tolerance, AbsoluteTolerance)):
+        return None
+    worst = _largest_se(progress, rule.min_units)
+    if worst is None:
+        return None
+    if isinstance(rule, Tolerance):
+        largest, spread = _largest_and_spread(progress)
+        wanted = rule.relative * max(spread, rule.relative * largest)
+    else:
+        wanted = rule.absolute
+    return 1.0 if worst <= wanted else (wanted / worst) ** 2
+
+
+def _largest_and_spread(progress: Progress) -> tuple[float, float]:
+    """Return the largest value, whatever its sign, and what the errors are held against."""
+    largest = float(np.max(np.abs(progress.values), initial=0.0))
+    single = len(progress.values) == 1
+    return largest, largest if single or not largest else float(np.ptp(progress.values))
 
 
 def _largest_se(progress: Progress, min_units: int) -> float | None:

@@ -23,7 +23,7 @@ from dsage.structure.record import Callback
 from dsage.structure.reduction import Reduction
 from dsage.structure.result import SearchResult, Step
 from dsage.structure.scores.base import Score
-from dsage.structure.scores.choose import choose_score, graph_score
+from dsage.structure.scores.choose import choose_score, graph_score, score_name
 from dsage.structure.search import hill_climb, tabu
 from dsage.structure.source import Data, as_data, kind_of, sufficient
 
@@ -136,7 +136,9 @@ def search_graph(
         result = _SEARCHES[method](chosen, reduction.constraints, show, options)
     if result.interrupted:
         warn(f"The search was interrupted after {result.seconds:.3g} s: the best graph so far.")
-    return replace(result, graph=reduction.restored(result.graph), method=method)
+    name = score_name(score, kind_of(reduction.data))
+    graph = reduction.restored(result.graph)
+    return replace(result, graph=graph, method=method, score_name=name)
 
 
 def _graph_only(search: Callable[P, SearchResult]) -> Callable[P, Graph]:

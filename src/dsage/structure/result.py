@@ -55,6 +55,8 @@ class SearchResult:
         Whether it was stopped by the user before its end.
     method : str
         The search.
+    score_name : str
+        Which score it is; empty where a callable made the graph.
     """
 
     graph: Graph
@@ -64,6 +66,7 @@ class SearchResult:
     seconds: float
     interrupted: bool
     method: str
+    score_name: str = ""
 
     def to_frame(self) -> pd.DataFrame:
         """Return the trace as a data frame: kind, from, to, delta, score, seconds.

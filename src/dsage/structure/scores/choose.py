@@ -94,8 +94,7 @@ def choose_score(
     """
     source = as_data(data, discrete=discrete, transform=transform)
     kind = kind_of(source)
-    check_member(score, SCORES, "score", "the scores")
-    name = _AUTO[kind] if score == "auto" else "bdeu" if score == "bde" else score
+    name = score_name(score, kind)
     if kind not in _FITS[name]:
         fitting = [other for other, kinds in _FITS.items() if kind in kinds]
         raise ValueError(
@@ -110,6 +109,18 @@ def choose_score(
                 )
             )
     return _MAKERS[name](source, name, options)
+
+
+def score_name(score: str, kind: str) -> str:
+    """Return the name of a score proper: what ``"auto"`` stands for with this kind of data.
+
+    Examples
+    --------
+    >>> score_name("auto", "continuous"), score_name("bde", "discrete")
+    ('ebic', 'bdeu')
+    """
+    check_member(score, SCORES, "score", "the scores")
+    return _AUTO[kind] if score == "auto" else "bdeu" if score == "bde" else score
 
 
 def graph_score(score: Score, graph: Graph) -> float:

@@ -1,0 +1,92 @@
+"""Files of arrays and JSON, nothing that runs when it is read; written whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import zipfile
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Arrays = dict[str, npt.NDArray[Any]]
+
+_HEADER = "header"
+
+# What reading a file gives that is damaged somewhere: zip files say it in many ways.
+DAMAGES = (
+    OSError,
+    ValueError,
+    KeyError,
+    EOFError,
+    NotImplementedError,
+    RuntimeError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+
+
+def write_arrays(
+    path: Path,
+    header: Mapping[str, Any],
+    arrays: Mapping[str, npt.NDArray[Any]],
+    previous: Path | None = None,
+) -> None:
+    """Write a header, as JSON, and arrays into one file.
+
+    The file is written beside its place and then moved there, so there is always a whole one.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    header : mapping
+        What JSON can hold.
+    arrays : mapping of str to arrays
+        Of numbers or booleans.
+    previous : Path, optional
+        Where a file that is there already is moved to.
+    """
+    text = np.frombuffer(json.dumps(header, allow_nan=False).encode(), dtype=np.uint8)
+    partial = path.with_name(path.name + ".partial")
+    try:
+        with partial.open("wb") as file:
+            np.savez(file, **{_HEADER: text, **arrays})  # type: ignore[arg-type]
+            file.flush()
+            os.fsync(file.fileno())
+        if previous is not None and path.exists():
+            path.replace(previous)
+        partial.replace(path)
+    except OSError:
+        partial.unlink(missing_ok=True)
+        raise
+    _sync_folder(path.parent)
+
+
+def read_arrays(path: Path) -> tuple[dict[str, Any], Arrays]:
+    """Return header and arrays of a file; one of `DAMAGES` is raised where it is no such file."""
+    with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
+        # Reading an array compares it with its checksum.
+        arrays = {name: file[name] for name in file.files}
+    header = json.loads(arrays.pop(_HEADER).tobytes())
+    if not isinstance(header, dict):
+        raise ValueError("its header is no mapping")
+    return header, arrays
+
+
+def _sync_folder(folder: Path) -> None:
+    """Have the moves in a folder written to the disk, where the system can."""
+    try:
+        number = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return
+    try:
+        os.fsync(number)
+    except OSError:
+        pass
+    finally:
+        os.close(number)

@@ -1,0 +1,127 @@
+"""Everything that a run chose, in words and numbers, for its record."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, packages_distributions, version
+from typing import Any
+
+from dsage._columns import shown
+from dsage._version import __version__
+from dsage.choices import Choice, Choices
+from dsage.estimate import Estimate, Stopping
+from dsage.inputs import Inputs
+from dsage.models import Model
+
+_PACKAGES = ("numpy", "scipy", "scikit-learn", "pandas", "networkx")
+
+
+def describe(
+    *,
+    model: Model,
+    given: object,
+    inputs: Inputs,
+    graph: Mapping[str, Choice],
+    sampler: Mapping[str, Choice],
+    loss: tuple[str, bool],
+    estimate: Estimate,
+    stopping: Stopping | None,
+    orderings: object,
+    options: Mapping[str, Any],
+    seconds: Mapping[str, float],
+    seed: int,
+    n_jobs: int | None,
+) -> Choices:
+    """Return the choices of a run.
+
+    Parameters
+    ----------
+    model, given
+        The model as it is asked, and as the user gave it.
+    inputs : Inputs
+        The rows.
+    graph, sampler : mapping
+        How they were found.
+    loss : tuple of str and bool
+        Its name, and whether it was chosen for the user.
+    estimate : Estimate
+        The result.
+    stopping : Stopping or None
+        The rule; None for the default one.
+    orderings, options, seconds, seed, n_jobs
+        Of the run.
+    """
+    return Choices(
+        {
+            "model": _model(model, given),
+            "data": _data(inputs),
+            "graph": graph,
+            "sampler": sampler,
+            "loss": {
+                "name": loss[0],
+                "source": "chosen for the model and the target" if loss[1] else "given",
+            },
+            "estimate": {
+                "estimand": estimate.estimand,
+                "orderings": orderings if isinstance(orderings, str) else type(orderings).__name__,
+                "n_orderings": estimate.n_orderings,
+                "all_orderings": estimate.is_exact,
+                "stopping": repr(stopping) if stopping is not None else "tolerance 1 %, by default",
+                "stopped_because": estimate.reason,
+                "interrupted": estimate.interrupted,
+                "audit": estimate.audit is not None,
+                **{name: _short(value) for name, value in options.items()},
+            },
+            "evaluations": {
+                "made": estimate.n_evaluated,
+                "shared": estimate.n_shared,
+                "share_skipped": float(estimate.share_skipped.mean()),
+            },
+            "seconds": dict(seconds),
+            "versions": _versions(given),
+            "run": {"random_state": str(seed), "n_jobs": n_jobs},
+        }
+    )
+
+
+def _model(model: Model, given: object) -> dict[str, Choice]:
+    words: dict[str, Choice] = {"name": model.name, "type": _type_name(given)}
+    if model.classes is not None:
+        words["classes"] = shown(model.classes.tolist())
+    return words
+
+
+def _data(inputs: Inputs) -> dict[str, Choice]:
+    return {
+        "target": inputs.target,
+        "features": len(inputs.names),
+        "features_of_classes": int((inputs.layout.n_levels > 0).sum()),
+        "rows_train": len(inputs.y_train),
+        "rows_evaluation": len(inputs.y_test),
+        "container": inputs.layout.kind,
+    }
+
+
+def _type_name(value: object) -> str:
+    kind = type(value)
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def _short(value: object) -> Choice:
+    """Return an option itself where it is short, and its kind where it is not."""
+    if value is None or isinstance(value, (str, int, float, bool)):
+        return value
+    return _type_name(value)
+
+
+def _versions(model: object) -> dict[str, Choice]:
+    found: dict[str, Choice] = {"dsage": __version__, "python": platform.python_version()}
+    package = type(model).__module__.split(".")[0]
+    own = packages_distributions().get(package, []) if package != "dsage" else []
+    for name in dict.fromkeys([*_PACKAGES, *own]):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found

@@ -1,0 +1,289 @@
+"""From a fitted model and data to SAGE values, in one call."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from inspect import signature
+from pathlib import Path
+from typing import Any, Literal
+
+from dsage._check import check_member
+from dsage._random import RandomState, Streams
+from dsage.describe import describe
+from dsage.estimate import Checkpoint, Plan, Stopping, as_stopping, run
+from dsage.explanation import Explanation
+from dsage.games import Game, Grouped, LossGame
+from dsage.graphs import GroupedOracle, Oracle
+from dsage.inputs import check_inputs
+from dsage.losses import Loss, as_loss, choose_loss
+from dsage.models import as_model
+from dsage.orderings import Order, Orderings
+from dsage.resolve import find_graph, find_sampler
+
+logger = logging.getLogger("dsage")
+
+# Those that explain has no parameter of its own for.
+_OWN = ("loss", "oracle", "estimand", "orderings", "n_jobs", "random_state")
+_GAME_OPTIONS = tuple(name for name in signature(LossGame).parameters if name not in _OWN)[4:]
+_PLAN_OPTIONS = tuple(name for name in signature(Plan).parameters if name not in _OWN)[1:]
+# A seed that can be read and typed.
+_SEED_BITS = 32
+
+
+def explain(
+    model: Any,  # noqa: ANN401
+    X_train: Any,  # noqa: ANN401
+    y_train: Any,  # noqa: ANN401
+    X_test: Any,  # noqa: ANN401
+    y_test: Any,  # noqa: ANN401
+    *,
+    graph: Any = "learn",  # noqa: ANN401
+    sampler: Any = "auto",  # noqa: ANN401
+    loss: str | Callable[..., Any] | Loss = "auto",
+    estimand: Literal["d-sage", "sage"] = "d-sage",
+    tolerance: float | None = None,
+    absolute: float | None = None,
+    top_k: int | None = None,
+    seconds: float | None = None,
+    n_orderings: int | None = None,
+    groups: Mapping[str, Iterable[str]] | None = None,
+    orderings: str | Order | Sequence[Sequence[str] | Sequence[int]] | Orderings = "antithetic",
+    target: str | None = None,
+    discrete: str | Iterable[str] = (),
+    n_resamples: int | None = None,
+    n_jobs: int | None = None,
+    checkpoint: str | Path | Checkpoint | None = None,
+    random_state: RandomState = None,
+    progress: bool = True,
+    **options: Any,  # noqa: ANN401
+) -> Explanation:
+    """Tell how much each feature contributes to a model's predictive performance.
+
+    Learn a causal graph of features and target, choose a conditional sampler and a loss, and
+    estimate d-SAGE values with their errors, and the audit of what the graph changed. Each of these
+    can be given instead. What was chosen is in `choices` of the result.
+
+    Parameters
+    ----------
+    model : estimator, pipeline, booster, torch.nn.Module or callable
+        The fitted model; see :func:`dsage.models.as_model`.
+    X_train, y_train : data frame or array of shape (n_rows, n_features), array of shape (n_rows,)
+        Rows that graph and sampler are learned from: usually those that the model was fitted to.
+    X_test, y_test : data frame or array, array
+        Rows that the model is evaluated on: it must not have been fitted to them.
+    graph : str, Graph, other graph, Stability, Oracle or None, default="learn"
+        ``"learn"``, or a method of :func:`dsage.learn_graph` by name; a graph of any kind that
+        :func:`dsage.graphs.as_graph` reads, the target among its nodes; or None for plain SAGE.
+    sampler : str or Sampler, default="auto"
+        ``"auto"`` takes the simplest one with a good held-out score. Or ``"gaussian"``,
+        ``"copula"``, ``"mixture"``, ``"categorical"``, ``"forest"``, ``"neighbors"``,
+        ``"sequential"``, ``"marginal"``; or an object of :mod:`dsage.samplers`.
+    loss : str, callable or Loss, default="auto"
+        See :func:`dsage.losses.as_loss`; ``"auto"`` is cross entropy for classes, squared error for
+        numbers.
+    estimand : {"d-sage", "sage"}, default="d-sage"
+        ``"sage"`` corrects for the difference: unbiased for any model and any graph, and dearer.
+    tolerance, absolute, top_k, seconds, n_orderings : float or int, optional
+        When to stop: at the first of these that is met, see :func:`dsage.estimate.as_stopping`. By
+        default when the largest standard error is 1 % of the range of the values. `seconds` is the
+        time for the estimation alone.
+    groups : mapping of str to iterables of str, optional
+        Features that are known or unknown together; those in no group stand for themselves.
+    orderings : str, Order, sequence or Orderings, default="antithetic"
+        A kind of orderings, the orderings themselves, or a partial order that they keep
+        (asymmetric SAGE), see :mod:`dsage.orderings`.
+    target : str, optional
+        Name of the target, by default that of `y_train`.
+    discrete : str or iterable of str, default=()
+        Columns of numbers that are classes.
+    n_resamples : int, optional
+        From how many resamples of the rows the graph is learned again, to tell how sure its edges
+        are; by default 20, or 0 beyond 100 columns, 12 where numbers and classes are mixed.
+    n_jobs : int, optional
+        Jobs that work at the same time; results do not depend on it.
+    checkpoint : str, Path or Checkpoint, optional
+        A file that keeps the state of the estimation: the same call goes on where it ended.
+    random_state : int, numpy Generator or None, default=None
+        Seed of everything. None takes a fresh one, which is in `choices`.
+    progress : bool, default=True
+        Show progress bars.
+    **options
+        Of :class:`dsage.games.LossGame` (such as `n_draws`, `sample_weight`, `max_bytes`) and of
+        :class:`dsage.estimate.Plan` (such as `semantics`, `exact`, `levels`, `audit`).
+
+    Returns
+    -------
+    Explanation
+        An interrupt (Ctrl-C) of the estimation returns what is known by then.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.linear_model import LinearRegression
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> model = LinearRegression().fit(X[:300], y[:300])
+    >>> explanation = explain(model, X[:300], y[:300], X[300:], y[300:], estimand="sage",
+    ...                       sampler="gaussian", random_state=0, progress=False)
+    >>> explanation.to_frame()["feature"][:2].tolist()
+    ['bmi', 's5']
+    """
+    game_options, plan_options = _divided(options)
+    clock = Clock()
+    inputs = check_inputs(X_train, y_train, X_test, y_test, target=target, discrete=discrete)
+    chosen_loss = choose_loss(model, inputs.y_test) if loss == "auto" else as_loss(loss)
+    checked = as_model(model, chosen_loss)
+    # A model that cannot be asked is known before anything is learned.
+    checked.predict(inputs.first_rows())
+    stopping = _rule(
+        tolerance=tolerance,
+        absolute=absolute,
+        top_k=top_k,
+        seconds=seconds,
+        n_orderings=n_orderings,
+    )
+    members = None if groups is None else {name: tuple(held) for name, held in groups.items()}
+    seed = _seed(random_state, checkpoint)
+    with _kept() as warned:
+        with clock("graph"):
+            found = find_graph(
+                graph,
+                inputs,
+                is_of_classes=chosen_loss.output == "probability",
+                n_resamples=n_resamples,
+                n_jobs=n_jobs,
+                seed=seed,
+                progress=progress,
+            )
+        with clock("sampler"):
+            drawn = find_sampler(sampler, inputs, seed=seed)
+        game: Game = LossGame(
+            checked,
+            drawn.sampler,
+            inputs.X_test,
+            inputs.y_test,
+            loss=chosen_loss,
+            random_state=seed,
+            **game_options,
+        )
+        with clock("estimate"):
+            estimate = run(
+                game if members is None else Grouped(game, members),
+                oracle=_oracle_of(found.oracle, members),
+                estimand=estimand,
+                stopping=stopping,
+                orderings=orderings,
+                n_jobs=n_jobs,
+                checkpoint=checkpoint,
+                random_state=seed,
+                progress=progress,
+                **plan_options,
+            )
+    choices = describe(
+        model=checked,
+        given=model,
+        inputs=inputs,
+        graph=found.described,
+        sampler=drawn.described,
+        loss=(chosen_loss.name, loss == "auto"),
+        estimate=estimate,
+        stopping=stopping,
+        orderings=orderings,
+        options=options,
+        seconds=clock.seconds,
+        seed=seed,
+        n_jobs=n_jobs,
+    )
+    return Explanation(
+        estimate=estimate,
+        target=inputs.target,
+        graph=found.graph,
+        edge_strength=found.strength,
+        sampler_scores=drawn.scores,
+        groups=members,
+        choices=choices,
+        warnings=tuple(warned),
+    )
+
+
+class Clock:
+    """How long each phase took, which it tells the log, too.
+
+    Attributes
+    ----------
+    seconds : dict of str to float
+        The phases that are over, and ``"total"`` since the beginning.
+    """
+
+    def __init__(self) -> None:
+        self._start = time.perf_counter()
+        self._phases: dict[str, float] = {}
+
+    @contextmanager
+    def __call__(self, phase: str) -> Iterator[None]:
+        """Take the time of a phase."""
+        start = time.perf_counter()
+        logger.info("%s: begins", phase)
+        yield
+        self._phases[phase] = time.perf_counter() - start
+        logger.info("%s: took %.2f s", phase, self._phases[phase])
+
+    @property
+    def seconds(self) -> dict[str, float]:
+        """The phases so far, and the time in all."""
+        return {**self._phases, "total": time.perf_counter() - self._start}
+
+
+def _divided(options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the options of the game and those of the plan."""
+    for option in options:
+        known = (*_GAME_OPTIONS, *_PLAN_OPTIONS, *tuple(signature(explain).parameters)[5:-1])
+        check_member(option, known, "each option", "the options of explain")
+    of_game = {name: value for name, value in options.items() if name in _GAME_OPTIONS}
+    return of_game, {name: value for name, value in options.items() if name not in of_game}
+
+
+def _rule(**limits: Any) -> Stopping | None:  # noqa: ANN401
+    """Return the rule of the limits that are given; None where none is."""
+    given = {name: limit for name, limit in limits.items() if limit is not None}
+    return as_stopping(**given) if given else None
+
+
+def _seed(random_state: RandomState, checkpoint: str | Path | Checkpoint | None) -> int:
+    """Return the seed of everything: the one given, that of the run to go on with, or a new one."""
+    if random_state is not None:
+        return Streams(random_state).entropy
+    if checkpoint is not None:
+        known = checkpoint if isinstance(checkpoint, Checkpoint) else Checkpoint(checkpoint)
+        entropy = known.entropy()
+        if entropy is not None:
+            return entropy
+    return secrets.randbits(_SEED_BITS)
+
+
+def _oracle_of(
+    oracle: Oracle | None, groups: Mapping[str, tuple[str, ...]] | None
+) -> Oracle | None:
+    if oracle is None or groups is None:
+        return oracle
+    return GroupedOracle(oracle, groups)
+
+
+@contextmanager
+def _kept() -> Iterator[list[str]]:
+    """Keep what is warned of, each text once, and pass it on."""
+    texts: list[str] = []
+    with warnings.catch_warnings():
+        shown = warnings.showwarning
+
+        def keep(text: Warning | str, *where: Any, **more: Any) -> None:  # noqa: ANN401
+            if str(text) not in texts:
+                texts.append(str(text))
+            shown(text, *where, **more)
+
+        warnings.showwarning = keep  # type: ignore[assignment]
+        yield texts

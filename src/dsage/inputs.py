@@ -1,0 +1,180 @@
+"""What a user gives to be explained, checked before any work is done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+from scipy import sparse
+
+from dsage._check import check_members, message
+from dsage._frame import Layout, as_matrix, is_frame, take_rows
+from dsage._targets import Array, values
+
+_TARGET = "target"
+
+
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """Training rows and evaluation rows with their targets.
+
+    Attributes
+    ----------
+    X_train, X_test : data frames or arrays
+        The features, as they were given.
+    y_train, y_test : arrays
+        The targets.
+    layout : Layout
+        The columns.
+    target : str
+        A name for the target that no feature has.
+    discrete : tuple of str
+        Columns of numbers that are classes.
+    """
+
+    X_train: Any
+    y_train: Array
+    X_test: Any
+    y_test: Array
+    layout: Layout
+    target: str
+    discrete: tuple[str, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The features."""
+        return self.layout.names
+
+    def training_table(self) -> Any:  # noqa: ANN401
+        """Return the training rows with the target as one more column."""
+        if self.y_train.ndim != 1:
+            raise ValueError(
+                message(
+                    "graph",
+                    "None, or a graph, where the target has several columns",
+                    "learn",
+                    "A graph is learned for one target: explain one at a time",
+                )
+            )
+        if is_frame(self.X_train):
+            frame = nw.from_native(self.X_train, eager_only=True)
+            column = nw.new_series(self.target, self.y_train, backend=frame.implementation)
+            return frame.with_columns(column).to_native()
+        table = pd.DataFrame(as_matrix(self.X_train), columns=list(self.names))
+        return table.assign(**{self.target: self.y_train})
+
+    def first_rows(self, n_rows: int = 2) -> Any:  # noqa: ANN401
+        """Return some evaluation rows as the model will be given them."""
+        rows = take_rows(self.X_test, np.arange(min(n_rows, len(self.y_test))))
+        return self.layout.decode(self.layout.encode(rows))
+
+
+def check_inputs(
+    X_train: Any,  # noqa: ANN401
+    y_train: Any,  # noqa: ANN401
+    X_test: Any,  # noqa: ANN401
+    y_test: Any,  # noqa: ANN401
+    *,
+    target: str | None = None,
+    discrete: str | Iterable[str] = (),
+) -> Inputs:
+    """Return the inputs, or say what is wrong with them, by the names of the columns.
+
+    Parameters
+    ----------
+    X_train, X_test : data frames or arrays of shape (n_rows, n_features)
+        Rows to learn from, and rows to evaluate on.
+    y_train, y_test : arrays of shape (n_rows,)
+        Their targets.
+    target : str, optional
+        Name of the target; by default that of `y_train`, or ``"target"``.
+    discrete : str or iterable of str, default=()
+        Columns of numbers that are classes.
+
+    Examples
+    --------
+    >>> X = pd.DataFrame({"age": [31.0, 54.0], "bmi": [22.0, 27.0]})
+    >>> inputs = check_inputs(X, [1.0, 2.0], X, [1.0, 2.0])
+    >>> inputs.names, inputs.target
+    (('age', 'bmi'), 'target')
+    """
+    for name, X in (("X_train", X_train), ("X_test", X_test)):
+        _check_dense(name, X)
+    with _in("X_train"):
+        layout = Layout.of(X_train, discrete=discrete)
+        n_train = len(layout.encode(X_train))
+    with _in("X_test"):
+        n_test = len(layout.encode(X_test))
+    targets = []
+    for name, y, n_rows in (("y_train", y_train, n_train), ("y_test", y_test, n_test)):
+        with _in(name):
+            found = values(y)
+        if len(found) != n_rows:
+            raise ValueError(
+                message(
+                    name,
+                    f"of {n_rows} rows, as X{name[1:]} is",
+                    len(found),
+                    "Give one target for each row",
+                )
+            )
+        targets.append(found)
+    named = _target_name(target, y_train, layout.names)
+    classes = check_members(discrete, layout.names, "discrete", "the columns of the data")
+    return Inputs(X_train, targets[0], X_test, targets[1], layout, named, classes)
+
+
+def _check_dense(name: str, X: Any) -> None:  # noqa: ANN401
+    """Refuse what has no rows in memory, or no numbers of its own."""
+    if sparse.issparse(X):
+        advice = f"Convert it with {name}.toarray(), and fit the model to that"
+        raise TypeError(message(name, "dense", type(X).__name__, advice))
+    if isinstance(X, pd.DataFrame):
+        thin = [str(column) for column in X.columns if isinstance(X[column].dtype, pd.SparseDtype)]
+        if thin:
+            advice = f"Convert them with {name}.sparse.to_dense()"
+            raise TypeError(message(name, "of dense columns", thin, advice))
+    if X is None or isinstance(X, (str, bytes)):
+        advice = "Read the data first, for example with pandas"
+        raise TypeError(message(name, "a data frame or an array", X, advice))
+
+
+def _target_name(given: str | None, y: Any, features: tuple[str, ...]) -> str:  # noqa: ANN401
+    """Return the name of the target: the one given, its own, or a free one."""
+    if given is not None and not (isinstance(given, str) and given):
+        raise TypeError(message("target", "a name", given, "Give a string"))
+    own = getattr(y, "name", None)
+    if is_frame(y):
+        columns = nw.from_native(y, eager_only=True).columns
+        own = columns[0] if len(columns) == 1 else None
+    named = given or (own if isinstance(own, str) and own else None)
+    if named is not None:
+        if named in features:
+            raise ValueError(
+                message(
+                    "the target",
+                    "no feature",
+                    named,
+                    "Drop that column from the features, or name the target with target=",
+                )
+            )
+        return named
+    free = _TARGET
+    while free in features:
+        free = f"{free}_"
+    return free
+
+
+@contextmanager
+def _in(name: str) -> Iterator[None]:
+    """Say of which argument an error speaks."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        error.add_note(f"This is about {name}.")
+        raise

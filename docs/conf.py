@@ -56,6 +56,8 @@ sphinx_gallery_conf = {
     "abort_on_example_error": True,
     "download_all_examples": False,
     "show_signature": False,
+    # The pictures are shown, not what they are called.
+    "ignore_repr_types": r"matplotlib|numpy\.ndarray",
     "write_computation_times": False,
     "image_srcset": ["2x"],
     "remove_config_comments": True,

@@ -19,7 +19,7 @@ import time
 from dataclasses import dataclass, field
 
 import joblib
-import pandas as pd
+import matplotlib.pyplot as plt
 from distributed import Client, LocalCluster
 from sklearn.ensemble import RandomForestRegressor
 
@@ -113,5 +113,11 @@ if __name__ == "__main__":
 # gains is in the benchmarks.
 
 if __name__ == "__main__":
-    frame: pd.DataFrame = alone.to_frame()[["feature", "value", "se"]]
-    print(frame.round(3).to_string(index=False))
+    figure, ax = plt.subplots(figsize=(6.5, 3.5), layout="constrained")
+    for shift, (name, (result, _)) in zip((0.2, 0.0, -0.2), runs.items(), strict=True):
+        frame = result.to_frame().iloc[::-1]
+        places = [place + shift for place in range(len(frame))]
+        ax.errorbar(frame["value"], places, xerr=2 * frame["se"], fmt="o", ms=4, label=name)
+    ax.set_yticks(range(len(frame)), frame["feature"])
+    ax.set_xlabel("SAGE value, with two standard errors")
+    ax.legend(frameon=False)

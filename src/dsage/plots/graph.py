@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-import networkx as nx
-
 from dsage.graphs import Graph
 from dsage.graphs.graph import check_graph
+from dsage.graphs.layout import layered
 
 try:
     from matplotlib import pyplot as plt
@@ -23,9 +22,6 @@ except ImportError as error:
 # Okabe & Ito's palette, told apart by every kind of colour vision; light enough for black text.
 _TARGET, _BLANKET, _OTHER = "#E69F00", "#9BD3F5", "#F2F2F2"
 _LINE = "#555555"
-
-# What stands in a column: a node, or the place at which a longer edge passes.
-Slot = str | tuple[str, str, int]
 
 
 def draw_graph(graph: Graph, target: str | None = None, *, ax: Axes | None = None) -> Axes:
@@ -46,10 +42,9 @@ def draw_graph(graph: Graph, target: str | None = None, *, ax: Axes | None = Non
     """
     check_graph(graph)
     blanket = set(graph.markov_blanket(target)) if target is not None else set()
-    routes = _routes(graph)
-    place = _places(graph, routes)
-    heights = [y for _, y in place.values()] or [0.0]
-    n_columns = 1 + max((x for x, _ in place.values()), default=0.0)
+    drawing = layered(graph)
+    place = drawing.places
+    heights, n_columns = drawing.heights, max(drawing.n_columns, 1)
     if ax is None:
         longest = max(map(len, graph.names), default=1)
         width = n_columns * (0.9 + 0.11 * longest)
@@ -63,9 +58,7 @@ def draw_graph(graph: Graph, target: str | None = None, *, ax: Axes | None = Non
             *place[name], name, ha="center", va="center", bbox=style, parse_math=False
         )
     for edge in graph.edges:
-        _draw_edge(
-            ax, [place[slot] for slot in routes[edge]], boxes[edge[0]], boxes[edge[1]], "-|>"
-        )
+        _draw_edge(ax, list(drawing.routes[edge]), boxes[edge[0]], boxes[edge[1]], "-|>")
     for one, other in graph.bidirected:
         _draw_edge(ax, [place[one], place[other]], boxes[one], boxes[other], "<|-|>")
     if target is not None:
@@ -114,69 +107,3 @@ def _draw_edge(
             zorder=head.get_zorder() + 1,
         )
     )
-
-
-def _routes(graph: Graph) -> dict[tuple[str, str], list[Slot]]:
-    """Return what each directed edge passes: its tail, a slot a column between, its head."""
-    column = _columns(graph)
-    routes: dict[tuple[str, str], list[Slot]] = {}
-    for tail, head in graph.edges:
-        between = range(column[tail] + 1, column[head])
-        routes[tail, head] = [tail, *((tail, head, number) for number in between), head]
-    return routes
-
-
-def _columns(graph: Graph) -> dict[str, int]:
-    """Return the column of each node: its longest distance from a root; a cycle shares one."""
-    directed = nx.DiGraph(list(graph.edges))
-    directed.add_nodes_from(graph.names)
-    condensed = nx.condensation(directed)
-    return {
-        name: number
-        for number, parts in enumerate(nx.topological_generations(condensed))
-        for part in parts
-        for name in condensed.nodes[part]["members"]
-    }
-
-
-def _places(
-    graph: Graph, routes: dict[tuple[str, str], list[Slot]]
-) -> dict[Slot, tuple[float, float]]:
-    """Return where everything stands.
-
-    Within a column nodes and passing edges are sorted by the mean height of their neighbours, a
-    few times back and forth, which removes most crossings.
-    """
-    column = _columns(graph)
-    columns: list[list[Slot]] = [[] for _ in range(max(column.values(), default=-1) + 1)]
-    for name in graph.names:
-        columns[column[name]].append(name)
-    neighbours = nx.Graph(list(graph.bidirected))
-    neighbours.add_nodes_from(graph.names)
-    for route in routes.values():
-        neighbours.add_edges_from(pairwise(route))
-        for slot in route[1:-1]:
-            columns[int(slot[2])].append(slot)
-    height = _heights(columns)
-    for _ in range(12):
-        for slots in columns:
-            wanted = {
-                slot: (height[slot] + sum(height[other] for other in neighbours[slot]))
-                / (1 + len(neighbours[slot]))
-                for slot in slots
-            }
-            slots.sort(key=wanted.__getitem__)
-            height |= _heights([slots])
-    return {slot: (float(x), height[slot]) for x, slots in enumerate(columns) for slot in slots}
-
-
-def _heights(columns: list[list[Slot]]) -> dict[Slot, float]:
-    """Return heights around zero: a node takes one, a passing edge less."""
-    height: dict[Slot, float] = {}
-    for slots in columns:
-        sizes = [1.0 if isinstance(slot, str) else 0.45 for slot in slots]
-        top = 0.0
-        for slot, size in zip(slots, sizes, strict=True):
-            height[slot] = top + size / 2 - sum(sizes) / 2
-            top += size
-    return height

@@ -106,9 +106,8 @@ table = pd.DataFrame(
 table.round(2)
 
 # %%
-# The naive graph takes the credit from fuel, and some from the price, which is of use only
-# together with it. With the bidirected edge the values are those of SAGE, and less is
-# evaluated.
+# The naive graph takes the credit from fuel, and some from the price, which tells more together
+# with it. With the bidirected edge the values are those of SAGE, and what is skipped is zero.
 
 with_naive.plot.audit()
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 from docutils.nodes import SkipNode
 from latex2mathml.converter import convert
 from sphinx.application import Sphinx
+from sphinx.errors import ExtensionError
 
 import dsage
 
@@ -44,8 +47,6 @@ html_theme_options = {
     "navigation_with_keys": False,
     "footer_start": ["copyright"],
     "footer_end": ["theme-version"],
-    # Nothing is fetched when a page is read.
-    "icon_links": [],
 }
 
 sphinx_gallery_conf = {
@@ -72,8 +73,21 @@ suppress_warnings = ["ref.python"]
 html_math_renderer = "mathml"
 
 
+def refuse_remote(app: Sphinx, exception: Exception | None) -> None:
+    """Refuse pages that fetch something when they are read."""
+    if exception is not None or app.builder.format != "html":
+        return
+    fetched = re.compile(
+        r"""<(?:script|link|img|iframe)\b[^>]*\b(?:src|href)=["']?https?://[^>]*"""
+    )
+    for page in Path(app.outdir).rglob("*.html"):
+        if found := fetched.search(page.read_text(encoding="utf-8")):
+            raise ExtensionError(f"{page} fetches something when it is read: {found[0]}")
+
+
 def setup(app: Sphinx) -> None:
     """Write formulas as MathML, which browsers draw without scripts from elsewhere."""
+    app.connect("build-finished", refuse_remote)
 
     def renderer(display: str) -> tuple[Any, None]:
         def visit(writer: Any, node: Any) -> None:  # noqa: ANN401

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping
+from functools import cache
 from importlib.metadata import PackageNotFoundError, packages_distributions, version
 from typing import Any
 
@@ -13,6 +14,9 @@ from dsage.choices import Choice, Choices
 from dsage.estimate import Estimate, Stopping
 from dsage.inputs import Inputs
 from dsage.models import Model
+
+# Reading the lists of all that is installed takes half a second.
+_distributions = cache(packages_distributions)
 
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "pandas", "networkx")
 
@@ -118,7 +122,7 @@ def _short(value: object) -> Choice:
 def _versions(model: object) -> dict[str, Choice]:
     found: dict[str, Choice] = {"dsage": __version__, "python": platform.python_version()}
     package = type(model).__module__.split(".")[0]
-    own = packages_distributions().get(package, []) if package != "dsage" else []
+    own = _distributions().get(package, []) if package != "dsage" else []
     for name in dict.fromkeys([*_PACKAGES, *own]):
         try:
             found[name] = version(name)

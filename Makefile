@@ -6,20 +6,21 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 LOCKED := pyproject.toml constraints.txt
 
-.PHONY: help demo test check format docs bench clean
+.PHONY: help demo test check format docs bench paper paper-quick clean
 
 help:
-	@echo "make demo    show what dsage does, on an embedded data set; writes to demo-output/"
+	@echo "make demo    explain a model on an embedded data set; writes demo-output/report.html"
 	@echo "make test    run the test suite"
 	@echo "make check   lint, types and import layers"
 	@echo "make format  rewrite the code in the project's style"
 	@echo "make docs    build the documentation into docs/_build/html"
 	@echo "make bench   run the benchmarks and print their tables"
+	@echo "make paper   re-create every experiment of the paper, in hours; make paper-quick: in minutes"
 	@echo "make clean   remove .venv and everything that was built"
 
-demo: $(VENV)/.plot
-	$(BIN)/python examples/graphs.py demo-output
-	$(BIN)/python examples/sage.py
+demo: $(VENV)/.cli
+	@mkdir -p demo-output
+	$(BIN)/dsage demo --report demo-output/report.html
 
 test: $(VENV)/.dev
 	$(BIN)/pytest --numprocesses 2
@@ -51,16 +52,24 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.engine_orderings
 	$(BIN)/python -m benchmarks.jobs
 	$(BIN)/python -m benchmarks.comparison
+	$(BIN)/python -m benchmarks.convergence
+
+# All experiments of the paper; what is in the tables already is not run again.
+paper: $(VENV)/.paper
+	$(BIN)/python -m experiments
+
+paper-quick: $(VENV)/.paper
+	$(BIN)/python -m experiments --quick
 
 clean:
-	rm -rf $(VENV) build dist docs/_build demo-output .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) build dist docs/_build docs/gallery demo-output .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 
 $(VENV)/bin/python:
 	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "dsage needs Python 3.11 or newer; '$(PYTHON)' is not. Run: make PYTHON=/path/to/python3.11"; exit 1; }
 	"$(PYTHON)" -m venv $(VENV)
 
-# One stamp a set of dependencies: .plot, .dev and .docs install the extra of that name.
+# One stamp a set of dependencies: .cli, .dev and .docs install the extra of that name.
 $(VENV)/.%: $(VENV)/bin/python $(LOCKED)
 	$(PIP) --editable ".[$*]"
 	@touch $@

@@ -14,6 +14,7 @@ from experiments.parts import PARTS
 from experiments.store import Store
 
 HERE = Path(__file__).parent
+PAGE = HERE.parent / "docs" / "paper.md"
 
 
 def main(arguments: list[str]) -> None:
@@ -28,14 +29,19 @@ def main(arguments: list[str]) -> None:
     if unknown:
         parser.error(f"no such part: {', '.join(unknown)}; the parts are {', '.join(PARTS)}")
     folder = given.out or HERE / "results" / ("quick" if given.quick else "full")
-    chosen = [PARTS[name] for name in given.parts or PARTS]
     store = Store(folder / "tables", say=tqdm.write)
     start = time.perf_counter()
-    for part in tqdm(chosen, desc="experiments", unit=" parts"):
+    for name in tqdm(given.parts or list(PARTS), desc="experiments", unit=" parts"):
+        part = PARTS[name]
         if not given.draw:
             part.run(store, part.quick if given.quick else part.full)
-        part.draw(store, folder / "figures")
-    page = write_page(store, folder, is_quick=given.quick)
+        if part.is_done(store):
+            part.draw(store, folder / "figures")
+    if given.quick or given.out is not None:
+        place, figures = folder / "paper.md", "figures"
+    else:
+        place, figures = PAGE, "../experiments/results/full/figures"
+    page = write_page(store, PARTS, place, figures, is_quick=given.quick)
     tqdm.write(f"{page} after {time.perf_counter() - start:.0f} s")
 
 

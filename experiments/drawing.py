@@ -66,4 +66,6 @@ def _compact(svg: str) -> str:
 def _compact_tag(tag: re.Match[str]) -> str:
     """Round the numbers of a tag, and write its path in one line; words are not touched."""
     rounded = re.sub(r"-?\d+\.\d{3,}", lambda number: f"{float(number[0]):.2f}", tag[0])
-    return re.sub(r"\s*\n(?=\")", "", re.sub(r"\s*\n(?=[MLCQz])", "", rounded))
+    # Corners of markers are round then, as the others are.
+    plain = rounded.replace("; stroke-linejoin: miter", "")
+    return re.sub(r"\s*\n(?=\")", "", re.sub(r"\s*\n(?=[MLCQz])", "", plain))

@@ -17,7 +17,7 @@ class Part:
     Attributes
     ----------
     name : str
-        Its name on the command line.
+        Its name on the command line, and that of its main table.
     title : str
         What it is, with the place in the paper.
     run : callable
@@ -38,3 +38,7 @@ class Part:
     full: Any
     draw: Callable[[Store, Path], None]
     tell: Callable[[Store], str]
+
+    def is_done(self, store: Store) -> bool:
+        """Tell whether its table has lines."""
+        return not store.read(self.name).empty

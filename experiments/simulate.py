@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
+from dsage.datasets import paper_graph
 from dsage.graphs import LinearGaussian, Oracle
-from dsage.structure import Moments
+from dsage.structure import Moments, search_graph
 from experiments.store import seed_of
 
 # 100 columns of them are 40 MB: a million rows never are in memory together.
@@ -42,6 +43,13 @@ def simulated_moments(model: LinearGaussian, n_rows: int, seed: int) -> tuple[Mo
     if moments is None:
         raise ValueError(f"n_rows must be at least 1; got {n_rows!r}. Simulate some rows.")
     return moments, seconds
+
+
+def warm_up() -> None:
+    """Do once, without a clock, what loads code: the first moments and the first search."""
+    moments, _ = simulated_moments(paper_graph("dag_s(2)"), 100, seed=0)
+    with threadpool_limits(1):
+        search_graph(moments)
 
 
 @dataclass(frozen=True)

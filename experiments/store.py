@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import platform
 import time
@@ -16,7 +17,7 @@ import dsage
 
 Line = Mapping[str, Any]
 
-_PROVENANCE = ("unit_seconds", "version", "machine")
+logger = logging.getLogger("experiments")
 
 
 class Store:
@@ -30,7 +31,7 @@ class Store:
         Is told what is going on.
     """
 
-    def __init__(self, folder: Path, say: Callable[[str], None] = lambda text: None) -> None:
+    def __init__(self, folder: Path, say: Callable[[str], None] = logger.info) -> None:
         self.folder = folder
         self._say = say
         folder.mkdir(parents=True, exist_ok=True)
@@ -75,6 +76,10 @@ class Store:
         """Return a table; an empty one where there is none."""
         path = self._path(table)
         return pd.read_csv(path) if path.exists() else pd.DataFrame()
+
+    def names(self) -> list[str]:
+        """Return the names of the tables."""
+        return sorted(path.stem for path in self.folder.glob("*.csv"))
 
     def _path(self, table: str) -> Path:
         return self.folder / f"{table}.csv"

@@ -44,7 +44,8 @@ def _draw_f1(table: pd.DataFrame, path: Path) -> None:
         for ax, name in zip(panels.flat, graphs, strict=False):
             _lines(ax, table[table["graph"] == name], "f1")
             ax.set_title(name, loc="left", pad=3)
-            ax.set_ylim(0.2, 1.04)
+            ax.set_ylim(min(table["f1"].min(), 0.9) - 0.05, 1.04)
+            ax.set_yticks([0.4, 0.7, 1.0])
         for ax in panels.flat[len(graphs) :]:
             ax.set_axis_off()
         figure.supxlabel("rows", fontsize=8.5)
@@ -94,7 +95,8 @@ def _lines(ax: Axes, table: pd.DataFrame, column: str) -> None:
             label=LABELS[method],
         )
     ax.set_xscale("log")
-    ax.set_xticks([1e3, 1e4, 1e5, 1e6], ["1k", "10k", "100k", "1M"])
+    n_rows = sorted(table["n_rows"].unique())
+    ax.set_xticks(n_rows, [f"{n / 1e6:g}M" if n >= 1e6 else f"{n / 1e3:g}k" for n in n_rows])
     ax.minorticks_off()
 
 

@@ -6,18 +6,19 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from threadpoolctl import threadpool_limits
 
 from dsage.datasets import PAPER_GRAPHS, PaperGraph, paper_graph
 from dsage.graphs import compare, cpdag, structural_hamming_distance
 from dsage.structure import Moments, search_graph
-from experiments.simulate import simulated_moments
+from experiments.simulate import simulated_moments, warm_up
 from experiments.store import Line, Store, seed_of
 
 TABLE = "structure"
 
-METHODS: Mapping[str, Mapping[str, str]] = {
+METHODS: Mapping[str, Mapping[str, Any]] = {
     "hc": {"method": "hc", "score": "bic"},
     "tabu": {"method": "tabu", "score": "bic"},
     "default": {},
@@ -49,6 +50,7 @@ class Sizes:
 
 def run(store: Store, sizes: Sizes) -> None:
     """Make the table: one line for each graph, number of rows, run and method."""
+    warm_up()
     for name in sizes.graphs:
         for n_rows in sizes.n_rows:
             for number in range(sizes.n_runs):
@@ -74,7 +76,7 @@ def _lines(name: str, n_rows: int, seed: int, n_queries: int) -> list[Line]:
 
 
 def _learned(
-    model: PaperGraph, moments: Moments, options: Mapping[str, str], n_queries: int, seed: int
+    model: PaperGraph, moments: Moments, options: Mapping[str, Any], n_queries: int, seed: int
 ) -> Line:
     """Learn the graph with one thread; compare its separations with the true ones."""
     with threadpool_limits(1):

@@ -44,12 +44,15 @@ def seconds(value: float) -> str:
     return f"{value:,.2f} s" if value < 100 else f"{value:,.0f} s"
 
 
-def times(value: float) -> str:
-    """Return a ratio as a number of times.
+def times(ratios: Iterable[float]) -> str:
+    """Return ratios as a range of numbers of times.
 
     Examples
     --------
-    >>> times(3.14159), times(12345.6)
-    ('3.1 times', '12,346 times')
+    >>> times([3.14159, 12345.6, 20]), times([2])
+    ('3.1 to 12,346 times', '2.0 times')
     """
-    return f"{value:.1f} times" if value < 10 else f"{value:,.0f} times"
+    ordered = sorted(ratios)
+    shown = [f"{value:.1f}" if value < 10 else f"{value:,.0f}" for value in ordered]
+    ends = [shown[0]] if len(shown) == 1 else [shown[0], shown[-1]]
+    return f"{' to '.join(ends)} times"

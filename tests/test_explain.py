@@ -189,6 +189,15 @@ def test_the_seed_of_a_run_without_one_repeats_it(model, rows):
     np.testing.assert_array_equal(first.values, again.values)
 
 
+def test_runs_tell_whether_they_were_evaluated_on_the_same_rows(explanation, model, rows):
+    options = {"sampler": "gaussian", "graph": None, "n_orderings": 4, **QUIET}
+    mark = dsage.explain(model, *rows, **options).choices["data"]["evaluation_rows"]
+    assert mark == explanation.choices["data"]["evaluation_rows"]
+    for other in ((rows[2][1:], rows[3][1:]), (rows[2], rows[3] + 1.0)):
+        found = dsage.explain(model, *rows[:2], *other, **options)
+        assert found.choices["data"]["evaluation_rows"] != mark
+
+
 def test_jobs_change_nothing(model, rows):
     options = {"sampler": "forest", "n_resamples": 4, "n_orderings": 8, **QUIET}
     one = dsage.explain(model, *rows, **options)

@@ -1,3 +1,6 @@
+import math
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -45,6 +48,20 @@ def test_shares_sum_to_one_and_surpluses_to_the_orderings(record):
         skipped, np.rint(record.estimate.share_skipped * record.estimate.n_surpluses)
     )
     assert record.share_skipped == pytest.approx(skipped.mean() / record.estimate.n_surpluses)
+
+
+def test_all_orderings_of_many_features_are_counted_exactly(record):
+    known = record.estimate
+    count = math.factorial(200)
+    levels = tuple(
+        replace(level, n_orderings=count) if level.name.startswith("surpluses") else level
+        for level in known.levels
+    )
+    share = np.array([0.0, 0.25, 0.5, 1.0])
+    many = replace(record, estimate=replace(known, levels=levels, share_skipped=share))
+    frame = many.to_frame().set_index("feature").loc[list(record.feature_names)]
+    assert frame["n_skipped"].tolist() == [0, count // 4, count // 2, count]
+    assert set(frame["n_evaluated"] + frame["n_skipped"]) == {count}
 
 
 def test_the_audit_is_in_the_frame_or_unknown(record):

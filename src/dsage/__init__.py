@@ -1,11 +1,30 @@
 """How much each feature contributes to a model's predictive performance."""
 
-from dsage import datasets, estimate, games, graphs, losses, models, orderings, samplers, structure
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
 from dsage._version import __version__
-from dsage.explain import explain
-from dsage.explanation import Explanation, load
-from dsage.graphs import Graph
-from dsage.structure import learn_graph, score_graph
+
+if TYPE_CHECKING:
+    from dsage import (
+        datasets,
+        estimate,
+        games,
+        graphs,
+        losses,
+        models,
+        orderings,
+        samplers,
+        structure,
+    )
+    from dsage.explain import explain
+    from dsage.explanation import Explanation, load
+    from dsage.graphs import Graph
+    from dsage.structure import learn_graph, score_graph
 
 __all__ = [
     "Explanation",
@@ -25,3 +44,41 @@ __all__ = [
     "score_graph",
     "structure",
 ]
+
+# What is not a module of its own name, by where it is.
+_HOMES = {
+    "Explanation": "dsage.explanation",
+    "Graph": "dsage.graphs",
+    "explain": "dsage.explain",
+    "learn_graph": "dsage.structure",
+    "load": "dsage.explanation",
+    "score_graph": "dsage.structure",
+}
+
+
+if not TYPE_CHECKING:  # for checkers these names are those above, and no others
+
+    def __getattr__(name: str) -> Any:  # noqa: ANN401
+        """Import what is asked for: all takes seconds, which ``dsage --help`` need not wait."""
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        if name not in _HOMES:
+            return import_module(f"dsage.{name}")
+        found = getattr(import_module(_HOMES[name]), name)
+        globals()[name] = found
+        return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+class _Package(ModuleType):
+    """Keeps ``dsage.explain`` the function where the module of that name is imported."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not (name in _HOMES and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

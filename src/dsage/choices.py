@@ -8,6 +8,8 @@ from typing import Any
 
 Choice = str | int | float | bool | None
 
+_WRITTEN = 10**15
+
 
 class Choices(Mapping[str, Mapping[str, Choice]]):
     """Everything that a run chose or was told, in sections.
@@ -68,13 +70,16 @@ def worded(value: Any) -> str:  # noqa: ANN401
     --------
     >>> worded(0.123456), worded(1234567), worded(None), worded(True), worded("forest")
     ('0.1235', '1,234,567', 'none', 'yes', 'forest')
+    >>> worded(math.factorial(200))
+    '10^374.9'
     """
     if value is None:
         return "none"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int):
-        return f"{value:,}"
+        # All orderings of many features are too many to be written out.
+        return f"{value:,}" if abs(value) < _WRITTEN else f"10^{math.log10(abs(value)):.1f}"
     if isinstance(value, float):
         return f"{value:.4g}"
     return str(value)

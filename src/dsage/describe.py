@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import platform
 from collections.abc import Mapping
+from functools import cache
 from importlib.metadata import PackageNotFoundError, packages_distributions, version
 from typing import Any
 
@@ -13,6 +15,9 @@ from dsage.choices import Choice, Choices
 from dsage.estimate import Estimate, Stopping
 from dsage.inputs import Inputs
 from dsage.models import Model
+
+# Reading the lists of all that is installed takes half a second.
+_distributions = cache(packages_distributions)
 
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "pandas", "networkx")
 
@@ -100,7 +105,16 @@ def _data(inputs: Inputs) -> dict[str, Choice]:
         "rows_train": len(inputs.y_train),
         "rows_evaluation": len(inputs.y_test),
         "container": inputs.layout.kind,
+        "evaluation_rows": _digest(inputs),
     }
+
+
+def _digest(inputs: Inputs) -> str:
+    """Return a mark of the evaluation rows: the same rows and targets have the same one."""
+    found = hashlib.sha256(inputs.layout.encode(inputs.X_test).tobytes())
+    y = inputs.y_test
+    found.update(y.tobytes() if y.dtype.kind in "fiub" else repr(y.tolist()).encode())
+    return found.hexdigest()[:16]
 
 
 def _type_name(value: object) -> str:
@@ -118,7 +132,7 @@ def _short(value: object) -> Choice:
 def _versions(model: object) -> dict[str, Choice]:
     found: dict[str, Choice] = {"dsage": __version__, "python": platform.python_version()}
     package = type(model).__module__.split(".")[0]
-    own = packages_distributions().get(package, []) if package != "dsage" else []
+    own = _distributions().get(package, []) if package != "dsage" else []
     for name in dict.fromkeys([*_PACKAGES, *own]):
         try:
             found[name] = version(name)

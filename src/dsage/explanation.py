@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from dsage.record import Record
+from dsage.report import write_report
 from dsage.saving import load_record, save_record
 from dsage.tables import as_html, as_text
 
@@ -36,6 +37,10 @@ class Explanation(Record):
     def plot(self) -> Plotter:
         """The pictures of this explanation."""
         return Plotter(self)
+
+    def report(self, path: str | Path) -> Path:
+        """Write the report, one HTML file that needs nothing else, and return its path."""
+        return write_report(self, path)
 
     def save(self, path: str | Path) -> Path:
         """Write everything into one file, JSON and arrays; :func:`dsage.load` reads it."""

@@ -22,6 +22,7 @@ from dsage._check import check_member, check_real, message
 from dsage._columns import shown
 from dsage._targets import are_numbers, check_prediction, codes, numbers, probabilities, values
 from dsage._torch import is_module
+from dsage.boosters import as_booster
 from dsage.torch_model import ends_in
 
 Array = npt.NDArray[Any]
@@ -402,10 +403,12 @@ def _by_name(name: str, quantile: float | None) -> Loss:
 def gives_classes(model: object) -> bool:
     """Tell whether a model is a classifier: scikit-learn says so, or it has `predict_proba`.
 
-    A module of PyTorch is none, whatever methods it has: it is called like a function.
+    A native booster is one if its objective is. A module of PyTorch is none, whatever methods it
+    has: it is called like a function.
     """
     if is_module(model):
         return False
+    model = as_booster(model)
     kind = getattr(model, "_estimator_type", None)
     if hasattr(model, "__sklearn_tags__"):
         # A mixin alone, without the base whose tags it extends, has none.
@@ -427,6 +430,7 @@ def choose_loss(model: object, y: Any = None) -> Loss:  # noqa: ANN401
     >>> choose_loss(LinearRegression()).name, choose_loss(LogisticRegression()).name
     ('squared_error', 'cross_entropy')
     """
+    model = as_booster(model)
     if gives_classes(model):
         if not hasattr(model, "predict_proba"):
             raise TypeError(

@@ -14,6 +14,7 @@ from dsage._columns import shown
 from dsage._frame import Layout
 from dsage._targets import are_numbers, as_classes, codes
 from dsage.affine import Affine, column_precision, is_affine_type, probe
+from dsage.boosters import as_booster
 from dsage.losses import Loss, as_loss, gives_classes
 from dsage.torch_model import Probabilities, TorchPredictor, as_predictor
 
@@ -228,12 +229,13 @@ def as_model(
 
     Parameters
     ----------
-    model : estimator, callable, torch.nn.Module or Model
+    model : estimator, callable, torch.nn.Module, booster or Model
         A fitted estimator or pipeline, whose `predict_proba` is used where it is a classifier,
         and `predict` where it is not; or a function from rows to predictions. For ``"zero_one"``
         a classifier without `predict_proba` votes: 1 for its class, 0 for the others. A module of
         PyTorch is called, see :class:`~dsage.torch_model.TorchPredictor`; for a loss of classes it
-        must give probabilities, not logits.
+        must give probabilities, not logits. So is a native booster of XGBoost or LightGBM, see
+        :func:`~dsage.boosters.as_booster`.
     loss : str, callable or Loss
         The loss, as for :func:`~dsage.losses.as_loss`.
     classes : sequence, optional
@@ -268,6 +270,7 @@ def as_model(
                 )
             )
         return model
+    model = as_booster(model)
     predictor = as_predictor(model)
     name = _name(model) if predictor is None else predictor.name
     if isinstance(model, type) or not (hasattr(model, "predict") or callable(model)):

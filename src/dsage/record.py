@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
@@ -13,9 +14,6 @@ from dsage.choices import Choices
 from dsage.estimate import Estimate, intervals
 from dsage.games.base import Floats
 from dsage.graphs import Graph
-
-# Beyond this, floats no longer count by ones.
-_COUNTABLE = 2**53
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,10 +104,7 @@ class Record:
         lower_total, upper_total = np.where(np.isfinite(ends), ends, math.nan)
         total = float(known.values.sum())
         share = known.values / total if total > 0 else np.full(len(known.values), math.nan)
-        n_skipped = known.share_skipped * known.n_surpluses
-        counts = np.stack([known.n_surpluses - n_skipped, n_skipped])
-        if known.n_surpluses < _COUNTABLE:
-            counts = np.rint(counts).astype(np.int64)
+        n_skipped = [round(Fraction(share) * known.n_surpluses) for share in known.share_skipped]
         frame = pd.DataFrame(
             {
                 "feature": list(known.feature_names),
@@ -121,8 +116,8 @@ class Record:
                 "lower_total": lower_total,
                 "upper_total": upper_total,
                 "share": share,
-                "n_evaluated": counts[0],
-                "n_skipped": counts[1],
+                "n_evaluated": [known.n_surpluses - skipped for skipped in n_skipped],
+                "n_skipped": n_skipped,
                 **self._audit_columns(level),
                 "p_value": base["p_value"].to_numpy(),
             }

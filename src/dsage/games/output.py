@@ -13,6 +13,7 @@ from dsage._columns import shown
 from dsage._frame import Layout
 from dsage._random import RandomState
 from dsage.affine import Affine
+from dsage.boosters import as_booster
 from dsage.games.base import Floats, Mask, Orders, Rows
 from dsage.games.expected import Expected
 from dsage.games.linear import LinearOutput
@@ -249,6 +250,7 @@ def _as_model(model: Any) -> Model:  # noqa: ANN401
     """Return the model, with probabilities for its output where it is a classifier."""
     if isinstance(model, Model):
         return model
+    model = as_booster(model)
     is_classifier = gives_classes(model) and not isinstance(model, type)
     if is_classifier and not hasattr(model, "predict_proba"):
         raise TypeError(

@@ -1,0 +1,63 @@
+"""The page that puts our figures beside the paper's, written from the tables alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+
+from experiments.part import Part
+from experiments.store import Store
+
+_TITLE = "The paper, reproduced"
+_ABOUT = (
+    "*Efficient SAGE Estimation via Causal Structure Learning* (Luther, König & Grosse-Wentrup, "
+    "AISTATS 2023): every table and figure, re-created with this library, our figures beside the "
+    "paper's. Data are simulated from the paper's twelve graphs with our own seeds, so figures "
+    "agree up to chance at best. This page and its figures are written from the "
+    "tables, which are written by"
+)
+
+
+def write_page(
+    store: Store, parts: dict[str, Part], place: Path, figures: str, *, is_quick: bool
+) -> Path:
+    """Write the page of the parts that have tables, and return its path.
+
+    Parameters
+    ----------
+    store : Store
+        The tables.
+    parts : dict of str to Part
+        The experiments, in order.
+    place : Path
+        The file.
+    figures : str
+        The folder of the figures, as seen from there.
+    is_quick : bool
+        Whether the sizes were the reduced ones.
+    """
+    command = "make paper-quick" if is_quick else "make paper"
+    sections = [f"# {_TITLE}", f"{_ABOUT} `{command}`{_measured(store)}."]
+    if is_quick:
+        sections.append("**Sizes are reduced**: these figures are rougher than those of the page.")
+    for part in parts.values():
+        if part.is_done(store):
+            told = part.tell(store).replace("(figures/", f"({figures}/")
+            sections += [f"## {part.title}", told]
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text("\n\n".join(sections) + "\n", encoding="utf-8")
+    return place
+
+
+def _measured(store: Store) -> str:
+    """Return on what, with which version, and in which time the tables were made."""
+    tables = [store.read(name) for name in store.names()]
+    together = pd.concat([table for table in tables if not table.empty], ignore_index=True)
+    if together.empty:
+        return ""
+    machines = ", ".join(sorted(together["machine"].unique()))
+    versions = ", ".join(sorted(together["version"].unique()))
+    units = together.drop_duplicates(["seed", "unit_seconds"])
+    hours = units["unit_seconds"].sum() / 3600
+    return f" (dsage {versions}; {machines}; {hours:.1f} hours of work)"

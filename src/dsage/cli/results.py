@@ -1,0 +1,147 @@
+"""``dsage report`` and ``dsage compare``: what to do with saved runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dsage.cli.errors import note
+from dsage.cli.options import RESULTS, RUN, Quiet
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from dsage.explanation import Explanation
+
+_PICTURES = (".png", ".svg", ".pdf")
+
+Run = Annotated[
+    Path,
+    typer.Argument(
+        metavar="RUN", show_default=False, help="A file that 'dsage explain --out' wrote."
+    ),
+]
+Other = Annotated[
+    Path, typer.Argument(metavar="RUN", show_default=False, help="Another one, to compare with.")
+]
+
+
+def report(
+    run: Run,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.html",
+            show_default="RUN.html",
+            rich_help_panel=RESULTS,
+            help="Where to write it.",
+        ),
+    ] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Write the report of a saved run: one page of HTML that needs no network."""
+    import dsage  # noqa: PLC0415
+    from dsage.cli.texts import check_out  # noqa: PLC0415
+
+    place = out or run.with_suffix(".html")
+    check_out(place, "--out", (".html", ".htm"))
+    dsage.load(run).report(place)
+    if not quiet:
+        note(f"The report is in {place}.")
+
+
+def compare(
+    run: Run,
+    other: Other,
+    level: Annotated[
+        float,
+        typer.Option(
+            metavar="NUMBER",
+            min=0.5,
+            max=0.9999,
+            rich_help_panel=RUN,
+            help="Level of the intervals.",
+        ),
+    ] = 0.95,
+    plot: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.png|svg|pdf",
+            show_default=False,
+            rich_help_panel=RESULTS,
+            help="Draw both.",
+        ),
+    ] = None,
+    csv: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            show_default=False,
+            rich_help_panel=RESULTS,
+            help="Write the table as CSV.",
+        ),
+    ] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Show the values of two saved runs side by side, with the interval of their difference.
+
+    The interval takes the runs for independent. Runs of two models on the same rows are not, and
+    dsage.estimate.compare, which gives both the same noise, knows their difference much better.
+    """
+    import dsage  # noqa: PLC0415
+    from dsage.cli.comparing import (  # noqa: PLC0415
+        as_table,
+        check_comparable,
+        differences,
+        have_same_rows,
+    )
+    from dsage.cli.texts import check_out  # noqa: PLC0415
+
+    check_out(plot, "--plot", _PICTURES)
+    check_out(csv, "--csv")
+    if plot is not None:
+        # Whether matplotlib is there should be known before anything is shown.
+        from dsage import plots  # noqa: F401, PLC0415
+    first, second = dsage.load(run), dsage.load(other)
+    check_comparable(first, second)
+    frame = differences(first, second, level)
+    names = _labels(run, other)
+    typer.echo(as_table(frame, names, level, same_rows=have_same_rows(first, second)))
+    if not quiet:
+        note(
+            "The intervals take the two runs for independent. For two models on the same rows,"
+            " dsage.estimate.compare in Python is sharper: it gives both the same noise."
+        )
+    for line in _written(first, second, frame, names, plot=plot, csv=csv):
+        if not quiet:
+            note(line)
+
+
+def _labels(run: Path, other: Path) -> tuple[str, str]:
+    """Return short names of the files that tell them apart."""
+    if run.stem != other.stem:
+        return run.stem, other.stem
+    return str(run), str(other)
+
+
+def _written(
+    first: Explanation,
+    second: Explanation,
+    frame: pd.DataFrame,
+    names: tuple[str, str],
+    *,
+    plot: Path | None,
+    csv: Path | None,
+) -> list[str]:
+    lines = []
+    if csv is not None:
+        frame.to_csv(csv, index=False)
+        lines.append(f"The table is in {csv}.")
+    if plot is not None:
+        from dsage.cli.graphing import save_figure  # noqa: PLC0415
+
+        save_figure(first.plot.compare(second, labels=names)[0], plot)
+        lines.append(f"The picture is in {plot}.")
+    return lines

@@ -1,0 +1,93 @@
+"""What is typed on the command line, as objects."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+from dsage._check import check_member, message
+from dsage.graphs import Graph
+from dsage.structure import METHODS
+
+_UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
+_PART = re.compile(r"([0-9]*\.?[0-9]+)([smh]?)")
+
+
+def as_seconds(text: str) -> float:
+    """Return how long a time is.
+
+    Examples
+    --------
+    >>> as_seconds("90"), as_seconds("90s"), as_seconds("1.5m"), as_seconds("1h30m")
+    (90.0, 90.0, 90.0, 5400.0)
+    """
+    compact = text.strip().lower()
+    parts = _PART.findall(compact)
+    if "".join(number + unit for number, unit in parts) != compact or not parts:
+        advice = "Give seconds, or a unit: 90, 90s, 5m, 1h30m"
+        raise ValueError(message("--time", "a time", text, advice))
+    if any(not unit for _, unit in parts[:-1]):
+        raise ValueError(message("--time", "a time", text, "Give each number its unit"))
+    seconds = sum(float(number) * _UNITS[unit] for number, unit in parts)
+    if not seconds > 0:
+        raise ValueError(message("--time", "above zero", text, "Give a longer time"))
+    return seconds
+
+
+def as_graph_option(text: str) -> str | Graph | None:
+    """Return what ``--graph`` names: a way to learn it, a graph in a file, or None for none.
+
+    Examples
+    --------
+    >>> as_graph_option("learn"), as_graph_option("none")
+    ('learn', None)
+    """
+    if text == "none":
+        return None
+    file = Path(text)
+    if file.is_file():
+        return Graph.load(file)
+    if file.suffix or len(file.parts) > 1:
+        advice = "Write one with: dsage graph DATA --target COLUMN --out FILE.json"
+        raise FileNotFoundError(message("--graph", "a file that exists", text, advice))
+    return check_member(text, ("learn", "none", *METHODS), "--graph", "these names, or a file")
+
+
+def read_groups(path: Path) -> dict[str, list[str]]:
+    """Return groups of features from a file of JSON: names of groups, and lists of features."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        advice = "Look at the spelling"
+        raise FileNotFoundError(
+            message("--groups", "a file that exists", str(path), advice)
+        ) from None
+    except (OSError, ValueError) as error:
+        raise ValueError(
+            message("--groups", "a file of JSON", str(path), f"It is not: {error}")
+        ) from error
+    is_mapping = isinstance(content, dict) and all(
+        isinstance(held, list) and all(isinstance(name, str) for name in held)
+        for held in content.values()
+    )
+    if not is_mapping or not content:
+        advice = 'Write it as {"group": ["feature", "another"], ...}'
+        raise ValueError(message("--groups", "groups of names", str(path), advice))
+    return {str(group): list(held) for group, held in content.items()}
+
+
+def check_out(path: Path | None, option: str, suffixes: tuple[str, ...] = ()) -> None:
+    """Refuse a file that could not be written, before the work is done."""
+    if path is None:
+        return
+    if path.is_dir():
+        raise IsADirectoryError(message(option, "a file", str(path), "It is a folder: add a name"))
+    if not path.parent.is_dir():
+        raise FileNotFoundError(
+            message(option, "in a folder that exists", str(path), f"Make {str(path.parent)!r}")
+        )
+    if suffixes and path.suffix.lower() not in suffixes:
+        raise ValueError(
+            message(option, f"a file of {', '.join(suffixes)}", path.name, "Rename it")
+        )

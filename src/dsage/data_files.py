@@ -1,0 +1,229 @@
+"""Tables from files: CSV, also compressed, and Parquet."""
+
+from __future__ import annotations
+
+import warnings
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+from lzma import LZMAError
+from os import PathLike
+from pathlib import Path
+from typing import IO, Any
+from zipfile import BadZipFile
+
+import pandas as pd
+
+from dsage._check import check_members, message
+from dsage._columns import shown
+from dsage._paths import check_file
+
+_SEPARATORS = {".csv": ",", ".tsv": "\t"}
+_PARQUET = (".parquet", ".pq")
+_COMPRESSED = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".zip": "zip", ".zst": "zstd"}
+_KINDS = "CSV (.csv, .tsv, also .gz, .bz2, .xz, .zip, .zst) or Parquet (.parquet)"
+
+
+def read_table(
+    path: str | PathLike[str],
+    *,
+    drop: str | Iterable[str] = (),
+    columns: Sequence[str] | None = None,
+) -> pd.DataFrame:
+    r"""Read a table from a CSV or Parquet file, by its suffix.
+
+    Columns of text stay text, booleans stay booleans. Empty fields, and texts such as ``NA``, are
+    missing values. An index that a Parquet file has is left out.
+
+    Parameters
+    ----------
+    path : str or path
+        ``.csv``, with commas, or ``.tsv``, with tabs, in UTF-8, with names in the first line; both
+        also compressed, such as ``.csv.gz``. Or ``.parquet``, which needs pyarrow.
+    drop : str or iterable of str, default=()
+        Columns to leave out. One without a name is called ``"Unnamed: 0"``, after its position.
+    columns : sequence of str, optional
+        Those to keep, in this order; by default all.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row at least; the rows are numbered from 0.
+
+    Raises
+    ------
+    FileNotFoundError, IsADirectoryError
+        Where there is no such file.
+    ValueError
+        Where the file is empty, damaged, of another kind, or has columns without names or with
+        the same one.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "people.csv"
+    >>> _ = file.write_text("age,name,sick\n31,Ada,True\n54,Bo,False\n")
+    >>> read_table(file)
+       age name   sick
+    0   31  Ada   True
+    1   54   Bo  False
+    """
+    file = check_file(path, "the data file")
+    suffixes = [suffix.lower() for suffix in file.suffixes]
+    is_packed = bool(suffixes) and suffixes[-1] in _COMPRESSED
+    kind = "".join(suffixes[-2:-1] if is_packed else suffixes[-1:])
+    if kind in _SEPARATORS:
+        table = _read_csv(file, _SEPARATORS[kind], _COMPRESSED[suffixes[-1]] if is_packed else None)
+    elif kind in _PARQUET and not is_packed:
+        table = _read_parquet(file)
+    else:
+        raise ValueError(
+            message(
+                "the data file",
+                _KINDS,
+                file.name,
+                "Unpack it: Parquet is compressed inside"
+                if kind in _PARQUET
+                else "Save the table as one of these",
+            )
+        )
+    left_out = check_members(drop, list(table.columns), "drop", f"the columns of {file.name}")
+    table = table.drop(columns=list(left_out))
+    if columns is not None:
+        table = _kept(table, columns, file)
+    if nameless := [name for name in table.columns if name.startswith("Unnamed: ")]:
+        raise ValueError(
+            message(
+                f"the columns of {file.name}",
+                "named",
+                nameless,
+                f"{'It looks' if len(nameless) == 1 else 'They look'} like an index that was saved"
+                f" with the table: name it, or leave it out with drop={nameless}"
+                f" (--drop {nameless[0]!r})",
+            )
+        )
+    if not len(table):
+        raise ValueError(message("the data file", "of one row at least", file.name, "It has none"))
+    if not table.columns.size:
+        raise ValueError(
+            message("the data file", "of one column at least", file.name, "Drop fewer columns")
+        )
+    return table.reset_index(drop=True)
+
+
+def _kept(table: pd.DataFrame, columns: Sequence[str], file: Path) -> pd.DataFrame:
+    if absent := [name for name in columns if name not in table.columns]:
+        raise ValueError(
+            message(
+                f"the columns of {file.name}",
+                f"at least {shown(columns)}",
+                list(table.columns),
+                f"These are missing: {shown(absent)}",
+            )
+        )
+    return table[list(columns)]
+
+
+def _read_csv(file: Path, separator: str, compression: str | None) -> pd.DataFrame:
+    with _worded(file, compression):
+        header = _parse(file, compression, sep=separator, header=None, nrows=1, dtype=str)
+    _check_header(header.iloc[0].tolist(), file, separator)
+    with _worded(file, compression), warnings.catch_warnings():
+        # Longer rows than the header would lose their ends, with a warning.
+        warnings.simplefilter("error", pd.errors.ParserWarning)
+        return _parse(file, compression, sep=separator, index_col=False, low_memory=False)
+
+
+@contextmanager
+def _worded(file: Path, compression: str | None) -> Iterator[None]:
+    """Turn what parsers and decompressors raise into errors about the file."""
+    try:
+        yield
+    except UnicodeDecodeError as error:
+        raise _unreadable(file, "text in UTF-8", "Save it with that encoding") from error
+    except pd.errors.EmptyDataError as error:
+        raise _unreadable(file, "a table with a header", "It has no columns") from error
+    except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
+        advice = "Give each row as many fields as the header has; quote those with separators"
+        reason = str(error).removeprefix("Error tokenizing data. C error: ").strip(" .\n")
+        raise _unreadable(file, "a table with rows of one length", advice, reason) from error
+    except (OSError, EOFError, ValueError, BadZipFile, LZMAError, zlib.error) as error:
+        whole = f"a whole {compression or 'CSV'} file"
+        raise _unreadable(file, whole, "Make or fetch it again", str(error)) from error
+
+
+def _parse(file: Path, compression: str | None, **options: Any) -> pd.DataFrame:  # noqa: ANN401
+    if compression == "zstd":
+        with _unpacked(file) as stream:
+            return pd.DataFrame(pd.read_csv(stream, **options))
+    options["compression"] = compression
+    return pd.DataFrame(pd.read_csv(file, **options))
+
+
+def _unpacked(file: Path) -> IO[bytes]:
+    """Return what is in a file of Zstandard, which pandas has no reader of its own for."""
+    pyarrow = _pyarrow("Reading .zst")
+    stream: IO[bytes] = pyarrow.input_stream(str(file), compression="zstd")
+    return stream
+
+
+def _check_header(names: list[Any], file: Path, separator: str) -> None:
+    texts = ["" if pd.isna(name) else str(name) for name in names]
+    given = [text for text in texts if text]
+    if twice := sorted({text for text in given if given.count(text) > 1}):
+        raise ValueError(
+            message(
+                f"the columns of {file.name}",
+                "of distinct names",
+                twice,
+                "These are there twice: rename or remove some",
+            )
+        )
+    others = [other for other in ",;\t|" if other != separator and other in texts[0]]
+    if len(texts) == 1 and others:
+        raise ValueError(
+            message(
+                f"the columns of {file.name}",
+                f"separated by {separator!r}",
+                f"one column, {texts[0]!r}",
+                f"Save it with {separator!r} for a separator and points in decimals"
+                + ("; a file with tabs is called .tsv" if others == ["\t"] else ""),
+            )
+        )
+
+
+def _read_parquet(file: Path) -> pd.DataFrame:
+    pyarrow = _pyarrow("Reading Parquet")
+    parquet = import_module("pyarrow.parquet")
+    try:
+        names = parquet.read_schema(file).names
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise ValueError(
+                message(
+                    f"the columns of {file.name}",
+                    "of distinct names",
+                    twice,
+                    "Rename or remove some",
+                )
+            )
+        table: pd.DataFrame = parquet.read_table(file).to_pandas()
+    except (pyarrow.ArrowInvalid, OSError) as error:
+        first = str(error).splitlines()[0].rstrip(".")
+        raise _unreadable(file, "a whole Parquet file", "Make or fetch it again", first) from error
+    table.columns = table.columns.map(str)
+    return table
+
+
+def _pyarrow(what: str) -> Any:  # noqa: ANN401
+    try:
+        return import_module("pyarrow")
+    except ImportError as error:
+        raise ImportError(
+            f"{what} files needs pyarrow; install it with: pip install 'dsage[parquet]'."
+        ) from error
+
+
+def _unreadable(file: Path, condition: str, advice: str, reason: str = "") -> ValueError:
+    value = f"{file.name}: {reason}" if reason else file.name
+    return ValueError(message("the data file", condition, value, advice))

@@ -1,0 +1,240 @@
+"""How the values came to rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+from dsage._check import check_count, check_members
+from dsage.estimate.inference import intervals
+from dsage.plots.fonts import n_columns, text_style, wrapped
+from dsage.plots.rows import Floats
+from dsage.plots.style import (
+    INK,
+    LIGHT,
+    PALETTE,
+    SMALL,
+    check_record,
+    label_x,
+    label_y,
+    legend_above,
+    new_axes,
+    percent,
+    text_width,
+    tidy,
+    value_label,
+)
+from dsage.record import Record
+
+# Inches of the axes themselves, and what stands above and below them.
+_WIDTH, _HEIGHT, _AROUND = 4.2, 2.6, 0.9
+_LINE = SMALL * 1.3 / 72
+# Letters on a line of a name.
+_NAME = 30
+
+
+def convergence(
+    record: Record,
+    *,
+    features: str | Iterable[str] | None = None,
+    top: int = 8,
+    level: float = 0.95,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw how the values changed with the evaluations, with bands for what was still open.
+
+    A band is the interval at that moment for these evaluation rows. The names stand at the ends of
+    the lines. Features that are not named are thin lines without a band.
+
+    Parameters
+    ----------
+    record : Explanation or Record
+        What to draw.
+    features : str or iterable of str, optional
+        The features to name, in place of the `top`.
+    top : int, default=8
+        So many features are named, those with the largest values.
+    level : float, default=0.95
+        Level of the bands, each on its own.
+    ax : matplotlib Axes, optional
+        Where to draw; by default a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> import dsage
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.linear_model import LinearRegression
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> X = X[["age", "bmi", "bp", "s5"]]
+    >>> model = LinearRegression().fit(X[:300], y[:300])
+    >>> explanation = dsage.explain(model, X[:300], y[:300], X[300:], y[300:], sampler="gaussian",
+    ...                             random_state=0, progress=False)
+    >>> ax = convergence(explanation, features=["bmi", "age"])
+    >>> [text.get_text() for text in ax.texts]
+    ['bmi', 'age']
+    """
+    names = check_record(record).feature_names
+    if features is None:
+        order = np.argsort(-record.values, kind="stable")[: check_count(top, "top")]
+    else:
+        chosen = check_members(features, names, "features", "the features")
+        order = np.array([names.index(name) for name in chosen], dtype=np.intp)
+    labels = [wrapped(names[number], _NAME) for number in order]
+    n_lines = sum(label.count("\n") + 1 for label in labels)
+    if ax is None:
+        beside = text_width(max(map(n_columns, labels), default=0), SMALL) + 0.5
+        height = max(_HEIGHT, _LINE * n_lines + 0.08 * len(labels)) + _AROUND
+        ax = new_axes(_WIDTH + beside, height)
+    history = record.estimate.history
+    x = history.n_evaluated.astype(np.float64)
+    rest = np.setdiff1d(np.arange(len(names)), order)
+    ax.plot(x, history.values[:, rest], color=LIGHT, linewidth=0.7, zorder=1)
+    low, high = _bands(record, level)
+    _draw_lines(ax, x, history.values[:, order], low[:, order], high[:, order])
+    tidy(ax, grid="y")
+    _set_limits(ax, x, history.values, low[:, order], high[:, order])
+    label_x(ax, "evaluations of a coalition on a row")
+    label_y(ax, value_label(record))
+    _name_ends(ax, labels, x[-1], history.values[-1, order])
+    bands = "bands" if len(x) > 1 else "intervals at the only look,"
+    handles = [Line2D([], [], color=LIGHT, linewidth=0.7, label=f"{len(rest)} others")]
+    legend_above(
+        ax,
+        handles if len(rest) else [],
+        title=f"{percent(level)} {bands} for these rows: computing",
+    )
+    return ax
+
+
+def _bands(record: Record, level: float) -> tuple[Floats, Floats]:
+    """Return the ends of the intervals at all looks."""
+    history = record.estimate.history
+    df = np.maximum(history.n_units - 1.0, 1.0)[:, None] * np.ones(history.values.shape)
+    # Only the last look's are known; those before are about the number of units.
+    df[-1] = record.estimate.df
+    ends = [
+        intervals(values, se, level, df=own)
+        for values, se, own in zip(history.values, history.se, df, strict=True)
+    ]
+    return np.stack([low for low, _ in ends]), np.stack([high for _, high in ends])
+
+
+def _draw_lines(ax: Axes, x: Floats, values: Floats, low: Floats, high: Floats) -> None:
+    for number in range(values.shape[1]):
+        colour, dashes = _line_style(number)
+        known = np.isfinite(low[:, number]) & np.isfinite(high[:, number])
+        if len(x) == 1:
+            ax.vlines(x[known], low[known, number], high[known, number], colors=colour, alpha=0.5)
+        ax.fill_between(
+            x, low[:, number], high[:, number], where=known, color=colour, alpha=0.15, linewidth=0
+        )
+        ax.plot(
+            x,
+            values[:, number],
+            color=colour,
+            linestyle=dashes,
+            linewidth=1.4,
+            marker="o" if len(x) == 1 else None,
+            markersize=4,
+            zorder=3,
+        )
+
+
+def _line_style(number: int) -> tuple[str, str]:
+    """Return a colour, and dashes that tell apart what has the same one."""
+    dashes = ("solid", "dashed", "dotted", "dashdot")
+    return PALETTE[number % len(PALETTE)], dashes[number // len(PALETTE) % len(dashes)]
+
+
+def _set_limits(ax: Axes, x: Floats, values: Floats, low: Floats, high: Floats) -> None:
+    """Show all values; of bands at the start, which may be huge, only as much as helps."""
+    if len(x) > 1 and x[0] > 0 and x[-1] / x[0] >= 10:
+        ax.set_xscale("log")
+        ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        ax.xaxis.set_minor_locator(NullLocator())
+    elif len(x) == 1:
+        ax.set_xticks(x)
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.0f}"))
+    ends = np.concatenate([low[-1:].ravel(), high[-1:].ravel(), values.ravel(), [0.0]])
+    ends = ends[np.isfinite(ends)]
+    least, most = float(ends.min()), float(ends.max())
+    span = (most - least) or 1.0
+    wide = np.concatenate([low.ravel(), high.ravel(), ends])
+    wide = wide[np.isfinite(wide)]
+    bottom = max(float(wide.min()), least - 0.3 * span) - 0.04 * span
+    ax.set_ylim(bottom, min(float(wide.max()), most + 0.3 * span) + 0.04 * span)
+    if bottom < 0:
+        ax.axhline(0.0, color=INK, linewidth=0.8, zorder=2)
+
+
+def _name_ends(ax: Axes, labels: Sequence[str], x: float, values: Floats) -> None:
+    """Write the names at the right, next to the ends of their lines, none on another."""
+    bottom, top = ax.get_ylim()
+    # Before the layout is final: about as high as the axes will be.
+    points = 72 * ax.get_window_extent().height / ax.figure.dpi
+    heights = np.array([(label.count("\n") + 1) * SMALL * 1.3 + 3 for label in labels]) / points
+    wanted = (values - bottom) / (top - bottom)
+    for number, (label, at) in enumerate(zip(labels, _apart(wanted, heights), strict=True)):
+        colour, dashes = _line_style(number)
+        ax.annotate(
+            label,
+            xy=(x, values[number]),
+            xytext=(1.05, at),
+            textcoords=ax.transAxes,
+            va="center",
+            fontsize=SMALL,
+            color=INK,
+            arrowprops={
+                "arrowstyle": "-",
+                "color": colour,
+                "linewidth": 1.0,
+                "linestyle": dashes,
+                "relpos": (0.0, 0.5),
+                "shrinkA": 2.0,
+                "shrinkB": 0.0,
+            },
+            annotation_clip=False,
+            **text_style(),
+        )
+
+
+def _apart(wanted: Floats, heights: Floats) -> Floats:
+    """Return places near the wanted ones at which pieces of these heights do not overlap.
+
+    Pieces that touch move together, to the mean of what they want: least squares under the order
+    of the wanted places, by pooling neighbours that are too close.
+    """
+    order = np.argsort(wanted, kind="stable")
+    blocks: list[tuple[float, float, list[int]]] = []
+    for number in order.tolist():
+        centre, height, members = float(wanted[number]), float(heights[number]), [number]
+        while blocks and blocks[-1][0] + blocks[-1][1] / 2 > centre - height / 2:
+            below, its_height, its_members = blocks.pop()
+            n_below, n_here = len(its_members), len(members)
+            centre = (below * n_below + centre * n_here) / (n_below + n_here)
+            height, members = height + its_height, its_members + members
+        blocks.append((centre, height, members))
+    places = np.empty(len(wanted))
+    for centre, height, members in blocks:
+        end = centre - height / 2
+        for number in members:
+            places[number] = end + heights[number] / 2
+            end += heights[number]
+    # Into the frame: down from its top, then, where there is no more room, up from its bottom.
+    limit = 1.0
+    for number in order[::-1].tolist():
+        places[number] = min(places[number], limit - heights[number] / 2)
+        limit = places[number] - heights[number] / 2
+    limit = 0.0
+    for number in order.tolist():
+        places[number] = max(places[number], limit + heights[number] / 2)
+        limit = places[number] + heights[number] / 2
+    return places

@@ -1,0 +1,273 @@
+"""The graph, with the target and what stands around it."""
+
+from __future__ import annotations
+
+from itertools import accumulate, pairwise
+
+import numpy as np
+import pandas as pd
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
+from matplotlib.lines import Line2D
+from matplotlib.patches import FancyArrowPatch, Patch, PathPatch
+from matplotlib.path import Path
+from matplotlib.text import Text
+
+from dsage._check import message
+from dsage.graphs import Graph
+from dsage.graphs.graph import check_graph
+from dsage.graphs.layout import Drawing, Edge, Point, layered
+from dsage.plots.fonts import n_columns, text_style, wrapped
+from dsage.plots.style import (
+    INK,
+    LINE,
+    ORANGE,
+    SIZE,
+    check_record,
+    legend_above,
+    new_axes,
+    percent,
+    text_width,
+)
+from dsage.record import Record
+
+# Light enough for black text.
+_TARGET, _BLANKET, _OTHER = ORANGE, "#9BD3F5", "#F2F2F2"
+_LINE = "#555555"
+# Letters on a line of a name.
+_NAME = 22
+# Above so many nodes the neighbourhood of the target is drawn alone, unless told otherwise.
+_MANY = 40
+
+
+def graph(record: Record, *, blanket_only: bool | None = None, ax: Axes | None = None) -> Axes:
+    """Draw the graph of a run: the target, its Markov blanket, how sure the edges are.
+
+    Where the graph was learned again on resamples of the rows, an edge is the wider and darker the
+    more of these graphs have it, in either direction.
+
+    Parameters
+    ----------
+    record : Explanation or Record
+        A run with a graph.
+    blanket_only : bool, optional
+        Draw only the target and its Markov blanket. By default for graphs of more than 40 nodes.
+    ax : matplotlib Axes, optional
+        Where to draw; by default a new figure whose size follows the graph's.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> import dsage
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.linear_model import LinearRegression
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> X = X[["age", "bmi", "bp", "s5"]]
+    >>> model = LinearRegression().fit(X[:300], y[:300])
+    >>> explanation = dsage.explain(model, X[:300], y[:300], X[300:], y[300:], sampler="gaussian",
+    ...                             random_state=0, progress=False)
+    >>> ax = graph(explanation)
+    >>> sorted(text.get_text() for text in ax.texts)
+    ['age', 'bmi', 'bp', 's5', 'target']
+    """
+    whole = check_record(record).graph
+    if whole is None:
+        raise ValueError(
+            message(
+                "record",
+                "of a run with a graph",
+                "one without",
+                "Plain SAGE needs none: give graph='learn', or a Graph",
+            )
+        )
+    is_part = len(whole) > _MANY if blanket_only is None else blanket_only
+    part = _around(whole, record.target) if is_part else whole
+    note = None
+    if len(part) < len(whole):
+        note = f"the target and its Markov blanket: {len(part)} of {len(whole)} nodes"
+    return _draw(part, record.target, record.edge_strength, note, ax)
+
+
+def draw_graph(
+    graph: Graph,
+    target: str | None = None,
+    *,
+    strength: pd.DataFrame | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw a graph with causes to the left of their effects.
+
+    Parameters
+    ----------
+    graph : Graph
+        The graph.
+    target : str, optional
+        Highlight this node and its Markov blanket.
+    strength : pandas.DataFrame, optional
+        How often each edge was found again, as :meth:`dsage.structure.Stability.to_frame` has it:
+        columns ``from``, ``to``, ``share_either``. Edges that are not in it were never found. An
+        edge is the wider and darker the more often it was.
+    ax : matplotlib Axes, optional
+        Where to draw; by default a new figure whose size follows the graph's.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> ax = draw_graph(Graph(["rain", "wet"], [("rain", "wet")]), "wet")
+    >>> [text.get_text() for text in ax.texts]
+    ['rain', 'wet']
+    """
+    return _draw(check_graph(graph), target, strength, None, ax)
+
+
+def _draw(
+    graph: Graph,
+    target: str | None,
+    strength: pd.DataFrame | None,
+    note: str | None,
+    ax: Axes | None,
+) -> Axes:
+    blanket = set(graph.markov_blanket(target)) if target is not None else set()
+    share = None if strength is None else _shares(graph, strength)
+    labels = {name: wrapped(name, _NAME) for name in graph.names}
+    drawing, width = _spread(layered(graph), labels)
+    low, high = drawing.heights
+    if ax is None:
+        n_lines = max((label.count("\n") + 1 for label in labels.values()), default=1)
+        unit = max(0.5, LINE * n_lines + 0.28)
+        ax = new_axes(max(width, 3.4), max(unit * (high - low + 1) + 0.7, 1.6))
+    boxes: dict[str, Text] = {}
+    for name in graph.names:
+        colour = _TARGET if name == target else _BLANKET if name in blanket else _OTHER
+        style = {"boxstyle": "round,pad=0.35", "facecolor": colour, "edgecolor": "#333333"}
+        boxes[name] = ax.text(
+            *drawing.places[name],
+            labels[name],
+            ha="center",
+            va="center",
+            fontsize=SIZE,
+            color=INK,
+            bbox={**style, "linewidth": 0.8},
+            **text_style(),
+        )
+    for edge in graph.edges:
+        points, ends = list(drawing.routes[edge]), (boxes[edge[0]], boxes[edge[1]])
+        _draw_edge(ax, points, ends, "-|>", 1.0 if share is None else share[edge])
+    for one, other in graph.bidirected:
+        points = [drawing.places[one], drawing.places[other]]
+        _draw_edge(ax, points, (boxes[one], boxes[other]), "<|-|>", 1.0)
+    legend_above(ax, _handles(target, share), title=note)
+    ax.set_xlim(0.0, width)
+    ax.set_ylim(low - 0.7, high + 0.7)
+    ax.set_axis_off()
+    return ax
+
+
+def _spread(drawing: Drawing, labels: dict[str, str]) -> tuple[Drawing, float]:
+    """Return the drawing with columns as wide as their names, in inches, and the whole width."""
+    widths = [0.0] * max(drawing.n_columns, 1)
+    for name, (x, _) in drawing.places.items():
+        widths[int(x)] = max(widths[int(x)], text_width(n_columns(labels[name])) + 0.75)
+    ends = [0.0, *accumulate(widths)]
+
+    def moved(point: Point) -> Point:
+        return (ends[int(point[0])] + ends[int(point[0]) + 1]) / 2, point[1]
+
+    places = {name: moved(point) for name, point in drawing.places.items()}
+    routes = {edge: tuple(map(moved, route)) for edge, route in drawing.routes.items()}
+    return Drawing(places, routes), ends[-1]
+
+
+def _shares(graph: Graph, strength: pd.DataFrame) -> dict[Edge, float]:
+    missing = {"from", "to", "share_either"} - set(strength.columns)
+    if missing:
+        raise ValueError(
+            message(
+                "strength",
+                "a frame with the columns 'from', 'to' and 'share_either'",
+                list(strength.columns),
+                "Take it from Stability.to_frame()",
+            )
+        )
+    found = {
+        frozenset(edge): float(share)
+        for *edge, share in strength[["from", "to", "share_either"]].itertuples(index=False)
+    }
+    return {edge: found.get(frozenset(edge), 0.0) for edge in graph.edges}
+
+
+def _around(graph: Graph, target: str) -> Graph:
+    """Return the graph of the target and its Markov blanket, with the edges among them."""
+    kept = {target, *graph.markov_blanket(target)}
+    return Graph(
+        [name for name in graph.names if name in kept],
+        [edge for edge in graph.edges if kept.issuperset(edge)],
+        [edge for edge in graph.bidirected if kept.issuperset(edge)],
+    )
+
+
+def _handles(target: str | None, share: dict[Edge, float] | None) -> list[Artist]:
+    handles: list[Artist] = []
+    if target is not None:
+        handles = [
+            Patch(facecolor=_TARGET, edgecolor="#333333", label="target"),
+            Patch(facecolor=_BLANKET, edgecolor="#333333", label="its Markov blanket"),
+        ]
+    if share:
+        for part in (1.0, 0.5):
+            width, colour = _edge_style(part)
+            text = f"edge in {percent(part)} of the graphs learned on resamples"
+            handles.append(Line2D([], [], color=colour, linewidth=width, label=text))
+    return handles
+
+
+def _edge_style(share: float) -> tuple[float, tuple[float, float, float]]:
+    """Return width and colour: paler rather than transparent, so that crossings stay even."""
+    part = 0.3 + 0.7 * min(max(share, 0.0), 1.0)
+    colour = 1.0 - part * (1.0 - np.array(to_rgb(_LINE)))
+    return 0.5 + 1.3 * share, tuple(colour.tolist())
+
+
+def _draw_edge(
+    ax: Axes, points: list[Point], ends: tuple[Text, Text], arrow: str, share: float
+) -> None:
+    """Draw a line through the points, and an arrow from the last but one of them to the box."""
+    tail, head = ends
+    width, colour = _edge_style(share)
+    if len(points) > 2:
+        # Between two columns an S that is level at both ends; it begins under the tail's box.
+        vertices, codes = [points[0]], [Path.MOVETO]
+        for (x, y), (then_x, then_y) in pairwise(points[:-1]):
+            middle = (x + then_x) / 2
+            vertices += [(middle, y), (middle, then_y), (then_x, then_y)]
+            codes += [Path.CURVE4] * 3
+        line = PathPatch(
+            Path(vertices, codes), fill=False, edgecolor=colour, linewidth=width, zorder=1
+        )
+        ax.add_patch(line)
+    # Within a column, or where it passes other nodes, a line would hide behind them.
+    is_bent = points[-2][0] == points[-1][0] or arrow == "<|-|>"
+    ax.add_patch(
+        FancyArrowPatch(
+            points[-2],
+            points[-1],
+            arrowstyle=arrow,
+            linestyle="dashed" if arrow == "<|-|>" else "solid",
+            connectionstyle="arc3,rad=0.3" if is_bent else "arc3,rad=0.0",
+            mutation_scale=11,
+            color=colour,
+            linewidth=width,
+            patchA=tail.get_bbox_patch() if len(points) == 2 else None,
+            shrinkA=2.0 if len(points) == 2 else 0.0,
+            patchB=head.get_bbox_patch(),
+            # After the boxes, whose outlines are known only once they are drawn.
+            zorder=head.get_zorder() + 1,
+        )
+    )

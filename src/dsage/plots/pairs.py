@@ -1,0 +1,175 @@
+"""Two panels with the same rows: values beside each other, and their differences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+
+from dsage._check import check_count
+from dsage.estimate.inference import effective_df, intervals
+from dsage.plots.fonts import n_lines, wrapped
+from dsage.plots.rows import (
+    Floats,
+    Rows,
+    as_rows,
+    draw_interval,
+    draw_zero,
+    interval_handles,
+    n_shown,
+)
+from dsage.plots.style import (
+    FAINT,
+    LABEL,
+    MARKERS,
+    PALETTE,
+    label_x,
+    legend_above,
+    tidy,
+    two_axes,
+)
+
+# Inches between the marks of two explanations of one feature.
+_STEP = 0.11
+# Letters on a line: of the legend, below the values, below the differences.
+_LEGEND, _VALUES, _DIFFERENCES = 40, LABEL, 36
+
+
+@dataclass(frozen=True)
+class Series:
+    """Numbers of the same features, with their errors.
+
+    Attributes
+    ----------
+    label : str
+        What they are.
+    values, se, df : arrays of shape (n_features,)
+        The numbers, the errors of computing, their degrees of freedom.
+    se_total, df_total : arrays of shape (n_features,)
+        The errors of rows and computing; nan where they are not known.
+    """
+
+    label: str
+    values: Floats
+    se: Floats
+    df: Floats
+    se_total: Floats
+    df_total: Floats
+
+    def minus(self, other: Series) -> Series:
+        """Return the differences to the numbers of an independent run."""
+        variances = np.stack([self.se**2, other.se**2])
+        total = np.stack([self.se_total**2, other.se_total**2])
+        return Series(
+            self.label,
+            self.values - other.values,
+            np.sqrt(variances.sum(axis=0)),
+            effective(variances, self.df, other.df),
+            np.sqrt(total.sum(axis=0)),
+            effective(total, self.df_total, other.df_total),
+        )
+
+    def take(self, at: npt.NDArray[np.intp]) -> Series:
+        """Return the numbers of some features."""
+        arrays = (self.values, self.se, self.df, self.se_total, self.df_total)
+        return Series(self.label, *(array[at] for array in arrays))
+
+
+@dataclass(frozen=True)
+class Pair:
+    """What is drawn in the two panels.
+
+    Attributes
+    ----------
+    names : list of str
+        The features.
+    ranked_by : array of shape (n_features,)
+        Features where this is largest come first.
+    series, differences : lists of Series
+        The numbers of the left panel, and of the right one; those are of all series but the first.
+    labels : pair of str
+        What the two panels show.
+    notes : list of str
+        What else there is to say.
+    """
+
+    names: list[str]
+    ranked_by: Floats
+    series: list[Series]
+    differences: list[Series]
+    labels: tuple[str, str]
+    notes: list[str] = field(default_factory=list)
+
+    def draw(self, *, top: int, level: float, ax: Sequence[Axes] | None) -> tuple[Axes, Axes]:
+        """Draw values at the left and differences at the right, with the same rows."""
+        n_rows = n_shown(len(self.names), check_count(top, "top"))
+        order = np.argsort(-self.ranked_by, kind="stable")[:n_rows]
+        notes = list(self.notes)
+        if len(order) < len(self.names):
+            notes.append(f"the top {len(order)} of {len(self.names)} features")
+        least = max(0.28, _STEP * len(self.series) + 0.1)
+        rows = as_rows([self.names[number] for number in order], least=least)
+        left, right = two_axes(ax, *self._size(rows, notes), (1.25, 1.0))
+        drawn = _draw_series(left, rows, [each.take(order) for each in self.series], 0, level)
+        _draw_series(right, rows, [each.take(order) for each in self.differences], 1, level)
+        rows.put(left)
+        rows.put(right, with_names=False)
+        label_x(left, self.labels[0], width=_VALUES)
+        label_x(right, self.labels[1], width=_DIFFERENCES)
+        handles: list[Artist] = [
+            Line2D([], [], label=wrapped(each.label, _LEGEND), linestyle="none", **_mark(number))
+            for number, each in enumerate(self.series)
+        ]
+        title = "\n".join(notes) or None
+        legend_above(left, [*handles, *interval_handles(level, **drawn)], title=title)
+        return left, right
+
+    def _size(self, rows: Rows, notes: list[str]) -> tuple[float, float]:
+        n_notes = 2 + len(notes) + sum(n_lines(each.label, _LEGEND) for each in self.series)
+        n_below = max(n_lines(self.labels[0], _VALUES), n_lines(self.labels[1], _DIFFERENCES))
+        return rows.size(2, n_notes=n_notes, n_below=n_below)
+
+
+def _draw_series(
+    ax: Axes, rows: Rows, series: list[Series], first: int, level: float
+) -> dict[str, bool]:
+    """Draw marks with intervals, those of one feature under each other."""
+    drawn = {"computing": False, "population": False}
+    for number, each in enumerate(series):
+        at = rows.centres + _STEP * (number - (len(series) - 1) / 2)
+        style = _mark(number + first)
+        colour = style["color"]
+        for name, se, df in (
+            ("computing", each.se, each.df),
+            ("population", each.se_total, each.df_total),
+        ):
+            low, high = intervals(each.values, se, level, df=df)
+            is_thick = name == "computing"
+            drawn[name] |= draw_interval(ax, at, low, high, colour=colour, is_thick=is_thick)
+        ax.plot(each.values, at, linestyle="none", zorder=5, **style)
+    for end, then in pairwise(rows.centres):
+        ax.axhline((end + then) / 2, color=FAINT, linewidth=0.8, zorder=0)
+    draw_zero(ax)
+    tidy(ax)
+    return drawn
+
+
+def _mark(number: int) -> dict[str, Any]:
+    return {
+        "marker": MARKERS[number % len(MARKERS)],
+        "color": PALETTE[number % len(PALETTE)],
+        "markersize": 4.0,
+    }
+
+
+def effective(variances: Floats, *df: Floats) -> Floats:
+    """Return the degrees of freedom of a sum of parts, as far as their variances are known."""
+    known = np.where(np.isfinite(variances), variances, 0.0)
+    return effective_df(known, np.stack(df))

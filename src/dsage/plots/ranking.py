@@ -1,0 +1,147 @@
+"""The ranking of the features."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from dsage._check import check_count
+from dsage.plots.fonts import n_lines
+from dsage.plots.rows import Floats, as_rows, draw_interval, draw_zero, interval_handles, n_shown
+from dsage.plots.style import (
+    INK,
+    LABEL,
+    LIGHT,
+    ORANGE,
+    SKY,
+    SMALL,
+    check_record,
+    label_x,
+    legend_above,
+    new_axes,
+    tidy,
+    value_label,
+)
+from dsage.record import Record
+
+# Inches: how thick a bar is.
+_BAR = 0.17
+
+
+def bar(record: Record, *, top: int = 20, level: float = 0.95, ax: Axes | None = None) -> Axes:
+    """Draw the ranking: a bar a feature, the largest value on top, with two intervals.
+
+    The thick interval is for these evaluation rows: more computing makes it shorter. The thin one
+    is for the population: only more rows make it shorter. The bar of a feature for which the audit
+    matters has another colour. A circle marks a feature that is separated from the target in every
+    ordering.
+
+    Parameters
+    ----------
+    record : Explanation or Record
+        What to draw.
+    top : int, default=20
+        So many features have a bar of their own. The others share one, their sum. It has no
+        interval, as the errors of its parts depend on each other.
+    level : float, default=0.95
+        Level of the intervals.
+    ax : matplotlib Axes, optional
+        Where to draw; by default a new figure whose size follows the names.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> import dsage
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.linear_model import LinearRegression
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> X = X[["age", "bmi", "bp", "s5"]]
+    >>> model = LinearRegression().fit(X[:300], y[:300])
+    >>> explanation = dsage.explain(model, X[:300], y[:300], X[300:], y[300:], sampler="gaussian",
+    ...                             random_state=0, progress=False)
+    >>> ax = bar(explanation)
+    >>> [label.get_text() for label in ax.get_yticklabels()]
+    ['bmi', 's5', 'bp', 'age']
+    """
+    frame = check_record(record).to_frame(level)
+    shown = frame[: n_shown(len(frame), check_count(top, "top"))]
+    rest = frame[len(shown) :]
+    names = shown["feature"].tolist()
+    if len(rest):
+        names.append(f"{len(rest)} others: their sum, without interval")
+    rows = as_rows(names)
+    if ax is None:
+        ax = new_axes(*rows.size(n_notes=4, n_below=n_lines(value_label(record), LABEL)))
+    at = rows.centres[: len(shown)]
+    matters = shown["audit_matters"].to_numpy(dtype=bool)
+    colours = np.where(matters, ORANGE, SKY).tolist()
+    ax.barh(at, shown["value"], height=_BAR, color=colours)
+    if len(rest):
+        _draw_rest(ax, float(rows.centres[-1]), shown, float(rest["value"].sum()))
+    handles = _draw_intervals(ax, at, shown, level)
+    handles += _audit_handles(record, matters)
+    handles += _mark_separated(ax, at, shown, record)
+    draw_zero(ax)
+    tidy(ax)
+    rows.put(ax)
+    label_x(ax, value_label(record))
+    legend_above(ax, handles)
+    return ax
+
+
+def _draw_rest(ax: Axes, at: float, shown: pd.DataFrame, total: float) -> None:
+    """Draw the sum of the others; one that would dwarf the rest is cut, with its number on it."""
+    ends = shown[["value", "upper", "upper_total"]].to_numpy(dtype=np.float64)
+    limit = 1.25 * float(np.abs(ends[np.isfinite(ends)]).max())
+    is_cut = abs(total) > limit > 0
+    end = float(np.clip(total, -limit, limit)) if is_cut else total
+    ax.barh(at, end, height=_BAR, color=LIGHT)
+    if is_cut:
+        text = f"{total:.3g} \u2192 " if total > 0 else f" \u2190 {total:.3g}"
+        side = "right" if total > 0 else "left"
+        ax.text(end, at, text, ha=side, va="center", fontsize=SMALL, color=INK)
+
+
+def _draw_intervals(ax: Axes, at: Floats, shown: pd.DataFrame, level: float) -> list[Artist]:
+    drawn = {}
+    for ends, name in (("", "computing"), ("_total", "population")):
+        low, high = shown[f"lower{ends}"].to_numpy(), shown[f"upper{ends}"].to_numpy()
+        is_thick = name == "computing"
+        drawn[name] = draw_interval(ax, at, low, high, colour=INK, is_thick=is_thick)
+    return interval_handles(level, **drawn)
+
+
+def _audit_handles(record: Record, matters: npt.NDArray[np.bool_]) -> list[Artist]:
+    if not matters.any():
+        return []
+    is_corrected = record.estimate.estimand == "sage"
+    text = "corrected by" if is_corrected else "off SAGE by"
+    return [Patch(color=ORANGE, label=f"audit: {text} over 2 % of the range")]
+
+
+def _mark_separated(ax: Axes, at: Floats, shown: pd.DataFrame, record: Record) -> list[Artist]:
+    """Mark what is separated in all orderings: its value is zero, but for a correction."""
+    skipped = dict(zip(record.feature_names, record.estimate.share_skipped, strict=True))
+    separated = np.array([skipped[name] >= 1.0 for name in shown["feature"]])
+    if not separated.any():
+        return []
+    style: dict[str, Any] = {
+        "marker": "o",
+        "markerfacecolor": "white",
+        "markeredgecolor": INK,
+        "markersize": 4.5,
+    }
+    ax.plot(np.zeros(separated.sum()), at[separated], linestyle="none", zorder=5, **style)
+    is_corrected = record.estimate.estimand == "sage"
+    text = f"always separated: {'only the correction' if is_corrected else 'zero'}"
+    return [Line2D([], [], linestyle="none", label=text, **style)]

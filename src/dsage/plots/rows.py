@@ -1,0 +1,115 @@
+"""Plots with a line a feature: where the lines stand, and intervals on them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+
+from dsage.plots.fonts import n_columns, text_style, wrapped
+from dsage.plots.style import INK, LINE, SIZE, SMALL, percent, text_width
+
+Floats = npt.NDArray[np.float64]
+
+# Widths of the lines of the two intervals, in points.
+THICK, THIN = 3.0, 0.9
+# Inches: the least height of a row, and the axes' own width.
+_ROW, _PANEL = 0.26, 3.4
+# Inches: the least height of the axes.
+_LEAST = 0.5
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Names one under another.
+
+    Attributes
+    ----------
+    labels : tuple of str
+        The names, on as many lines as they need.
+    centres : array of shape (n_rows,)
+        Inches from the top.
+    height : float
+        Inches that all of them take.
+    """
+
+    labels: tuple[str, ...]
+    centres: Floats
+    height: float
+
+    def size(self, n_panels: int = 1, n_notes: int = 2, n_below: int = 1) -> tuple[float, float]:
+        """Return width and height of a figure in which everything has room, in inches.
+
+        `n_notes` lines stand above the panels, and `n_below` under their axes.
+        """
+        names = text_width(max(map(n_columns, self.labels)))
+        width = names + n_panels * _PANEL + 0.2
+        around = 0.5 + n_below * LINE + n_notes * 1.3 * SMALL / 72
+        return width, max(self.height, _LEAST) + around
+
+    def put(self, ax: Axes, *, with_names: bool = True) -> None:
+        """Give the axes the rows, from the top downwards."""
+        labels = self.labels if with_names else [""] * len(self.labels)
+        ax.set_yticks(self.centres, labels=labels, **text_style())
+        ax.tick_params(axis="y", length=0, labelsize=SIZE, labelcolor=INK)
+        # One row alone would be as high as all the axes.
+        room = max(_LEAST - self.height, 0.0) / 2
+        ax.set_ylim(self.height + room, -room)
+
+
+def as_rows(names: Sequence[str], *, least: float = _ROW) -> Rows:
+    """Return where names stand; a row is as high as its name needs, and `least` inches at least.
+
+    Examples
+    --------
+    >>> as_rows(["a", "b"]).centres
+    array([0.13, 0.39])
+    """
+    labels = tuple(map(wrapped, names))
+    heights = [max(least, LINE * (label.count("\n") + 1) + 0.08) for label in labels]
+    ends = np.cumsum(heights)
+    return Rows(labels, ends - np.asarray(heights) / 2, float(ends[-1]))
+
+
+def draw_interval(
+    ax: Axes, at: Floats, low: Floats, high: Floats, *, colour: str, is_thick: bool
+) -> bool:
+    """Draw the intervals whose ends are known, and say whether any can be seen."""
+    known = np.isfinite(low) & np.isfinite(high)
+    width, zorder = (THICK, 4) if is_thick else (THIN, 3)
+    ax.hlines(at[known], low[known], high[known], colors=colour, linewidths=width, zorder=zorder)
+    # An exact value has an interval without length.
+    return bool((high[known] > low[known]).any())
+
+
+def interval_handles(level: float, *, computing: bool, population: bool) -> list[Artist]:
+    """Return what explains the two intervals, as far as they are drawn."""
+    handles: list[Artist] = []
+    if computing:
+        text = f"{percent(level)} interval for these rows: computing"
+        handles.append(Line2D([], [], color=INK, linewidth=THICK, label=text))
+    if population:
+        text = f"{percent(level)} interval for the population: rows, too"
+        handles.append(Line2D([], [], color=INK, linewidth=THIN, label=text))
+    return handles
+
+
+def draw_zero(ax: Axes) -> None:
+    """Mark where nothing is gained."""
+    ax.axvline(0.0, color=INK, linewidth=0.8, zorder=2)
+
+
+def n_shown(n_features: int, top: int) -> int:
+    """Return how many features get a row of their own: one alone is never "1 other".
+
+    Examples
+    --------
+    >>> n_shown(100, 20), n_shown(21, 20), n_shown(3, 20)
+    (20, 21, 3)
+    """
+    return n_features if n_features <= top + 1 else top

@@ -1,0 +1,132 @@
+// Puts the page together, and draws again what depends on the width or the filter.
+const A4 = 680;
+// From how many features on a filter is of use.
+const MANY = 15;
+let printing = false;
+
+const pageWidth = (parent) => (printing ? A4 : Math.max(Math.floor(parent.clientWidth), 240));
+
+function filtered() {
+  const wanted = byId("filter").value.trim().toLocaleLowerCase();
+  const all = data.features.map((_, at) => at);
+  if (!wanted) return all;
+  return all.filter((at) => {
+    const { name, members } = data.features[at];
+    return [name, ...members].some((each) => each.toLocaleLowerCase().includes(wanted));
+  });
+}
+
+function renderRows() {
+  const rows = filtered();
+  rankingChart(rows);
+  savingsChart(rows);
+  auditChart(rows);
+  showLit();
+}
+
+function renderCharts() {
+  renderRows();
+  convergenceChart();
+  graphChart();
+  showLit();
+}
+
+function renderTables() {
+  const rows = filtered();
+  rankingTable(rows);
+  auditTable(rows);
+}
+
+function summary() {
+  byId("subtitle").append(data.subtitle);
+  byId("headline").append(...data.headline.map((sentence) => make("p", {}, sentence)));
+  byId("figures").append(...data.figures.map(({ label, figure, note }) => make(
+    "div", {}, make("dt", {}, label),
+    make("dd", { class: figure.length > 18 ? "figure long" : "figure" }, nameOf(figure)), make("dd", { class: "note" }, note),
+  )));
+  byId("cautions").append(...data.cautions.map(({ level, title, text, advice }) => make(
+    "div", { class: `caution ${level}` },
+    make("h3", {}, make("span", { class: "kind" }, level), title),
+    make("p", {}, text), advice ? make("p", { class: "advice" }, advice) : null,
+  )));
+}
+
+function texts() {
+  byId("meaning-terms").append(...data.meaning.map(({ term, text }) =>
+    make("div", {}, make("dt", {}, term), make("dd", {}, text))));
+  paragraph("savings-text", data.savings);
+  paragraph("audit-text", data.audit.sentences);
+  paragraph("graph-text", data.graph.sentences);
+  paragraph("convergence-text", data.convergence.sentences);
+  paragraph("sampler-text", data.sampler.sentences);
+  const status = {
+    for: "supported by this run", against: "doubtful in this run",
+    silent: "not tested by this run", unneeded: "not needed here",
+  };
+  byId("assumptions-list").append(...data.assumptions.map((each) => make(
+    "div", { class: "card" },
+    make("div", {}, make("h3", {}, each.name), make("span", { class: `status ${each.status}` }, status[each.status])),
+    make(
+      "div", {}, make("p", {}, each.says), make("p", {}, make("b", {}, "If it fails: "), each.fails),
+      make("p", {}, make("b", {}, "In this run: "), each.here),
+    ),
+  )));
+}
+
+// Pages opened from a disk may not use the clipboard directly; a selection still can be copied.
+async function copyText(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    const area = make("textarea", { "aria-hidden": "true" });
+    area.value = text;
+    document.body.append(area);
+    area.select();
+    const done = document.execCommand("copy");
+    area.remove();
+    return done;
+  }
+}
+
+function controls() {
+  byId("copy").addEventListener("click", async () => {
+    const done = await copyText(data.csv);
+    const said = `Copied ${data.features.length} ${data.noun}${data.features.length === 1 ? "" : "s"}.`;
+    byId("copied").textContent = done ? said : "The browser did not allow it. Use Download CSV.";
+    byId("copy").focus();
+  });
+  byId("download").addEventListener("click", () => {
+    const address = URL.createObjectURL(new Blob([data.csv], { type: "text/csv" }));
+    make("a", { href: address, download: "values.csv" }).click();
+    URL.revokeObjectURL(address);
+  });
+  const filter = byId("filter");
+  put(filter, { placeholder: `Find a ${data.noun}`, "aria-label": `Find a ${data.noun}` }, []);
+  filter.hidden = data.features.length <= MANY;
+  filter.addEventListener("input", () => {
+    renderTables();
+    renderRows();
+  });
+}
+
+function follow() {
+  let width = document.documentElement.clientWidth;
+  window.addEventListener("resize", () => {
+    if (document.documentElement.clientWidth === width) return;
+    width = document.documentElement.clientWidth;
+    renderCharts();
+  });
+  window.addEventListener("beforeprint", () => { printing = true; renderCharts(); });
+  window.addEventListener("afterprint", () => { printing = false; renderCharts(); });
+}
+
+summary();
+texts();
+samplerTable();
+choicesTables();
+controls();
+renderTables();
+renderCharts();
+listen();
+follow();

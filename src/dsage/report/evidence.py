@@ -1,0 +1,137 @@
+"""What stands behind the values: how they settled, and how well the sampler draws."""
+
+from __future__ import annotations
+
+import math
+
+from dsage.estimate.history import History
+from dsage.report.summary import Summary
+from dsage.report.words import Scale, count, counted, named, number, percent
+
+_REFERENCE = "Marginal"
+# Half a band, in standard errors.
+_BAND = 2.0
+_LABELLED = 8
+
+
+def convergence(summary: Summary) -> dict[str, object]:
+    """Return the values at each look, with bands, in the order of the features of the report."""
+    history = summary.record.estimate.history
+    along = _along(history)
+    known = summary.record.estimate
+    if along is None:
+        text = "The values were looked at once, at the end: there is no course to show."
+        if known.is_exact:
+            text = f"All {count(known.n_orderings)} orderings were averaged over at once."
+        return {"sentences": [text], "at": [], "lines": []}
+    label, looks, at = along
+    order = [summary.record.feature_names.index(name) for name in summary.names]
+    scale = Scale(summary.frame["value"].tolist())
+    lines = []
+    for column in order:
+        values, half = history.values[looks, column], _BAND * history.se[looks, column]
+        lines.append(
+            {
+                "values": values,
+                "lower": values - half,
+                "upper": values + half,
+                "words": [_at_look(scale, *each) for each in zip(values, half, strict=True)],
+            }
+        )
+    many = counted(len(at), "look")
+    sentences = [
+        f"Each line is the value of a {summary.noun} as it was known along the way, at {many}.",
+        "The bands are two standard errors of computing to each side; very wide ones are left out.",
+        "Lines that are level and apart at the end will not change places with more computing.",
+    ]
+    if len(order) > _LABELLED:
+        sentences.append(f"The {_LABELLED} largest have colours and names; the others are grey.")
+    return {
+        "sentences": sentences,
+        "label": label,
+        "at": at,
+        "at_words": [count(each) for each in at],
+        "labelled": _LABELLED,
+        "lines": lines,
+    }
+
+
+def _along(history: History) -> tuple[str, list[int], list[int]] | None:
+    """Return what grew from look to look, which looks those are, and how far it had grown."""
+    for label, grown in (("evaluations", history.n_evaluated), ("units", history.n_units)):
+        at = [int(each) for each in grown]
+        # Of looks at the same evaluations, the last one counts.
+        looks = [look for look, each in enumerate(at) if at[look + 1 : look + 2] != [each]]
+        if len(looks) > 1:
+            return label, looks, [at[look] for look in looks]
+    return None
+
+
+def _at_look(scale: Scale, value: float, half: float) -> str:
+    if not math.isfinite(half):
+        return scale(value)
+    return f"{scale(value)} \N{PLUS-MINUS SIGN} {scale(half)}"
+
+
+def sampler(summary: Summary) -> dict[str, object]:
+    """Return the scores of the samplers, and what they say."""
+    chosen = str(summary.choice("sampler", "name") or "none")
+    sentences = [
+        f"Unknown features were drawn by {named(chosen)}.",
+        "A sampler draws what is not known, given what is, and every value rests on its draws.",
+    ]
+    reason = summary.choice("sampler", "reason")
+    if reason:
+        sentences.append(str(reason))
+    frame = summary.record.sampler_scores
+    if frame is None:
+        sentences.append("No sampler was scored on rows that were held out.")
+        return {"sentences": sentences, "chosen": chosen, "lines": [], "columns": []}
+    sentences.append(
+        "The energy score says how far the draws are from rows that the sampler has not seen: "
+        "lower is better."
+    )
+    gain = gain_over_marginal(summary)
+    if gain is not None:
+        sentences.append(_gained(chosen, gain))
+    columns = ["Sampler", "Energy score", "Above the best", "Standard error", "Seconds", "Remarks"]
+    scale = Scale(frame["energy_score"].tolist())
+    lines = []
+    for line in frame.to_dict("records"):
+        name = str(line["sampler"])
+        remarks = [str(line[key]) for key in ("error", "warnings") if isinstance(line[key], str)]
+        if name == _REFERENCE:
+            remarks.insert(0, "for reference: ignores what is known")
+        cells = [scale(float(line[key])) for key in ("energy_score", "difference", "se")]
+        cells.append(number(float(line["fit_seconds"]) + float(line["draw_seconds"]), 2))
+        text = "; ".join(remark for remark in remarks if remark)
+        lines.append({"cells": [name, *cells, text], "chosen": name == chosen})
+    return {"sentences": sentences, "chosen": chosen, "lines": lines, "columns": columns}
+
+
+def gain_over_marginal(summary: Summary) -> float | None:
+    """Return by which share the chosen sampler's score is below that of the marginal one."""
+    frame = summary.record.sampler_scores
+    if frame is None:
+        return None
+    scores = {
+        str(line["sampler"]): float(line["energy_score"]) for line in frame.to_dict("records")
+    }
+    chosen, reference = (
+        scores.get(name, math.nan) for name in (str(summary.choice("sampler", "name")), _REFERENCE)
+    )
+    if not (math.isfinite(chosen) and math.isfinite(reference) and reference > 0):
+        return None
+    return 1.0 - chosen / reference
+
+
+def _gained(chosen: str, gain: float) -> str:
+    if chosen == _REFERENCE:
+        return "Marginal draws ignore what is known, so the values are not conditional ones."
+    if gain <= 0:
+        return (
+            f"{named(chosen)} scores no better than draws that ignore what is known. Either the "
+            "features are unrelated, or it misses how they are."
+        )
+    better = f"{named(chosen)} scores {percent(gain)} better"
+    return f"{better} than draws that ignore what is known (Marginal)."

@@ -1,0 +1,82 @@
+"""From plain data to one HTML file that needs nothing else."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+import re
+from collections.abc import Mapping
+from importlib import resources
+from typing import Any
+
+_ASSETS = resources.files("dsage.report") / "assets"
+# In this order they make one script.
+_SCRIPTS = (
+    "tools.js",
+    "highlight.js",
+    "charts.js",
+    "lines.js",
+    "graph.js",
+    "tables.js",
+    "report.js",
+)
+_SLOT = re.compile(r"\{\{ (\w+) \}\}")
+# Inside a script element, none of these may be seen as markup.
+_MARKUP = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"}
+
+
+def to_html(data: Mapping[str, Any]) -> str:
+    """Return a report as one HTML page.
+
+    Parameters
+    ----------
+    data : mapping
+        What :func:`report_data` returned.
+
+    Returns
+    -------
+    str
+        The page. Style, script and data are inside; a content security policy keeps the page from
+        loading anything, and from running any other script.
+
+    Examples
+    --------
+    >>> page = to_html({"title": "Wealth <script>", "headline": ["income contributes most"]})
+    >>> "<title>Wealth &lt;script&gt;</title>" in page
+    True
+    """
+    script = "(function () {\n" + "\n".join(_asset(f"js/{name}") for name in _SCRIPTS) + "\n})();"
+    style = _asset("report.css")
+    parts = {
+        "policy": html.escape(_policy(script, style), quote=True),
+        "title": html.escape(str(data["title"])),
+        "headline": html.escape(" ".join(data["headline"])),
+        "style": style,
+        "script": script,
+        "data": _embedded(data),
+    }
+    # In one pass: what is put in is not searched for slots again.
+    return _SLOT.sub(lambda slot: parts[slot[1]], _asset("template.html"))
+
+
+def _asset(name: str) -> str:
+    return (_ASSETS / name).read_text(encoding="utf-8")
+
+
+def _embedded(data: Mapping[str, Any]) -> str:
+    """Return the data as JSON in ASCII, so that no letter of it can end the script element."""
+    return json.dumps(data, allow_nan=False, separators=(",", ":")).translate(_MARKUP)
+
+
+def _policy(script: str, style: str) -> str:
+    return (
+        f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _hash(text: str) -> str:
+    digest = hashlib.sha256(text.encode()).digest()
+    return f"'sha256-{base64.b64encode(digest).decode()}'"

@@ -1,0 +1,142 @@
+"""What several sections of a report need to know of a record."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dsage.choices import Choice
+from dsage.estimate.result import MATTERS
+from dsage.record import Record
+from dsage.report.words import Scale, named
+
+LEVEL = 0.95
+
+_LOSSES = {
+    "squared_error": ("squared error", "squared units of {target}"),
+    "absolute_error": ("absolute error", "units of {target}"),
+    "cross_entropy": ("cross entropy", "nats, the unit of natural logarithms"),
+    "brier": ("Brier score", "squared differences of probabilities"),
+    "zero_one": ("share of wrong classes", "shares of the rows"),
+}
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A record, read once for all sections.
+
+    Parameters
+    ----------
+    record : Record
+        The record.
+    """
+
+    record: Record
+
+    @cached_property
+    def frame(self) -> pd.DataFrame:
+        """One line a feature, the largest value first."""
+        return self.record.to_frame(LEVEL)
+
+    @cached_property
+    def lines(self) -> list[dict[str, Any]]:
+        """The same, as plain dictionaries."""
+        return [
+            {str(key): value for key, value in line.items()}
+            for line in self.frame.to_dict("records")
+        ]
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The features in the order of `frame`."""
+        return [str(name) for name in self.frame["feature"]]
+
+    @property
+    def noun(self) -> str:
+        """What is explained: a feature or a group."""
+        return "feature" if self.record.groups is None else "group"
+
+    @property
+    def target(self) -> str:
+        """Name of the target, for sentences."""
+        return named(self.record.target)
+
+    @property
+    def loss(self) -> str:
+        """The loss in words."""
+        name = str(self.choice("loss", "name") or "loss")
+        return _LOSSES.get(name, (name.replace("_", " "), ""))[0]
+
+    @property
+    def unit(self) -> str:
+        """The unit of the loss in words, empty where it is not known."""
+        unit = _LOSSES.get(str(self.choice("loss", "name")), ("", ""))[1]
+        return unit.format(target="\0").replace("\0", self.target)
+
+    @property
+    def total(self) -> float:
+        """The sum of all values."""
+        return float(self.record.values.sum())
+
+    @property
+    def spread(self) -> float:
+        """What errors are held against: the range of the values; the value, of one feature."""
+        values = self.record.values
+        return float(np.ptp(values)) if len(values) > 1 else float(np.abs(values).max())
+
+    @property
+    def relative_error(self) -> float:
+        """The largest standard error of computing, as a share of `spread`; nan if not known."""
+        largest = float(np.max(self.record.se))
+        if not math.isfinite(largest):
+            return math.nan
+        if largest == 0:
+            return 0.0
+        return largest / self.spread if self.spread > 0 else math.inf
+
+    @cached_property
+    def scale(self) -> Scale:
+        """How values are written."""
+        return Scale(self.frame["value"].tolist())
+
+    @property
+    def audited(self) -> bool:
+        """Whether the difference to SAGE was estimated."""
+        return self.record.estimate.audit is not None
+
+    @property
+    def corrected(self) -> bool:
+        """Whether the values hold that difference already."""
+        return self.audited and self.record.estimate.estimand == "sage"
+
+    @property
+    def skips(self) -> bool:
+        """Whether separation could set surpluses to zero."""
+        return self.record.graph is not None or self.record.share_skipped > 0 or self.audited
+
+    @cached_property
+    def changed(self) -> list[str]:
+        """The features whose difference to SAGE matters, the largest difference first."""
+        lines = self.frame[self.frame["audit_matters"]]
+        order = lines["audit_difference"].abs().sort_values(ascending=False, kind="stable").index
+        return [str(name) for name in lines.loc[order, "feature"]]
+
+    @cached_property
+    def undecided(self) -> list[str]:
+        """The features whose difference to SAGE may matter or not: its interval is wide."""
+        if not self.audited:
+            return []
+        ends = self.frame[["audit_lower", "audit_upper"]].abs().max(axis=1)
+        # An interval that is not known rules nothing out.
+        wide = ~(ends <= MATTERS * self.spread) & ~self.frame["audit_matters"]
+        return [str(name) for name in self.frame.loc[wide, "feature"]]
+
+    def choice(self, section: str, name: str) -> Choice:
+        """Return a choice, or None where there is none of that name."""
+        sections = self.record.choices
+        return sections[section].get(name) if section in sections else None

@@ -1,0 +1,212 @@
+"""Numbers, counts and names as a reader wants them."""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+MINUS = "\N{MINUS SIGN}"
+UNKNOWN = "unknown"
+# Keeps a number and its unit on one line.
+_SPACE = "\N{NO-BREAK SPACE}"
+_TIMES = f"{_SPACE}\N{MULTIPLICATION SIGN}{_SPACE}"
+_SUPERSCRIPTS = str.maketrans(
+    "0123456789-",
+    "\N{SUPERSCRIPT ZERO}\N{SUPERSCRIPT ONE}\N{SUPERSCRIPT TWO}\N{SUPERSCRIPT THREE}"
+    "\N{SUPERSCRIPT FOUR}\N{SUPERSCRIPT FIVE}\N{SUPERSCRIPT SIX}\N{SUPERSCRIPT SEVEN}"
+    "\N{SUPERSCRIPT EIGHT}\N{SUPERSCRIPT NINE}\N{SUPERSCRIPT MINUS}",
+)
+# Larger counts are not worth their digits.
+_MANY = 10**9
+
+
+def plain(value: object) -> object:
+    """Return `value` as JSON can hold it: what is not finite becomes None.
+
+    Examples
+    --------
+    >>> plain({"a": np.float64("nan"), "b": (np.int64(3), np.bool_(True), math.inf)})
+    {'a': None, 'b': [3, True, None]}
+    """
+    if isinstance(value, dict):
+        return {str(key): plain(each) for key, each in value.items()}
+    if isinstance(value, np.ndarray):
+        return plain(value.tolist())
+    if isinstance(value, (list, tuple)):
+        return [plain(each) for each in value]
+    if isinstance(value, np.generic):
+        return plain(value.item())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def number(value: float, digits: int = 3) -> str:
+    """Return a number with some significant digits.
+
+    Examples
+    --------
+    >>> number(0.123456), number(1234.5), number(float("nan")), number(0.0)
+    ('0.123', '1,234', 'unknown', '0')
+    >>> number(1.234e-7).startswith("1.23"), number(1.234e-7).endswith("10⁻⁷")
+    (True, True)
+    """
+    if not math.isfinite(value):
+        return UNKNOWN
+    if value == 0:
+        return "0"
+    exponent = math.floor(math.log10(abs(value)))
+    if not -5 < exponent < 7:
+        return _scientific(value, digits)
+    return _signed(f"{abs(value):,.{max(digits - 1 - exponent, 0)}f}", negative=value < 0)
+
+
+class Scale:
+    """Numbers that stand below each other: all with the same decimals.
+
+    Parameters
+    ----------
+    values : iterable of float
+        The numbers that matter most; their largest gets four significant digits.
+
+    Examples
+    --------
+    >>> scale = Scale([0.6123, 0.01])
+    >>> scale(0.6123), scale(0.01), scale(-0.5) == MINUS + "0.5000"
+    ('0.6123', '0.0100', True)
+    """
+
+    def __init__(self, values: Iterable[float]) -> None:
+        finite = [abs(value) for value in values if math.isfinite(value)]
+        largest = max(finite, default=0.0)
+        exponent = math.floor(math.log10(largest)) if largest > 0 else 0
+        self._decimals = max(3 - exponent, 0) if -5 < exponent < 7 else None
+
+    def __call__(self, value: float) -> str:
+        """Return the number."""
+        if not math.isfinite(value):
+            return UNKNOWN
+        if self._decimals is None:
+            return number(value)
+        text = f"{abs(value):,.{self._decimals}f}"
+        return _signed(text, negative=value < 0 and float(text.replace(",", "")) != 0)
+
+    def interval(self, lower: float, upper: float) -> str:
+        """Return an interval; unknown where it has an end that is not known."""
+        if not (math.isfinite(lower) and math.isfinite(upper)):
+            return UNKNOWN
+        return f"{self(lower)} to {self(upper)}"
+
+
+def percent(share: float) -> str:
+    """Return a share in per cent.
+
+    Examples
+    --------
+    >>> [" ".join(percent(share).split()) for share in (0.3361, 0.0421, 0.9999, 0.00001)]
+    ['34 %', '4.2 %', '99.9 %', 'under 0.1 %']
+    """
+    if not math.isfinite(share):
+        return UNKNOWN
+    size = abs(share)
+    if 0 < size < 0.0005:
+        return f"under{_SPACE}0.1{_SPACE}%"
+    if 0.995 <= size < 1:
+        # What is not all must not look like all.
+        text = f"{math.floor(1000 * size) / 10:.1f}"
+    else:
+        text = f"{100 * size:.{0 if size >= 0.0995 else 1}f}".removesuffix(".0")
+    return _signed(f"{text}{_SPACE}%", negative=share < 0)
+
+
+def count(value: float) -> str:
+    """Return a count; a huge one by its size only.
+
+    Examples
+    --------
+    >>> count(12345), count(10**60).endswith("10⁶⁰")
+    ('12,345', True)
+    """
+    if isinstance(value, float) and not math.isfinite(value):
+        return UNKNOWN
+    if abs(value) < _MANY:
+        return f"{round(value):,}"
+    # Of an integer that no float can hold, too.
+    exponent = math.floor(math.log10(value))
+    leading = round(10 ** (math.log10(value) - exponent), 2)
+    return f"{leading:g}{_TIMES}10{str(exponent).translate(_SUPERSCRIPTS)}"
+
+
+def counted(value: float, noun: str, ending: str = "s") -> str:
+    """Return a count with its noun.
+
+    Examples
+    --------
+    >>> counted(1, "row"), counted(2, "row"), counted(2, "surplus", "es")
+    ('1 row', '2 rows', '2 surpluses')
+    """
+    return f"{count(value)} {noun}{'' if value == 1 else ending}"
+
+
+def p_value(value: float) -> str:
+    """Return a p-value as it is usually written.
+
+    Examples
+    --------
+    >>> p_value(0.0000001), p_value(0.0321)
+    ('< 0.001', '0.032')
+    """
+    if not math.isfinite(value):
+        return UNKNOWN
+    return "< 0.001" if value < 0.001 else f"{value:.3f}"
+
+
+def named(name: str) -> str:
+    """Return a name for use in a sentence; one of another direction does not turn the rest."""
+    turned = any(unicodedata.bidirectional(letter) in ("R", "AL", "RLO", "RLE") for letter in name)
+    return f"\N{FIRST STRONG ISOLATE}{name}\N{POP DIRECTIONAL ISOLATE}" if turned else name
+
+
+def listed(names: Sequence[str], most: int = 5) -> str:
+    """Return names as a sentence lists them.
+
+    Examples
+    --------
+    >>> listed(["a"]), listed(["a", "b"]), listed(list("abcdefg"))
+    ('a', 'a and b', 'a, b, c, d, e and 2 more')
+    """
+    shown = [named(name) for name in names[:most]]
+    if len(names) > most:
+        shown.append(f"{len(names) - most} more")
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+
+
+def duration(seconds: float) -> str:
+    """Return a time.
+
+    Examples
+    --------
+    >>> duration(0.42), duration(75), duration(8000)
+    ('0.42 seconds', '1 min 15 s', '2 h 13 min')
+    """
+    if not math.isfinite(seconds):
+        return UNKNOWN
+    if seconds < 60:
+        return f"{number(seconds, 2)} seconds"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s"
+    return f"{minutes // 60} h {minutes % 60} min"
+
+
+def _scientific(value: float, digits: int) -> str:
+    leading, exponent = f"{abs(value):.{digits - 1}e}".split("e")
+    text = f"{leading}{_TIMES}10{str(int(exponent)).translate(_SUPERSCRIPTS)}"
+    return _signed(text, negative=value < 0)
+
+
+def _signed(text: str, *, negative: bool) -> str:
+    return MINUS + text if negative else text

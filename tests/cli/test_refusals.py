@@ -1,0 +1,203 @@
+"""What cannot be done is said in one line, with what to do."""
+
+import pickle
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+import skops.io
+from sklearn.linear_model import LinearRegression
+
+from cli_case import table
+
+EXPLAIN = ("explain", "data.csv", "--target", "outcome")
+
+
+def test_a_bad_path_is_refused(dsage):
+    error = dsage("explain", "dta.csv", "--target", "outcome").error
+    assert error.startswith("Error: the data file must be a file that exists; got 'dta.csv'.")
+    assert "must be a file; got '.'" in dsage("graph", ".", "--target", "outcome").error
+
+
+def test_a_target_that_is_missing_is_refused_with_the_one_that_may_be_meant(dsage):
+    error = dsage("explain", "data.csv", "--target", "outcom").error
+    assert error == (
+        "Error: --target must be one of the columns of data.csv; got 'outcom'."
+        " Did you mean 'outcome'?"
+    )
+
+
+def test_a_table_of_the_target_alone_is_refused(dsage):
+    table()[["outcome"]].to_csv("one.csv", index=False)
+    assert "give features as well" in dsage("explain", "one.csv", "--target", "outcome").error
+
+
+def test_a_column_of_names_is_refused_with_the_option_that_drops_it(dsage):
+    names = [f"patient {number}" for number in range(90)]
+    table().assign(patient=names).to_csv("names.csv", index=False)
+    error = dsage("explain", "names.csv", "--target", "outcome").error
+    assert "'patient' of names.csv must be numbers, or classes that occur more than once" in error
+    assert error.endswith("leave it out with --drop 'patient'.")
+    assert "--drop 'patient'" in dsage("score-samplers", "names.csv").error
+
+
+def test_dates_are_refused_by_name(dsage):
+    days = pd.date_range("2024-01-01", periods=90)
+    table().assign(day=days).to_parquet("days.parquet")
+    assert "'day'" in dsage("explain", "days.parquet", "--target", "outcome").error
+
+
+@pytest.mark.parametrize(
+    ("content", "error"),
+    [("", "It is empty"), ("dose,outcome\n", "of one row at least"), ("\n", "no columns")],
+)
+def test_an_empty_file_is_refused(dsage, tmp_path, content, error):
+    (tmp_path / "empty.csv").write_text(content)
+    assert error in dsage("explain", "empty.csv", "--target", "outcome").error
+
+
+def test_missing_values_are_refused_with_the_columns_and_what_to_do(dsage):
+    X = table()
+    X.loc[[1, 5], "age"] = np.nan
+    X.loc[7, "idle"] = np.inf
+    X.to_csv("gaps.csv", index=False)
+    for command in ("explain", "graph", "score-samplers"):
+        error = dsage(command, "gaps.csv", "--target", "outcome").error
+        assert "they are in 'age' (2 rows), 'idle' (1 rows)." in error
+        assert "impute" in error
+        assert "--drop" in error
+
+
+def test_few_rows_are_refused(dsage):
+    table(6).to_csv("few.csv", index=False)
+    assert "of 10 rows at least; got 6" in dsage("explain", "few.csv", "--target", "outcome").error
+
+
+@pytest.mark.parametrize("size", [0, 1000, -1, 0.999])
+def test_a_size_that_leaves_no_rows_is_refused(dsage, size):
+    error = dsage(*EXPLAIN, "--test-size", size).error
+    assert "--test-size must be fewer than all 90 rows" in error
+
+
+# Models
+
+
+def test_a_wrong_model_file_is_refused(dsage, tmp_path):
+    (tmp_path / "model.skops").write_text("dose,age\n")
+    assert "a file of skops" in dsage(*EXPLAIN, "--model", "model.skops").error
+    (tmp_path / "model.pt").write_text("something")
+    assert "one of .skops, .onnx" in dsage(*EXPLAIN, "--model", "model.pt").error
+    assert "a file that exists" in dsage(*EXPLAIN, "--model", "no.onnx").error
+
+
+def test_a_pickle_is_refused_with_what_it_could_do(dsage, tmp_path):
+    (tmp_path / "model.pkl").write_bytes(pickle.dumps(LinearRegression()))
+    error = dsage(*EXPLAIN, "--model", "model.pkl").error
+    assert "A pickle can run any program with your rights" in error
+    assert "--trust-pickle" in error
+
+
+def test_columns_that_are_not_those_of_the_model_are_refused(dsage):
+    X = table()
+    skops.io.dump(LinearRegression().fit(X[["dose"]], X["outcome"]), "one.skops")
+    error = dsage(*EXPLAIN, "--model", "one.skops").error
+    assert error.endswith("Leave out what it does not know: --drop 'age' --drop 'idle'.")
+    X = X.rename(columns={"age": "years"})
+    skops.io.dump(LinearRegression().fit(X.iloc[:, :3], X["outcome"]), "other.skops")
+    assert "These are missing: 'years'" in dsage(*EXPLAIN, "--model", "other.skops").error
+    unnamed = LinearRegression().fit(X[["dose", "idle"]].to_numpy(), X["outcome"])
+    skops.io.dump(unnamed, "unnamed.skops")
+    assert "must be 2, as the model has; got 3" in dsage(*EXPLAIN, "--model", "unnamed.skops").error
+
+
+def test_columns_of_the_test_file_are_compared(dsage):
+    table(40).drop(columns="age").to_csv("less.csv", index=False)
+    assert "These are missing: 'age'" in dsage(*EXPLAIN, "--test", "less.csv").error
+    table(40).assign(age="old").to_csv("text.csv", index=False)
+    error = dsage(*EXPLAIN, "--test", "text.csv").error
+    assert "'age' of text.csv must be as in DATA; got 'class'. In DATA it is a number" in error
+
+
+def test_missing_values_in_the_test_file_are_refused(dsage):
+    X = table(40)
+    X.loc[3, "dose"] = np.nan
+    X.to_csv("gaps.csv", index=False)
+    error = dsage(*EXPLAIN, "--fit", "lm", "--test", "gaps.csv").error
+    assert error.startswith("Error: gaps.csv must be without missing or infinite values")
+
+
+def test_a_regression_of_classes_is_refused(dsage):
+    X = table()
+    X.assign(outcome=np.where(X["outcome"] > 0, "ill", "well")).to_csv("ill.csv", index=False)
+    error = dsage("explain", "ill.csv", "--target", "outcome", "--fit", "lm").error
+    assert "Choose --fit logistic, rf or hgb" in error
+
+
+def test_a_model_and_a_fit_or_two_sets_of_rows_are_too_many(dsage):
+    assert "one at a time" in dsage(*EXPLAIN, "--model", "a.skops", "--fit", "lm").error
+    error = dsage(*EXPLAIN, "--test", "test.csv", "--test-size", 0.5).error
+    assert "--test has the rows" in error
+
+
+# Options
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        (("explan", "data.csv"), "No such command 'explan'. Did you mean 'explain'?"),
+        (("explain", "data.csv", "--targt", "outcome"), "No such option: --targt .*--target"),
+        (("explain", "data.csv"), "Missing option '--target'. Add --help"),
+        ((*EXPLAIN, "--fit", "lmm"), "--fit must be one of the models; got 'lmm'. Did you mean"),
+        ((*EXPLAIN, "--sampler", "gausian"), "Did you mean 'gaussian'"),
+        ((*EXPLAIN, "--loss", "mse"), "Did you mean 'squared_error'"),
+        ((*EXPLAIN, "--estimand", "dsage"), "--estimand must be .* Did you mean 'd-sage'"),
+        ((*EXPLAIN, "--graph", "lern"), "--graph must be .* Did you mean 'learn'"),
+        ((*EXPLAIN, "--graph", "no.json"), "--graph must be a file that exists; got 'no.json'"),
+        ((*EXPLAIN, "--graph", "data.csv"), "a graph saved by dsage"),
+        ((*EXPLAIN, "--time", "soon"), "--time must be a time; got 'soon'"),
+        ((*EXPLAIN, "--time", "1 2h"), "--time must be a time"),
+        ((*EXPLAIN, "--time", "5.5.5h"), "Give each number its unit"),
+        ((*EXPLAIN, "--time", "0"), "--time must be above zero"),
+        ((*EXPLAIN, "--seed", "x"), "Invalid value for '--seed'"),
+        ((*EXPLAIN, "--drop", "ages"), "drop must be .* Did you mean 'age'"),
+        ((*EXPLAIN, "--discrete", "ages"), "--discrete must be .* Did you mean 'age'"),
+        ((*EXPLAIN, "--groups", "no.json"), "--groups must be a file that exists"),
+        ((*EXPLAIN, "--groups", "data.csv"), "--groups must be a file of JSON"),
+        ((*EXPLAIN, "--report", "run.txt"), "--report must be a file of .html, .htm"),
+        ((*EXPLAIN, "--out", "no/run.dsage"), "--out must be in a folder that exists"),
+        ((*EXPLAIN, "--csv", "."), "--csv must be a file; got '.'"),
+        (("graph", "data.csv", "--target", "age", "--plot", "g.bmp"), "--plot must be a file of"),
+        (("graph", "data.csv", "--target", "age", "--method", "tabuu"), "Did you mean 'tabu'"),
+        (("graph", "data.csv", "--target", "age", "--score", "bicc"), "Did you mean 'bic'"),
+        (("report", "no.dsage"), "a file that is there"),
+        (("report", "data.csv"), "data.csv"),
+        (("compare", "data.csv", "data.csv"), "data.csv"),
+    ],
+)
+def test_a_wrong_option_is_refused_with_what_was_meant(dsage, arguments, error):
+    assert re.search(error, dsage(*arguments).error)
+
+
+def test_groups_must_be_lists_of_names(dsage, tmp_path):
+    for content in ('["dose"]', '{"a": "dose"}', "{}"):
+        (tmp_path / "groups.json").write_text(content)
+        assert "groups of names" in dsage(*EXPLAIN, "--groups", "groups.json").error
+    (tmp_path / "groups.json").write_text('{"a": ["dosis"]}')
+    error = dsage(*EXPLAIN, "--groups", "groups.json").error
+    assert "--groups must be one of the features; got 'dosis'. Did you mean 'dose'?" in error
+
+
+def test_debug_shows_where(dsage):
+    ran = dsage("explain", "no.csv", "--target", "outcome", "--debug")
+    assert isinstance(ran.exception, FileNotFoundError)
+
+
+def test_an_error_nobody_thought_of_is_one_line_too(dsage, monkeypatch):
+    def failing(*args, **options):
+        raise KeyError("a\nb")
+
+    monkeypatch.setattr("dsage.cli.running.read_rows", failing)
+    error = dsage(*EXPLAIN).error
+    assert error == "Error: KeyError: 'a\\nb'. Run the same with --debug to see where."

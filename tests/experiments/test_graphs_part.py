@@ -1,0 +1,65 @@
+"""The table of graphs, at a tiny size."""
+
+import pytest
+
+from experiments.graphs import GRAPHS, Sizes
+from experiments.store import Store
+
+TINY = Sizes(graphs=("dag_s(2)", "dag_m(4)"), n_queries=20_000, n_orderings=50)
+
+
+@pytest.fixture
+def told():
+    return []
+
+
+@pytest.fixture
+def store(tmp_path, told):
+    store = Store(tmp_path, say=told.append)
+    GRAPHS.run(store, TINY)
+    return store
+
+
+def test_shares_are_the_papers(store):
+    table = store.read("graphs").set_index("graph")
+    assert table["is_exhaustive"].tolist() == [True, False]
+    assert table["n_queries"].tolist() == [9 * 2**8, 20_000]
+    assert table["share"].tolist() == pytest.approx([0.556, 0.274], abs=0.012)
+    assert table["target_degree"].tolist() == [2, 3]
+    assert table.loc["dag_s(2)", "se"] == 0
+    assert table["share_along"].between(0, 1).all()
+
+
+def test_what_is_there_is_not_computed_again(store, told):
+    told.clear()
+    GRAPHS.run(store, TINY)
+    assert told == []
+
+
+def test_figure_is_small(store, tmp_path):
+    GRAPHS.draw(store, tmp_path / "figures")
+    (figure,) = (tmp_path / "figures").iterdir()
+    text = figure.read_text()
+    assert "dag_m(4)" in text
+    assert len(text) < 60_000
+
+
+def test_section_has_our_figures_and_the_papers(store):
+    section = GRAPHS.tell(store)
+    assert "| dag_s(2) | 2 | 2 | 0.556 | 0.556 |" in section
+    assert (
+        "The degrees of the targets are the paper's in all 2 graphs. So are the shares" in section
+    )
+    assert "All queries were asked of the graphs of 10 nodes. 20,000 random ones" in section
+    assert "most in dag_m(4)" in section
+
+
+def test_section_tells_of_a_difference(store):
+    table = store.read("graphs")
+    table.loc[0, ["share", "target_degree"]] = 0.6, 3
+    table["share_along"] = table["share"]
+    table.to_csv(store.folder / "graphs.csv", index=False)
+    section = GRAPHS.tell(store)
+    assert "The degree of the target is another in dag_s(2)." in section
+    assert "differ by more than rounding and chance in dag_s(2), by 0.04" in section
+    assert "do not differ by more than chance" in section

@@ -1,0 +1,320 @@
+import io
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dsage import Graph
+from dsage.choices import Choices
+from dsage.estimate import Level
+from dsage.estimate.running import _warn
+from dsage.report import report_data
+from dsage.report.network import MOST_NODES
+from dsage.report.words import MINUS, Scale, count, listed, named, number, percent
+from records import make_record
+from report_cases import synthetic_record
+
+
+@pytest.fixture(scope="module")
+def record():
+    return make_record(4)
+
+
+def of_estimate(record, **changes):
+    return replace(record, estimate=replace(record.estimate, **changes))
+
+
+def titles(data):
+    return [caution["title"] for caution in data["cautions"]]
+
+
+def spaced(text):
+    return text.replace("\N{NO-BREAK SPACE}", " ")
+
+
+def test_the_data_are_json_and_the_same_each_time(record):
+    data = report_data(record)
+    assert json.loads(json.dumps(data, allow_nan=False)) == data
+    assert json.dumps(report_data(record)) == json.dumps(data)
+
+
+def test_features_come_in_the_order_of_the_frame_with_all_of_its_numbers(record):
+    data = report_data(record)
+    frame = record.to_frame()
+    assert [feature["name"] for feature in data["features"]] == list(frame["feature"])
+    for feature, line in zip(data["features"], frame.to_dict("records"), strict=True):
+        for key in ("value", "lower", "upper_total", "audit_difference", "share"):
+            assert feature[key] == line[key]
+        assert len(feature["cells"]) == len(data["columns"])
+    read = pd.read_csv(io.StringIO(data["csv"]))
+    pd.testing.assert_frame_equal(read, frame)
+
+
+def test_the_headline_names_the_largest_value_and_its_share(record):
+    first = record.to_frame().iloc[0]
+    sentence = report_data(record)["headline"][0]
+    assert sentence.startswith(f"{first['feature']} contributes most")
+    assert f"{100 * first['share']:.0f} % of what the features explain" in spaced(sentence)
+    assert "squared error" in sentence
+
+
+def test_the_headline_says_when_the_lead_is_open_and_when_it_is_not():
+    sure = synthetic_record(3, values=np.array([9.0, 1.0, 0.5]))
+    assert not any("open" in sentence for sentence in report_data(sure)["headline"])
+    close = of_estimate(sure, values=np.array([9.0, 8.99, 0.5]))
+    told = " ".join(report_data(close)["headline"])
+    assert "is open: the interval of feature_0 overlaps with that of feature_1." in told
+
+
+def test_the_headline_does_not_praise_what_may_be_nothing():
+    values = np.array([0.02, 0.01, 0.005])
+    told = report_data(synthetic_record(3, values=values, se_rows=np.full(3, 1.0)))["headline"]
+    assert "cannot be told from a feature that adds nothing" in told[-1]
+
+
+def test_values_below_zero_get_no_share_and_no_winner():
+    data = report_data(synthetic_record(3, values=np.array([-1.0, -2.0, -3.0])))
+    assert "do not lower the squared error" in data["headline"][0]
+    assert MINUS + "6.00" in data["headline"][0]
+    assert all(feature["share"] is None for feature in data["features"])
+    assert "Some values are surely below zero" in titles(data)
+
+
+def test_one_feature_is_said_to_be_the_only_one():
+    data = report_data(make_record(1))
+    assert data["headline"][0].endswith("It is the only feature.")
+    assert "settled" not in " ".join(titles(data))
+
+
+def test_an_audit_that_matters_is_a_warning_for_d_sage_and_a_note_where_it_corrects(record):
+    assert record.to_frame()["audit_matters"].any()
+    corrected = report_data(record)
+    (note,) = [each for each in corrected["cautions"] if "graph alone" in each["title"]]
+    assert note["level"] == "note"
+    assert "corrected" in corrected["audit"]["sentences"][-1]
+    skipping = report_data(of_estimate(record, estimand="d-sage"))
+    warning = skipping["cautions"][0]
+    assert warning["level"] == "warning"
+    assert all(name in warning["text"] for name in record.feature_names)
+    assert 'estimand="sage"' in warning["advice"]
+
+
+def test_the_warning_of_the_run_about_the_audit_is_not_said_twice(record):
+    skipping = of_estimate(record, estimand="d-sage")
+    with pytest.warns(UserWarning, match="Skipping") as caught:
+        _warn(skipping.estimate)
+    told = str(caught[0].message)
+    data = report_data(replace(skipping, warnings=(told, "Another one.")))
+    assert told not in [each["text"] for each in data["cautions"]]
+    assert "Another one." in [each["text"] for each in data["cautions"]]
+
+
+def test_verdicts_say_the_direction_and_fit_the_features():
+    values, se = np.arange(6.0)[::-1], np.array([0.01, 0.01, 0.01, 1.0, 0.06, 0.0])
+    changes = np.array([0.5, -0.5, 0.02, 0.1, 0.15, 0.0])
+    audit = Level("SAGE - d-SAGE", changes, se, 50, 1, 30.0)
+    data = report_data(synthetic_record(6, values=values, audit=audit))
+    low, high, small, wide, likely, none = map(spaced, data["audit"]["verdicts"])
+    assert low == "Matters: with skipping the value is too low by 0.50 (10 % of the range)."
+    assert "too high by 0.50" in high
+    assert small == "Small: surely below 2 % of the range."
+    assert wide.startswith("Open: it may be zero, and it may be 43 %")
+    assert likely == "Open: likely not zero, 0.15 (3 % of the range), but not surely above 2 %."
+    assert none.startswith("None")
+    assert data["audit"]["sentences"][-1].startswith("For feature_3 and feature_4 it is open")
+
+
+def test_an_audit_that_cannot_tell_does_not_speak_for_the_model():
+    values = np.array([3.0, 2.0, 1.0])
+    wide = Level("SAGE - d-SAGE", np.zeros(3), np.full(3, 1.0), 50, 1, 30.0)
+    data = report_data(synthetic_record(3, values=values, audit=wide))
+    assert "The audit leaves some differences open" in titles(data)
+    assert data["assumptions"][0]["status"] == "silent"
+    sure = Level("SAGE - d-SAGE", np.zeros(3), np.full(3, 0.001), 50, 1, 30.0)
+    data = report_data(synthetic_record(3, values=values, audit=sure))
+    assert data["assumptions"][0]["status"] == "for"
+    assert titles(data) == []
+
+
+def test_no_graph_and_no_audit_are_said_in_words():
+    data = report_data(make_record(2, audited=False))
+    assert data["graph"]["nodes"] == []
+    assert "No graph was used" in data["graph"]["sentences"][0]
+    assert "nothing to audit" in data["audit"]["sentences"][0]
+    assert "plain SAGE" in data["savings"][0]
+    assert not data["skips"]
+    statuses = [each["status"] for each in data["assumptions"]]
+    assert statuses[:3] == ["unneeded"] * 3
+    skipped = report_data(synthetic_record(3, audit=None))
+    assert "There was no audit" in titles(skipped)
+    assert skipped["audit"]["verdicts"] == []
+
+
+def test_interrupts_wide_errors_and_few_rows_are_warned_of():
+    quiet = synthetic_record(
+        3, values=np.array([3.0, 2.0, 1.0]), audit=None, share_skipped=np.zeros(3)
+    )
+    assert report_data(quiet)["cautions"] == []
+    interrupted = report_data(of_estimate(quiet, interrupted=True))
+    assert titles(interrupted) == ["The run was interrupted"]
+    unsettled = report_data(of_estimate(quiet, se_orderings=np.full(3, 0.3)))
+    assert titles(unsettled) == ["The values are not settled"]
+    assert "15 % of the range" in spaced(unsettled["cautions"][0]["text"])
+    few = report_data(of_estimate(quiet, se_rows=np.full(3, 0.5)))
+    assert titles(few) == ["The evaluation rows limit what can be known"]
+    assert "200 evaluation rows" in few["cautions"][0]["text"]
+
+
+def test_errors_that_are_not_known_are_null_and_said_in_words():
+    unknown = np.full(3, math.nan)
+    data = report_data(synthetic_record(3, se_rows=unknown, se_orderings=unknown))
+    assert {"The error of computing is not known", "Nothing is known about the population"} <= set(
+        titles(data)
+    )
+    assert data["features"][0]["lower_total"] is None
+    assert data["features"][0]["words"]["interval"] == "unknown"
+
+
+def test_equal_values_have_an_error_larger_than_their_range():
+    values = np.ones(3)
+    data = report_data(synthetic_record(3, values=values, se_rows=np.zeros(3)))
+    (caution,) = [each for each in data["cautions"] if "not settled" in each["title"]]
+    assert "larger than all that the values differ by" in caution["text"]
+
+
+def test_exact_results_with_huge_counts_are_said_by_their_size(record):
+    n_all = math.factorial(200)
+    levels = (Level("surpluses", record.values, record.se, 10**60, 3),)
+    exact = of_estimate(record, n_orderings=n_all, is_exact=True, levels=levels)
+    told = " ".join(report_data(exact)["savings"])
+    assert "10\N{SUPERSCRIPT THREE}\N{SUPERSCRIPT SEVEN}\N{SUPERSCRIPT FOUR} orderings were" in told
+    assert "none sampled" in told
+
+
+def test_groups_are_called_groups_and_carry_their_members():
+    groups = {"first": ["feature 0", "feature 1"], "last": ["feature 2"]}
+    data = report_data(make_record(3, groups=groups))
+    assert data["noun"] == "group"
+    members = {feature["name"]: feature["members"] for feature in data["features"]}
+    assert members == {name: list(held) for name, held in groups.items()}
+    player = {node["name"]: node["feature"] for node in data["graph"]["nodes"]}
+    assert player["feature 1"] == "first"
+    assert player["target"] is None
+    assert any(each["term"] == "Groups" for each in data["meaning"])
+
+
+def test_the_graph_has_every_edge_with_its_strength_and_the_blanket_marked(record):
+    graph = report_data(record)["graph"]
+    roles = {node["name"]: node["role"] for node in graph["nodes"]}
+    assert roles == {"target": "target", "feature 3": "blanket"} | {
+        f"feature {number}": "other" for number in range(3)
+    }
+    assert {(edge["from"], edge["to"]) for edge in graph["edges"]} == set(record.graph.edges)
+    strength = record.edge_strength.set_index(["from", "to"])["share_either"]
+    for edge in graph["edges"]:
+        assert edge["strength"] == pytest.approx(strength[edge["from"], edge["to"]])
+    assert "The Markov blanket of target is feature 3." in " ".join(graph["sentences"])
+
+
+def test_an_edge_only_found_reversed_is_as_strong_as_either_direction(record):
+    reversed_only = pd.DataFrame(
+        {"from": ["target"], "to": ["feature 3"], "share": [0.8], "share_either": [0.8]}
+    )
+    data = report_data(replace(record, edge_strength=reversed_only))
+    (edge,) = [edge for edge in data["graph"]["edges"] if edge["to"] == "target"]
+    assert edge["strength"] == 0.8
+    assert "In 0 % of the resamples, 80 % in either direction" in spaced(edge["words"][0])
+
+
+def test_hidden_causes_and_cycles_are_drawn(record):
+    names = [*record.feature_names, "target"]
+    cycle = [("feature 0", "feature 1"), ("feature 1", "feature 0"), ("feature 1", "target")]
+    graph = Graph(names, cycle, [("feature 2", "target")])
+    data = report_data(replace(record, graph=graph, edge_strength=None))
+    (hidden,) = [edge for edge in data["graph"]["edges"] if edge["both"]]
+    assert hidden["words"] == ["An unobserved common cause"]
+    assert not data["graph"]["has_strength"]
+    assert "1 bidirected edge" in data["assumptions"][2]["here"]
+
+
+def test_a_large_graph_is_cut_to_what_is_near_the_target_and_that_is_said():
+    record = synthetic_record(100)
+    graph = report_data(record)["graph"]
+    shown = {node["name"] for node in graph["nodes"]}
+    assert shown >= {"target", *record.graph.markov_blanket("target")}
+    assert len(shown) <= MOST_NODES
+    assert any(f"{len(shown)} of 101 nodes" in sentence for sentence in graph["sentences"])
+    star = Graph(record.graph.names, [(name, "target") for name in record.feature_names])
+    whole = report_data(replace(record, graph=star))["graph"]
+    assert len(whole["nodes"]) == 101
+
+
+def test_weak_edges_speak_against_the_graph(record):
+    weak = record.edge_strength.assign(share=0.2, share_either=0.3)
+    here = report_data(replace(record, edge_strength=weak))["assumptions"][1]["here"]
+    assert "fewer than half of the resamples" in here
+    assert "feature 3 \N{RIGHTWARDS ARROW} target" in here
+
+
+def test_the_course_ends_with_the_values_and_skips_looks_without_evaluations(record):
+    history = record.estimate.history
+    n_evaluated = history.n_evaluated.copy()
+    n_evaluated[1] = n_evaluated[0]
+    again = of_estimate(record, history=replace(history, n_evaluated=n_evaluated))
+    data = report_data(again)
+    course = data["convergence"]
+    assert course["at"] == n_evaluated[1:].tolist()
+    for line, feature in zip(course["lines"], data["features"], strict=True):
+        assert line["values"][-1] == feature["value"]
+        assert len(line["values"]) == len(course["at"]) == len(line["words"])
+
+
+def test_a_single_look_is_no_course(record):
+    history = record.estimate.history
+    last = replace(history, **{name: getattr(history, name)[-1:] for name in history.STATE})
+    course = report_data(of_estimate(record, history=last))["convergence"]
+    assert course["at"] == []
+    assert "looked at once" in course["sentences"][0]
+
+
+def test_the_sampler_is_held_against_marginal_draws_and_failures_are_shown():
+    record = synthetic_record(3)
+    data = report_data(record)["sampler"]
+    assert any("32 % better" in spaced(sentence) for sentence in data["sentences"])
+    assert [line["chosen"] for line in data["lines"]] == [True, False, False]
+    assert data["lines"][1]["cells"][-1] == "ValueError: it failed"
+    worse = record.sampler_scores.assign(energy_score=[0.7, 0.9, 0.6])
+    told = report_data(replace(record, sampler_scores=worse))
+    assert told["assumptions"][3]["status"] == "against"
+    assert any("no better than draws" in each for each in told["sampler"]["sentences"])
+    unscored = report_data(replace(record, sampler_scores=None))
+    assert "No sampler was scored" in unscored["sampler"]["sentences"][-1]
+    assert unscored["assumptions"][3]["status"] == "silent"
+
+
+def test_every_choice_is_listed_and_none_is_needed(record):
+    listed_choices = {
+        (part["section"], line["name"]): line["value"]
+        for part in report_data(record)["choices"]
+        for line in part["lines"]
+    }
+    n_choices = sum(len(section) for section in record.choices.values())
+    assert len(listed_choices) == n_choices
+    assert listed_choices["data", "rows train"] == "240"
+    assert report_data(replace(record, choices=Choices({})))["choices"] == []
+
+
+def test_numbers_are_written_for_readers():
+    assert number(-0.5) == MINUS + "0.500"
+    assert number(2.5e9).startswith("2.50")
+    assert Scale([1e-9])(1e-9).endswith("\N{SUPERSCRIPT MINUS}\N{SUPERSCRIPT NINE}")
+    assert Scale([123.4, 0.01])(-0.001) == "0.0"
+    assert Scale([1.0]).interval(-math.inf, 1.0) == "unknown"
+    assert spaced(percent(-0.125)) == MINUS + "12 %"
+    assert count(3.0) == "3"
+    assert listed(["a", "b", "c"]) == "a, b and c"
+    assert named("age") == "age"
+    assert named("دخل").startswith("\N{FIRST STRONG ISOLATE}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pandas as pd
+
 from experiments.part import Part
 from experiments.problem import Data
 from experiments.store import Store

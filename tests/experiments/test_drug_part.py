@@ -1,13 +1,17 @@
+import shutil
+
+import numpy as np
+import pandas as pd
 import pytest
-from experiments.store import Store
+from sklearn.linear_model import LogisticRegression
 
 from drug_data import drug_file
-from sklearn.linear_model import LogisticRegression
 from dsage import Graph
 from dsage.datasets import DRUG_FEATURES
 from dsage.games import LossGame
 from dsage.samplers import Gaussian
 from experiments import drug
+from experiments.store import Store
 from tiny_parts import drawn_and_told, has_provenance, made
 
 

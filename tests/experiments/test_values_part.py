@@ -1,10 +1,10 @@
 import numpy as np
 import pandas as pd
 import pytest
-from experiments.problem import estimated, problem, uniform_orderings
-from experiments.store import seed_of
 
 from experiments import values, values_figures
+from experiments.problem import estimated, problem, uniform_orderings
+from experiments.store import seed_of
 from tiny_parts import DATA, drawn_and_told, has_provenance, made
 
 SIZES = values.Sizes(

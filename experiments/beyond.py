@@ -146,7 +146,7 @@ BEYOND = Part(
         graphs=(
             *("dag_s(2)", "dag_s(3)", "dag_s(4)"),
             *("dag_sm(2)", "dag_sm(3)", "dag_sm(4)"),
-            *("dag_m(2)", "dag_m(4)"),
+            "dag_m(2)",
         ),
         data=QUICK_DATA,
         lm_tolerance=0.05,

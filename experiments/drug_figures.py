@@ -13,7 +13,7 @@ from experiments.store import Store
 from experiments.telling import markdown
 from experiments.words import duration, percent
 
-MODEL, GRAPHS, RUNS, VALUES = "drug_model", "drug_graphs", "drug_runs", "drug_values"
+MODEL, GRAPHS, RUNS, VALUES = "drug_model", "drug_graphs", "drug", "drug_values"
 WAYS = {"SAGE": "", "d-SAGE, skip": "skip", "d-SAGE, boundary": "boundary"}
 
 _COLOURS = dict(zip(WAYS, (ORANGE, BLUE, GREEN), strict=True))
@@ -35,14 +35,14 @@ def draw(store: Store, folder: Path) -> None:
     with drawn(folder / "drug.svg", height=3.4) as figure:
         values, differences = figure.subplots(2, 1, sharex=True, height_ratios=[3, 2])
         exact = store.read(VALUES)
-        if exact.empty:
+        if not set(WAYS) <= set(_ways(exact)):
             _plot_runs(values, at, runs)
-        else:
-            for shift, (way, colour) in zip((-0.22, 0, 0.22), _COLOURS.items(), strict=True):
-                part = exact[exact["way"] == way].set_index("feature").loc[order]
-                values.plot(at + shift, part["value"], "o", color=colour, ms=4, label=way)
-                low, high = part["lower"], part["upper"]
-                values.vlines(at + shift, low, high, color=colour, lw=1)
+        for way in _ways(exact):
+            shift = 0.22 * (list(WAYS).index(way) - 1)
+            part = exact[exact["way"] == way].set_index("feature").loc[order]
+            label = f"{way}, all orderings"
+            values.plot(at + shift, part["value"], "o", color=_COLOURS[way], ms=4, label=label)
+            values.vlines(at + shift, part["lower"], part["upper"], color=_COLOURS[way], lw=1)
         values.axhline(0, color="black", lw=0.5)
         values.set_ylabel("value, nats")
         differences.axhline(0, color="black", lw=0.5)
@@ -55,9 +55,14 @@ def draw(store: Store, folder: Path) -> None:
         figure.legend(loc="outside upper center", ncols=3)
 
 
+def _ways(exact: pd.DataFrame) -> list[str]:
+    """Return the ways whose values over all orderings are known."""
+    return [] if exact.empty else [way for way in WAYS if way in set(exact["way"])]
+
+
 def _plot_runs(ax: Axes, at: np.ndarray, runs: pd.DataFrame) -> None:
-    ax.plot(at - 0.1, runs["sage"], "o", color=ORANGE, label="SAGE, mean of runs")
-    ax.plot(at + 0.1, runs["dsage"], "o", color=BLUE, label="d-SAGE, mean of runs")
+    ax.plot(at - 0.22, runs["sage"], "s", color=ORANGE, ms=4, label="SAGE, mean of runs")
+    ax.plot(at, runs["dsage"], "s", color=BLUE, ms=4, label="d-SAGE, mean of runs")
 
 
 def by_feature(store: Store) -> pd.DataFrame:
@@ -135,7 +140,7 @@ def education_change(store: Store) -> float:
 def _values(store: Store, runs: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
     exact = store.read(VALUES)
     header = ["feature", "SAGE, runs", "d-SAGE, runs", "difference", "skipped"]
-    header += [f"{way}, all" for way in WAYS if not exact.empty]
+    header += [f"{way}, all" for way in _ways(exact)]
     rows = []
     for feature, line in runs.iterrows():
         cells = [
@@ -149,7 +154,7 @@ def _values(store: Store, runs: pd.DataFrame) -> tuple[list[str], list[list[str]
             by_way = exact[exact["feature"] == feature].set_index("way")
             cells += [
                 f"{found['value']:.4f} ({found['lower']:.4f} to {found['upper']:.4f})"
-                for _, found in by_way.loc[list(WAYS)].iterrows()
+                for _, found in by_way.loc[_ways(exact)].iterrows()
             ]
         rows.append(cells)
     return header, rows
@@ -199,7 +204,7 @@ def _verdict(store: Store, runs: pd.DataFrame) -> str:
         f"{percent(relative[largest])}."
     )
     exact = store.read(VALUES)
-    if not exact.empty:
+    if set(WAYS) <= set(_ways(exact)):
         values = exact.pivot_table(index="feature", columns="way", values="value")
         for way in list(WAYS)[1:]:
             change = values[way] - values["SAGE"]

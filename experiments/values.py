@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -105,6 +105,7 @@ def _parts(known: Estimate) -> tuple[np.ndarray, np.ndarray]:
     return known.values + known.audit.values, -known.audit.values
 
 
+@lru_cache(maxsize=1)
 def _first(name: str, model: str, data: Data) -> np.ndarray:
     """Return which features matter most, by a game that costs nothing; the same for all runs."""
     game = problem(name, data).game(model, n_rows=data.n_test, seed=0)

@@ -22,7 +22,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def store(folder):
-    sizes = drug.Sizes(n_runs=2, n_orderings=1, n_rows=12, n_draws=2, n_splits=2, is_exact=False)
+    sizes = drug.Sizes(n_runs=2, n_orderings=1, n_rows=12, n_draws=2, n_splits=2, exact=())
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DSAGE_DRUG_DATA", str(drug_file()))
         store, said = made(drug.DRUG, sizes, folder)
@@ -31,7 +31,7 @@ def store(folder):
 
 
 def test_runs_have_all_features_and_skip_some(store):
-    table = store.read("drug_runs")
+    table = store.read("drug")
     assert has_provenance(table)
     assert table.groupby("run")["feature"].apply(tuple).tolist() == [DRUG_FEATURES] * 2
     assert table["share_skipped"].between(0, 1).all()
@@ -93,7 +93,7 @@ def test_values_over_all_orderings_are_shown(store, folder):
         for name in DRUG_FEATURES
     ]
     other = Store(folder / "with_exact")
-    for name in ("drug_model", "drug_graphs", "drug_runs"):
+    for name in ("drug_model", "drug_graphs", "drug"):
         shutil.copy(store.folder / f"{name}.csv", other.folder)
     for way in drug.WAYS:
         shift = 0.5 * (way == "d-SAGE, boundary")

@@ -49,7 +49,8 @@ class Sizes:
     lm_seconds, rf_seconds : float
         A run ends after so much time, even if its error is larger.
     min_units : int
-        But not before it has so many units of orderings: fewer tell too little of its error.
+        But no run ends before it has so many units of orderings: fewer tell too little of its
+        error.
     rf_rows, rf_rows_per_ordering : int
         Test rows for the forest, and how many of them a unit of orderings is evaluated on. The
         linear model has all rows, as many a unit as the library takes by itself.
@@ -59,8 +60,8 @@ class Sizes:
     data: Data = FULL_DATA
     lm_tolerance: float = 0.01
     rf_tolerance: float = 0.02
-    lm_seconds: float = 6.0
-    rf_seconds: float = 8.0
+    lm_seconds: float = 4.0
+    rf_seconds: float = 6.0
     min_units: int = 16
     rf_rows: int = 512
     rf_rows_per_ordering: int = 32
@@ -106,7 +107,8 @@ def _line(name: str, model: str, way: str, sizes: Sizes, seed: int) -> list[Line
     before = game.n_predicted
     start = time.perf_counter()
     limit = PatientBudget(sizes.lm_seconds if is_lm else sizes.rf_seconds, sizes.min_units)
-    goal = Tolerance(sizes.lm_tolerance if is_lm else sizes.rf_tolerance)
+    tolerance = sizes.lm_tolerance if is_lm else sizes.rf_tolerance
+    goal = Tolerance(tolerance, min_units=sizes.min_units)
     options = {"oracle": at.oracle, "audit": False} | WAYS[way]
     known = estimated(
         game,

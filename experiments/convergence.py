@@ -52,7 +52,7 @@ class Sizes:
     curves: Sequence[str] = ("dag_m(2)", "dag_m(4)")
     data: Data = FULL_DATA
     lm_orderings: Mapping[int, int] = field(
-        default_factory=lambda: {10: 400, 20: 400, 50: 400, 100: 200}
+        default_factory=lambda: {10: 400, 20: 400, 50: 300, 100: 120}
     )
     rf_orderings: Mapping[int, int] = field(
         default_factory=lambda: {10: 300, 20: 300, 50: 150, 100: 60}

@@ -53,7 +53,7 @@ class Sizes:
     n_runs: int = 5
     lm_orderings: int = 200
     rf_orderings: Mapping[int, int] = field(
-        default_factory=lambda: {10: 80, 20: 40, 50: 16, 100: 8}
+        default_factory=lambda: {10: 60, 20: 30, 50: 12, 100: 6}
     )
     rf_rows: int = 128
     n_draws: int = 10

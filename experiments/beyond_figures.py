@@ -147,10 +147,10 @@ def _verdict(table: pd.DataFrame) -> str:
         )
         faster = {way: _middle(times) for way, times in _speeds(table, model).items()}
         first = max(faster, key=lambda way: faster[way])
+        own = "" if first == DEFAULT else f"our default d-SAGE {faster[DEFAULT]:.2g} times and "
         text.append(
-            f"In time, {first} is ahead, {faster[first]:.2g} times faster than plain SAGE; our "
-            f"default d-SAGE is {faster[DEFAULT]:.2g} times and corrected SAGE "
-            f"{faster[CORRECTED]:.2g} times as fast."
+            f"In time, {first} is ahead, {faster[first]:.2g} times as fast as plain SAGE; "
+            f"{own}corrected SAGE is {faster[CORRECTED]:.2g} times as fast."
         )
         gains = ", ".join(f"{kind} {ways[f'SAGE, {kind}']:.2g} times" for kind in _KINDS)
         more = max(ways[f"d-SAGE, {kind}"] for kind in _KINDS) / ways[DEFAULT]

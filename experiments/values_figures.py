@@ -188,7 +188,7 @@ def _verdict(table: pd.DataFrame) -> str:
     factor = float((both["ratio"] / both["lm"]).median())
     text.append(
         f"The change is larger for the forest than for the linear model in {larger} of {len(both)} "
-        f"graphs, {factor:.1f} times in the median graph. Part of that is noise: the forest has "
+        f"graphs, {factor:.1f} times in the median graph. Part of that may be noise: the forest has "
         f"{rf['n_rows'].max():.0f} rows and draws, the linear model {lm['n_rows'].max():.0f} rows "
         "and none."
     )

@@ -188,8 +188,8 @@ def _verdict(table: pd.DataFrame) -> str:
     factor = float((both["ratio"] / both["lm"]).median())
     text.append(
         f"The change is larger for the forest than for the linear model in {larger} of {len(both)} "
-        f"graphs, {factor:.1f} times in the median graph. Part of that may be noise: the forest has "
-        f"{rf['n_rows'].max():.0f} rows and draws, the linear model {lm['n_rows'].max():.0f} rows "
-        "and none."
+        f"graphs, {factor:.1f} times in the median graph. Part of that may be noise: the forest "
+        f"has {rf['n_rows'].max():.0f} rows and draws, the linear model "
+        f"{lm['n_rows'].max():.0f} rows and none."
     )
     return " ".join(text)

@@ -1,6 +1,7 @@
 """`explain` end to end, on data so small that a run takes a fraction of a second."""
 
 import logging
+import sys
 import warnings
 
 import networkx as nx
@@ -23,7 +24,7 @@ from dsage.games import LossGame
 from dsage.graphs import NoSeparation
 from dsage.orderings import Order
 from dsage.samplers import Gaussian, Marginal
-from dsage.structure import stability
+from dsage.structure import SearchResult, stability
 
 QUIET = {"progress": False, "random_state": 0}
 
@@ -171,7 +172,7 @@ def test_every_choice_is_told(explanation):
     }
     assert choices["data"]["rows_train"] == 200
     assert choices["data"]["rows_evaluation"] == 100
-    assert choices["graph"]["method"] == "auto"
+    assert choices["graph"]["method"].startswith("auto: tabu")
     assert choices["graph"]["markov_blanket"] == "c"
     assert choices["estimate"]["stopped_because"] == explanation.estimate.reason
     assert choices["seconds"]["total"] >= choices["seconds"]["estimate"]
@@ -191,11 +192,11 @@ def test_the_seed_of_a_run_without_one_repeats_it(model, rows):
 
 def test_runs_tell_whether_they_were_evaluated_on_the_same_rows(explanation, model, rows):
     options = {"sampler": "gaussian", "graph": None, "n_orderings": 4, **QUIET}
-    mark = dsage.explain(model, *rows, **options).choices["data"]["evaluation_rows"]
-    assert mark == explanation.choices["data"]["evaluation_rows"]
+    mark = dsage.explain(model, *rows, **options).choices["data"]["rows_evaluation_digest"]
+    assert mark == explanation.choices["data"]["rows_evaluation_digest"]
     for other in ((rows[2][1:], rows[3][1:]), (rows[2], rows[3] + 1.0)):
         found = dsage.explain(model, *rows[:2], *other, **options)
-        assert found.choices["data"]["evaluation_rows"] != mark
+        assert found.choices["data"]["rows_evaluation_digest"] != mark
 
 
 def test_jobs_change_nothing(model, rows):
@@ -434,8 +435,192 @@ def test_missing_values_are_named_with_the_argument_they_are_in(model, rows, nam
         assert "b" in str(caught.value)
 
 
+@pytest.mark.parametrize("name", ["y_train", "y_test"])
+def test_targets_in_another_order_than_their_rows_are_refused(model, rows, name):
+    given = dict(zip(["X_train", "y_train", "X_test", "y_test"], rows, strict=True))
+    given[name] = given[name].sample(frac=1.0, random_state=0)
+    with pytest.raises(ValueError, match=rf"{name}.loc\[X{name[1:]}.index\]"):
+        dsage.explain(model, *given.values(), **QUIET)
+    # Labels of their own are no sign of another order.
+    given[name] = given[name].reset_index(drop=True)
+    given[name].index += 10_000
+    dsage.explain(model, *given.values(), graph=None, sampler="gaussian", n_orderings=4, **QUIET)
+
+
+def test_frames_and_arrays_are_not_mixed(model, rows):
+    X_train, y_train, X_test, y_test = rows
+    with pytest.raises(TypeError, match=r"X_train and X_test must be of one kind.*'ndarray'"):
+        dsage.explain(model, X_train, y_train, X_test.to_numpy(), y_test, **QUIET)
+
+
+def test_columns_of_one_name_are_refused(model, rows):
+    X_train, y_train, X_test, y_test = rows
+    twice = [frame.set_axis(list("aabc"), axis=1) for frame in (X_train, X_test)]
+    with pytest.raises(ValueError, match="distinct"):
+        dsage.explain(model, twice[0], y_train, twice[1], y_test, **QUIET)
+
+
+def test_classes_of_a_function_are_taken_sorted_with_a_warning_or_as_named():
+    X, y = mixed()
+    X = X[["size"]]
+    fitted = LogisticRegression().fit(X[:160], (y == "light")[:160])
+
+    def light(rows):
+        return fitted.predict_proba(rows)[:, 1]
+
+    rows = (X[:160], y[:160], X[160:], y[160:])
+    options = {"graph": None, "sampler": "gaussian", "n_orderings": 4, **QUIET}
+    with pytest.warns(UserWarning, match="taken to be 'heavy', 'light', in this order"):
+        right = dsage.explain(light, *rows, **options)
+    assert right.values[0] > 0
+    assert right.choices["model"]["classes"] == "'heavy', 'light'"
+    named = dsage.explain(light, *rows, classes=["heavy", "light"], **options)
+    np.testing.assert_array_equal(named.values, right.values)
+    swapped = dsage.explain(light, *rows, classes=["light", "heavy"], **options)
+    assert swapped.values[0] < 0
+
+
+def test_classes_that_only_the_training_rows_have_are_known():
+    generator = np.random.default_rng(0)
+    X = pd.DataFrame({"a": generator.normal(size=90)})
+    y = np.repeat([0, 1, 2], 30)
+    fitted = LogisticRegression().fit(X, y)
+    found = dsage.explain(
+        fitted.predict_proba, X, y, X[:60], y[:60], loss="cross_entropy", graph=None,
+        sampler="gaussian", n_orderings=4, **QUIET,
+    )  # fmt: skip
+    assert found.choices["model"]["classes"] == "0, 1, 2"
+
+
+def test_a_label_that_the_classifier_does_not_know_is_named_before_any_work(monkeypatch):
+    monkeypatch.setattr(sys.modules["dsage.explain"], "find_graph", None)
+    X, y = mixed()
+    X = X[["size"]]
+    model = LogisticRegression().fit(X[:160], y[:160])
+    other = np.where(np.arange(80) < 3, "huge", y[160:])
+    with pytest.raises(ValueError, match="huge") as caught:
+        dsage.explain(model, X[:160], y[:160], X[160:], other, **QUIET)
+    assert "This is about y_test." in caught.value.__notes__
+
+
+def test_a_regressor_has_numbers_to_predict_whatever_the_target_is(rows):
+    X_train, y_train, X_test, y_test = rows
+    yes = LinearRegression().fit(X_train, y_train > 0)
+    found = dsage.explain(
+        yes, X_train, y_train > 0, X_test, y_test > 0, graph=None, sampler="gaussian", **QUIET
+    )
+    assert found.choices["loss"]["name"] == "squared_error"
+    objects = dsage.explain(
+        LinearRegression().fit(X_train, y_train), X_train, y_train.astype(object), X_test,
+        y_test.astype(object), sampler="gaussian", n_resamples=0, **QUIET,
+    )  # fmt: skip
+    assert objects.graph.markov_blanket("y") == ("c",)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"estimand": "sag"},
+        {"orderings": "antithetc"},
+        {"semantics": "skp"},
+        {"sampler": "gausian"},
+        {"groups": {"g": ["z"]}},
+        {"groups": {"body": "ab"}},
+        {"groups": [["a", "b"]]},
+        {"sample_weight": np.ones(3)},
+        {"n_jobs": 0},
+        {"exact": "allways"},
+        {"rows_per_ordering": 0},
+        {"sampler": Gaussian().fit(pd.DataFrame(np.random.default_rng(0).normal(size=(50, 2))).set_axis(["a", "b"], axis=1))},
+    ],
+)  # fmt: skip
+def test_options_are_checked_before_any_work(model, rows, change, monkeypatch):
+    monkeypatch.setattr(sys.modules["dsage.explain"], "find_graph", None)
+    with pytest.raises((ValueError, TypeError)) as caught:
+        dsage.explain(model, *rows, **QUIET, **change)
+    assert next(iter(change)).split("_")[0] in str(caught.value)
+
+
+def test_an_interrupted_search_ends_the_call(model, rows, monkeypatch):
+    def interrupted(*_, **__):
+        return SearchResult(dsage.Graph(list("abcdy"), []), 0.0, (), 0, 0.0, True, "auto")
+
+    monkeypatch.setattr("dsage.resolve.graph.search_graph", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        dsage.explain(model, *rows, **QUIET)
+
+
+def test_an_interrupt_before_the_first_units_ends_the_call_and_a_later_one_tells(model, rows):
+    X_train, y_train, X_test, y_test = rows
+    calls = []
+
+    def interrupted_at(number):
+        def predict(X):
+            calls.append(len(X))
+            if len(calls) == number:
+                raise KeyboardInterrupt
+            return model.predict(X)
+
+        return predict
+
+    options = {"graph": None, "sampler": "gaussian", "rows_per_ordering": 20, **QUIET}
+    # The first two calls are for some rows, and for all.
+    with pytest.raises(KeyboardInterrupt):
+        dsage.explain(interrupted_at(3), *rows, exact="never", **options)
+    calls.clear()
+    found = dsage.explain(interrupted_at(60), *rows, exact="never", tolerance=1e-6, **options)
+    assert found.estimate.interrupted
+    assert "interrupted: these are the values so far" in repr(found)
+    assert found.choices["estimate"]["interrupted"] is True
+
+
+def test_interrupted_resamples_are_counted_as_they_were(model, rows, monkeypatch):
+    monkeypatch.setattr(
+        "dsage.resolve.graph.stability",
+        lambda table, n, **options: stability(table, 3, random_state=0),
+    )
+    found = dsage.explain(model, *rows, sampler="gaussian", n_orderings=4, **QUIET)
+    assert found.choices["graph"]["resamples"] == 3
+
+
+def test_what_is_ignored_is_kept_and_what_is_an_error_is_raised(rows):
+    X_train, y_train, X_test, y_test = rows
+    X_train, X_test = X_train.assign(one=1.0), X_test.assign(one=1.0)
+    model = LinearRegression().fit(X_train, y_train)
+    options = {"sampler": "gaussian", "n_resamples": 0, **QUIET}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = dsage.explain(model, X_train, y_train, X_test, y_test, **options)
+    assert any("one" in text for text in found.warnings)
+    with pytest.raises(UserWarning, match="one"):
+        dsage.explain(model, X_train, y_train, X_test, y_test, **options)
+
+
+def test_numbers_of_numpy_can_be_saved_as_options(model, rows, tmp_path):
+    found = dsage.explain(
+        model, *rows, graph=None, sampler="gaussian", n_jobs=np.int64(1), n_draws=np.int64(16),
+        n_orderings=4, **QUIET,
+    )  # fmt: skip
+    again = dsage.load(found.save(tmp_path / "run.dsage"))
+    assert again.choices["run"]["n_jobs"] == 1
+    assert again.choices["estimate"]["n_draws"] == 16
+
+
+def test_a_partial_order_is_told_in_the_headline_and_in_the_choices(model, rows):
+    order = Order(["a", "b", "c", "d"], [("a", "b")])
+    found = dsage.explain(model, *rows, orderings=order, sampler="gaussian", graph=None, **QUIET)
+    assert found.choices["estimate"]["orderings"] == repr(order)
+    assert repr(found).startswith("asymmetric SAGE values")
+
+
+def test_steps_of_a_pipeline_are_told(rows):
+    model = make_pipeline(StandardScaler(), LinearRegression()).fit(*rows[:2])
+    found = dsage.explain(model, *rows, graph=None, sampler="gaussian", **QUIET)
+    assert found.choices["model"]["steps"] == "StandardScaler, LinearRegression"
+
+
 def test_columns_that_the_model_does_not_know_are_refused_before_any_work(model, rows, monkeypatch):
-    monkeypatch.setattr("dsage.explain.find_graph", None, raising=False)
+    monkeypatch.setattr(sys.modules["dsage.explain"], "find_graph", None)
     X_train, y_train, X_test, y_test = rows
     with pytest.raises(ValueError, match="feature names") as caught:
         dsage.explain(
@@ -455,8 +640,14 @@ def test_several_targets_have_no_graph_to_learn(rows):
     X_train, y_train, X_test, y_test = rows
     both = np.column_stack([y_train, y_train]), np.column_stack([y_test, y_test])
     model = MultiOutputRegressor(LinearRegression()).fit(X_train, both[0])
-    with pytest.raises(ValueError, match="one at a time"):
+    with pytest.raises(ValueError, match="one output at a time"):
         dsage.explain(model, X_train, both[0], X_test, both[1], **QUIET)
+
+    def squared(y, prediction):
+        return ((y - prediction) ** 2).sum(axis=1)
+
+    with pytest.raises(ValueError, match="A graph is learned for one target"):
+        dsage.explain(model, X_train, both[0], X_test, both[1], loss=squared, **QUIET)
 
 
 def test_few_rows_are_enough_for_a_sampler_that_is_named(rows):

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from dsage._check import message
-from dsage._columns import column_kind, shown
+from dsage._columns import column_kind, shown, sorted_positions
 from dsage._targets import codes, values
 from dsage.boosters import as_booster
 from dsage.cli.errors import note
@@ -105,17 +105,19 @@ def held_out_score(
     y: pd.Series[Any],
     *,
     loss: str,
-    classes: Sequence[Any] | None,
+    labels: Sequence[Any],
+    classes: Sequence[Any] | None = None,
 ) -> tuple[str, float]:
     """Return how well a model predicts rows: the name of the score, and the score.
 
-    A wrong order of columns or classes shows here.
+    A wrong order of columns or classes shows here. The classes of a model that does not tell them
+    are `classes`, and else all `labels` that the target has, sorted.
 
     Examples
     --------
     >>> from sklearn.linear_model import LinearRegression
     >>> X, y = pd.DataFrame({"a": [0.0, 1.0, 2.0]}), pd.Series([0.0, 2.0, 4.0])
-    >>> held_out_score(LinearRegression().fit(X, y), X, y, loss="auto", classes=None)
+    >>> held_out_score(LinearRegression().fit(X, y), X, y, loss="auto", labels=[])
     ('R2', 1.0)
     """
     target = values(y)
@@ -126,7 +128,10 @@ def held_out_score(
     predicted = checked.predict(X)
     if chosen.output == "probability":
         chances = predicted if predicted.ndim > 1 else np.stack([1 - predicted, predicted], axis=1)
-        wanted = codes(target, checked.classes, chances.shape[1])
+        known = checked.classes
+        if known is None:
+            known = np.array([labels[place] for place in sorted_positions(labels)])
+        wanted = codes(target, known, None)
         return "accuracy", float(np.mean(chances.argmax(axis=1) == wanted))
     numbers = target.astype(np.float64)
     spread = float(((numbers - numbers.mean()) ** 2).sum())

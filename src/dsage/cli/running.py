@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 import dsage
 from dsage._check import check_member, check_members, message
 from dsage.cli.errors import note
@@ -116,7 +118,12 @@ def explained(request: Request, options: Mapping[str, Any]) -> Explanation:
         if request.classes:
             given["classes"] = as_labels(request.classes, split.y_train, split.y_test)
     name, score = held_out_score(
-        model, X_test, split.y_test, loss=given["loss"], classes=given.get("classes")
+        model,
+        X_test,
+        split.y_test,
+        loss=given["loss"],
+        labels=pd.concat([split.y_train, split.y_test]).unique().tolist(),
+        classes=given.get("classes"),
     )
     request.tell(f"Its {name} on the {len(split.y_test)} rows held out is {score:.3f}.")
     held = seconds_held(given["checkpoint"])

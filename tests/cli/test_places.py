@@ -4,7 +4,6 @@ import os
 import shutil
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -98,23 +97,12 @@ def test_files_are_written_before_anything_is_shown(dsage, monkeypatch, tmp_path
     assert ran.code == 0, ran.exception
 
 
-def test_a_reader_that_goes_away_is_no_error(dsage, tmp_path):
-    options = {"sampler": "gaussian", "graph": None, "progress": False, "random_state": 0}
-    X = table()
-    y = X.pop("outcome")
-    one = package.explain(LinearRegression().fit(X, y), X, y, X, y, **options)
-    one.save("one.dsage")
-    replace(one, warnings=()).save("two.dsage")
+def test_a_reader_that_goes_away_is_no_error():
     read, write = os.pipe()
     os.close(read)
+    code = "from dsage.cli.errors import show; show('some\\nlines'); show('and more')"
     ran = subprocess.run(
-        [sys.executable, "-m", "dsage.cli", "compare", "one.dsage", "two.dsage", "--csv", "b.csv"],
-        stdout=write,
-        stderr=subprocess.PIPE,
-        text=True,
-        check=False,
+        [sys.executable, "-c", code], stdout=write, stderr=subprocess.PIPE, text=True, check=False
     )
     os.close(write)
-    assert ran.returncode == 0, ran.stderr
-    assert "ipe" not in ran.stderr
-    assert (tmp_path / "b.csv").exists()
+    assert (ran.returncode, ran.stderr) == (0, "")

@@ -84,6 +84,7 @@ def test_values_below_zero_get_no_share_and_no_winner():
     assert f"sum to {MINUS}6.00. By so much all features together raise the" in meant["The sum"]
     assert "It means nothing here" in meant["The share"]
     assert all(feature["share"] is None for feature in data["features"])
+    assert {feature["words"]["share"] for feature in data["features"]} == {"none"}
     assert "Some values are surely below zero" in titles(data)
 
 
@@ -235,6 +236,9 @@ def test_one_feature_has_no_range_and_no_neighbours():
         assert "features" not in told
     assert data["headline"][0] == "feature_0 raises the squared error by 2.00."
     assert "surely not zero" in " ".join(data["audit"]["sentences"])
+    terms = [each["term"] for each in data["meaning"]]
+    assert terms == ["The value of a feature", "The two intervals", "What it is not"]
+    assert "orders" not in data["meaning"][0]["text"]
     assert "25 % of the value" in spaced(data["audit"]["verdicts"][0])
 
 

@@ -43,7 +43,7 @@ def demo(
     import dsage  # noqa: PLC0415
     from dsage.cli.fitting import make_model  # noqa: PLC0415
     from dsage.cli.phases import PHASES, phases_told  # noqa: PLC0415
-    from dsage.cli.places import PAGES, Place, check_places  # noqa: PLC0415
+    from dsage.cli.places import PAGES, Place, Writing, check_places, finish  # noqa: PLC0415
     from dsage.cli.texts import check_tolerance  # noqa: PLC0415
 
     check_places([Place("--report", report, PAGES)], {})
@@ -66,7 +66,8 @@ def demo(
             random_state=0,
             progress=progress,
         )
-    explanation.report(report)
-    show(f"{explanation!r}\n\nThe report is in {report.resolve()}. Open it in a browser.")
+    writing = Writing("--report", report, explanation.report, "The report")
+    finish(repr(explanation), [writing], quiet=True)
+    show(f"\nThe report is in {report.resolve()}. Open it in a browser.")
     if explanation.estimate.interrupted:
         raise typer.Exit(INTERRUPTED)

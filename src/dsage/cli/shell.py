@@ -29,6 +29,11 @@ _OPTIONS = {
     "trust_pickle": "--trust-pickle",
     "trusted": "--trust",
 }
+# What is said of Python alone, and what that is here.
+_PHRASES = {
+    "an explanation is written by explanation.save(path)": "such a file is written by"
+    " dsage explain --out",
+}
 _FLAGS = ("trust_pickle",)
 _NAMES = "|".join(sorted(_OPTIONS, key=len, reverse=True))
 # A setting in Python with the option behind it, such as drop=['a'] (--drop 'a').
@@ -59,6 +64,8 @@ def in_shell(text: str, **names: str) -> str:
     '--graph must be a file'
     """
     known = {**_OPTIONS, **names}
+    for phrase, meant in _PHRASES.items():
+        text = text.replace(phrase, meant)
 
     def setting(found: re.Match[str]) -> str:
         name, *values = found.groups()

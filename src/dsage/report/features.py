@@ -68,7 +68,7 @@ def _words(summary: Summary, line: Line, skipped: float) -> dict[str, str]:
     audit = _audit_scale(summary)
     return {
         "value": scale(line["value"]),
-        "share": percent(line["share"]),
+        "share": _share(line["share"]),
         "interval": scale.interval(line["lower"], line["upper"]),
         "interval_total": scale.interval(line["lower_total"], line["upper_total"]),
         "skipped": percent(skipped),
@@ -91,7 +91,7 @@ def _columns(summary: Summary) -> list[_Column]:
             _of("value"),
             _by(scale, "value"),
         ),
-        _Column("Share", _share_hint(summary), _of("share"), _by(percent, "share")),
+        _Column("Share", _share_hint(summary), _of("share"), _by(_share, "share")),
         _Column(
             f"{level} interval, these rows",
             "Where the value for these evaluation rows lies; more computing narrows it",
@@ -132,6 +132,10 @@ def _columns(summary: Summary) -> list[_Column]:
             _by(count, "n_skipped"),
         ),
     ]
+
+
+def _share(share: float) -> str:
+    return percent(share) if math.isfinite(share) else "none"
 
 
 def _share_hint(summary: Summary) -> str:

@@ -139,6 +139,15 @@ def figures(summary: Summary) -> list[dict[str, str]]:
     return result
 
 
+def _orders(summary: Summary) -> str:
+    if summary.is_single:
+        return ""
+    return (
+        f"The average runs over all orders in which the {summary.noun}s can become known, so those "
+        "that tell the same share the credit. "
+    )
+
+
 def _direction(total: float) -> str:
     return "lower" if total > 0 else "higher" if total < 0 else "no lower"
 
@@ -150,8 +159,7 @@ def meaning(summary: Summary) -> list[dict[str, str]]:
     level = percent(LEVEL)
     result = {
         f"The value of a {noun}": f"How much the {loss} falls, on average, when the model comes to "
-        f"know the {noun}. The average runs over all orders in which the {noun}s can become known, "
-        f"so those that tell the same share the credit. Values are in units of the loss{unit}.",
+        f"know the {noun}. {_orders(summary)}Values are in units of the loss{unit}.",
         "The sum": _sum(summary),
         "The share": _share(summary),
         "Near zero, below zero": f"Near zero, the {noun} adds little in the mean over all orders "
@@ -165,6 +173,10 @@ def meaning(summary: Summary) -> list[dict[str, str]]:
         f"on in data like these, not what would happen to {summary.target} if the {noun} were "
         "changed.",
     }
+    if summary.is_single:
+        # The sum is the value, and there are no orders.
+        for term in ("The sum", "The share", "Near zero, below zero"):
+            del result[term]
     if summary.record.groups is not None:
         result["Groups"] = (
             "The members of a group become known at once. The value of a group is not the sum of "

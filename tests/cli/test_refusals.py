@@ -156,14 +156,16 @@ def test_a_column_of_many_texts_gets_advice_that_fits(dsage, texts, advice):
 # Models
 
 
-@pytest.mark.parametrize("fit", ["logistic", None])
-def test_a_model_of_classes_is_refused_for_a_measured_target(dsage, fit):
+@pytest.mark.parametrize(
+    "given", [("--fit", "logistic"), ("--model", "model.skops"), ("--loss", "brier")]
+)
+def test_a_model_of_classes_is_refused_for_a_measured_target(dsage, given):
     X = table()
     model = LogisticRegression().fit(X.iloc[:, :3], X["outcome"] > 0)
     skops.io.dump(model, "model.skops")
-    given = ("--fit", fit) if fit else ("--model", "model.skops")
     error = dsage(*EXPLAIN, *given).error
-    assert error.startswith(f"Error: {given[0]} must be a model of numbers for such a target")
+    told = f"Error: {given[0]} must be one of numbers for such a target; got {given[1]!r}."
+    assert error.startswith(told)
     assert "Fit a model of numbers, --fit lm or --fit rf" in error
     assert "--discrete 'outcome'" in error
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,8 +21,8 @@ _TWO, _MANY = 2, 20
 _WORDS = {"true": True, "false": False}
 
 
-def check_target(column: pd.Series[Any], fit: str | None, model: Path | None) -> None:
-    """Refuse a target of measured numbers where the model is one of classes."""
+def check_target(column: pd.Series[Any], option: str, given: str) -> None:
+    """Refuse a target of measured numbers where an option says that there are classes."""
     if column_kind(column) != "number":
         return
     n_values = column.nunique()
@@ -34,9 +33,7 @@ def check_target(column: pd.Series[Any], fit: str | None, model: Path | None) ->
         f"{str(column.name)!r} has {n_values} different numbers. Fit a model of numbers, --fit lm"
         f" or --fit rf; or, if they are classes, say --discrete {str(column.name)!r}"
     )
-    given = f"--fit {fit}" if model is None else str(model)
-    what = "--fit" if model is None else "--model"
-    raise ValueError(message(what, "a model of numbers for such a target", given, advice))
+    raise ValueError(message(option, "one of numbers for such a target", given, advice))
 
 
 def as_labels(

@@ -180,17 +180,17 @@ def _words(options: Mapping[str, Any]) -> dict[str, str]:
 
 def _split(request: Request, model: Any, loss: str) -> Split:  # noqa: ANN401
     of_classes: bool | None = None
+    said = ("", "")
     if request.fit in ("lm", "logistic"):
-        of_classes = request.fit == "logistic"
-    elif request.classes:
-        of_classes = True
+        of_classes, said = request.fit == "logistic", ("--fit", request.fit)
     elif loss != "auto":
-        of_classes = as_loss(loss).output == "probability"
+        of_classes, said = as_loss(loss).output == "probability", ("--loss", loss)
     elif model is not None:
-        of_classes = gives_classes(model)
+        of_classes = bool(request.classes) or gives_classes(model)
+        said = ("--model", str(request.model))
     table = read_rows(request.data, request.target, request.drop, request.discrete, request.csv)
     if of_classes and request.target not in request.discrete:
-        check_target(table[request.target], request.fit, request.model)
+        check_target(table[request.target], *said)
     if not request.is_quiet:
         tell_classes(table, request.target)
     test = None

@@ -34,9 +34,9 @@ def test_a_model_without_names_is_told_with_the_order_of_its_columns(dsage):
 def test_the_score_of_a_loaded_model_shows_a_wrong_order_of_columns(dsage):
     right = dsage(*unnamed(["dose", "age", "idle"]), "--test", "test.csv")
     wrong = dsage(*unnamed(["idle", "age", "dose"]), "--test", "test.csv")
-    assert "Its R2 on the 40 rows held out is 0.9" in right.err
-    assert "Its R2 on the 40 rows held out is 0.9" not in wrong.err
-    assert "Its R2 on the 40 rows held out is" in wrong.err
+    assert "The model's R2 on the 40 rows held out is 0.9" in right.err
+    assert "The model's R2 on the 40 rows held out is 0.9" not in wrong.err
+    assert "The model's R2 on the 40 rows held out is" in wrong.err
 
 
 def test_boosters_tell_whether_they_have_names(capsys):
@@ -97,6 +97,7 @@ def test_labels_are_of_the_type_of_the_target():
     ("classes", "error"),
     [
         ("lo,mid", "--classes must be with 'hi', which the target has; got ['lo', 'mid']"),
+        ("lo,mid,hi,huge", "--classes must be 3, one for each column of the model's"),
         (None, "--classes must be given with --model"),
     ],
 )

@@ -125,6 +125,11 @@ def held_out_score(
     predicted = checked.predict(X)
     if chosen.output == "probability":
         chances = predicted if predicted.ndim > 1 else np.stack([1 - predicted, predicted], axis=1)
+        n_columns = chances.shape[1]
+        if classes is not None and len(classes) != n_columns:
+            condition = f"{n_columns}, one for each column of the model's probabilities"
+            advice = "Name them in the order of the columns"
+            raise ValueError(message("--classes", condition, list(classes), advice))
         known = checked.classes
         if known is None:
             known = np.array([labels[place] for place in sorted_positions(labels)])

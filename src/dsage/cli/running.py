@@ -125,7 +125,8 @@ def explained(request: Request, options: Mapping[str, Any]) -> Explanation:
         labels=pd.concat([split.y_train, split.y_test]).unique().tolist(),
         classes=given.get("classes"),
     )
-    request.tell(f"Its {name} on the {len(split.y_test)} rows held out is {score:.3f}.")
+    whose = "Its" if request.model is None else "The model's"
+    request.tell(f"{whose} {name} on the {len(split.y_test)} rows held out is {score:.3f}.")
     held = seconds_held(given["checkpoint"])
     with nullcontext() if request.is_quiet or given["progress"] else phases_told(_words(given)):
         explanation = dsage.explain(

@@ -206,10 +206,13 @@ def test_values_that_are_all_zero_have_no_size_to_be_held_against():
 
 
 def test_shares_beyond_the_whole_are_explained_and_not_in_the_headline():
-    mixed = report_data(synthetic_record(4, values=np.array([5.0, 1.0, -1.0, -4.0])))
-    assert mixed["headline"][0].endswith("lowers the squared error by 5.00 on average.")
-    assert mixed["figures"][0]["note"] == ""
-    assert not any("make up" in sentence for sentence in mixed["headline"])
+    trifle = report_data(synthetic_record(4, values=np.array([5.0, 1.0, 0.5, -0.001])))
+    assert "77 % of what the features explain" in spaced(trifle["headline"][0])
+    for values in ([5.0, 1.0, -1.0, -4.0], [5.0, 4.0, -0.5, -3.0]):
+        mixed = report_data(synthetic_record(4, values=np.array(values)))
+        assert mixed["headline"][0].endswith("lowers the squared error by 5.00 on average.")
+        assert mixed["figures"][0]["note"] == ""
+        assert not any("make up" in sentence for sentence in mixed["headline"])
     meant = {each["term"]: each["text"] for each in mixed["meaning"]}
     assert "They are no parts of a whole" in meant["The share"]
     assert "some are below zero" in mixed["columns"][1]["hint"]

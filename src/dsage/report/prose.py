@@ -84,15 +84,15 @@ def _no_gain(summary: Summary) -> list[str]:
 
 
 def _part(summary: Summary, share: float) -> str:
-    """Return a share for a sentence; nothing where it is more than all."""
-    if not 0 < share <= 1:
+    """Return a share for a sentence; nothing where shares are no parts of a whole."""
+    if not summary.has_parts:
         return ""
     return f", {percent(share)} of what the {summary.noun}s explain together"
 
 
 def _most_of_it(summary: Summary) -> list[str]:
     """Return how few features make up 80 %, where these are some but not most."""
-    if summary.some_negative:
+    if not summary.has_parts:
         return []
     shares = summary.frame["share"].cumsum()
     n_needed = int((shares < 0.8).sum()) + 1
@@ -110,9 +110,7 @@ def figures(summary: Summary) -> list[dict[str, str]]:
         {
             "label": f"{'The only' if summary.is_single else 'Largest'} {summary.noun}",
             "figure": summary.names[0],
-            "note": ""
-            if summary.is_single or not 0 < first["share"] <= 1
-            else f"{share} of the total",
+            "note": f"{share} of the total" if summary.has_parts and not summary.is_single else "",
         },
         {
             "label": "Its value" if summary.is_single else f"All {summary.noun}s together",

@@ -18,6 +18,7 @@ from dsage.report.words import Scale, named
 LEVEL = 0.95
 # Values that differ by less than this share of the largest are nearly equal.
 _NEARLY = 0.05
+_TRIFLE = 0.01
 
 _LOSSES = {
     "squared_error": ("squared error", "squared units of {target}"),
@@ -127,6 +128,12 @@ class Summary:
     def some_negative(self) -> bool:
         """Whether a value is below zero, so that shares are no parts of a whole."""
         return bool((self.record.values < 0).any())
+
+    @property
+    def has_parts(self) -> bool:
+        """Whether shares are parts of a whole: what is below zero is a trifle of the sum."""
+        below = -float(self.record.values.clip(max=0).sum())
+        return self.total > 0 and below <= _TRIFLE * self.total
 
     @property
     def relative_error(self) -> float:

@@ -16,6 +16,7 @@ from matplotlib.ticker import FuncFormatter
 from benchmarks.engine_forest import PLAIN, TINY, Problem, Sizes, draws, measured, problem
 from benchmarks.table import RESULTS, markdown, publish
 from dsage.estimate import AnyOf, Estimate, TimeBudget, Tolerance
+from dsage.estimate.stopping import MIN_UNITS
 from dsage.games.base import Floats
 
 _LEVELS = (0.05, 0.02, 0.01)
@@ -37,15 +38,21 @@ def ways(at: Problem, sizes: Sizes) -> dict[str, tuple[dict[str, Any], dict[str,
     }
 
 
-def errors(result: Estimate) -> Floats:
-    """Return the largest standard error at each look, as a share of the range of the values."""
-    share: Floats = result.history.se.max(axis=1) / np.ptp(result.values)
-    return share
+def errors(result: Estimate) -> tuple[Floats, Floats]:
+    """Return seconds, and the largest standard error as a share of the range, at each look.
+
+    Standard errors are trusted from 30 units on, as the rules do; a run that has fewer is taken at
+    its word.
+    """
+    history = result.history
+    share = history.se.max(axis=1) / np.ptp(result.values)
+    is_trusted = history.n_units >= min(MIN_UNITS, history.n_units[-1])
+    return history.seconds[is_trusted], share[is_trusted]
 
 
 def needed(result: Estimate, level: float) -> tuple[float, bool]:
     """Return the seconds to an error, and whether they are extrapolated by the root of time."""
-    error, taken = errors(result), result.history.seconds
+    taken, error = errors(result)
     reached = np.flatnonzero(error <= level)
     if len(reached):
         return float(taken[reached[0]]), False
@@ -57,12 +64,11 @@ def picture(found: dict[str, Estimate], path: str) -> None:
     figure = Figure(figsize=(6.4, 3.6), layout="constrained")
     ax = figure.subplots()
     for (way, result), colour in zip(found.items(), _COLOURS, strict=True):
-        error, taken = errors(result), result.history.seconds
-        known = np.isfinite(error) & (error > 0)
-        ax.plot(taken[known], error[known], color=colour, linewidth=2)
+        taken, error = errors(result)
+        ax.plot(taken, error, color=colour, linewidth=2, marker="o", markersize=3)
         ax.annotate(
             way,
-            (taken[known][-1], error[known][-1]),
+            (taken[-1], error[-1]),
             xytext=(5, 0),
             textcoords="offset points",
             color=colour,
@@ -101,9 +107,11 @@ def main(sizes: Sizes, name: str, seconds: float) -> None:
         f"{sizes.n_rows:,} evaluation rows, {sizes.n_draws} draws for the first two ways and the "
         "defaults for the others, one core. The time until the largest standard error of a value "
         "is a share of the range of the values; learning the graph took "
-        f"{at.seconds_learned:.2f} s more. The first two ways evaluate an ordering on all rows, as "
-        "other packages do; all four are runs of our own loop. * is extrapolated with the root of "
-        "the time from the end of the run.\n\n![Errors by time](convergence.svg)"
+        f"{at.seconds_learned:.2f} s more. The first two ways evaluate an ordering on all rows, "
+        "as other packages do; all four are runs of our own loop, ended after "
+        f"{seconds:g} s or at 0.5 %. Errors count from 30 units of orderings on; the first two "
+        "ways have fewer, and theirs are rough. * is extrapolated with the root of the time from "
+        "the end of the run.\n\n![Errors by time](convergence.svg)"
     )
     title = "Errors by time"
     publish("convergence", title, [(text, markdown(header, rows))], ["dsage", "scikit-learn"])

@@ -105,12 +105,17 @@ def test_a_file_that_is_not_there_is_refused(tmp_path):
         ("blank.csv", "\n\n", "It has no columns"),
         ("header.csv", "a,b\n", "of one row at least"),
         ("twice.csv", "a,b,a\n1,2,3\n", r"distinct names; got \['a'\]"),
-        ("latin.csv", "a,b\nö,1\n".encode("latin-1"), "must be text in UTF-8; got 'latin.csv'"),
+        (
+            "latin.csv",
+            "a,b\nö,1\n".encode("latin-1"),
+            r"UTF-8; got 'latin.csv'.* \(--encoding latin-1\)",
+        ),
         ("wide.csv", "a,b\n1,2\n".encode("utf-16"), "must be text in UTF-8"),
         ("long.csv", "a,b\n1,2\n3,4,5\n", "rows of one length; .* fields in line 3, saw 3"),
         ("longer.csv", "a,b\n1,2,3\n4,5,6\n", "rows of one length; .*does not match"),
+        ("points.csv", "a;b;c\n1;5;2\n", r"sep=';' \(--sep ';'\); .* \(--decimal ,\)"),
         ("semicolons.csv", "a;b\n1,5;2\n", r"separated by ','; got \"one column, 'a;b'\""),
-        ("tabs.csv", "a\tb\n1\t2\n", r"a file with tabs is called \.tsv"),
+        ("tabs.csv", "a\tb\n1\t2\n", r"a file with tabs is called \.tsv, .* \(--sep tab\)"),
         ("text.csv.gz", "a,b\n1,2\n", "must be a whole gzip file"),
         ("text.csv.bz2", "a,b\n1,2\n", "must be a whole bz2 file"),
         ("text.csv.xz", "a,b\n1,2\n", "must be a whole xz file"),
@@ -125,6 +130,34 @@ def test_a_file_that_is_not_there_is_refused(tmp_path):
 def test_a_file_that_is_no_table_is_refused(tmp_path, name, content, error):
     with pytest.raises(ValueError, match=error):
         read_table(write(tmp_path, name, content))
+
+
+def test_separators_decimals_and_encodings_are_as_they_are_said_to_be(tmp_path):
+    content = "größe;name\n1,5;Bo\n-0,25;Çelik\n"
+    expected = pd.DataFrame({"größe": [1.5, -0.25], "name": ["Bo", "Çelik"]})
+    for encoding in ("latin-1", "utf-16"):
+        file = write(tmp_path, "european.csv", content.encode(encoding))
+        found = read_table(file, sep=";", decimal=",", encoding=encoding)
+        pd.testing.assert_frame_equal(found, expected)
+    tabs = write(tmp_path, "tabs.tsv", "a\tb\n1,5\t2\n")
+    assert read_table(tabs, decimal=",")["a"].tolist() == [1.5]
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"sep": ";;"}, "sep must be one character; got ';;'"),
+        ({"sep": ""}, "sep must be one character"),
+        ({"decimal": "5"}, "decimal must be one character; got '5'"),
+        ({"decimal": ","}, r"decimal must be another sign than sep; .* \(--sep ';'\)"),
+        ({"encoding": "latin-99"}, "encoding must be one that Python knows; got 'latin-99'"),
+        ({"encoding": "ascii"}, "must be text in ASCII"),
+    ],
+)
+def test_signs_and_encodings_that_cannot_be_are_refused(tmp_path, options, error):
+    file = write(tmp_path, "people.csv", "a,b\n1,ö\n")
+    with pytest.raises(ValueError, match=error):
+        read_table(file, **options)
 
 
 def test_rows_that_are_longer_than_the_header_are_refused_whatever_the_user_ignores(tmp_path):

@@ -135,6 +135,57 @@ def test_a_header_that_lacks_something_is_noticed(explanation, tmp_path):
             load(tmp_path / "less.dsage")
 
 
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        (("choices",), {}),
+        (("estimate", "levels"), []),
+        (("estimate", "feature_names"), ["alter"]),
+        (("estimate", "estimand"), "foo"),
+        (("estimate", "n_orderings"), "5"),
+        (("target",), 3),
+        (("target",), "nobody"),
+        (("warnings",), [1]),
+        (("graph",), {"names": ["a"], "edges": [], "bidirected": []}),
+    ],
+)
+def test_parts_that_do_not_fit_together_are_noticed(explanation, tmp_path, place, value):
+    header, arrays = _files.read_arrays(explanation.save(tmp_path / "run.dsage"))
+    owner = header
+    for name in place[:-1]:
+        owner = owner[name]
+    owner[place[-1]] = value
+    _files.write_arrays(tmp_path / "edited.dsage", header, arrays)
+    with pytest.raises(ValueError, match="the file of an explanation"):
+        load(tmp_path / "edited.dsage")
+
+
+@pytest.mark.parametrize(
+    "change", [lambda a: a[:-1], lambda a: np.full_like(a, np.nan), lambda a: a > 0]
+)
+def test_values_that_are_none_are_noticed(explanation, tmp_path, change):
+    header, arrays = _files.read_arrays(explanation.save(tmp_path / "run.dsage"))
+    arrays["estimate/values"] = change(arrays["estimate/values"])
+    _files.write_arrays(tmp_path / "edited.dsage", header, arrays)
+    with pytest.raises(ValueError, match="damaged"):
+        load(tmp_path / "edited.dsage")
+
+
+def test_no_unsafe_way_of_reading_is_advised(tmp_path):
+    path = tmp_path / "text.txt"
+    path.write_text("root:x:0:0\n")
+    with pytest.raises(ValueError, match="something else") as caught:
+        load(path)
+    assert "pickle" not in str(caught.value)
+
+
+def test_folders_are_no_files(explanation, tmp_path):
+    with pytest.raises(FileNotFoundError, match="It is a folder"):
+        load(tmp_path)
+    with pytest.raises(ValueError, match="It is a folder: name a file in it"):
+        explanation.save(tmp_path)
+
+
 def test_a_later_format_is_refused_with_the_version_that_wrote_it(
     explanation, tmp_path, monkeypatch
 ):

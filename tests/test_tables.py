@@ -77,3 +77,13 @@ def test_a_difference_that_matters_is_marked_where_it_is_not_corrected(explanati
 
 def test_pictures_are_reached_by_their_names(explanation):
     assert repr(explanation.plot).startswith("Plotter(bar")
+
+
+def test_an_audit_that_is_too_rough_says_for_how_many_features(explanation):
+    known = explanation.estimate
+    rough = replace(known.audit, values=np.zeros(4), se=np.array([9.0, 9.0, 0.0, 0.0]))
+    text = repr(replace(explanation, estimate=replace(known, audit=rough)))
+    assert "open for 2 of 4 features" in text
+    fine = replace(known.audit, values=np.zeros(4), se=np.zeros(4))
+    text = repr(replace(explanation, estimate=replace(known, audit=fine)))
+    assert "every difference of d-SAGE to SAGE is below 2 % of the range" in text

@@ -6,6 +6,10 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import numpy as np
+
+from dsage._check import message
+
 Choice = str | int | float | bool | None
 
 _WRITTEN = 10**15
@@ -58,8 +62,12 @@ class Choices(Mapping[str, Mapping[str, Choice]]):
         return "\n".join(lines)
 
 
-def _known(value: Choice) -> Choice:
-    """Return a value, or None for a number that is none: files and reports cannot hold it."""
+def _known(value: Any) -> Choice:  # noqa: ANN401
+    """Return a value as files and reports can hold it; None for a number that is none."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is not None and not isinstance(value, (str, int, float, bool)):
+        raise TypeError(message("a choice", "a text or a number", value, "Describe it in words"))
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import warnings
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
@@ -30,6 +31,9 @@ def read_table(
     *,
     drop: str | Iterable[str] = (),
     columns: Sequence[str] | None = None,
+    sep: str | None = None,
+    decimal: str = ".",
+    encoding: str = "utf-8",
 ) -> pd.DataFrame:
     r"""Read a table from a CSV or Parquet file, by its suffix.
 
@@ -45,6 +49,13 @@ def read_table(
         Columns to leave out. One without a name is called ``"Unnamed: 0"``, after its position.
     columns : sequence of str, optional
         Those to keep, in this order; by default all.
+    sep : str, optional
+        What separates the fields of a CSV file: one character; by default a comma, or a tab in
+        ``.tsv``. Like the next two it says nothing about Parquet.
+    decimal : str, default="."
+        The decimal sign of a CSV file: one character.
+    encoding : str, default="utf-8"
+        The encoding of a CSV file, such as ``"latin-1"``.
 
     Returns
     -------
@@ -57,7 +68,7 @@ def read_table(
         Where there is no such file.
     ValueError
         Where the file is empty, damaged, of another kind, or has columns without names or with
-        the same one.
+        the same one; where `sep`, `decimal` or `encoding` is none.
 
     Examples
     --------
@@ -69,12 +80,19 @@ def read_table(
     0   31  Ada   True
     1   54   Bo  False
     """
+    _check_text(sep, decimal, encoding)
     file = check_file(path, "the data file")
     suffixes = [suffix.lower() for suffix in file.suffixes]
     is_packed = bool(suffixes) and suffixes[-1] in _COMPRESSED
     kind = "".join(suffixes[-2:-1] if is_packed else suffixes[-1:])
     if kind in _SEPARATORS:
-        table = _read_csv(file, _SEPARATORS[kind], _COMPRESSED[suffixes[-1]] if is_packed else None)
+        table = _read_csv(
+            file,
+            sep or _SEPARATORS[kind],
+            _COMPRESSED[suffixes[-1]] if is_packed else None,
+            decimal=decimal,
+            encoding=encoding,
+        )
     elif kind in _PARQUET and not is_packed:
         table = _read_parquet(file)
     else:
@@ -112,6 +130,18 @@ def read_table(
     return table.reset_index(drop=True)
 
 
+def _check_text(sep: str | None, decimal: str, encoding: str) -> None:
+    """Refuse what cannot separate fields or decimals, and an encoding that nobody knows."""
+    for name, sign in (("sep", sep), ("decimal", decimal)):
+        if sign is not None and (len(sign) != 1 or sign.isalnum() or sign in '"\n\r'):
+            raise ValueError(message(name, "one character", sign, "Give a sign, such as ','"))
+    try:
+        codecs.lookup(encoding)
+    except (LookupError, ValueError) as error:
+        advice = "Give one such as 'utf-8', 'latin-1', 'cp1252' or 'utf-16'"
+        raise ValueError(message("encoding", "one that Python knows", encoding, advice)) from error
+
+
 def _kept(table: pd.DataFrame, columns: Sequence[str], file: Path) -> pd.DataFrame:
     if absent := [name for name in columns if name not in table.columns]:
         raise ValueError(
@@ -125,23 +155,31 @@ def _kept(table: pd.DataFrame, columns: Sequence[str], file: Path) -> pd.DataFra
     return table[list(columns)]
 
 
-def _read_csv(file: Path, separator: str, compression: str | None) -> pd.DataFrame:
-    with _worded(file, compression):
-        header = _parse(file, compression, sep=separator, header=None, nrows=1, dtype=str)
+def _read_csv(
+    file: Path, separator: str, compression: str | None, *, decimal: str, encoding: str
+) -> pd.DataFrame:
+    if separator == decimal:
+        advice = "Say what separates the fields, such as sep=';' (--sep ';')"
+        raise ValueError(message("decimal", "another sign than sep", decimal, advice))
+    text = {"sep": separator, "encoding": encoding}
+    with _worded(file, compression, encoding):
+        header = _parse(file, compression, header=None, nrows=1, dtype=str, **text)
     _check_header(header.iloc[0].tolist(), file, separator)
-    with _worded(file, compression), warnings.catch_warnings():
+    with _worded(file, compression, encoding), warnings.catch_warnings():
         # Longer rows than the header would lose their ends, with a warning.
         warnings.simplefilter("error", pd.errors.ParserWarning)
-        return _parse(file, compression, sep=separator, index_col=False, low_memory=False)
+        options = {"index_col": False, "low_memory": False, "decimal": decimal}
+        return _parse(file, compression, **options, **text)
 
 
 @contextmanager
-def _worded(file: Path, compression: str | None) -> Iterator[None]:
+def _worded(file: Path, compression: str | None, encoding: str) -> Iterator[None]:
     """Turn what parsers and decompressors raise into errors about the file."""
     try:
         yield
-    except UnicodeDecodeError as error:
-        raise _unreadable(file, "text in UTF-8", "Save it with that encoding") from error
+    except UnicodeError as error:
+        advice = "Save it as UTF-8, or name its encoding: encoding='latin-1' (--encoding latin-1)"
+        raise _unreadable(file, f"text in {encoding.upper()}", advice) from error
     except pd.errors.EmptyDataError as error:
         raise _unreadable(file, "a table with a header", "It has no columns") from error
     except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
@@ -187,10 +225,15 @@ def _check_header(names: list[Any], file: Path, separator: str) -> None:
                 f"the columns of {file.name}",
                 f"separated by {separator!r}",
                 f"one column, {texts[0]!r}",
-                f"Save it with {separator!r} for a separator and points in decimals"
-                + ("; a file with tabs is called .tsv" if others == ["\t"] else ""),
+                f"Name what separates them: {_sep_advice(others[0])}",
             )
         )
+
+
+def _sep_advice(sign: str) -> str:
+    if sign == "\t":
+        return "a file with tabs is called .tsv, or give sep='\\t' (--sep tab)"
+    return f"sep={sign!r} (--sep {sign!r}); where decimals have commas, decimal=',' (--decimal ,)"
 
 
 def _read_parquet(file: Path) -> pd.DataFrame:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import hashlib
 import platform
 from collections.abc import Mapping
+from fractions import Fraction
 from functools import cache
 from importlib.metadata import PackageNotFoundError, packages_distributions, version
 from typing import Any
+
+import numpy as np
 
 from dsage._columns import shown
 from dsage._version import __version__
@@ -15,6 +18,7 @@ from dsage.choices import Choice, Choices
 from dsage.estimate import Estimate, Stopping
 from dsage.inputs import Inputs
 from dsage.models import Model
+from dsage.orderings import Order
 
 # Reading the lists of all that is installed takes half a second.
 _distributions = cache(packages_distributions)
@@ -27,6 +31,7 @@ def describe(
     model: Model,
     given: object,
     inputs: Inputs,
+    groups: Mapping[str, tuple[str, ...]] | None,
     graph: Mapping[str, Choice],
     sampler: Mapping[str, Choice],
     loss: tuple[str, bool],
@@ -37,6 +42,7 @@ def describe(
     seconds: Mapping[str, float],
     seed: int,
     n_jobs: int | None,
+    checkpoint: str | None,
 ) -> Choices:
     """Return the choices of a run.
 
@@ -46,6 +52,8 @@ def describe(
         The model as it is asked, and as the user gave it.
     inputs : Inputs
         The rows.
+    groups : mapping or None
+        The features of each group.
     graph, sampler : mapping
         How they were found.
     loss : tuple of str and bool
@@ -54,13 +62,16 @@ def describe(
         The result.
     stopping : Stopping or None
         The rule; None for the default one.
-    orderings, options, seconds, seed, n_jobs
+    orderings, options, seconds, seed, n_jobs, checkpoint
         Of the run.
     """
+    n_surpluses = estimate.n_surpluses * len(estimate.feature_names)
+    shares = map(Fraction, estimate.share_skipped)
+    n_skipped = round(sum(shares, Fraction(0)) * estimate.n_surpluses)
     return Choices(
         {
             "model": _model(model, given),
-            "data": _data(inputs),
+            "data": _data(inputs, groups),
             "graph": graph,
             "sampler": sampler,
             "loss": {
@@ -69,7 +80,7 @@ def describe(
             },
             "estimate": {
                 "estimand": estimate.estimand,
-                "orderings": orderings if isinstance(orderings, str) else type(orderings).__name__,
+                "orderings": _orderings(orderings),
                 "n_orderings": estimate.n_orderings,
                 "all_orderings": estimate.is_exact,
                 "stopping": repr(stopping) if stopping is not None else "tolerance 1 %, by default",
@@ -81,32 +92,52 @@ def describe(
             "evaluations": {
                 "made": estimate.n_evaluated,
                 "shared": estimate.n_shared,
+                "surpluses": n_surpluses,
+                "surpluses_skipped": n_skipped,
                 "share_skipped": float(estimate.share_skipped.mean()),
             },
             "seconds": dict(seconds),
             "versions": _versions(given),
-            "run": {"random_state": str(seed), "n_jobs": n_jobs},
+            "run": {"random_state": str(seed), "n_jobs": n_jobs, "checkpoint": checkpoint},
         }
     )
 
 
 def _model(model: Model, given: object) -> dict[str, Choice]:
     words: dict[str, Choice] = {"name": model.name, "type": _type_name(given)}
+    parts = _parts(given)
+    if parts:
+        words["steps"] = ", ".join(type(part).__name__ for part in parts)
     if model.classes is not None:
         words["classes"] = shown(model.classes.tolist())
     return words
 
 
-def _data(inputs: Inputs) -> dict[str, Choice]:
+def _parts(model: object) -> list[object]:
+    """Return the steps of a pipeline, in order; none for other models."""
+    steps = getattr(model, "steps", None)
+    return [step for _, step in steps] if isinstance(steps, list) else []
+
+
+def _data(inputs: Inputs, groups: Mapping[str, tuple[str, ...]] | None) -> dict[str, Choice]:
     return {
         "target": inputs.target,
         "features": len(inputs.names),
         "features_of_classes": int((inputs.layout.n_levels > 0).sum()),
+        "numbers_that_are_classes": ", ".join(inputs.discrete) or None,
+        "groups": None if groups is None else len(groups),
         "rows_train": len(inputs.y_train),
         "rows_evaluation": len(inputs.y_test),
+        "rows_evaluation_digest": _digest(inputs),
         "container": inputs.layout.kind,
-        "evaluation_rows": _digest(inputs),
     }
+
+
+def _orderings(orderings: object) -> str:
+    """Return the kind of orderings, the partial order itself, or that they were given."""
+    if isinstance(orderings, (str, Order)):
+        return str(orderings)
+    return f"given: {type(orderings).__name__}"
 
 
 def _digest(inputs: Inputs) -> str:
@@ -124,6 +155,8 @@ def _type_name(value: object) -> str:
 
 def _short(value: object) -> Choice:
     """Return an option itself where it is short, and its kind where it is not."""
+    if isinstance(value, np.generic):
+        value = value.item()
     if value is None or isinstance(value, (str, int, float, bool)):
         return value
     return _type_name(value)
@@ -131,9 +164,11 @@ def _short(value: object) -> Choice:
 
 def _versions(model: object) -> dict[str, Choice]:
     found: dict[str, Choice] = {"dsage": __version__, "python": platform.python_version()}
-    package = type(model).__module__.split(".")[0]
-    own = _distributions().get(package, []) if package != "dsage" else []
+    packages = [type(part).__module__.split(".")[0] for part in (model, *_parts(model))]
+    own = [name for package in packages for name in _distributions().get(package, [])]
     for name in dict.fromkeys([*_PACKAGES, *own]):
+        if name == "dsage":
+            continue
         try:
             found[name] = version(name)
         except PackageNotFoundError:

@@ -12,18 +12,22 @@ from inspect import signature
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+import numpy.typing as npt
+
 from dsage._check import check_member
+from dsage._groups import Groups
 from dsage._random import RandomState, Streams
 from dsage.describe import describe
-from dsage.estimate import Checkpoint, Plan, Stopping, as_stopping, run
+from dsage.estimate import Checkpoint, Plan, Stopping, as_checkpoint, as_stopping, run
 from dsage.explanation import Explanation
 from dsage.games import Game, Grouped, LossGame
+from dsage.games.base import Floats, Mask, Rows, check_weights
 from dsage.graphs import GroupedOracle, Oracle
-from dsage.inputs import check_inputs
-from dsage.losses import Loss, as_loss, choose_loss
-from dsage.models import as_model
+from dsage.inputs import Inputs, check_inputs
+from dsage.losses import Loss
 from dsage.orderings import Order, Orderings
-from dsage.resolve import find_graph, find_sampler
+from dsage.resolve import as_sampler, find_graph, find_model, find_sampler
 
 logger = logging.getLogger("dsage")
 
@@ -54,6 +58,7 @@ def explain(
     groups: Mapping[str, Iterable[str]] | None = None,
     orderings: str | Order | Sequence[Sequence[str] | Sequence[int]] | Orderings = "antithetic",
     target: str | None = None,
+    classes: Sequence[Any] | None = None,
     discrete: str | Iterable[str] = (),
     n_resamples: int | None = None,
     n_jobs: int | None = None,
@@ -89,9 +94,9 @@ def explain(
     estimand : {"d-sage", "sage"}, default="d-sage"
         ``"sage"`` corrects for the difference: unbiased for any model and any graph, and dearer.
     tolerance, absolute, top_k, seconds, n_orderings : float or int, optional
-        When to stop: at the first of these that is met, see :func:`dsage.estimate.as_stopping`. By
-        default when the largest standard error is 1 % of the range of the values. `seconds` is the
-        time for the estimation alone.
+        When to stop: at the first of these that is met, see :func:`dsage.estimate.as_stopping`.
+        With none of them, when the largest standard error is 1 % of the range of the values.
+        `seconds` is the time for the estimation alone; given alone it is used up.
     groups : mapping of str to iterables of str, optional
         Features that are known or unknown together; those in no group stand for themselves.
     orderings : str, Order, sequence or Orderings, default="antithetic"
@@ -99,6 +104,9 @@ def explain(
         (asymmetric SAGE), see :mod:`dsage.orderings`.
     target : str, optional
         Name of the target, by default that of `y_train`.
+    classes : sequence, optional
+        The classes, in the order of the columns of its probabilities, of a model that does not know
+        them; by default the sorted labels of all rows.
     discrete : str or iterable of str, default=()
         Columns of numbers that are classes.
     n_resamples : int, optional
@@ -119,7 +127,8 @@ def explain(
     Returns
     -------
     Explanation
-        An interrupt (Ctrl-C) of the estimation returns what is known by then.
+        An interrupt (Ctrl-C) of the estimation returns what is known by then; one before that ends
+        the call, as half a graph would separate what the whole one does not.
 
     Examples
     --------
@@ -134,21 +143,22 @@ def explain(
     """
     game_options, plan_options = _divided(options)
     clock = Clock()
-    inputs = check_inputs(X_train, y_train, X_test, y_test, target=target, discrete=discrete)
-    chosen_loss = choose_loss(model, inputs.y_test) if loss == "auto" else as_loss(loss)
-    checked = as_model(model, chosen_loss)
-    # A model that cannot be asked is known before anything is learned.
-    checked.predict(inputs.first_rows())
-    stopping = _rule(
-        tolerance=tolerance,
-        absolute=absolute,
-        top_k=top_k,
-        seconds=seconds,
-        n_orderings=n_orderings,
-    )
-    members = None if groups is None else {name: tuple(held) for name, held in groups.items()}
-    seed = _seed(random_state, checkpoint)
     with _kept() as warned:
+        inputs = check_inputs(X_train, y_train, X_test, y_test, target=target, discrete=discrete)
+        chosen_loss, checked = find_model(model, loss, classes, inputs)
+        stopping = _rule(
+            tolerance=tolerance,
+            absolute=absolute,
+            top_k=top_k,
+            seconds=seconds,
+            n_orderings=n_orderings,
+        )
+        members = None if groups is None else Groups(groups, inputs.names).members
+        kept = as_checkpoint(checkpoint)
+        seed = _seed(random_state, kept)
+        meant = as_sampler(sampler, inputs, seed=seed)
+        plan_options |= {"estimand": estimand, "orderings": orderings, "n_jobs": n_jobs}
+        _rehearse(inputs, members, plan_options, game_options.get("sample_weight"))
         with clock("graph"):
             found = find_graph(
                 graph,
@@ -160,33 +170,36 @@ def explain(
                 progress=progress,
             )
         with clock("sampler"):
-            drawn = find_sampler(sampler, inputs, seed=seed)
-        game: Game = LossGame(
-            checked,
-            drawn.sampler,
-            inputs.X_test,
-            inputs.y_test,
-            loss=chosen_loss,
-            random_state=seed,
-            **game_options,
-        )
+            drawn = find_sampler(
+                meant, inputs, is_named=isinstance(sampler, str), seed=seed, progress=progress
+            )
         with clock("estimate"):
+            game: Game = LossGame(
+                checked,
+                drawn.sampler,
+                inputs.X_test,
+                inputs.y_test,
+                loss=chosen_loss,
+                random_state=seed,
+                **game_options,
+            )
             estimate = run(
                 game if members is None else Grouped(game, members),
                 oracle=_oracle_of(found.oracle, members),
-                estimand=estimand,
                 stopping=stopping,
-                orderings=orderings,
-                n_jobs=n_jobs,
-                checkpoint=checkpoint,
+                checkpoint=kept,
                 random_state=seed,
                 progress=progress,
                 **plan_options,
             )
+            if estimate.n_units == 0:
+                # Interrupted before anything was known.
+                raise KeyboardInterrupt
     choices = describe(
         model=checked,
         given=model,
         inputs=inputs,
+        groups=members,
         graph=found.described,
         sampler=drawn.described,
         loss=(chosen_loss.name, loss == "auto"),
@@ -197,6 +210,7 @@ def explain(
         seconds=clock.seconds,
         seed=seed,
         n_jobs=n_jobs,
+        checkpoint=None if kept is None else str(kept.path),
     )
     return Explanation(
         estimate=estimate,
@@ -253,16 +267,42 @@ def _rule(**limits: Any) -> Stopping | None:  # noqa: ANN401
     return as_stopping(**given) if given else None
 
 
-def _seed(random_state: RandomState, checkpoint: str | Path | Checkpoint | None) -> int:
+def _seed(random_state: RandomState, checkpoint: Checkpoint | None) -> int:
     """Return the seed of everything: the one given, that of the run to go on with, or a new one."""
     if random_state is not None:
         return Streams(random_state).entropy
-    if checkpoint is not None:
-        known = checkpoint if isinstance(checkpoint, Checkpoint) else Checkpoint(checkpoint)
-        entropy = known.entropy()
-        if entropy is not None:
-            return entropy
-    return secrets.randbits(_SEED_BITS)
+    entropy = None if checkpoint is None else checkpoint.entropy()
+    return secrets.randbits(_SEED_BITS) if entropy is None else entropy
+
+
+class _Stage:
+    """A game of no content, to try options on before anything is learned."""
+
+    n_groups = 1
+
+    def __init__(self, feature_names: tuple[str, ...], n_rows: int) -> None:
+        self.feature_names = feature_names
+        self.n_rows = n_rows
+
+    def risks(self, known: Mask, rows: Rows, epoch: int = 0) -> Floats:  # noqa: ARG002
+        """Return risks of zero."""
+        return np.zeros((len(known), len(rows), 1))
+
+
+def _rehearse(
+    inputs: Inputs,
+    groups: Mapping[str, tuple[str, ...]] | None,
+    options: Mapping[str, Any],
+    sample_weight: npt.ArrayLike | None,
+) -> None:
+    """Refuse options that the estimation would refuse, before anything is learned."""
+    check_weights(sample_weight, len(inputs.y_test))
+    stage: Game = _Stage(inputs.names, len(inputs.y_test))
+    tried = dict(options)
+    # Whether all orderings are possible is up to the graph.
+    if tried.get("exact") == "always":
+        tried["exact"] = "never"
+    Plan(stage if groups is None else Grouped(stage, groups), random_state=0, **tried)
 
 
 def _oracle_of(
@@ -275,15 +315,28 @@ def _oracle_of(
 
 @contextmanager
 def _kept() -> Iterator[list[str]]:
-    """Keep what is warned of, each text once, and pass it on."""
+    """Keep what is warned of, each text once, and pass it on to the filters of the user.
+
+    Kept is also what these filters ignore: it belongs to the result.
+    """
     texts: list[str] = []
+    seen: set[tuple[Any, ...]] = set()
+    filters, shown = list(warnings.filters), warnings.showwarning
+
+    def keep(
+        text: Warning | str, category: type[Warning], filename: str, lineno: int, *_: object
+    ) -> None:
+        if issubclass(category, UserWarning) and str(text) not in texts:
+            texts.append(str(text))
+        key = (str(text), category, filename, lineno)
+        if key not in seen:
+            seen.add(key)
+            with warnings.catch_warnings():
+                warnings.filters[:] = filters  # type: ignore[index]
+                warnings.showwarning = shown
+                warnings.warn_explicit(text, category, filename, lineno)
+
     with warnings.catch_warnings():
-        shown = warnings.showwarning
-
-        def keep(text: Warning | str, *where: Any, **more: Any) -> None:  # noqa: ANN401
-            if str(text) not in texts:
-                texts.append(str(text))
-            shown(text, *where, **more)
-
+        warnings.simplefilter("always")
         warnings.showwarning = keep  # type: ignore[assignment]
         yield texts

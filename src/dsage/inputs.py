@@ -14,7 +14,7 @@ from scipy import sparse
 
 from dsage._check import check_members, message
 from dsage._frame import Layout, as_matrix, is_frame, take_rows
-from dsage._targets import Array, values
+from dsage._targets import Array, are_numbers, values
 
 _TARGET = "target"
 
@@ -105,15 +105,24 @@ def check_inputs(
     """
     for name, X in (("X_train", X_train), ("X_test", X_test)):
         _check_dense(name, X)
+    if is_frame(X_train) != is_frame(X_test):
+        advice = "Give both as data frames with the same columns, or both as arrays"
+        kinds = (type(X_train).__name__, type(X_test).__name__)
+        raise TypeError(message("X_train and X_test", "of one kind", kinds, advice))
     with _in("X_train"):
         layout = Layout.of(X_train, discrete=discrete)
         n_train = len(layout.encode(X_train))
     with _in("X_test"):
         n_test = len(layout.encode(X_test))
     targets = []
-    for name, y, n_rows in (("y_train", y_train, n_train), ("y_test", y_test, n_test)):
+    for name, X, y, n_rows in (
+        ("y_train", X_train, y_train, n_train),
+        ("y_test", X_test, y_test, n_test),
+    ):
         with _in(name):
             found = values(y)
+        if found.dtype.kind == "O" and are_numbers(found):
+            found = found.astype(np.float64)
         if len(found) != n_rows:
             raise ValueError(
                 message(
@@ -123,6 +132,7 @@ def check_inputs(
                     "Give one target for each row",
                 )
             )
+        _check_order(name, X, y)
         targets.append(found)
     named = _target_name(target, y_train, layout.names)
     classes = check_members(discrete, layout.names, "discrete", "the columns of the data")
@@ -135,13 +145,26 @@ def _check_dense(name: str, X: Any) -> None:  # noqa: ANN401
         advice = f"Convert it with {name}.toarray(), and fit the model to that"
         raise TypeError(message(name, "dense", type(X).__name__, advice))
     if isinstance(X, pd.DataFrame):
-        thin = [str(column) for column in X.columns if isinstance(X[column].dtype, pd.SparseDtype)]
+        kinds = zip(X.columns, X.dtypes, strict=True)
+        thin = [str(column) for column, kind in kinds if isinstance(kind, pd.SparseDtype)]
         if thin:
             advice = f"Convert them with {name}.sparse.to_dense()"
             raise TypeError(message(name, "of dense columns", thin, advice))
     if X is None or isinstance(X, (str, bytes)):
         advice = "Read the data first, for example with pandas"
         raise TypeError(message(name, "a data frame or an array", X, advice))
+
+
+def _check_order(name: str, X: Any, y: Any) -> None:  # noqa: ANN401
+    """Refuse targets in another order than their rows, where pandas' labels tell."""
+    if not (isinstance(X, pd.DataFrame) and isinstance(y, (pd.Series, pd.DataFrame))):
+        return
+    if X.index.equals(y.index) or not (X.index.is_unique and y.index.is_unique):
+        return
+    if X.index.sort_values().equals(y.index.sort_values()):
+        rows = f"X{name[1:]}"
+        advice = f"Their labels are the same, in another order: give {name}.loc[{rows}.index]"
+        raise ValueError(message(name, f"in the order of {rows}", y.index[:3].tolist(), advice))
 
 
 def _target_name(given: str | None, y: Any, features: tuple[str, ...]) -> str:  # noqa: ANN401

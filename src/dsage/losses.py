@@ -409,20 +409,26 @@ def gives_classes(model: object) -> bool:
     if is_module(model):
         return False
     model = as_booster(model)
-    kind = getattr(model, "_estimator_type", None)
+    kind = _kind(model)
+    return kind == "classifier" if kind else hasattr(model, "predict_proba")
+
+
+def _kind(model: object) -> str:
+    """Return ``"classifier"`` or ``"regressor"`` where scikit-learn's tags say so, else nothing."""
+    kind: str = getattr(model, "_estimator_type", None) or ""
     if hasattr(model, "__sklearn_tags__"):
         # A mixin alone, without the base whose tags it extends, has none.
         with contextlib.suppress(AttributeError):
             kind = "classifier" if is_classifier(model) else "regressor" * is_regressor(model)
-    return kind == "classifier" if kind else hasattr(model, "predict_proba")
+    return kind
 
 
 def choose_loss(model: object, y: Any = None) -> Loss:  # noqa: ANN401
     """Return the loss that suits a model: cross entropy for classes, squared error for numbers.
 
-    Classes are given by a classifier, or by a function where the target is not made of numbers. So
-    does a module of PyTorch whose last layer is ``Softmax``, or ``Sigmoid`` if the target has two
-    values.
+    Classes are given by a classifier, or by a function where the target is not made of numbers, and
+    by a module of PyTorch whose last layer is ``Softmax``, or ``Sigmoid`` if the target has two
+    values. A regressor gives numbers, whatever the target is.
 
     Examples
     --------
@@ -443,6 +449,8 @@ def choose_loss(model: object, y: Any = None) -> Loss:  # noqa: ANN401
                 )
             )
         return _NAMED["cross_entropy"]
+    if _kind(model) == "regressor":
+        return _NAMED["squared_error"]
     last = ends_in(model)
     is_binary = last == "Sigmoid" and y is not None and len(set(values(y).ravel().tolist())) == 2
     if last == "Softmax" or is_binary:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
@@ -17,6 +18,7 @@ from dsage.choices import Choices
 from dsage.estimate import Estimate, History, Level
 from dsage.graphs import Graph
 from dsage.record import Record
+from dsage.record_checks import check_record
 
 _FORMAT = 1
 _KIND = "dsage explanation"
@@ -42,6 +44,8 @@ def save_record(record: Record, path: str | Path) -> Path:
     place = Path(path)
     if not place.parent.is_dir():
         raise ValueError(message("path", "in a folder that exists", str(path), "Make the folder"))
+    if place.is_dir():
+        raise ValueError(message("path", "a file", str(path), "It is a folder: name a file in it"))
     arrays: Arrays = {}
     header = {
         "kind": _KIND,
@@ -72,16 +76,16 @@ def load_record(path: str | Path, kind: type[R]) -> R:
     """
     place = Path(path)
     if not place.is_file():
-        raise FileNotFoundError(
-            message("path", "a file that is there", str(path), "Look at its name")
-        )
+        advice = "It is a folder" if place.is_dir() else "Look at its name"
+        raise FileNotFoundError(message("path", "a file that is there", str(path), advice))
+    if not zipfile.is_zipfile(place):
+        raise _something_else(path)
     try:
         header, arrays = read_arrays(place)
     except DAMAGES as error:
         raise _damaged(path, error) from error
     if header.get("kind") != _KIND:
-        advice = "It is something else; an explanation is written by explanation.save(path)"
-        raise ValueError(message("path", "the file of an explanation", str(path), advice))
+        raise _something_else(path)
     if header.get("format") != _FORMAT:
         raise ValueError(
             message(
@@ -92,7 +96,7 @@ def load_record(path: str | Path, kind: type[R]) -> R:
             )
         )
     try:
-        return kind(
+        record = kind(
             estimate=_estimate(header["estimate"], arrays),
             target=header["target"],
             graph=_graph(header["graph"]),
@@ -102,8 +106,15 @@ def load_record(path: str | Path, kind: type[R]) -> R:
             choices=Choices(header["choices"]),
             warnings=tuple(header["warnings"]),
         )
+        check_record(record)
     except (*DAMAGES, TypeError, AttributeError, IndexError) as error:
         raise _damaged(path, error) from error
+    return record
+
+
+def _something_else(path: str | Path) -> ValueError:
+    advice = "It is damaged or something else; an explanation is written by explanation.save(path)"
+    return ValueError(message("path", "the file of an explanation", str(path), advice))
 
 
 def _damaged(path: str | Path, error: Exception) -> ValueError:

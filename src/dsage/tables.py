@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from dsage.estimate.result import MATTERS
 from dsage.record import Record
 
 # More lines than this are summed up.
@@ -61,6 +62,8 @@ def as_html(record: Record) -> str:
 def headline(record: Record) -> str:
     """Return what the values are of, in one line."""
     name = "SAGE" if record.estimate.estimand == "sage" else "d-SAGE"
+    if str(record.choices["estimate"].get("orderings", "")).startswith("Order("):
+        name = f"asymmetric {name}"
     model = record.choices["model"]["name"]
     loss = record.choices["loss"]["name"]
     rows = record.choices["data"]["rows_evaluation"]
@@ -82,18 +85,30 @@ def notes(record: Record) -> list[str]:
         ),
     ]
     if known.audit is not None:
-        audit = known.audit_frame()
-        names = audit.loc[audit["matters"], "feature"].tolist()
-        lines.append(
-            f"audit: d-SAGE and SAGE differ for {', '.join(names)}"
-            if names
-            else "audit: no difference of d-SAGE to SAGE is surely above 2 % of the range"
-        )
-        if names and known.estimand == "d-sage":
-            lines[-1] += f" ({_MARK}); see the audit, or estimand='sage'"
+        lines.append(_audited(record))
     if known.interrupted:
         lines.append("interrupted: these are the values so far")
     return lines
+
+
+def _audited(record: Record) -> str:
+    """Return what the audit found: differences, none that matter, or too little to tell."""
+    known = record.estimate
+    audit = known.audit_frame()
+    names = audit.loc[audit["matters"], "feature"].tolist()
+    if names:
+        hint = f" ({_MARK}); see the audit, or estimand='sage'" * (known.estimand == "d-sage")
+        return f"audit: d-SAGE and SAGE differ for {', '.join(names)}{hint}"
+    threshold = MATTERS * float(np.ptp(known.values))
+    reach = np.maximum(audit["upper"].abs(), audit["lower"].abs())
+    is_open = ~(reach <= threshold)
+    if not is_open.any():
+        return "audit: every difference of d-SAGE to SAGE is below 2 % of the range"
+    n_open = int(is_open.sum())
+    return (
+        f"audit: no difference of d-SAGE to SAGE is surely above 2 % of the range; open for "
+        f"{n_open} of {len(audit)} features"
+    )
 
 
 def _cells(record: Record) -> tuple[list[str], list[list[str]], list[str]]:

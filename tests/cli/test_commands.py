@@ -176,7 +176,7 @@ def test_runs_on_other_rows_are_compared_for_the_population(dsage, runs, explana
     same = dsage("compare", *runs).out
     assert "interval for these evaluation rows" in same
     other = explanations[1]
-    data = {**other.choices["data"], "evaluation_rows": "others"}
+    data = {**other.choices["data"], "rows_evaluation_digest": "others"}
     replace(other, choices=Choices({**other.choices, "data": data})).save("others.dsage")
     apart = dsage("compare", "one.dsage", "others.dsage", "--csv", "apart.csv").out
     assert "the evaluation rows differ: interval for the population" in apart

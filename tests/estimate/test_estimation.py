@@ -1,11 +1,14 @@
 """The loop: corrections, audits, reproducibility, interrupts, biases and standard errors."""
 
+import time
+
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.linear_model import LinearRegression
 
 from dsage import Graph
+from dsage.estimate.control import Control
 from dsage.estimate.loop import Estimation
 from dsage.estimate.running import estimate, run
 from dsage.estimate.stopping import NOrderings, as_stopping
@@ -655,3 +658,23 @@ def test_the_result_is_what_the_rule_saw():
 def test_options_that_do_not_exist_are_refused_with_advice(options, error, text):
     with pytest.raises(error, match=text):
         run(drawn_game(20), **options)
+
+
+def test_the_time_of_the_first_level_is_part_of_the_time(monkeypatch):
+    refined = []
+
+    def slow(control, bound, n_main_units):
+        refined.append(n_main_units)
+        time.sleep(0.02)
+
+    monkeypatch.setattr(Control, "refine", slow)
+    case = gaussian_case()
+    X, y = case.sample(150, np.random.default_rng(0))
+    found = run(
+        gaussian_game(case, X, y),
+        exact="never",
+        stopping=as_stopping(n_orderings=64),
+        random_state=0,
+    )
+    assert len(set(refined)) == len(refined) >= 3  # once for a look
+    assert found.seconds >= 0.02 * len(refined)

@@ -77,9 +77,14 @@ def test_the_headline_does_not_praise_what_may_be_nothing():
 
 def test_values_below_zero_get_no_share_and_no_winner():
     data = report_data(synthetic_record(3, values=np.array([-1.0, -2.0, -3.0])))
-    assert "do not lower the squared error" in data["headline"][0]
-    assert MINUS + "6.00" in data["headline"][0]
+    assert data["headline"][0] == "Together the features raise the squared error by 6.00."
+    assert data["figures"][1]["figure"] == "6.00"
+    assert data["figures"][1]["note"] == "higher squared error"
+    meant = {each["term"]: each["text"] for each in data["meaning"]}
+    assert f"sum to {MINUS}6.00. By so much all features together raise the" in meant["The sum"]
+    assert "It means nothing here" in meant["The share"]
     assert all(feature["share"] is None for feature in data["features"])
+    assert {feature["words"]["share"] for feature in data["features"]} == {"none"}
     assert "Some values are surely below zero" in titles(data)
 
 
@@ -178,11 +183,92 @@ def test_errors_that_are_not_known_are_null_and_said_in_words():
     assert data["features"][0]["words"]["interval"] == "unknown"
 
 
-def test_equal_values_have_an_error_larger_than_their_range():
-    values = np.ones(3)
-    data = report_data(synthetic_record(3, values=values, se_rows=np.zeros(3)))
+def test_errors_of_nearly_equal_values_are_held_against_the_largest():
+    for values in (np.ones(3), np.array([1.0, 0.999, 0.998])):
+        record = synthetic_record(3, values=values, se_rows=np.full(3, 0.2))
+        data = report_data(of_estimate(record, se_orderings=np.full(3, 0.1)))
+        assert "The values hardly differ" in titles(data)
+        told = spaced(" ".join(each["text"] for each in data["cautions"]))
+        assert "is 10 % of the largest value" in told
+        assert "up to 20 % of the largest value" in told
+        assert spaced(data["figures"][-1]["figure"]) == "10 %"
+        assert data["figures"][-1]["note"] == "at most, of the largest value"
+    apart = report_data(synthetic_record(3, values=np.array([1.0, 0.9, 0.8])))
+    assert "The values hardly differ" not in titles(apart)
+
+
+def test_values_that_are_all_zero_have_no_size_to_be_held_against():
+    data = report_data(synthetic_record(3, values=np.zeros(3), se_rows=np.zeros(3)))
     (caution,) = [each for each in data["cautions"] if "not settled" in each["title"]]
-    assert "larger than all that the values differ by" in caution["text"]
+    assert "above zero, and all values are zero" in caution["text"]
+    assert data["headline"][0] == "The features do not lower the squared error."
+    assert data["figures"][1]["note"] == "no lower squared error"
+
+
+def test_shares_beyond_the_whole_are_explained_and_not_in_the_headline():
+    trifle = report_data(synthetic_record(4, values=np.array([5.0, 1.0, 0.5, -0.001])))
+    assert "77 % of what the features explain" in spaced(trifle["headline"][0])
+    for values in ([5.0, 1.0, -1.0, -4.0], [5.0, 4.0, -0.5, -3.0]):
+        mixed = report_data(synthetic_record(4, values=np.array(values)))
+        assert mixed["headline"][0].endswith("lowers the squared error by 5.00 on average.")
+        assert mixed["figures"][0]["note"] == ""
+        assert not any("make up" in sentence for sentence in mixed["headline"])
+    meant = {each["term"]: each["text"] for each in mixed["meaning"]}
+    assert "They are no parts of a whole" in meant["The share"]
+    assert "some are below zero" in mixed["columns"][1]["hint"]
+    worse = report_data(synthetic_record(3, values=np.array([1.0, -2.0, -3.0])))["headline"]
+    assert worse[0] == "Together the features raise the squared error by 4.00."
+    assert worse[-1] == "feature_0 lowers it by 1.00; others raise it by more."
+    plain = report_data(synthetic_record(3, values=np.array([3.0, 2.0, 1.0])))
+    assert "below zero" not in plain["columns"][1]["hint"]
+    meant = {each["term"]: each["text"] for each in plain["meaning"]}
+    assert "parts of a whole" not in meant["The share"]
+    assert "in the mean over all orders" in meant["Near zero, below zero"]
+    assert "given the others" not in meant["Near zero, below zero"]
+
+
+def test_one_feature_has_no_range_and_no_neighbours():
+    audit = Level("SAGE - d-SAGE", np.array([0.5]), np.array([0.01]), 50, 1, 30.0)
+    changes = {"audit": audit, "se_rows": np.array([0.5]), "share_skipped": np.array([0.3])}
+    record = synthetic_record(1, values=np.array([2.0]), with_graph=False, **changes)
+    for each in (record, of_estimate(record, values=np.array([-2.0]), estimand="sage")):
+        data = report_data(each)
+        told = json.dumps([data[key] for key in ("headline", "figures", "cautions", "audit")])
+        assert "range" not in told
+        assert "neighbours" not in told
+        assert "features" not in told
+    assert data["headline"][0] == "feature_0 raises the squared error by 2.00."
+    assert "surely not zero" in " ".join(data["audit"]["sentences"])
+    terms = [each["term"] for each in data["meaning"]]
+    assert terms == ["The value of a feature", "The two intervals", "What it is not"]
+    assert "orders" not in data["meaning"][0]["text"]
+    assert "25 % of the value" in spaced(data["audit"]["verdicts"][0])
+
+
+def test_nothing_skipped_is_no_support_for_model_and_graph():
+    sure = Level("SAGE - d-SAGE", np.zeros(3), np.zeros(3), 50, 1, 30.0)
+    values = np.array([3.0, 2.0, 1.0])
+    record = synthetic_record(3, values=values, audit=sure, share_skipped=np.zeros(3))
+    model, graph, hidden, sampler, rows = report_data(record)["assumptions"]
+    assert [model["status"], graph["status"]] == ["unneeded"] * 2
+    assert "nothing was skipped. So it was not tested" in model["here"]
+    assert [hidden["status"], sampler["status"], rows["status"]] == ["silent"] * 3
+    assert spaced(sampler["here"]) == (
+        "It uses the dependence (32 % better than ignoring it). Whether it fits fully is not"
+        " tested."
+    )
+
+
+def test_the_orderings_are_those_of_the_surpluses_and_others_are_named():
+    record = synthetic_record(3, values=np.array([3.0, 2.0, 1.0]), n_orderings=5000)
+    told = " ".join(report_data(record)["savings"])
+    assert "of 3,000 surpluses" in told
+    assert "The values rest on 1,000 orderings, each with one surplus a feature." in told
+    assert "5,000" not in told
+    longer = Level("control", np.zeros(3), np.zeros(3), 5000, 1, 30.0)
+    record = of_estimate(record, levels=(*record.estimate.levels, longer))
+    told = " ".join(report_data(record)["savings"])
+    assert "The term that needed most, control, has 5,000 orderings." in told
 
 
 def test_exact_results_with_huge_counts_are_said_by_their_size(record):
@@ -190,7 +276,7 @@ def test_exact_results_with_huge_counts_are_said_by_their_size(record):
     levels = (Level("surpluses", record.values, record.se, 10**60, 3),)
     exact = of_estimate(record, n_orderings=n_all, is_exact=True, levels=levels)
     told = " ".join(report_data(exact)["savings"])
-    assert "10\N{SUPERSCRIPT THREE}\N{SUPERSCRIPT SEVEN}\N{SUPERSCRIPT FOUR} orderings were" in told
+    assert "10\N{SUPERSCRIPT SIX}\N{SUPERSCRIPT ZERO} orderings were" in told
     assert "none sampled" in told
 
 

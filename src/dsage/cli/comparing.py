@@ -79,7 +79,7 @@ def differences(first: Record, second: Record, level: float) -> pd.DataFrame:
 
 def have_same_rows(first: Record, second: Record) -> bool:
     """Tell whether two runs were evaluated on the same rows."""
-    marks = [each.choices["data"].get("evaluation_rows") for each in (first, second)]
+    marks = [each.choices["data"].get("rows_evaluation_digest") for each in (first, second)]
     return marks[0] is not None and marks[0] == marks[1]
 
 

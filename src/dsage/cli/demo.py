@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from dsage.cli.errors import INTERRUPTED, note
+from dsage.cli.errors import INTERRUPTED, note, show
 from dsage.cli.options import RESULTS, RUN, Quiet
 
 _TARGET = "progression"
@@ -41,27 +42,32 @@ def demo(
 
     import dsage  # noqa: PLC0415
     from dsage.cli.fitting import make_model  # noqa: PLC0415
-    from dsage.cli.texts import check_out  # noqa: PLC0415
+    from dsage.cli.phases import PHASES, phases_told  # noqa: PLC0415
+    from dsage.cli.places import PAGES, Place, Writing, check_places, finish  # noqa: PLC0415
+    from dsage.cli.texts import check_tolerance  # noqa: PLC0415
 
-    check_out(report, "--report", (".html", ".htm"))
+    check_places([Place("--report", report, PAGES)], {})
+    check_tolerance(tolerance)
+    progress = not quiet and sys.stderr.isatty()
     X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
     rows = train_test_split(X, y.rename(_TARGET), test_size=0.3, random_state=0)
     X_train, X_test, y_train, y_test = rows
     if not quiet:
         note(f"Fitting a random forest to {len(X_train)} of 442 patients.")
     model = make_model("rf", (), is_of_classes=False, seed=0).fit(X_train, y_train)
-    explanation = dsage.explain(
-        model,
-        X_train,
-        y_train,
-        X_test,
-        y_test,
-        tolerance=tolerance,
-        random_state=0,
-        progress=not quiet and sys.stderr.isatty(),
-    )
-    typer.echo(repr(explanation))
-    explanation.report(report)
-    typer.echo(f"\nThe report is in {report.resolve()}. Open it in a browser.")
+    with nullcontext() if quiet or progress else phases_told(PHASES):
+        explanation = dsage.explain(
+            model,
+            X_train,
+            y_train,
+            X_test,
+            y_test,
+            tolerance=tolerance,
+            random_state=0,
+            progress=progress,
+        )
+    writing = Writing("--report", report, explanation.report, "The report")
+    finish(repr(explanation), [writing], quiet=True)
+    show(f"\nThe report is in {report.resolve()}. Open it in a browser.")
     if explanation.estimate.interrupted:
         raise typer.Exit(INTERRUPTED)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import functools
 import inspect
+import os
 import sys
 import warnings
 from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
+
+from dsage.cli.shell import in_shell
 
 FAILED = 2
 INTERRUPTED = 130
@@ -74,18 +77,29 @@ def note(text: str) -> None:
     typer.echo(text, err=True)
 
 
+def show(text: str) -> None:
+    """Show a result; a reader that went away, as head does, is no error."""
+    try:
+        typer.echo(text)
+    except BrokenPipeError:
+        # What Python itself flushes at its end would fail again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def one_line(error: BaseException) -> str:
-    r"""Return an error in one line, with its notes.
+    r"""Return an error in one line, with its notes, in the words of the command line.
 
     Examples
     --------
     >>> one_line(ValueError("a must be\n  b"))
     'a must be b'
+    >>> one_line(ValueError("n_jobs must be a number other than 0; got 0."))
+    '--jobs must be a number other than 0; got 0.'
     >>> one_line(KeyError("a"))
     "KeyError: 'a'. Run the same with --debug to see where."
     """
     text = " ".join([str(error), *getattr(error, "__notes__", ())])
-    text = " ".join(text.split()) or "no reason was given"
+    text = in_shell(" ".join(text.split())) or "no reason was given"
     if isinstance(error, (ValueError, TypeError, OSError, ImportError)):
         return text
     return f"{type(error).__name__}: {text.rstrip('.')}. Run the same with --debug to see where."
@@ -104,10 +118,10 @@ def _word_warnings() -> None:
     # What libraries tell programmers is not for users.
     warnings.simplefilter("ignore")
     warnings.simplefilter("default", UserWarning)
-    # A model that was fitted to an array is given the same columns with names.
+    # A model without column names is given columns with names, and the user is told once which.
     warnings.filterwarnings("ignore", message="X has feature names")
 
     def show(text: Warning | str, *_: Any, **__: Any) -> None:  # noqa: ANN401
-        note(f"Warning: {' '.join(str(text).split())}")
+        note(f"Warning: {in_shell(' '.join(str(text).split()))}")
 
     warnings.showwarning = show  # type: ignore[assignment]

@@ -8,8 +8,22 @@ from typing import Annotated, Any
 
 import typer
 
-from dsage.cli.errors import INTERRUPTED, note
-from dsage.cli.options import DATA, RESULTS, RUN, Data, Discrete, Drop, Jobs, Quiet, Seed, Target
+from dsage.cli.errors import INTERRUPTED
+from dsage.cli.options import (
+    DATA,
+    RESULTS,
+    RUN,
+    Data,
+    Decimal,
+    Discrete,
+    Drop,
+    Encoding,
+    Jobs,
+    Quiet,
+    Seed,
+    Sep,
+    Target,
+)
 
 _MODEL = "Model"
 _WHAT = "What is estimated"
@@ -37,6 +51,16 @@ def explain(
             rich_help_panel=_MODEL,
             help="Fit a model instead: linear regression, random forest, gradient boosting,"
             " logistic regression. Without --model it is rf.",
+        ),
+    ] = None,
+    classes: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="LABEL,LABEL,...",
+            show_default=False,
+            rich_help_panel=_MODEL,
+            help="The classes of a model in a file that does not know them, in the order of the"
+            " columns of its probabilities; may be repeated.",
         ),
     ] = None,
     trust: Annotated[
@@ -78,6 +102,9 @@ def explain(
     ] = None,
     drop: Drop = None,
     discrete: Discrete = None,
+    sep: Sep = None,
+    decimal: Decimal = ".",
+    encoding: Encoding = "utf-8",
     groups: Annotated[
         Path | None,
         typer.Option(
@@ -149,7 +176,7 @@ def explain(
             show_default=False,
             rich_help_panel=_STOP,
             help="Stop estimating after this time: 90, 90s, 5m, 1h. With --tolerance, at whichever"
-            " is first.",
+            " is first. With --checkpoint, the time of earlier sessions counts.",
         ),
     ] = None,
     report: Annotated[
@@ -207,10 +234,8 @@ def explain(
     graph is learned, a sampler and a loss are chosen, and the values are estimated until they are
     sure enough. Ctrl-C ends that: what is known by then is shown and saved, with exit code 130.
     """
-    from dsage.cli import running  # noqa: PLC0415
+    from dsage.cli import running, texts  # noqa: PLC0415
 
-    outputs = running.Outputs(report=report, out=out, csv=csv, json=json, checkpoint=checkpoint)
-    outputs.check()
     request = running.Request(
         data=data,
         target=target,
@@ -218,30 +243,33 @@ def explain(
         test_size=test_size,
         drop=tuple(drop or ()),
         discrete=tuple(discrete or ()),
+        csv=texts.csv_options(sep, decimal, encoding),
         model=model,
         fit=fit,
+        classes=tuple(label for each in classes or () for label in each.split(",")),
         trust=tuple(trust or ()),
         trust_pickle=trust_pickle,
         seed=seed,
         is_quiet=quiet,
     )
+    outputs = running.Outputs(report=report, out=out, csv=csv, json=json, checkpoint=checkpoint)
+    outputs.check(request, graph, groups)
+    texts.check_tolerance(tolerance)
+    texts.check_jobs(jobs)
     options: dict[str, Any] = {
-        "graph": running.as_graph_option(graph),
+        "graph": texts.as_graph_option(graph),
         "n_resamples": resamples,
         "sampler": sampler,
         "loss": loss,
         "estimand": estimand,
         "tolerance": tolerance,
-        "seconds": None if time is None else running.as_seconds(time),
-        "groups": None if groups is None else running.read_groups(groups),
+        "seconds": None if time is None else texts.as_seconds(time),
+        "groups": None if groups is None else texts.read_groups(groups),
         "checkpoint": checkpoint,
         "n_jobs": jobs,
         "progress": not quiet and sys.stderr.isatty(),
     }
     explanation = running.explained(request, options)
-    typer.echo(repr(explanation))
-    for line in outputs.write(explanation):
-        if not quiet:
-            note(line)
+    outputs.finish(explanation, quiet=quiet)
     if explanation.estimate.interrupted:
         raise typer.Exit(INTERRUPTED)

@@ -9,16 +9,28 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dsage.cli.errors import note
-from dsage.cli.options import RESULTS, Data, Discrete, Drop, Jobs, Quiet, Seed, Target
+from dsage.cli.options import (
+    RESULTS,
+    Data,
+    Decimal,
+    Discrete,
+    Drop,
+    Encoding,
+    Jobs,
+    Quiet,
+    Seed,
+    Sep,
+    Target,
+)
 from dsage.cli.tables import as_lines
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from dsage.cli.places import Writing
     from dsage.graphs import Graph
 
 _HOW = "How to learn"
-_PICTURES = (".png", ".svg", ".pdf")
 
 
 def graph(
@@ -50,6 +62,9 @@ def graph(
     ] = 20,
     drop: Drop = None,
     discrete: Discrete = None,
+    sep: Sep = None,
+    decimal: Decimal = ".",
+    encoding: Encoding = "utf-8",
     out: Annotated[
         Path | None,
         typer.Option(
@@ -85,37 +100,38 @@ def graph(
 
     The Markov blanket is what tells all about the target: given it, no other feature tells more.
     """
+    from dsage.cli.phases import PHASES  # noqa: PLC0415
+    from dsage.cli.places import PICTURES, Place, check_places, finish  # noqa: PLC0415
     from dsage.cli.rows import read_rows, tell_classes  # noqa: PLC0415
-    from dsage.cli.texts import check_out  # noqa: PLC0415
+    from dsage.cli.texts import check_jobs, csv_options  # noqa: PLC0415
     from dsage.structure import search_graph, stability  # noqa: PLC0415
 
-    for path, option, suffixes in (
-        (out, "--out", ()),
-        (plot, "--plot", _PICTURES),
-        (dot, "--dot", ()),
-    ):
-        check_out(path, option, suffixes)
+    places = [Place("--out", out), Place("--plot", plot, PICTURES), Place("--dot", dot)]
+    check_places(places, {"DATA": data})
+    check_jobs(jobs)
     if plot is not None:
         # Whether matplotlib is there should be known before the work is done.
         from dsage import plots  # noqa: F401, PLC0415
-    table = read_rows(data, target, drop or (), discrete or ())
+    table = read_rows(data, target, drop or (), discrete or (), csv_options(sep, decimal, encoding))
+    progress = not quiet and sys.stderr.isatty()
     if not quiet:
         tell_classes(table, None)
+        if not progress:
+            note(PHASES["graph"])
     options: dict[str, Any] = {
         "method": method,
         "score": score,
         "discrete": tuple(discrete or ()),
         "random_state": seed,
-        "progress": not quiet and sys.stderr.isatty(),
+        "progress": progress,
     }
     result = search_graph(table, **options)
     strength = None
     if resamples:
         strength = stability(table, resamples, n_jobs=jobs, **options).to_frame()
-    typer.echo(_described(result.graph, target, strength, resamples))
-    for line in _written(result.graph, target, strength, out=out, plot=plot, dot=dot):
-        if not quiet:
-            note(line)
+    described = _described(result.graph, target, strength, resamples)
+    writings = _writings(result.graph, target, strength, out=out, plot=plot, dot=dot)
+    finish(described, writings, quiet=quiet)
 
 
 def _described(found: Graph, target: str, strength: pd.DataFrame | None, n_resamples: int) -> str:
@@ -146,7 +162,7 @@ def _described(found: Graph, target: str, strength: pd.DataFrame | None, n_resam
     return "\n".join([*lines, "", *as_lines(["edge", "this way", "either way"], rows), "", after])
 
 
-def _written(
+def _writings(
     found: Graph,
     target: str,
     strength: pd.DataFrame | None,
@@ -154,20 +170,22 @@ def _written(
     out: Path | None,
     plot: Path | None,
     dot: Path | None,
-) -> list[str]:
-    lines = []
-    if out is not None:
-        found.save(out)
-        lines.append(f"The graph is in {out}.")
-    if dot is not None:
-        dot.write_text(found.to_dot(target), encoding="utf-8")
-        lines.append(f"The graph in Graphviz's language is in {dot}.")
-    if plot is not None:
+) -> list[Writing]:
+    from dsage.cli.places import Writing  # noqa: PLC0415
+
+    def write_dot(path: Path) -> None:
+        path.write_text(found.to_dot(target), encoding="utf-8")
+
+    def draw(path: Path) -> None:
         from dsage.plots import draw_graph  # noqa: PLC0415
 
-        save_figure(draw_graph(found, target, strength=strength), plot)
-        lines.append(f"The picture is in {plot}.")
-    return lines
+        save_figure(draw_graph(found, target, strength=strength), path)
+
+    return [
+        Writing("--out", out, found.save, "The graph"),
+        Writing("--dot", dot, write_dot, "The graph in Graphviz's language"),
+        Writing("--plot", plot, draw, "The picture"),
+    ]
 
 
 def save_figure(ax: Any, path: Path) -> None:  # noqa: ANN401

@@ -46,6 +46,34 @@ Discrete = Annotated[
         help="A column of numbers that are classes; may be repeated.",
     ),
 ]
+Sep = Annotated[
+    str | None,
+    typer.Option(
+        "--sep",
+        metavar="SIGN",
+        show_default="a comma, or a tab in .tsv",
+        rich_help_panel=DATA,
+        help="What separates the fields of CSV, such as ';'; tab for a tab.",
+    ),
+]
+Decimal = Annotated[
+    str,
+    typer.Option(
+        "--decimal",
+        metavar="SIGN",
+        rich_help_panel=DATA,
+        help="The decimal sign of numbers in CSV, such as ','.",
+    ),
+]
+Encoding = Annotated[
+    str,
+    typer.Option(
+        "--encoding",
+        metavar="NAME",
+        rich_help_panel=DATA,
+        help="The encoding of CSV, such as latin-1 or cp1252.",
+    ),
+]
 Seed = Annotated[
     int,
     typer.Option(

@@ -13,9 +13,8 @@ from dsage.cli.options import RESULTS, RUN, Quiet
 if TYPE_CHECKING:
     import pandas as pd
 
+    from dsage.cli.places import Writing
     from dsage.explanation import Explanation
-
-_PICTURES = (".png", ".svg", ".pdf")
 
 Run = Annotated[
     Path,
@@ -43,10 +42,10 @@ def report(
 ) -> None:
     """Write the report of a saved run: one page of HTML that needs no network."""
     import dsage  # noqa: PLC0415
-    from dsage.cli.texts import check_out  # noqa: PLC0415
+    from dsage.cli.places import PAGES, Place, check_places  # noqa: PLC0415
 
     place = out or run.with_suffix(".html")
-    check_out(place, "--out", (".html", ".htm"))
+    check_places([Place("--out", place, PAGES)], {"RUN": run})
     dsage.load(run).report(place)
     if not quiet:
         note(f"The report is in {place}.")
@@ -97,10 +96,10 @@ def compare(
         differences,
         have_same_rows,
     )
-    from dsage.cli.texts import check_out  # noqa: PLC0415
+    from dsage.cli.places import PICTURES, Place, check_places, finish  # noqa: PLC0415
 
-    check_out(plot, "--plot", _PICTURES)
-    check_out(csv, "--csv")
+    places = [Place("--plot", plot, PICTURES), Place("--csv", csv)]
+    check_places(places, {"the first RUN": run, "the second RUN": other})
     if plot is not None:
         # Whether matplotlib is there should be known before anything is shown.
         from dsage import plots  # noqa: F401, PLC0415
@@ -108,15 +107,13 @@ def compare(
     check_comparable(first, second)
     frame = differences(first, second, level)
     names = _labels(run, other)
-    typer.echo(as_table(frame, names, level, same_rows=have_same_rows(first, second)))
     if not quiet:
         note(
             "The intervals take the two runs for independent. For two models on the same rows,"
             " dsage.estimate.compare in Python is sharper: it gives both the same noise."
         )
-    for line in _written(first, second, frame, names, plot=plot, csv=csv):
-        if not quiet:
-            note(line)
+    table = as_table(frame, names, level, same_rows=have_same_rows(first, second))
+    finish(table, _writings(first, second, frame, names, plot=plot, csv=csv), quiet=quiet)
 
 
 def _labels(run: Path, other: Path) -> tuple[str, str]:
@@ -126,7 +123,7 @@ def _labels(run: Path, other: Path) -> tuple[str, str]:
     return str(run), str(other)
 
 
-def _written(
+def _writings(
     first: Explanation,
     second: Explanation,
     frame: pd.DataFrame,
@@ -134,14 +131,18 @@ def _written(
     *,
     plot: Path | None,
     csv: Path | None,
-) -> list[str]:
-    lines = []
-    if csv is not None:
-        frame.to_csv(csv, index=False)
-        lines.append(f"The table is in {csv}.")
-    if plot is not None:
+) -> list[Writing]:
+    from dsage.cli.places import Writing  # noqa: PLC0415
+
+    def write_csv(path: Path) -> None:
+        frame.to_csv(path, index=False)
+
+    def draw(path: Path) -> None:
         from dsage.cli.graphing import save_figure  # noqa: PLC0415
 
-        save_figure(first.plot.compare(second, labels=names)[0], plot)
-        lines.append(f"The picture is in {plot}.")
-    return lines
+        save_figure(first.plot.compare(second, labels=names)[0], path)
+
+    return [
+        Writing("--csv", csv, write_csv, "The table"),
+        Writing("--plot", plot, draw, "The picture"),
+    ]

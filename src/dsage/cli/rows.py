@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ import pandas as pd
 from dsage._check import check_member, check_members, message
 from dsage._columns import check_kinds, column_kind, shown
 from dsage.cli.errors import note
+from dsage.cli.suspects import check_texts
 from dsage.data_files import read_table
 
 Indices = npt.NDArray[np.intp]
@@ -51,10 +52,17 @@ class Split:
 
 
 def read_rows(
-    data: Path, target: str | None, drop: Sequence[str] = (), discrete: Sequence[str] = ()
+    data: Path,
+    target: str | None,
+    drop: Sequence[str] = (),
+    discrete: Sequence[str] = (),
+    csv: Mapping[str, Any] | None = None,
 ) -> pd.DataFrame:
-    """Return the table in a file, once it has the target and no gaps."""
-    table = read_table(data, drop=drop)
+    """Return the table in a file, once it has the target and no gaps; `csv` says how it is written.
+
+    Columns of texts that should have been numbers, or that are names, are refused.
+    """
+    table = read_table(data, drop=drop, **(csv or {}))
     columns = [str(column) for column in table.columns]
     if target is not None:
         check_member(target, columns, "--target", f"the columns of {data.name}")
@@ -64,13 +72,16 @@ def read_rows(
     check_members(discrete, columns, "--discrete", f"the columns of {data.name}")
     check_kinds(columns, [column_kind(table[name]) for name in columns])
     _check_gaps(table, data.name)
-    _check_ids(table.drop(columns=[] if target is None else [target]), data.name)
+    check_texts(table, target, discrete, data.name)
     return table
 
 
-def read_test_rows(data: Path, table: pd.DataFrame) -> pd.DataFrame:
+def read_test_rows(
+    data: Path, table: pd.DataFrame, csv: Mapping[str, Any] | None = None
+) -> pd.DataFrame:
     """Return the columns of a table from another file, once they are of the same kinds."""
-    test = read_table(data, columns=[str(column) for column in table.columns])
+    columns = [str(column) for column in table.columns]
+    test = read_table(data, columns=columns, **(csv or {}))
     for column in table.columns:
         kinds = [column_kind(each[column]) for each in (table, test)]
         if kinds[0] != kinds[1]:
@@ -196,15 +207,3 @@ def _check_gaps(table: pd.DataFrame, name: str) -> None:
             " rows, fill them in (impute) before the model is fitted, or leave the columns out with"
             " --drop."
         )
-
-
-def _check_ids(features: pd.DataFrame, name: str) -> None:
-    n_rows = len(features)
-    for column in features.columns:
-        n_levels = features[column].nunique() if column_kind(features[column]) == "class" else 0
-        if n_levels > n_rows / 2 and n_levels > _TWO:
-            raise ValueError(
-                f"{column!r} of {name} must be numbers, or classes that occur more than once; got"
-                f" {n_levels} classes in {n_rows} rows. If it is a name or an ID, leave it out with"
-                f" --drop {column!r}."
-            )

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from contextlib import nullcontext
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import pandas as pd
 
 import dsage
 from dsage._check import check_member, check_members, message
 from dsage.cli.errors import note
 from dsage.cli.fitting import FITS, aligned, make_model
+from dsage.cli.judging import as_labels, check_target, held_out_score, tell_order
+from dsage.cli.phases import PHASES, phases_told
+from dsage.cli.places import PAGES, Place, Writing, check_places, finish
 from dsage.cli.rows import Split, read_rows, read_test_rows, split_rows, tell_classes
-from dsage.cli.texts import as_graph_option, as_seconds, check_out, read_groups
+from dsage.cli.sessions import seconds_held
+from dsage.cli.texts import check_test_size
 from dsage.explanation import Explanation
 from dsage.losses import as_loss, gives_classes
 from dsage.model_files import load_model
 from dsage.resolve import SAMPLERS
-
-__all__ = ["Outputs", "Request", "as_graph_option", "as_seconds", "explained", "read_groups"]
 
 _TEST_SIZE = 0.25
 
@@ -33,8 +38,10 @@ class Request:
     test_size: float | None = None
     drop: tuple[str, ...] = ()
     discrete: tuple[str, ...] = ()
+    csv: Mapping[str, Any] = field(default_factory=dict)
     model: Path | None = None
     fit: str | None = None
+    classes: tuple[str, ...] = ()
     trust: tuple[str, ...] = ()
     trust_pickle: bool = False
     seed: int = 0
@@ -56,86 +63,140 @@ class Outputs:
     json: Path | None = None
     checkpoint: Path | None = None
 
-    def check(self) -> None:
-        """Refuse files that could not be written, before any work is done."""
-        for name, path in vars(self).items():
-            check_out(path, f"--{name}", (".html", ".htm") if name == "report" else ())
+    def check(self, request: Request, graph: str, groups: Path | None) -> None:
+        """Refuse files that could not be written, or are read, before any work is done."""
+        suffixes = {"report": PAGES, "out": (".dsage",)}
+        places = [
+            Place(f"--{name}", path, suffixes.get(name, ())) for name, path in vars(self).items()
+        ]
+        # The state of a run is read and written: no result may take its place.
+        places.sort(key=lambda place: place.option != "--checkpoint")
+        inputs = {
+            "DATA": request.data,
+            "--test": request.test,
+            "--model": request.model,
+            "--graph": Path(graph),
+            "--groups": groups,
+        }
+        check_places(places, inputs)
 
-    def write(self, explanation: Explanation) -> list[str]:
-        """Write them, and return what was written, in words."""
-        lines = []
-        if self.out is not None:
-            explanation.save(self.out)
-            lines.append(f"The run is in {self.out}.")
-        for kind, path in (("csv", self.csv), ("json", self.json)):
-            if path is not None:
-                write_frame(explanation, path, kind)
-                lines.append(f"The table is in {path}.")
-        if self.report is not None:
-            explanation.report(self.report)
-            lines.append(f"The report is in {self.report}.")
-        return lines
+    def finish(self, explanation: Explanation, *, quiet: bool) -> None:
+        """Write them, and show the ranking."""
+        frame = explanation.to_frame()
 
+        def write_json(path: Path) -> None:
+            frame.to_json(path, orient="records", indent=1, force_ascii=False)
 
-def write_frame(explanation: Explanation, path: Path, kind: str) -> None:
-    """Write the table of an explanation as CSV or JSON."""
-    frame = explanation.to_frame()
-    if kind == "csv":
-        frame.to_csv(path, index=False)
-    else:
-        frame.to_json(path, orient="records", indent=1, force_ascii=False)
+        def write_csv(path: Path) -> None:
+            frame.to_csv(path, index=False)
+
+        writings = [
+            Writing("--out", self.out, explanation.save, "The run"),
+            Writing("--csv", self.csv, write_csv, "The table"),
+            Writing("--json", self.json, write_json, "The table"),
+            Writing("--report", self.report, explanation.report, "The report"),
+        ]
+        finish(repr(explanation), writings, quiet=quiet)
 
 
 def explained(request: Request, options: Mapping[str, Any]) -> Explanation:
     """Return the explanation of a model that is loaded or fitted."""
-    if request.model is not None and request.fit is not None:
-        advice = "Leave one of them out"
-        raise ValueError(message("--model and --fit", "given one at a time", "both", advice))
-    if request.fit is not None:
-        check_member(request.fit, tuple(FITS), "--fit", "the models")
-    check_member(options["estimand"], ("d-sage", "sage"), "--estimand", "what can be estimated")
-    check_member(options["sampler"], ("auto", *SAMPLERS), "--sampler", "the samplers")
-    if request.test is not None and request.test_size is not None:
-        advice = "Leave --test-size out: --test has the rows"
-        raise ValueError(message("--test and --test-size", "given one at a time", "both", advice))
+    _check(request, options)
     model = None
     if request.model is not None:
         model = load_model(request.model, trusted=request.trust, trust_pickle=request.trust_pickle)
     split = _split(request, model, options["loss"])
     for held in (options["groups"] or {}).values():
         check_members(held, list(split.X_train.columns), "--groups", "the features")
+    given: dict[str, Any] = dict(options)
     if model is None:
         model = _fitted(request, split)
         X_train, X_test = split.X_train, split.X_test
     else:
         X_train, X_test = aligned(model, split.X_train), aligned(model, split.X_test)
-    return dsage.explain(
+        tell_order(model, X_train)
+        if request.classes:
+            given["classes"] = as_labels(request.classes, split.y_train, split.y_test)
+    name, score = held_out_score(
         model,
-        X_train,
-        split.y_train,
         X_test,
         split.y_test,
-        target=request.target,
-        discrete=split.discrete,
-        random_state=request.seed,
-        **options,
+        loss=given["loss"],
+        labels=pd.concat([split.y_train, split.y_test]).unique().tolist(),
+        classes=given.get("classes"),
     )
+    whose = "Its" if request.model is None else "The model's"
+    request.tell(f"{whose} {name} on the {len(split.y_test)} rows held out is {score:.3f}.")
+    held = seconds_held(given["checkpoint"])
+    with nullcontext() if request.is_quiet or given["progress"] else phases_told(_words(given)):
+        explanation = dsage.explain(
+            model,
+            X_train,
+            split.y_train,
+            X_test,
+            split.y_test,
+            target=request.target,
+            discrete=split.discrete,
+            random_state=request.seed,
+            **given,
+        )
+    is_late = given["seconds"] is not None and held >= given["seconds"]
+    if is_late and explanation.estimate.reason.startswith("the time"):
+        note(
+            f"Warning: {given['checkpoint']} already holds {held:.3g} s of work, and --time counts"
+            " them, so this run ended at once. Give a longer --time to go on."
+        )
+    return explanation
+
+
+def _check(request: Request, options: Mapping[str, Any]) -> None:
+    """Refuse what cannot be meant, before anything is read."""
+    if request.model is not None and request.fit is not None:
+        advice = "Leave one of them out"
+        raise ValueError(message("--model and --fit", "given one at a time", "both", advice))
+    if request.fit is not None:
+        check_member(request.fit, tuple(FITS), "--fit", "the models")
+    if request.classes and request.model is None:
+        advice = "A model that is fitted here knows its classes: leave --classes out"
+        raise ValueError(
+            message("--classes", "given with --model", ",".join(request.classes), advice)
+        )
+    check_member(options["estimand"], ("d-sage", "sage"), "--estimand", "what can be estimated")
+    check_member(options["sampler"], ("auto", *SAMPLERS), "--sampler", "the samplers")
+    if options["loss"] != "auto":
+        as_loss(options["loss"])
+    if request.test is not None and request.test_size is not None:
+        advice = "Leave --test-size out: --test has the rows"
+        raise ValueError(message("--test and --test-size", "given one at a time", "both", advice))
+    check_test_size(request.test_size)
+
+
+def _words(options: Mapping[str, Any]) -> dict[str, str]:
+    """Return what to say of the phases: nothing of a graph that is not learned."""
+    words = dict(PHASES)
+    if not isinstance(options["graph"], str):
+        del words["graph"]
+    return words
 
 
 def _split(request: Request, model: Any, loss: str) -> Split:  # noqa: ANN401
     of_classes: bool | None = None
+    said = ("", "")
     if request.fit in ("lm", "logistic"):
-        of_classes = request.fit == "logistic"
+        of_classes, said = request.fit == "logistic", ("--fit", request.fit)
     elif loss != "auto":
-        of_classes = as_loss(loss).output == "probability"
+        of_classes, said = as_loss(loss).output == "probability", ("--loss", loss)
     elif model is not None:
-        of_classes = gives_classes(model)
-    table = read_rows(request.data, request.target, request.drop, request.discrete)
+        of_classes = bool(request.classes) or gives_classes(model)
+        said = ("--model", str(request.model))
+    table = read_rows(request.data, request.target, request.drop, request.discrete, request.csv)
+    if of_classes and request.target not in request.discrete:
+        check_target(table[request.target], *said)
     if not request.is_quiet:
         tell_classes(table, request.target)
     test = None
     if request.test is not None:
-        test = read_test_rows(request.test, table)
+        test = read_test_rows(request.test, table, request.csv)
     elif model is not None:
         # Loud, whatever the user said about notes.
         note(
@@ -160,8 +221,4 @@ def _fitted(request: Request, split: Split) -> Any:  # noqa: ANN401
     kind = "classes" if split.is_of_classes else "numbers"
     chosen = "" if request.fit else ", since neither --model nor --fit is given"
     request.tell(f"Fitting {FITS[fit]} of {kind} to {len(split.y_train)} rows{chosen}.")
-    model.fit(split.X_train, split.y_train)
-    score = model.score(split.X_test, split.y_test)
-    name = "accuracy" if split.is_of_classes else "R2"
-    request.tell(f"Its {name} on the {len(split.y_test)} rows held out is {score:.3f}.")
-    return model
+    return model.fit(split.X_train, split.y_train)

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from dsage.cli.options import DATA, Data, Discrete, Drop, Quiet, Seed
+from dsage.cli.errors import note, show
+from dsage.cli.options import DATA, Data, Decimal, Discrete, Drop, Encoding, Quiet, Seed, Sep
 from dsage.cli.tables import as_lines
 
 _COLUMNS = ["energy_score", "difference", "se", "fit_seconds", "draw_seconds"]
@@ -26,6 +27,9 @@ def score_samplers(
     ] = None,
     drop: Drop = None,
     discrete: Discrete = None,
+    sep: Sep = None,
+    decimal: Decimal = ".",
+    encoding: Encoding = "utf-8",
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
@@ -34,13 +38,16 @@ def score_samplers(
     The energy score is a distance of draws to what was there: the lower, the better. Marginal draws
     each feature without looking at the others, and shows what conditioning gains.
     """
+    from dsage.cli.phases import PHASES  # noqa: PLC0415
     from dsage.cli.rows import read_rows, tell_classes  # noqa: PLC0415
+    from dsage.cli.texts import csv_options  # noqa: PLC0415
     from dsage.samplers import choose_sampler  # noqa: PLC0415
 
-    table = read_rows(data, target, drop or (), discrete or ())
+    table = read_rows(data, target, drop or (), discrete or (), csv_options(sep, decimal, encoding))
     features = table if target is None else table.drop(columns=target)
     if not quiet:
         tell_classes(features, None)
+        note(PHASES["sampler"])
     chosen = tuple(name for name in discrete or () if name != target)
     choice = choose_sampler(features, discrete=chosen, random_state=seed)
     heads = ["sampler", *(name.replace("_", " ") for name in _COLUMNS)]
@@ -48,4 +55,4 @@ def score_samplers(
         [str(name), *("failed" if math.isnan(score) else f"{score:.4f}" for score in scores)]
         for name, *scores in choice.scores[_COLUMNS].itertuples()
     ]
-    typer.echo("\n".join([*as_lines(heads, rows), "", choice.reason]))
+    show("\n".join([*as_lines(heads, rows), "", choice.reason]))

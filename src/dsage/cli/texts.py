@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 from dsage._check import check_member, message
+from dsage.cli.shell import in_shell
 from dsage.graphs import Graph
 from dsage.structure import METHODS
 
@@ -47,7 +48,10 @@ def as_graph_option(text: str) -> str | Graph | None:
         return None
     file = Path(text)
     if file.is_file():
-        return Graph.load(file)
+        try:
+            return Graph.load(file)
+        except ValueError as error:
+            raise ValueError(in_shell(str(error), path="--graph")) from error
     if file.suffix or len(file.parts) > 1:
         advice = "Write one with: dsage graph DATA --target COLUMN --out FILE.json"
         raise FileNotFoundError(message("--graph", "a file that exists", text, advice))
@@ -77,17 +81,35 @@ def read_groups(path: Path) -> dict[str, list[str]]:
     return {str(group): list(held) for group, held in content.items()}
 
 
-def check_out(path: Path | None, option: str, suffixes: tuple[str, ...] = ()) -> None:
-    """Refuse a file that could not be written, before the work is done."""
-    if path is None:
+def csv_options(sep: str | None, decimal: str, encoding: str) -> dict[str, str | None]:
+    r"""Return how CSV is written, as :func:`dsage.data_files.read_table` takes it.
+
+    Examples
+    --------
+    >>> csv_options("tab", ",", "latin-1")
+    {'sep': '\t', 'decimal': ',', 'encoding': 'latin-1'}
+    """
+    sign = "\t" if sep in ("tab", "\\t") else sep
+    return {"sep": sign, "decimal": decimal, "encoding": encoding}
+
+
+def check_tolerance(tolerance: float | None) -> None:
+    """Refuse a tolerance that is none, before any work is done."""
+    if tolerance is not None and not 0 < tolerance <= 1:
+        advice = "Give a share of the range of the values, such as 0.05"
+        raise ValueError(message("--tolerance", "above 0 and at most 1", tolerance, advice))
+
+
+def check_jobs(jobs: int | None) -> None:
+    """Refuse a number of processes that is none."""
+    if jobs is not None and jobs != -1 and jobs < 1:
+        advice = "Give -1 for all processors"
+        raise ValueError(message("--jobs", "1 or more, or -1", jobs, advice))
+
+
+def check_test_size(size: float | None) -> None:
+    """Refuse a size that is neither a share nor a number of rows."""
+    if size is None or 0 < size < 1 or (size >= 1 and size == int(min(size, 1e15))):
         return
-    if path.is_dir():
-        raise IsADirectoryError(message(option, "a file", str(path), "It is a folder: add a name"))
-    if not path.parent.is_dir():
-        raise FileNotFoundError(
-            message(option, "in a folder that exists", str(path), f"Make {str(path.parent)!r}")
-        )
-    if suffixes and path.suffix.lower() not in suffixes:
-        raise ValueError(
-            message(option, f"a file of {', '.join(suffixes)}", path.name, "Rename it")
-        )
+    advice = "Give a share such as 0.25, or a number of rows such as 100"
+    raise ValueError(message("--test-size", "a share below 1, or a whole number", size, advice))

@@ -1,6 +1,6 @@
 """Estimation: the average surplus of every feature over orderings, its errors, when to stop."""
 
-from dsage.estimate.checkpoint import Checkpoint
+from dsage.estimate.checkpoint import Checkpoint, as_checkpoint
 from dsage.estimate.comparison import Comparison, compare
 from dsage.estimate.exact import Enumeration, enumerate_boundaries
 from dsage.estimate.exact_order import enumerate_extensions
@@ -46,6 +46,7 @@ __all__ = [
     "TimeBudget",
     "Tolerance",
     "TopK",
+    "as_checkpoint",
     "as_stopping",
     "compare",
     "effective_df",

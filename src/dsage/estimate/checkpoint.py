@@ -151,3 +151,12 @@ class Checkpoint:
                 )
             )
         return header, arrays
+
+
+def as_checkpoint(checkpoint: str | Path | Checkpoint | None) -> Checkpoint | None:
+    """Return the checkpoint of a path; one that is there already, or None, stays."""
+    if checkpoint is None or isinstance(checkpoint, Checkpoint):
+        return checkpoint
+    if isinstance(checkpoint, (str, Path)):
+        return Checkpoint(checkpoint)
+    raise TypeError(message("checkpoint", "a path or a Checkpoint", checkpoint, "Name a file"))

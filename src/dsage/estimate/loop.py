@@ -37,7 +37,15 @@ _AUDIT_SHARE = 0.25
 _ENOUGH_AUDIT = 64
 # What the risks of units that are under way together may take, and how often a risk stands there.
 _BYTES_AT_ONCE, _COPIES = 1 << 26, 4
-_STATE = ("_costs", "_skipped", "_epoch", "_epoch_started_at", "_pending", "_seconds")
+_STATE = (
+    "_costs",
+    "_skipped",
+    "_epoch",
+    "_epoch_started_at",
+    "_pending",
+    "_refined_at",
+    "_seconds",
+)
 
 
 class Estimation:
@@ -92,6 +100,8 @@ class Estimation:
         self._noted: list[tuple[int, int, float, int]] = []
         self._epoch = 0
         self._epoch_started_at = 0
+        # How many units there were when the first level was last looked after.
+        self._refined_at = -1
         self.is_whole = True
         # A term, and how many of its units are still to be evaluated before the next look.
         self._pending = np.zeros(2, dtype=np.int64)
@@ -109,6 +119,7 @@ class Estimation:
                 self._run(0, min(_FIRST_UNITS, len(self.plan.blocks)))
             if len(self.plan.terms) == 2 and self._tallies[1].n_units == 0:
                 self._run(1, self._first_correction())
+            self._refine_control()
             self._seconds = time.perf_counter() - start
             left_at = time.perf_counter()
             known = self.progress()
@@ -321,6 +332,20 @@ class Estimation:
         gap = None if control is None else tally.mean()[1] - control.mean
         return tally.variance(slope, gap, drawn, is_exact=self.plan.enumeration is not None)
 
+    def _refine_control(self) -> None:
+        """Make the first level so precise that it adds little to the error of the others.
+
+        Once for each look, or a run that was left and gone on with would be another.
+        """
+        control, slope = self.plan.control, self._slope()
+        n_units = sum(tally.n_units for tally in self._tallies)
+        if control is None or not slope or self._refined_at == n_units:
+            return
+        self._refined_at = n_units
+        rest = float(self._own_variance(0).sum())
+        rest += float(self._ledger.draw_variance([0]).sum())
+        control.refine(_CONTROL_SHARE * rest / slope**2, self._tallies[0].n_units)
+
     def progress(self) -> Estimate:
         """Return what is known now."""
         main = self._tallies[0]
@@ -328,9 +353,7 @@ class Estimation:
         value, control = main.mean()
         levels = []
         if self.plan.control is not None and slope:
-            rest = float(self._own_variance(0).sum())
-            rest += float(self._ledger.draw_variance([0]).sum())
-            self.plan.control.refine(_CONTROL_SHARE * rest / slope**2, main.n_units)
+            self._refine_control()
             control_se = np.sqrt(self.plan.control.variance) * abs(slope)
             n_control = self.plan.control.n_orderings
             levels.append(

@@ -11,7 +11,7 @@ from typing import Any
 
 from dsage._check import message, warn
 from dsage.estimate.bar import Bar
-from dsage.estimate.checkpoint import Checkpoint
+from dsage.estimate.checkpoint import Checkpoint, as_checkpoint
 from dsage.estimate.loop import Estimation, nothing
 from dsage.estimate.result import Estimate
 from dsage.estimate.stopping import Stopping, Tolerance, as_stopping, needs_errors
@@ -73,7 +73,7 @@ def run(
         if option in signature(as_stopping).parameters:
             advice = f"Give stopping=as_stopping({option}=...)"
             raise TypeError(message(option, "left to a rule", value, advice))
-    checkpoint = _as_checkpoint(checkpoint)
+    checkpoint = as_checkpoint(checkpoint)
     if checkpoint is not None and options.get("random_state") is None:
         options["random_state"] = checkpoint.entropy()
     estimation = Estimation(game, **options)
@@ -120,7 +120,7 @@ def refine(
     (18, 66)
     """
     rule = _rule(estimation, stopping)
-    checkpoint = _as_checkpoint(checkpoint)
+    checkpoint = as_checkpoint(checkpoint)
     estimation.on_pause = nothing
     if checkpoint is not None:
         checkpoint.require_same(estimation)
@@ -148,14 +148,6 @@ def refine(
     result = replace(known, reason=reason, interrupted=interrupted)
     _warn(result)
     return result
-
-
-def _as_checkpoint(checkpoint: str | Path | Checkpoint | None) -> Checkpoint | None:
-    if checkpoint is None or isinstance(checkpoint, Checkpoint):
-        return checkpoint
-    if isinstance(checkpoint, (str, Path)):
-        return Checkpoint(checkpoint)
-    raise TypeError(message("checkpoint", "a path or a Checkpoint", checkpoint, "Name a file"))
 
 
 def _rule(estimation: Estimation, stopping: Stopping | None) -> Stopping | None:

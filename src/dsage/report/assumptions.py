@@ -7,8 +7,10 @@ from dsage.report.network import shaky
 from dsage.report.summary import Summary
 from dsage.report.words import counted, listed, percent
 
-# Whether the run speaks for an assumption, against it, is silent, or does not need it.
+# Whether the run saw no harm where it looked, speaks against an assumption, is silent, or does not
+# need it. None of them is proved.
 _FOR, _AGAINST, _SILENT, _UNNEEDED = "for", "against", "silent", "unneeded"
+_NOTHING = "Not needed: the graph separates nothing here, and nothing was skipped."
 
 
 def assumptions(summary: Summary) -> list[dict[str, str]]:
@@ -62,6 +64,8 @@ def _assumption(name: str, says: str, fails: str, told: tuple[str, str]) -> dict
 def _model(summary: Summary) -> tuple[str, str]:
     if not summary.skips:
         return _UNNEEDED, "Not needed: nothing was skipped."
+    if summary.record.share_skipped == 0:
+        return _UNNEEDED, f"{_NOTHING} So it was not tested."
     if not summary.audited:
         return _SILENT, "There was no audit, so the run says nothing about it."
     if summary.changed:
@@ -75,12 +79,14 @@ def _model(summary: Summary) -> tuple[str, str]:
     if summary.undecided:
         told = f"but for {listed(summary.undecided)} it cannot rule one out"
         return _SILENT, f"The audit finds no difference that surely matters, {told}."
-    return _FOR, "The audit rules out differences that matter."
+    return _FOR, "The audit rules out differences that matter. More than that it cannot show."
 
 
 def _graph(summary: Summary) -> tuple[str, str]:
     if not summary.skips:
         return _UNNEEDED, "Not needed: no graph was used."
+    if summary.record.share_skipped == 0:
+        return _UNNEEDED, f"{_NOTHING} So it was not tested."
     weak = shaky(summary.record)
     doubt = ""
     if weak:
@@ -118,5 +124,5 @@ def _sampler(summary: Summary) -> tuple[str, str]:
             _AGAINST,
             "Its held-out score is no better than that of draws that ignore what is known.",
         )
-    better = f"Its held-out score is {percent(gain)} better"
-    return _FOR, f"{better} than that of draws that ignore what is known."
+    better = f"It uses the dependence ({percent(gain)} better than ignoring it)"
+    return _SILENT, f"{better}. Whether it fits fully is not tested."

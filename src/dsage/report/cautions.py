@@ -25,6 +25,7 @@ def cautions(summary: Summary) -> list[Caution]:
         *_audit(summary),
         *_computing(summary),
         *_rows(summary),
+        *_equal(summary),
         *_negative(summary),
         *_from_run(summary),
     ]
@@ -54,8 +55,8 @@ def _audit(summary: Summary) -> list[Caution]:
             _caution(
                 "note",
                 "The graph alone would have changed some values",
-                f"For {listed(summary.changed)} skipping would change the value by more than 2 % "
-                "of the range. The values here are corrected for it.",
+                f"For {listed(summary.changed)} skipping would change the value"
+                f"{_by_more(summary)}. The values here are corrected for it.",
             )
         ]
     if summary.changed:
@@ -63,8 +64,9 @@ def _audit(summary: Summary) -> list[Caution]:
             _caution(
                 "warning",
                 "Skipping by the graph changes some values",
-                f"For {listed(summary.changed)} the value differs from plain SAGE by more than 2 % "
-                "of the range. The graph misses dependences, or the model is far from the best.",
+                f"For {listed(summary.changed)} the value differs from plain SAGE"
+                f"{_by_more(summary)}. The graph misses dependences, or the model is far from the "
+                "best.",
                 'Estimate with estimand="sage", which corrects for it; look at the graph, and at '
                 "how well the model fits.",
             )
@@ -75,7 +77,7 @@ def _audit(summary: Summary) -> list[Caution]:
                 "note",
                 "The audit leaves some differences open",
                 f"Skipping may change the value of {listed(summary.undecided)} by more than 2 % of "
-                "the range, or not: the audit is not precise enough to tell.",
+                f"{summary.range_words}, or not: the audit is not precise enough to tell.",
                 'Give the run more time, or estimate with estimand="sage".',
             )
         ]
@@ -89,6 +91,10 @@ def _audit(summary: Summary) -> list[Caution]:
             )
         ]
     return []
+
+
+def _by_more(summary: Summary) -> str:
+    return "" if summary.is_single else f" by more than 2 % of {summary.range_words}"
 
 
 def _computing(summary: Summary) -> list[Caution]:
@@ -110,9 +116,9 @@ def _computing(summary: Summary) -> list[Caution]:
             "The values are not settled",
             "The largest standard error that computing leaves is "
             + (
-                f"{percent(error)} of the range of the values."
+                f"{percent(error)} of {summary.yardstick_words}."
                 if math.isfinite(error)
-                else "larger than all that the values differ by."
+                else "above zero, and all values are zero."
             ),
             "Give the run more time, or a smaller tolerance.",
         )
@@ -134,16 +140,33 @@ def _rows(summary: Summary) -> list[Caution]:
             )
         ]
     worst = float(se_rows.max())
-    if worst <= _FEW_ROWS * summary.spread:
+    if worst <= _FEW_ROWS * summary.yardstick:
         return []
-    size = f", up to {percent(worst / summary.spread)} of the range" if summary.spread > 0 else ""
+    size = ""
+    if summary.yardstick > 0:
+        size = f", up to {percent(worst / summary.yardstick)} of {summary.yardstick_words}"
+    order = "" if summary.is_single else ", and do not read much into the order of neighbours"
     return [
         _caution(
             "note",
             "The evaluation rows limit what can be known",
             f"With {few} the standard error of the values in the population is large{size}. More "
             "computing does not make it smaller.",
-            "Give more evaluation rows, and do not read much into the order of neighbours.",
+            f"Give more evaluation rows{order}.",
+        )
+    ]
+
+
+def _equal(summary: Summary) -> list[Caution]:
+    if not summary.hardly_differ:
+        return []
+    size = percent(summary.spread / summary.yardstick)
+    return [
+        _caution(
+            "note",
+            "The values hardly differ",
+            f"All lie within {size} of the largest value. Which {summary.noun} comes first means "
+            "little.",
         )
     ]
 

@@ -22,7 +22,7 @@ def convergence(summary: Summary) -> dict[str, object]:
     if along is None:
         text = "The values were looked at once, at the end: there is no course to show."
         if known.is_exact:
-            text = f"All {count(known.n_orderings)} orderings were averaged over at once."
+            text = f"All {count(known.n_surpluses)} orderings were averaged over at once."
         return {"sentences": [text], "at": [], "lines": []}
     label, looks, at = along
     order = [summary.record.feature_names.index(name) for name in summary.names]

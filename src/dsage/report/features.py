@@ -68,7 +68,7 @@ def _words(summary: Summary, line: Line, skipped: float) -> dict[str, str]:
     audit = _audit_scale(summary)
     return {
         "value": scale(line["value"]),
-        "share": percent(line["share"]),
+        "share": _share(line["share"]),
         "interval": scale.interval(line["lower"], line["upper"]),
         "interval_total": scale.interval(line["lower_total"], line["upper_total"]),
         "skipped": percent(skipped),
@@ -86,9 +86,12 @@ def _columns(summary: Summary) -> list[_Column]:
     level = percent(LEVEL)
     return [
         _Column(
-            "Value", f"How much it lowers the {summary.loss}", _of("value"), _by(scale, "value")
+            "Value",
+            f"How much it lowers the {summary.loss}; below zero, by how much it raises it",
+            _of("value"),
+            _by(scale, "value"),
         ),
-        _Column("Share", "Of the sum of all values", _of("share"), _by(percent, "share")),
+        _Column("Share", _share_hint(summary), _of("share"), _by(_share, "share")),
         _Column(
             f"{level} interval, these rows",
             "Where the value for these evaluation rows lies; more computing narrows it",
@@ -129,6 +132,16 @@ def _columns(summary: Summary) -> list[_Column]:
             _by(count, "n_skipped"),
         ),
     ]
+
+
+def _share(share: float) -> str:
+    return percent(share) if math.isfinite(share) else "none"
+
+
+def _share_hint(summary: Summary) -> str:
+    if not summary.some_negative:
+        return "Of the sum of all values"
+    return "Of the sum of all values; some are below zero, so the others make up more than the sum"
 
 
 def _of(name: str) -> Callable[[Line], float]:

@@ -35,18 +35,14 @@ def headline(summary: Summary) -> list[str]:
     """Return the result in one to three sentences."""
     first = summary.frame.iloc[0]
     name, noun = named(summary.names[0]), summary.noun
-    if summary.total <= 0 or first["value"] <= 0:
-        worth = number(summary.total)
-        return [
-            f"The {noun}s do not lower the {summary.loss}: together they are worth {worth}.",
-            "The model predicts no better with them than without. Check the model first.",
-        ]
+    if summary.total <= 0:
+        return _no_gain(summary)
     value = number(first["value"])
     text = f"{name} lowers the {summary.loss} by {value}. It is the only {noun}."
     if len(summary.names) > 1:
         text = (
-            f"{name} contributes most: it lowers the {summary.loss} by {value} on average, "
-            f"{percent(first['share'])} of what the {noun}s explain together."
+            f"{name} contributes most: it lowers the {summary.loss} by {value} on average"
+            f"{_part(summary, first['share'])}."
         )
     sentences = [text, *_most_of_it(summary)]
     if first["p_value"] > _ALPHA:
@@ -64,8 +60,40 @@ def headline(summary: Summary) -> list[str]:
     return sentences
 
 
+def _no_gain(summary: Summary) -> list[str]:
+    """Return the headline where the features together are worth nothing, or less."""
+    nouns = summary.noun if summary.is_single else f"{summary.noun}s"
+    them = "it" if summary.is_single else "them"
+    if summary.total == 0:
+        return [
+            f"The {nouns} {'does' if summary.is_single else 'do'} not lower the {summary.loss}.",
+            f"The model predicts no better with {them} than without. Check the model first.",
+        ]
+    who = (
+        f"{named(summary.names[0])} raises" if summary.is_single else f"Together the {nouns} raise"
+    )
+    sentences = [
+        f"{who} the {summary.loss} by {number(-summary.total)}.",
+        f"The model predicts worse with {them} than without. Check the model first.",
+    ]
+    first = summary.frame.iloc[0]
+    if first["value"] > 0:
+        name = named(summary.names[0])
+        sentences.append(f"{name} lowers it by {number(first['value'])}; others raise it by more.")
+    return sentences
+
+
+def _part(summary: Summary, share: float) -> str:
+    """Return a share for a sentence; nothing where shares are no parts of a whole."""
+    if not summary.has_parts:
+        return ""
+    return f", {percent(share)} of what the {summary.noun}s explain together"
+
+
 def _most_of_it(summary: Summary) -> list[str]:
     """Return how few features make up 80 %, where these are some but not most."""
+    if not summary.has_parts:
+        return []
     shares = summary.frame["share"].cumsum()
     n_needed = int((shares < 0.8).sum()) + 1
     if not 1 < n_needed <= min(5, len(shares) // 2):
@@ -80,14 +108,14 @@ def figures(summary: Summary) -> list[dict[str, str]]:
     share = percent(first["share"])
     result = [
         {
-            "label": f"Largest {summary.noun}",
+            "label": f"{'The only' if summary.is_single else 'Largest'} {summary.noun}",
             "figure": summary.names[0],
-            "note": "" if math.isnan(first["share"]) else f"{share} of the total",
+            "note": f"{share} of the total" if summary.has_parts and not summary.is_single else "",
         },
         {
-            "label": f"All {summary.noun}s together",
-            "figure": number(summary.total),
-            "note": f"lower {summary.loss}" if summary.total > 0 else f"no lower {summary.loss}",
+            "label": "Its value" if summary.is_single else f"All {summary.noun}s together",
+            "figure": number(abs(summary.total)),
+            "note": f"{_direction(summary.total)} {summary.loss}",
         },
     ]
     if summary.skips:
@@ -97,17 +125,29 @@ def figures(summary: Summary) -> list[dict[str, str]]:
         )
     error = summary.relative_error
     exact = summary.record.estimate.is_exact
-    what = "value" if len(summary.names) == 1 else "range of values"
     result.append(
         {
             "label": "Computing error",
             "figure": "none" if error == 0 else percent(error),
-            "note": f"at most, of the {what}{', from draws only' if exact else ''}"
+            "note": f"at most, of {summary.yardstick_words}{', from draws only' if exact else ''}"
             if error
             else "the values are exact for these rows",
         }
     )
     return result
+
+
+def _orders(summary: Summary) -> str:
+    if summary.is_single:
+        return ""
+    return (
+        f"The average runs over all orders in which the {summary.noun}s can become known, so those "
+        "that tell the same share the credit. "
+    )
+
+
+def _direction(total: float) -> str:
+    return "lower" if total > 0 else "higher" if total < 0 else "no lower"
 
 
 def meaning(summary: Summary) -> list[dict[str, str]]:
@@ -117,15 +157,13 @@ def meaning(summary: Summary) -> list[dict[str, str]]:
     level = percent(LEVEL)
     result = {
         f"The value of a {noun}": f"How much the {loss} falls, on average, when the model comes to "
-        f"know the {noun}. The average runs over all orders in which the {noun}s can become known, "
-        f"so those that tell the same share the credit. Values are in units of the loss{unit}.",
-        "The sum": f"{_sum(summary)} By so much all {noun}s together lower the {loss}, against "
-        f"the model's mean prediction when it knows none of them.",
-        "The share": f"A value divided by that sum: what part of the explained {loss} goes to this "
-        f"{noun}. It says nothing about what no {noun} explains.",
-        "Near zero, below zero": f"Near zero, the model predicts as well without the {noun}, given "
-        "the others. Below zero, knowing it makes the predictions worse: by chance, or because the "
-        "model learned something that does not hold on these rows.",
+        f"know the {noun}. {_orders(summary)}Values are in units of the loss{unit}.",
+        "The sum": _sum(summary),
+        "The share": _share(summary),
+        "Near zero, below zero": f"Near zero, the {noun} adds little in the mean over all orders "
+        "in which things become known. It may still tell much where little else is known. Below "
+        "zero, knowing it makes the predictions worse on average: by chance, or because the model "
+        "learned something that does not hold on these rows.",
         "The two intervals": f"The thick one ({level}) is for these evaluation rows, and more "
         "computing narrows it. The thin one is for the population that the rows come from. It "
         "counts the choice of the rows as well, and that only more rows can mend.",
@@ -133,6 +171,10 @@ def meaning(summary: Summary) -> list[dict[str, str]]:
         f"on in data like these, not what would happen to {summary.target} if the {noun} were "
         "changed.",
     }
+    if summary.is_single:
+        # The sum is the value, and there are no orders.
+        for term in ("The sum", "The share", "Near zero, below zero"):
+            del result[term]
     if summary.record.groups is not None:
         result["Groups"] = (
             "The members of a group become known at once. The value of a group is not the sum of "
@@ -143,7 +185,29 @@ def meaning(summary: Summary) -> list[dict[str, str]]:
 
 def _sum(summary: Summary) -> str:
     about = "about " if summary.choice("estimate", "semantics") == "skip" else ""
-    return f"The values sum to {about}{number(summary.total)}."
+    verb = "raise" if summary.total < 0 else "lower"
+    return (
+        f"The values sum to {about}{number(summary.total)}. By so much all {summary.noun}s "
+        f"together {verb} the {summary.loss}, against the model's mean prediction when it knows "
+        "none of them."
+    )
+
+
+def _share(summary: Summary) -> str:
+    if summary.total <= 0:
+        return (
+            "A value divided by that sum. It means nothing here, since the sum is not above zero."
+        )
+    text = (
+        f"A value divided by that sum: what part of the explained {summary.loss} goes to this "
+        f"{summary.noun}. It says nothing about what no {summary.noun} explains."
+    )
+    if summary.some_negative:
+        text += (
+            " Some values are below zero, and so are their shares; the others make up more than "
+            "100 % for that. They are no parts of a whole."
+        )
+    return text
 
 
 def savings(summary: Summary) -> list[str]:
@@ -175,10 +239,15 @@ def savings(summary: Summary) -> list[str]:
     sentences.append(text)
     if known.is_exact:
         sentences.append(
-            f"All {count(known.n_orderings)} orderings were averaged over, none sampled."
+            f"All {count(known.n_surpluses)} orderings were averaged over, none sampled."
         )
     else:
-        sentences.append(f"The values rest on {counted(known.n_orderings, 'ordering')}.")
+        many = counted(known.n_surpluses, "ordering")
+        sentences.append(f"The values rest on {many}, each with one surplus a {summary.noun}.")
+    longest = max(known.levels, key=lambda level: level.n_orderings)
+    if longest.n_orderings > known.n_surpluses:
+        many = counted(longest.n_orderings, "ordering")
+        sentences.append(f"The term that needed most, {longest.name}, has {many}.")
     total = summary.choice("seconds", "total")
     seconds = float(total) if isinstance(total, (int, float)) else known.seconds
     sentences.append(
@@ -203,11 +272,13 @@ def audit(summary: Summary) -> dict[str, object]:
     if summary.changed:
         n_changed, n_all = len(summary.changed), len(summary.names)
         sentences.append(
-            f"It matters for {listed(summary.changed)} ({n_changed} of {n_all}): surely more than "
-            "2 % of the range of the values."
+            f"It matters for {listed(summary.changed)}: it is surely not zero."
+            if summary.is_single
+            else f"It matters for {listed(summary.changed)} ({n_changed} of {n_all}): surely more "
+            f"than 2 % of {summary.range_words}."
         )
     else:
-        sentences.append("No difference is surely larger than 2 % of the range of the values.")
+        sentences.append(f"No difference is surely larger than 2 % of {summary.range_words}.")
     if summary.undecided:
         sentences.append(
             f"For {listed(summary.undecided)} it is open: the interval reaches beyond 2 %."
@@ -225,8 +296,8 @@ def _verdict(summary: Summary, line: Mapping[str, Any]) -> str:
     if not math.isfinite(lower):
         return "Not known: too little was audited."
     by = number(abs(difference), 2)
-    relative = abs(difference) / summary.spread if summary.spread > 0 else math.nan
-    size = "" if math.isnan(relative) else f" ({percent(relative)} of the range)"
+    size = _size(summary, difference)
+    size = f" ({size})" if size else ""
     if bool(line["audit_matters"]):
         direction = "low" if difference < 0 else "high"
         done = "would be" if summary.corrected else "is"
@@ -234,11 +305,23 @@ def _verdict(summary: Summary, line: Mapping[str, Any]) -> str:
     if lower == upper == 0:
         return "None: skipping changes nothing."
     if str(line["feature"]) not in summary.undecided:
-        return f"Small: surely below {percent(MATTERS)} of the range."
-    most = max(abs(lower), abs(upper)) / summary.spread if summary.spread > 0 else math.nan
+        return f"Small: surely below {percent(MATTERS)} of {_short(summary.range_words)}."
     if lower <= 0 <= upper:
-        return f"Open: it may be zero, and it may be {percent(most)} of the range."
+        largest = max(abs(lower), abs(upper))
+        most = _size(summary, largest) or number(largest, 2)
+        return f"Open: it may be zero, and it may be {most}."
     return f"Open: likely not zero, {by}{size}, but not surely above {percent(MATTERS)}."
+
+
+def _size(summary: Summary, difference: float) -> str:
+    """Return a difference as a share of what the values are held against; empty if that is zero."""
+    if not summary.yardstick > 0:
+        return ""
+    return f"{percent(abs(difference) / summary.yardstick)} of {_short(summary.yardstick_words)}"
+
+
+def _short(words: str) -> str:
+    return words.removesuffix(" of the values")
 
 
 def _estimand(summary: Summary) -> str:

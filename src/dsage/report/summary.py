@@ -16,6 +16,9 @@ from dsage.record import Record
 from dsage.report.words import Scale, named
 
 LEVEL = 0.95
+# Values that differ by less than this share of the largest are nearly equal.
+_NEARLY = 0.05
+_TRIFLE = 0.01
 
 _LOSSES = {
     "squared_error": ("squared error", "squared units of {target}"),
@@ -90,14 +93,57 @@ class Summary:
         return float(np.ptp(values)) if len(values) > 1 else float(np.abs(values).max())
 
     @property
+    def is_single(self) -> bool:
+        """Whether there is one feature: it has no range and no neighbours."""
+        return len(self.names) == 1
+
+    @property
+    def hardly_differ(self) -> bool:
+        """Whether the values are nearly equal: their range tells nothing of their size."""
+        return not self.is_single and self.spread < _NEARLY * self._largest
+
+    @property
+    def _largest(self) -> float:
+        return float(np.abs(self.record.values).max())
+
+    @property
+    def yardstick(self) -> float:
+        """What is shown as a share is a share of this: the range, or the size where there is none.
+
+        Zero only where all values are.
+        """
+        return self._largest if self.is_single or self.hardly_differ else self.spread
+
+    @property
+    def yardstick_words(self) -> str:
+        """What `yardstick` is."""
+        return "the largest value" if self.hardly_differ else self.range_words
+
+    @property
+    def range_words(self) -> str:
+        """What `spread` is."""
+        return "the value" if self.is_single else "the range of the values"
+
+    @property
+    def some_negative(self) -> bool:
+        """Whether a value is below zero, so that shares are no parts of a whole."""
+        return bool((self.record.values < 0).any())
+
+    @property
+    def has_parts(self) -> bool:
+        """Whether shares are parts of a whole: what is below zero is a trifle of the sum."""
+        below = -float(self.record.values.clip(max=0).sum())
+        return self.total > 0 and below <= _TRIFLE * self.total
+
+    @property
     def relative_error(self) -> float:
-        """The largest standard error of computing, as a share of `spread`; nan if not known."""
+        """The largest standard error of computing, as a share of `yardstick`; nan if not known."""
         largest = float(np.max(self.record.se))
         if not math.isfinite(largest):
             return math.nan
         if largest == 0:
             return 0.0
-        return largest / self.spread if self.spread > 0 else math.inf
+        return largest / self.yardstick if self.yardstick > 0 else math.inf
 
     @cached_property
     def scale(self) -> Scale:

@@ -15,6 +15,7 @@ import pandas as pd
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
+from tqdm.auto import tqdm
 
 from dsage._check import check_count, check_real, message, warn
 from dsage._frame import Layout, take_rows
@@ -108,6 +109,7 @@ def choose_sampler(
     dtype: npt.DTypeLike = np.float64,
     max_bytes: int = 2**28,
     random_state: RandomState = 0,
+    progress: bool = False,
 ) -> Choice:
     """Fit candidates to a part of the rows, score them on the rest, and take the simplest good one.
 
@@ -133,6 +135,8 @@ def choose_sampler(
         Options of the default candidates; see :class:`~dsage.samplers.base.BaseSampler`.
     random_state : int, numpy Generator or None, default=0
         Seed.
+    progress : bool, default=False
+        Show a progress bar.
 
     Returns
     -------
@@ -164,7 +168,8 @@ def choose_sampler(
     evaluations: dict[str, Evaluation] = {}
     lines: dict[str, dict[str, Any]] = {}
     reference = {} if _REFERENCE in named else {_REFERENCE: Marginal(discrete=discrete)}
-    for name, candidate in [*named.items(), *reference.items()]:
+    tried = [*named.items(), *reference.items()]
+    for name, candidate in tqdm(tried, desc="scoring samplers", disable=not progress):
         lines[name] = _tried(candidate, train, test, (n_coalitions, n_draws, seed))
         if "evaluation" in lines[name]:
             evaluations[name] = lines[name].pop("evaluation")

@@ -85,9 +85,9 @@ def picture(found: dict[str, Estimate], path: str) -> None:
 
 
 def main(sizes: Sizes, name: str, seconds: float) -> None:
-    """Run each way for some time, or to half a percent, and publish times and the picture."""
+    """Run each way for some time, or to a thousandth, and publish times and the picture."""
     at = problem(name, sizes)
-    rule = AnyOf([Tolerance(0.005), TimeBudget(seconds)])
+    rule = AnyOf([Tolerance(0.001), TimeBudget(seconds)])
     found = {
         way: measured(at, way, rule, game, options).result
         for way, (game, options) in ways(at, sizes).items()
@@ -109,7 +109,7 @@ def main(sizes: Sizes, name: str, seconds: float) -> None:
         "is a share of the range of the values; learning the graph took "
         f"{at.seconds_learned:.2f} s more. The first two ways evaluate an ordering on all rows, "
         "as other packages do; all four are runs of our own loop, ended after "
-        f"{seconds:g} s or at 0.5 %. Errors count from 30 units of orderings on; the first two "
+        f"{seconds:g} s or at 0.1 %. Errors count from 30 units of orderings on; the first two "
         "ways have fewer, and theirs are rough. * is extrapolated with the root of the time from "
         "the end of the run.\n\n![Errors by time](convergence.svg)"
     )

@@ -1,0 +1,90 @@
+"""Models of every kind that `explain` takes, end to end."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import GridSearchCV
+
+import dsage
+from explain_case import QUIET, chain
+
+OPTIONS = {"graph": None, "sampler": "gaussian", "n_orderings": 8, **QUIET}
+
+
+def numbers():
+    X, y = chain()
+    return X[:200], y[:200], X[200:], y[200:]
+
+
+def classes():
+    X, y = chain()
+    labels = (y > 0).astype(int)
+    return X[:200], labels[:200], X[200:], labels[200:]
+
+
+def found_first(model, rows, loss):
+    found = dsage.explain(model, *rows, **OPTIONS)
+    assert found.choices["loss"]["name"] == loss
+    assert found.values.sum() > 0
+    # b tells most of what c does; a model of few rows may prefer it.
+    return "c" if found.to_frame()["feature"][0] in ("b", "c") else "another"
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: HistGradientBoostingRegressor(max_iter=20),
+        lambda: GridSearchCV(Ridge(), {"alpha": [0.1, 1.0]}, cv=3),
+    ],
+)
+def test_estimators_of_scikit_learn(make):
+    rows = numbers()
+    assert found_first(make().fit(*rows[:2]), rows, "squared_error") == "c"
+
+
+@pytest.mark.parametrize("package", ["xgboost", "lightgbm"])
+@pytest.mark.parametrize("kind", ["numbers", "classes"])
+def test_boosters_with_the_interface_of_scikit_learn_and_native_ones(package, kind):
+    module = pytest.importorskip(package)
+    rows = numbers() if kind == "numbers" else classes()
+    loss = "squared_error" if kind == "numbers" else "cross_entropy"
+    X, y = rows[:2]
+    name = {"xgboost": "XGB", "lightgbm": "LGBM"}[package]
+    suffix = "Regressor" if kind == "numbers" else "Classifier"
+    options = {"n_estimators": 20, **({"verbose": -1} if package == "lightgbm" else {})}
+    model = getattr(module, f"{name}{suffix}")(**options).fit(X, y)
+    assert found_first(model, rows, loss) == "c"
+    if package == "xgboost":
+        objective = "reg:squarederror" if kind == "numbers" else "binary:logistic"
+        native = module.train({"objective": objective}, module.DMatrix(X, y), 20)
+    else:
+        objective = "regression" if kind == "numbers" else "binary"
+        native = module.train(
+            {"objective": objective, "verbose": -1}, module.Dataset(X, y), num_boost_round=20
+        )
+    assert found_first(native, rows, loss) == "c"
+
+
+def test_a_module_of_pytorch():
+    torch = pytest.importorskip("torch")
+    rows = numbers()
+    module = torch.nn.Linear(4, 1, dtype=torch.float64)
+    fitted = Ridge().fit(*rows[:2])
+    with torch.no_grad():
+        module.weight[:] = torch.as_tensor(fitted.coef_)
+        module.bias[:] = float(fitted.intercept_)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = dsage.explain(module, *rows, **OPTIONS)
+    alike = dsage.explain(fitted, *rows, **OPTIONS)
+    np.testing.assert_allclose(found.values.sum(), alike.values.sum(), rtol=0.2)
+    assert found.to_frame()["feature"][0] == "c"
+    assert "torch" in found.choices["versions"]
+
+
+def test_any_function():
+    rows = numbers()
+    assert found_first(lambda X: 2 * X["c"].to_numpy(), rows, "squared_error") == "c"

@@ -42,7 +42,9 @@ def write_page(
     if is_quick:
         sections.append("**Sizes are reduced**: these figures are rougher than those of the page.")
     for part in parts.values():
-        if part.is_done(store):
+        if not part.is_done(store):
+            sections += [f"## {part.title}", "There are no tables of this part yet."]
+        else:
             told = part.tell(store).replace("(figures/", f"({figures}/")
             sections += [f"## {part.title}", told]
     place.parent.mkdir(parents=True, exist_ok=True)
@@ -52,10 +54,10 @@ def write_page(
 
 def _measured(store: Store) -> str:
     """Return on what, with which version, and in which time the tables were made."""
-    tables = [store.read(name) for name in store.names()]
-    together = pd.concat([table for table in tables if not table.empty], ignore_index=True)
-    if together.empty:
+    tables = [table for table in map(store.read, store.names()) if not table.empty]
+    if not tables:
         return ""
+    together = pd.concat(tables, ignore_index=True)
     machines = ", ".join(sorted(together["machine"].unique()))
     versions = ", ".join(sorted(together["version"].unique()))
     units = together.drop_duplicates(["seed", "unit_seconds"])

@@ -21,9 +21,10 @@ def chain(n_rows=300, seed=0):
     return frame, pd.Series(2 * c + generator.normal(size=n_rows), name="y")
 
 
-def exact_values(model, rows, graph=None):
+def exact_values(model, rows, graph=None, sampler=None):
     """All coalitions, without the engine."""
-    game = LossGame(model, Gaussian().fit(rows[0]), rows[2], rows[3], random_state=0)
+    sampler = Gaussian().fit(rows[0]) if sampler is None else sampler
+    game = LossGame(model, sampler, rows[2], rows[3], random_state=0)
     names = list(rows[0].columns)
     oracle = NoSeparation(names) if graph is None else graph.oracle("y", features=names)
     enumeration = enumerate_boundaries(oracle)

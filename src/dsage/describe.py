@@ -34,15 +34,13 @@ def describe(
     groups: Mapping[str, tuple[str, ...]] | None,
     graph: Mapping[str, Choice],
     sampler: Mapping[str, Choice],
-    loss: tuple[str, bool],
+    loss: Mapping[str, Choice],
     estimate: Estimate,
     stopping: Stopping | None,
     orderings: object,
     options: Mapping[str, Any],
     seconds: Mapping[str, float],
-    seed: int,
-    n_jobs: int | None,
-    checkpoint: str | None,
+    run: Mapping[str, Choice],
 ) -> Choices:
     """Return the choices of a run.
 
@@ -54,16 +52,16 @@ def describe(
         The rows.
     groups : mapping or None
         The features of each group.
-    graph, sampler : mapping
+    graph, sampler, loss : mapping
         How they were found.
-    loss : tuple of str and bool
-        Its name, and whether it was chosen for the user.
     estimate : Estimate
         The result.
     stopping : Stopping or None
         The rule; None for the default one.
-    orderings, options, seconds, seed, n_jobs, checkpoint
+    orderings, options, seconds
         Of the run.
+    run : mapping
+        What repeats it: seed, jobs, checkpoint.
     """
     n_surpluses = estimate.n_surpluses * len(estimate.feature_names)
     shares = map(Fraction, estimate.share_skipped)
@@ -74,10 +72,7 @@ def describe(
             "data": _data(inputs, groups),
             "graph": graph,
             "sampler": sampler,
-            "loss": {
-                "name": loss[0],
-                "source": "chosen for the model and the target" if loss[1] else "given",
-            },
+            "loss": loss,
             "estimate": {
                 "estimand": estimate.estimand,
                 "orderings": _orderings(orderings),
@@ -98,7 +93,7 @@ def describe(
             },
             "seconds": dict(seconds),
             "versions": _versions(given),
-            "run": {"random_state": str(seed), "n_jobs": n_jobs, "checkpoint": checkpoint},
+            "run": run,
         }
     )
 

@@ -202,15 +202,20 @@ def explain(
         groups=members,
         graph=found.described,
         sampler=drawn.described,
-        loss=(chosen_loss.name, loss == "auto"),
+        loss={
+            "name": chosen_loss.name,
+            "source": "chosen for the model and the target" if loss == "auto" else "given",
+        },
         estimate=estimate,
         stopping=stopping,
         orderings=orderings,
         options=options,
         seconds=clock.seconds,
-        seed=seed,
-        n_jobs=n_jobs,
-        checkpoint=None if kept is None else str(kept.path),
+        run={
+            "random_state": str(seed),
+            "n_jobs": n_jobs,
+            "checkpoint": None if kept is None else str(kept.path),
+        },
     )
     return Explanation(
         estimate=estimate,

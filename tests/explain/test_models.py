@@ -25,12 +25,12 @@ def classes():
     return X[:200], labels[:200], X[200:], labels[200:]
 
 
-def found_first(model, rows, loss):
+def check(model, rows, loss):
     found = dsage.explain(model, *rows, **OPTIONS)
     assert found.choices["loss"]["name"] == loss
     assert found.values.sum() > 0
     # b tells most of what c does; a model of few rows may prefer it.
-    return "c" if found.to_frame()["feature"][0] in ("b", "c") else "another"
+    assert found.to_frame()["feature"][0] in ("b", "c")
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def found_first(model, rows, loss):
 )
 def test_estimators_of_scikit_learn(make):
     rows = numbers()
-    assert found_first(make().fit(*rows[:2]), rows, "squared_error") == "c"
+    check(make().fit(*rows[:2]), rows, "squared_error")
 
 
 @pytest.mark.parametrize("package", ["xgboost", "lightgbm"])
@@ -56,7 +56,7 @@ def test_boosters_with_the_interface_of_scikit_learn_and_native_ones(package, ki
     suffix = "Regressor" if kind == "numbers" else "Classifier"
     options = {"n_estimators": 20, **({"verbose": -1} if package == "lightgbm" else {})}
     model = getattr(module, f"{name}{suffix}")(**options).fit(X, y)
-    assert found_first(model, rows, loss) == "c"
+    check(model, rows, loss)
     if package == "xgboost":
         objective = "reg:squarederror" if kind == "numbers" else "binary:logistic"
         native = module.train({"objective": objective}, module.DMatrix(X, y), 20)
@@ -65,7 +65,7 @@ def test_boosters_with_the_interface_of_scikit_learn_and_native_ones(package, ki
         native = module.train(
             {"objective": objective, "verbose": -1}, module.Dataset(X, y), num_boost_round=20
         )
-    assert found_first(native, rows, loss) == "c"
+    check(native, rows, loss)
 
 
 def test_a_module_of_pytorch():
@@ -87,4 +87,4 @@ def test_a_module_of_pytorch():
 
 def test_any_function():
     rows = numbers()
-    assert found_first(lambda X: 2 * X["c"].to_numpy(), rows, "squared_error") == "c"
+    check(lambda X: 2 * X["c"].to_numpy(), rows, "squared_error")

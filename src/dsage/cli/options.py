@@ -74,6 +74,16 @@ Encoding = Annotated[
         help="The encoding of CSV, such as latin-1 or cp1252.",
     ),
 ]
+Csv = Annotated[
+    Path | None,
+    typer.Option(
+        "--csv",
+        metavar="FILE",
+        show_default=False,
+        rich_help_panel=RESULTS,
+        help="Write the table as CSV.",
+    ),
+]
 Seed = Annotated[
     int,
     typer.Option(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dsage.cli.errors import note
-from dsage.cli.options import RESULTS, RUN, Quiet
+from dsage.cli.options import RESULTS, RUN, Csv, Quiet
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -73,15 +73,7 @@ def compare(
             help="Draw both.",
         ),
     ] = None,
-    csv: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            show_default=False,
-            rich_help_panel=RESULTS,
-            help="Write the table as CSV.",
-        ),
-    ] = None,
+    csv: Csv = None,
     quiet: Quiet = False,
 ) -> None:
     """Show the values of two saved runs side by side, with the interval of their difference.

@@ -124,7 +124,13 @@ def test_every_choice_is_told(explanation):
 
 
 def test_the_seed_of_a_run_without_one_repeats_it(model, rows):
-    options = {"sampler": "forest", "n_resamples": 0, "n_orderings": 8, "progress": False}
+    options = {
+        "sampler": "forest",
+        "n_resamples": 0,
+        "n_orderings": 8,
+        "progress": False,
+        "audit": False,
+    }
     first = dsage.explain(model, *rows, **options)
     seed = int(first.choices["run"]["random_state"])
     again = dsage.explain(model, *rows, **options, random_state=seed)

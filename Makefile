@@ -54,7 +54,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.comparison
 	$(BIN)/python -m benchmarks.convergence
 
-# All experiments of the paper; what is in the tables already is not run again.
+# All experiments of the paper, from the beginning, or from where they were broken off.
 paper: $(VENV)/.paper
 	$(BIN)/python -m experiments
 

@@ -1,4 +1,7 @@
-"""Run experiments: ``python -m experiments [--quick] [PART ...]``."""
+"""Run experiments: ``python -m experiments [--quick] [PART ...]``.
+
+A part is run from its beginning; one that was broken off goes on where it was.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from tqdm.auto import tqdm
 
 from experiments.page import write_page
 from experiments.parts import PARTS
+from experiments.running import run_part
 from experiments.store import Store
 
 HERE = Path(__file__).parent
@@ -29,12 +33,12 @@ def main(arguments: list[str]) -> None:
     if unknown:
         parser.error(f"no such part: {', '.join(unknown)}; the parts are {', '.join(PARTS)}")
     folder = given.out or HERE / "results" / ("quick" if given.quick else "full")
-    store = Store(folder / "tables", say=tqdm.write)
+    store = Store(folder / "tables")
     start = time.perf_counter()
     for name in tqdm(given.parts or list(PARTS), desc="experiments", unit=" parts"):
         part = PARTS[name]
         if not given.draw:
-            part.run(store, part.quick if given.quick else part.full)
+            run_part(part, part.quick if given.quick else part.full, folder, tqdm.write)
         if part.is_done(store):
             part.draw(store, folder / "figures")
     if given.quick or given.out is not None:

@@ -145,11 +145,6 @@ BEYOND = Part(
     title="Beyond the paper: boundaries, levels, corrected SAGE, better orderings",
     run=run,
     quick=Sizes(
-        graphs=(
-            *("dag_s(2)", "dag_s(3)", "dag_s(4)"),
-            *("dag_sm(2)", "dag_sm(3)", "dag_sm(4)"),
-            "dag_m(2)",
-        ),
         data=QUICK_DATA,
         lm_tolerance=0.05,
         rf_tolerance=0.1,

@@ -15,6 +15,7 @@ from experiments.part import Part
 from experiments.problem import (
     ALGORITHM_1,
     FULL_DATA,
+    MODELS,
     QUICK_DATA,
     Data,
     estimated,
@@ -31,8 +32,8 @@ _N_LOOKS = 12
 class Sizes:
     """How much is estimated.
 
-    lm_graphs, rf_graphs : sequences of str
-        The graphs of each model.
+    graphs : sequence of str
+        The graphs.
     curves : sequence of str
         Those of them whose values are kept, feature by feature.
     data : Data
@@ -47,8 +48,7 @@ class Sizes:
         Threads of the forest.
     """
 
-    lm_graphs: Sequence[str] = PAPER_GRAPHS
-    rf_graphs: Sequence[str] = ("dag_sm(2)", "dag_sm(4)", "dag_m(2)", "dag_m(4)", "dag_l(2)")
+    graphs: Sequence[str] = PAPER_GRAPHS
     curves: Sequence[str] = ("dag_m(2)", "dag_m(4)")
     data: Data = FULL_DATA
     lm_orderings: Mapping[int, int] = field(
@@ -65,8 +65,8 @@ class Sizes:
 
 def run(store: Store, sizes: Sizes) -> None:
     """Make the tables."""
-    for model, graphs in (("lm", sizes.lm_graphs), ("rf", sizes.rf_graphs)):
-        for name in graphs:
+    for model in MODELS:
+        for name in sizes.graphs:
             seed = seed_of("convergence", name, model)
             key = {"graph": name, "model": model}
             runs = partial(_runs, name, model, sizes, seed, {})
@@ -169,7 +169,6 @@ CONVERGENCE = Part(
     title="Convergence of values (appendix E)",
     run=run,
     quick=Sizes(
-        rf_graphs=("dag_m(2)", "dag_m(4)"),
         data=QUICK_DATA,
         lm_orderings={10: 100, 20: 100, 50: 100, 100: 40},
         rf_orderings={10: 40, 20: 40, 50: 40, 100: 40},

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,7 +16,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, log_loss
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 
 from dsage.datasets import DRUG_CATEGORICAL, DRUG_FEATURES, drug_consumption
 from dsage.estimate import Estimate, NOrderings, enumerate_boundaries
@@ -23,7 +24,18 @@ from dsage.games import LossGame
 from dsage.graphs import Oracle
 from dsage.samplers import Sequential
 from dsage.structure import SearchResult, search_graph
-from experiments.drug_figures import GRAPHS, MODEL, RUNS, VALUES, WAYS, draw, tell
+from experiments.drug_figures import (
+    AUTHORS,
+    GRAPHS,
+    MODEL,
+    OURS,
+    RUNS,
+    SETTINGS,
+    VALUES,
+    WAYS,
+    draw,
+    tell,
+)
 from experiments.part import Part
 from experiments.problem import ALGORITHM_1, estimated, rounded, uniform_orderings
 from experiments.store import Line, Store, seed_of
@@ -69,13 +81,18 @@ class Split:
         The data.
     number : int
         Which split.
+    setting : str
+        One of `SETTINGS`: how classes are given to the model, and what the graph is learned from.
     """
 
-    def __init__(self, rows: pd.DataFrame, number: int) -> None:
+    def __init__(self, rows: pd.DataFrame, number: int, setting: str) -> None:
         self.seed = seed_of("drug", "split", number) % 2**31
+        self.setting = setting
         X = rows[list(DRUG_FEATURES)].copy()
         for name in DRUG_CATEGORICAL:
-            X[name] = X[name].map("{:.5f}".format).astype("category")
+            classes = [f"{value:.5f}" for value in sorted(X[name].unique())]
+            X[name] = pd.Categorical(X[name].map("{:.5f}".format), categories=classes)
+        self._all = X.assign(**{TARGET: rows[TARGET].astype("category")})
         y = rows[TARGET].isin(_USERS).astype(int)
         self.X_train, self.X, self.y_train, self.y = train_test_split(
             X, y, test_size=0.3, random_state=self.seed
@@ -83,18 +100,29 @@ class Split:
 
     @cached_property
     def model(self) -> Pipeline:
-        """Logistic regression on standardised numbers and on one column for each class."""
-        columns = make_column_transformer(
-            (OneHotEncoder(handle_unknown="ignore"), list(DRUG_CATEGORICAL)),
-            remainder=StandardScaler(),
-        )
+        """Logistic regression: the authors give it the number of a class, we a column each."""
+        if self.setting == AUTHORS:
+            classes = [self.X_train[name].cat.categories for name in DRUG_CATEGORICAL]
+            encoder: Any = OrdinalEncoder(categories=classes)
+            numbers: Any = "passthrough"
+        else:
+            encoder, numbers = OneHotEncoder(handle_unknown="ignore"), StandardScaler()
+        columns = make_column_transformer((encoder, list(DRUG_CATEGORICAL)), remainder=numbers)
         model = make_pipeline(columns, LogisticRegression(max_iter=1_000))
         return model.fit(self.X_train, self.y_train)
 
     @cached_property
     def search(self) -> SearchResult:
-        """TABU with the conditional-Gaussian BIC, on the training rows."""
-        rows = self.X_train.assign(**{TARGET: self.y_train.astype(str).astype("category")})
+        """TABU with the conditional-Gaussian BIC.
+
+        The authors learn from all rows, with the seven classes of the target as they are; we
+        learn from the training rows, with the two classes that the model predicts.
+        """
+        if self.setting == AUTHORS:
+            rows = self._all
+        else:
+            target = self.y_train.astype(str).astype("category")
+            rows = self.X_train.assign(**{TARGET: target})
         return search_graph(rows, method="tabu", score="bic")
 
     def sampler(self) -> Sequential:
@@ -130,17 +158,26 @@ def run(store: Store, sizes: Sizes) -> None:
     except ConnectionError as error:
         warnings.warn(str(error), stacklevel=2)
         return
-    split = Split(rows, 0)
-    store.unit(MODEL, {"split": 0}, partial(_model, split), seed=split.seed)
-    for number in range(sizes.n_splits):
-        other = Split(rows, number)
-        store.unit(GRAPHS, {"split": number}, partial(_graph, other), seed=other.seed)
+    for setting in SETTINGS:
+        _run_setting(store, sizes, rows, setting)
+
+
+def _run_setting(store: Store, sizes: Sizes, rows: pd.DataFrame, setting: str) -> None:
+    split = Split(rows, 0, setting)
+    key = {"setting": setting}
+    store.unit(MODEL, key, partial(_model, split), seed=split.seed)
+    # The authors' graph does not depend on the split.
+    for number in range(sizes.n_splits if setting == OURS else 1):
+        other = Split(rows, number, setting)
+        store.unit(GRAPHS, key | {"split": number}, partial(_graph, other), seed=other.seed)
     for number in range(sizes.n_runs):
         seed = seed_of("drug", number)
-        store.unit(RUNS, {"run": number}, partial(_run, split, sizes, seed), seed=seed)
+        work = partial(_run, split, sizes, seed)
+        store.unit(RUNS, key | {"run": number}, work, seed=seed)
     seed = seed_of("drug", "exact")
     for way in sizes.exact:
-        store.unit(VALUES, {"way": way}, partial(_exact, split, sizes, way, seed), seed=seed)
+        work = partial(_exact, split, sizes, way, seed)
+        store.unit(VALUES, key | {"way": way}, work, seed=seed)
 
 
 def _model(split: Split) -> list[Line]:

@@ -69,6 +69,11 @@ class Problem:
         """What TABU's graph of the training rows separates from the target."""
         return self.search.graph.oracle(self.target, features=list(self.X.columns))
 
+    @property
+    def true_oracle(self) -> Oracle:
+        """What the true graph separates from the target."""
+        return paper_graph(self.name).graph.oracle(self.target, features=list(self.X.columns))
+
     def game(
         self, model: str, *, n_rows: int, seed: int, draws: int | None = None, n_jobs: int = 1
     ) -> LossGame:

@@ -74,18 +74,19 @@ class Store:
 
     def read(self, table: str) -> pd.DataFrame:
         """Return a table; an empty one where there is none."""
-        path = self._path(table)
+        path = self.path(table)
         return pd.read_csv(path) if path.exists() else pd.DataFrame()
 
     def names(self) -> list[str]:
         """Return the names of the tables."""
         return sorted(path.stem for path in self.folder.glob("*.csv"))
 
-    def _path(self, table: str) -> Path:
+    def path(self, table: str) -> Path:
+        """Return where a table is, or would be."""
         return self.folder / f"{table}.csv"
 
     def _write(self, table: str, frame: pd.DataFrame) -> None:
-        path = self._path(table)
+        path = self.path(table)
         partial = path.with_suffix(".partial")
         frame.to_csv(partial, index=False, float_format="%.9g")
         partial.replace(path)

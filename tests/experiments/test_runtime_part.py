@@ -1,7 +1,7 @@
 import pandas as pd
 import pytest
 
-from experiments import runtime
+from experiments import runtime, runtime_figures
 from tiny_parts import DATA, drawn_and_told, has_provenance, made
 
 
@@ -33,12 +33,12 @@ def test_plain_sage_skips_nothing_and_both_have_the_same_orderings(store):
 
 
 def test_the_models_of_a_graph_have_the_same_orderings(store):
-    savings = runtime.savings(store)
+    savings = runtime_figures.savings(store)
     assert savings.groupby("graph")["share"].nunique().tolist() == [1, 1]
 
 
 def test_savings_are_one_minus_the_ratio(store):
-    table, savings = store.read("runtime"), runtime.savings(store)
+    table, savings = store.read("runtime"), runtime_figures.savings(store)
     sage, skip = table.iloc[0], table.iloc[1]
     assert savings["saving"].iloc[0] == pytest.approx(1 - skip["seconds"] / sage["seconds"])
     with_graph = skip["seconds"] + skip["seconds_graph"]
@@ -52,10 +52,24 @@ def test_the_section_shows_the_shares(store, folder):
     assert "| 56 % |" in text  # the share that the paper prints
 
 
-@pytest.mark.parametrize(
-    ("saving", "word"), [(0.5, "Here that holds"), (0.1, "Here that does not hold")]
-)
+def test_one_at_a_time_saves_the_time_of_what_is_skipped(store):
+    alone = store.read("runtime_alone")
+    assert has_provenance(alone)
+    for suffix in ("", "_true"):
+        share, skipped = alone[f"share_skipped{suffix}"], alone[f"seconds_skipped{suffix}"]
+        assert share.between(0, 1, inclusive="neither").all()
+        assert (skipped < alone["seconds"]).all()
+    # The orderings are those of the loop, so that the same surpluses are skipped.
+    along = runtime_figures.savings(store)
+    assert along["share"].tolist() == pytest.approx(alone["share_skipped"].tolist())
+
+
+@pytest.mark.parametrize(("saving", "word"), [(0.5, "that holds"), (0.1, "that does not hold")])
 def test_the_verdict_follows_the_figures(saving, word):
-    line = {"model": "lm", "share": 0.5, "predictions": 0.4, "saving": saving}
+    line = {"model": "lm", "share": 0.5, "predictions": 0.4, "saving": saving, "share_true": 0.6}
+    line |= {"saving_alone": 0.5, "saving_true": 0.2, "alone": 2.0, "sage": 1.0}
     table = pd.DataFrame([line, line | {"model": "rf"}]).assign(saving_with_graph=saving)
-    assert word in runtime._verdict(table)
+    told = runtime_figures._verdict(table)
+    assert f"But along whole orderings, in our loop {word}" in told
+    assert "One surplus at a time that holds" in told
+    assert "With the true graph that does not hold" in told

@@ -23,10 +23,10 @@ from dsage.estimate import Estimate, NOrderings, enumerate_boundaries
 from dsage.games import LossGame
 from dsage.graphs import Oracle
 from dsage.samplers import Sequential
-from dsage.structure import SearchResult, search_graph
 from experiments.drug_figures import (
     AUTHORS,
     GRAPHS,
+    MISSING,
     MODEL,
     OURS,
     RUNS,
@@ -37,7 +37,14 @@ from experiments.drug_figures import (
     tell,
 )
 from experiments.part import Part
-from experiments.problem import ALGORITHM_1, estimated, rounded, uniform_orderings
+from experiments.problem import (
+    ALGORITHM_1,
+    Search,
+    estimated,
+    rounded,
+    timed_search,
+    uniform_orderings,
+)
 from experiments.store import Line, Store, seed_of
 
 TARGET = "Nicotine"
@@ -112,7 +119,7 @@ class Split:
         return model.fit(self.X_train, self.y_train)
 
     @cached_property
-    def search(self) -> SearchResult:
+    def search(self) -> Search:
         """TABU with the conditional-Gaussian BIC.
 
         The authors learn from all rows, with the seven classes of the target as they are; we
@@ -123,7 +130,7 @@ class Split:
         else:
             target = self.y_train.astype(str).astype("category")
             rows = self.X_train.assign(**{TARGET: target})
-        return search_graph(rows, method="tabu", score="bic")
+        return timed_search(rows)
 
     def sampler(self) -> Sequential:
         """Return regressions of each feature on those before it and the known ones.
@@ -155,7 +162,7 @@ def run(store: Store, sizes: Sizes) -> None:
     """Make the tables; where the data cannot be had, say so and make none."""
     try:
         rows = drug_consumption()
-    except ConnectionError as error:
+    except (OSError, ValueError) as error:
         warnings.warn(str(error), stacklevel=2)
         return
     for setting in SETTINGS:
@@ -214,9 +221,10 @@ def _graph(split: Split) -> list[Line]:
 
 def _run(split: Split, sizes: Sizes, seed: int) -> list[Line]:
     """Return d-SAGE by Algorithm 1 and SAGE, along the same orderings."""
+    game = split.game(sizes, seed)
     start = time.perf_counter()
     known = estimated(
-        split.game(sizes, seed),
+        game,
         oracle=split.oracle,
         orderings=uniform_orderings(len(DRUG_FEATURES), sizes.n_orderings, seed),
         random_state=seed,
@@ -229,6 +237,7 @@ def _run(split: Split, sizes: Sizes, seed: int) -> list[Line]:
         {
             "feature": feature,
             "n_orderings": sizes.n_orderings,
+            "n_rows": game.n_rows,
             "dsage": rounded(value),
             "sage": rounded(value + more),
             "share_skipped": rounded(skipped),
@@ -283,4 +292,5 @@ DRUG = Part(
     full=Sizes(),
     draw=draw,
     tell=tell,
+    missing=MISSING,
 )

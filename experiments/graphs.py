@@ -188,7 +188,7 @@ def _along(table: pd.DataFrame) -> str:
     """Tell how what d-SAGE can skip differs from the share of Algorithm 2."""
     gap = table["share_along"] - table["share"]
     clear = gap.abs() > 3 * np.hypot(table["se"], table["se_along"])
-    widest = table.loc[gap.abs().idxmax()]
+    widest = table.loc[gap.idxmax()]
     begin = (
         "What d-SAGE can skip is the share along random orderings, where all sizes of the known "
         "set are equally likely; Algorithm 2 asks about sets of about half of the features. "

@@ -105,7 +105,7 @@ def _on_times(table: pd.DataFrame) -> str:
     paper = table["paper seconds_partial_correlation"] / theirs
     begin = (
         f"**In the paper's figures** tests take {times(paper)} as long as learning and asking the "
-        "graph."
+        "graph (on all rows of its data file, it seems; see below)."
     )
     told = [begin]
     if "seconds pingouin" in table:
@@ -162,8 +162,8 @@ def _on_accuracies(table: pd.DataFrame) -> str:
         f"{default.mean():.1%}. The best of the three levels is more accurate than the graph of "
         f"our default in {int((best > default).sum())} of {len(table)} graphs. Wrong skips "
         "come from answers that say independent where it is not so: "
-        f"{wrong[_TEST]:.2%} of those of the test, {wrong['graph: tabu']:.3%} of those of TABU's "
-        f"graph and {wrong['graph: default']:.3%} of those of our default's."
+        f"{wrong[_TEST]:.2%} of all answers of the test, {wrong['graph: tabu']:.3%} of all answers "
+        f"of TABU's graph and {wrong['graph: default']:.3%} of all of our default's."
     )
 
 

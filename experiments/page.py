@@ -43,7 +43,7 @@ def write_page(
         sections.append("**Sizes are reduced**: these figures are rougher than those of the page.")
     for part in parts.values():
         if not part.is_done(store):
-            sections += [f"## {part.title}", "There are no tables of this part yet."]
+            sections += [f"## {part.title}", part.missing]
         else:
             told = part.tell(store).replace("(figures/", f"({figures}/")
             sections += [f"## {part.title}", told]

@@ -28,7 +28,9 @@ class Part:
         ``draw(store, folder)`` writes the figures, SVG files.
     tell : callable
         ``tell(store)`` returns the section for the page, in Markdown: our figures beside the
-        paper's, and where they differ and why.
+        paper's, and where they differ and why. It is asked only where there are tables.
+    missing : str
+        The section where there are none.
     """
 
     name: str
@@ -38,6 +40,7 @@ class Part:
     full: Any
     draw: Callable[[Store, Path], None]
     tell: Callable[[Store], str]
+    missing: str = "There are no tables of this part yet."
 
     def is_done(self, store: Store) -> bool:
         """Tell whether its table has lines."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -16,9 +17,9 @@ from threadpoolctl import threadpool_limits
 from dsage.datasets import paper_graph
 from dsage.estimate import Estimate, run
 from dsage.games import Game, LossGame
-from dsage.graphs import Oracle
+from dsage.graphs import Graph, Oracle
 from dsage.samplers import Gaussian
-from dsage.structure import SearchResult, search_graph
+from dsage.structure import search_graph
 from experiments.store import seed_of
 
 MODELS = {"lm": "linear model", "rf": "random forest"}
@@ -49,6 +50,24 @@ QUICK_DATA = Data(n_train=2_000, n_test=500, n_trees=20)
 """For minutes."""
 
 
+class Search(NamedTuple):
+    """A learned graph, and the seconds that it took from the rows to the graph."""
+
+    graph: Graph
+    seconds: float
+
+
+def timed_search(rows: pd.DataFrame) -> Search:
+    """Learn a graph by TABU with BIC, on one thread; the shortest of three times counts."""
+    times = []
+    with threadpool_limits(1):
+        for _ in range(3):
+            start = time.perf_counter()
+            graph = search_graph(rows, method="tabu", score="bic").graph
+            times.append(time.perf_counter() - start)
+    return Search(graph, min(times))
+
+
 @dataclass(frozen=True, eq=False)
 class Problem:
     """A graph of the paper with rows and what was fitted to them."""
@@ -62,7 +81,7 @@ class Problem:
     lm: LinearRegression
     rf: RandomForestRegressor
     sampler: Gaussian
-    search: SearchResult
+    search: Search
 
     @property
     def oracle(self) -> Oracle:
@@ -127,7 +146,7 @@ def problem(name: str, data: Data) -> Problem:
             LinearRegression().fit(X, y),
             forest.fit(X, y),
             Gaussian().fit(X),
-            search_graph(train, method="tabu", score="bic"),
+            timed_search(train),
         )
 
 

@@ -34,7 +34,9 @@ def run_part(part: Part, sizes: object, folder: Path, say: Callable[[str], None]
     place, mark = folder / "running" / part.name, f"dsage {dsage.__version__}, {sizes!r}\n"
     is_same = (place / _MARK).exists() and (place / _MARK).read_text(encoding="utf-8") == mark
     if not is_same:
-        shutil.rmtree(place, ignore_errors=True)
+        if place.exists():
+            say(f"{part.name}: what was broken off had other sizes, and is dropped")
+            shutil.rmtree(place)
         place.mkdir(parents=True)
         (place / _MARK).write_text(mark, encoding="utf-8")
     made = Store(place, say=say)
@@ -42,10 +44,11 @@ def run_part(part: Part, sizes: object, folder: Path, say: Callable[[str], None]
         say(f"{part.name}: goes on where it was broken off")
     part.run(made, sizes)
     tables = Store(folder / "tables")
-    if made.names():
-        for name in tables.names():
-            if name == part.name or name.startswith(f"{part.name}_"):
-                tables.path(name).unlink()
-        for name in made.names():
-            made.path(name).replace(tables.path(name))
+    done = made.names()
+    for name in done:
+        made.path(name).replace(tables.path(name))
+    for name in tables.names() if done else []:
+        is_own = name == part.name or name.startswith(f"{part.name}_")
+        if is_own and name not in done:
+            tables.path(name).unlink()
     shutil.rmtree(place)

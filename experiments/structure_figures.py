@@ -25,7 +25,8 @@ def draw(store: Store, folder: Path) -> None:
     table = store.read(TABLE)
     _draw_f1(table, folder / "structure_f1.svg")
     _draw_seconds(table, folder / "structure_seconds.svg")
-    _draw_confusion(at_paper_rows(table), folder / "structure_confusion.svg")
+    for n_rows, part in table.groupby("n_rows"):
+        _draw_confusion(part, folder / f"structure_confusion_{n_rows}.svg")
 
 
 def at_paper_rows(table: pd.DataFrame) -> pd.DataFrame:
@@ -64,7 +65,7 @@ def _draw_seconds(table: pd.DataFrame, path: Path) -> None:
             part = table[table["n_nodes"] == size]
             _lines(ax, part, "seconds")
             graphs = part["graph"].unique()
-            known = [bnlearn.SECONDS["tabu"][name] for name in graphs]
+            known = [bnlearn.TABU_SECONDS[name] for name in graphs]
             ax.plot([bnlearn.N_ROWS] * len(known), known, "x", color=RED, label="bnlearn, TABU")
             printed = [paper_graph(name).printed["seconds_tabu"] for name in graphs]
             ax.plot(

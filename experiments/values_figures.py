@@ -40,6 +40,7 @@ def draw(store: Store, folder: Path) -> None:
 
 def _draw_top(table: pd.DataFrame, graphs: list[str], top: int, colour: str, path: Path) -> None:
     """Draw values, differences and skipped surpluses: a column a graph."""
+    few = top <= 5
     with drawn(path, height=4.4) as figure:
         panels = figure.subplots(3, len(graphs), sharex="col", squeeze=False)
         for column, name in zip(panels.T, graphs, strict=True):
@@ -48,7 +49,7 @@ def _draw_top(table: pd.DataFrame, graphs: list[str], top: int, colour: str, pat
             at = np.arange(len(found))
             values, differences, boxes = column
             mean, spread = found["sage"], found["sage_sd"]
-            _segments(values, at, 0 * mean, mean, colour, width=12 if top <= 5 else 5)
+            _segments(values, at, 0 * mean, mean, colour, width=12 if few else 5)
             _segments(values, at, mean - spread, mean + spread, "black")
             values.set_title(name, loc="left", pad=3)
             differences.axhline(0, color="black", lw=0.5)
@@ -56,7 +57,7 @@ def _draw_top(table: pd.DataFrame, graphs: list[str], top: int, colour: str, pat
             differences.plot(at, mean, "o", color=colour, ms=3)
             _segments(differences, at, mean - spread, mean + spread, colour)
             _draw_boxes(boxes, found, colour)
-            boxes.set_xticks(at, labels, fontsize=8 if top <= 5 else 5.5)
+            boxes.set_xticks(at, labels, fontsize=8 if few else 6, rotation=0 if few else 90)
             boxes.set_xlim(-0.7, len(found) - 0.3)
             for ax in column:
                 ax.ticklabel_format(axis="y", scilimits=(-3, 3))
@@ -88,11 +89,12 @@ def _draw_boxes(ax: Axes, found: pd.DataFrame, colour: str) -> None:
 
 
 def largest(table: pd.DataFrame, top: int) -> pd.DataFrame:
-    """Return means and standard deviations over runs of the first features of a ranking."""
-    by_feature = table[table["rank"] <= top].groupby("feature")
+    """Return means and standard deviations over runs of the largest values in the table."""
+    by_feature = table.groupby("feature")
     means = by_feature[["sage", "difference", "n_skipped", *QUANTILES]].mean()
     spread = by_feature[["sage", "difference"]].std(ddof=1).fillna(0.0)
-    return means.join(spread.add_suffix("_sd")).sort_values("sage", ascending=False)
+    ordered = means.join(spread.add_suffix("_sd")).sort_values("sage", ascending=False)
+    return ordered[:top]
 
 
 def _by_case(store: Store) -> pd.DataFrame:
@@ -131,15 +133,15 @@ def tell(store: Store) -> str:
     about = (
         f"{int(table['n_runs'].max())} runs for each graph and model, with orderings and draws of "
         f"their own, on the same test rows: {lm['n_orderings'].max():.0f} orderings of "
-        f"{lm['n_rows'].max():.0f} rows for the linear model, which needs no draws; "
+        f"{lm['n_rows'].max():,.0f} rows for the linear model, which needs no draws; "
         f"{rf['n_orderings'].max():.0f} (small graphs) to {rf['n_orderings'].min():.0f} (large "
         f"ones) of {rf['n_rows'].max():.0f} rows with 10 draws for the forest. d-SAGE is the "
         "paper's Algorithm 1 along the same orderings with the same draws, so that a change is "
         "the mean of the skipped surpluses, and nothing else. Means over runs: the largest change "
         "of any feature, also as a share of the largest value; the changes of the five largest "
         "values as a share of these values; and the size of a skipped surplus, averaged over "
-        "rows. The figures show the features that rank first in the linear game on the moments "
-        "of the model's output, which is the same for all runs."
+        "rows. The figures show the largest values among the fifteen features that rank first in "
+        "the linear game on the moments of the model's output, which are the same for all runs."
     )
     figures = []
     for model, name in MODELS.items():
@@ -190,6 +192,6 @@ def _verdict(table: pd.DataFrame) -> str:
         f"The change is larger for the forest than for the linear model in {larger} of {len(both)} "
         f"graphs, {factor:.1f} times in the median graph. Part of that may be noise: the forest "
         f"has {rf['n_rows'].max():.0f} rows and draws, the linear model "
-        f"{lm['n_rows'].max():.0f} rows and none."
+        f"{lm['n_rows'].max():,.0f} rows and none."
     )
     return " ".join(text)

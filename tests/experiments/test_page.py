@@ -1,6 +1,9 @@
 """The page, and what the experiments may import."""
 
 import ast
+import re
+import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -35,11 +38,35 @@ def test_the_page_names_what_was_not_run(tmp_path):
     store = Store(tmp_path / "tables")
     page = write_page(store, PARTS, tmp_path / "paper.md", "figures", is_quick=True)
     text = page.read_text(encoding="utf-8")
-    assert text.count("There are no tables of this part yet.") == len(PARTS)
-    assert all(f"## {part.title}" in text for part in PARTS.values())
+    assert all(f"## {part.title}\n\n{part.missing}" in text for part in PARTS.values())
 
 
 def test_a_part_that_is_none_is_refused(capsys):
     with pytest.raises(SystemExit):
         main(["grafs"])
     assert "no such part: grafs; the parts are graphs, structure" in capsys.readouterr().err
+
+
+def test_a_run_writes_tables_figures_and_the_page(tmp_path, monkeypatch):
+    part = PARTS["graphs"]
+    small = replace(part, quick=replace(part.quick, graphs=("dag_s(2)",), n_orderings=20))
+    monkeypatch.setitem(PARTS, "graphs", small)
+    main(["--quick", "--out", str(tmp_path), "graphs"])
+    table = (tmp_path / "tables" / "graphs.csv").read_bytes()
+    figure = tmp_path / "figures" / "graphs_share.svg"
+    page = (tmp_path / "paper.md").read_text(encoding="utf-8")
+    assert "(figures/graphs_share.svg)" in page
+    assert "**Sizes are reduced**" in page
+    figure.unlink()
+    main(["--quick", "--draw", "--out", str(tmp_path), "graphs"])
+    assert figure.exists()
+    assert (tmp_path / "tables" / "graphs.csv").read_bytes() == table
+    assert (tmp_path / "paper.md").read_text(encoding="utf-8") == page
+
+
+def test_the_makefile_installs_extras_that_exist():
+    root = FOLDER.parent
+    extras = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    wanted = re.findall(r"\$\(VENV\)/\.(\w+)", (root / "Makefile").read_text(encoding="utf-8"))
+    assert "paper" in wanted
+    assert set(wanted) <= set(extras["optional-dependencies"])

@@ -37,11 +37,12 @@ html_css_files = ["dsage.css"]
 html_show_sourcelink = False
 # Pages without pages below them have nothing to list on the left.
 html_sidebars = {
-    name: [] for name in ("index", "getting_started", "method", "api", "contributing", "changelog")
+    name: []
+    for name in ("index", "getting_started", "method", "api", "contributing", "paper", "changelog")
 }
 html_theme_options = {
     "logo": {"text": f"dsage {release}"},
-    "header_links_before_dropdown": 8,
+    "header_links_before_dropdown": 9,
     "navbar_persistent": ["search-button"],
     "show_toc_level": 2,
     "navigation_with_keys": False,

@@ -19,6 +19,7 @@ from experiments.store import Store
 
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "docs" / "paper.md"
+FIGURES = "../experiments/results/full/figures"
 
 
 def main(arguments: list[str]) -> None:
@@ -44,7 +45,7 @@ def main(arguments: list[str]) -> None:
     if given.quick or given.out is not None:
         place, figures = folder / "paper.md", "figures"
     else:
-        place, figures = PAGE, "../experiments/results/full/figures"
+        place, figures = PAGE, FIGURES
     page = write_page(store, PARTS, place, figures, is_quick=given.quick)
     tqdm.write(f"{page} after {time.perf_counter() - start:.0f} s")
 

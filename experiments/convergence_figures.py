@@ -134,6 +134,17 @@ def _factor(sage: float, dsage: float) -> str:
     return f"{sage / dsage:.2g}" if dsage > 0 else "all skipped"
 
 
+def _by_model(end: pd.DataFrame, is_so: pd.Series) -> str:
+    """Return how often something is so for each model, in brackets."""
+    counts = is_so.groupby(end["model"]).agg(["sum", "size"])
+    told = [
+        f"{name} {counts.loc[model, 'sum']} of {counts.loc[model, 'size']}"
+        for model, name in MODELS.items()
+        if model in counts.index
+    ]
+    return f" ({', '.join(told)})"
+
+
 def _verdict(end: pd.DataFrame) -> str:
     text = []
     for group in reversed(GROUPS):
@@ -143,8 +154,8 @@ def _verdict(end: pd.DataFrame) -> str:
         smaller = int((ratio > 1.05).sum())
         text.append(
             f"The errors of the {group} values are smaller with d-SAGE, by 5 % at least, in "
-            f"{smaller} of {len(end)} cases; in the median case SAGE's are "
-            f"{ratio.median():.2g} times as large."
+            f"{smaller} of {len(end)} cases{_by_model(end, ratio > 1.05)}; in the median case "
+            f"SAGE's are {ratio.median():.2f} times as large."
         )
     small = end["SAGE: smallest"] > 1.05 * end["d-SAGE: smallest"]
     claim = "holds" if small.mean() > 0.5 else "does not hold"

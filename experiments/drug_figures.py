@@ -119,7 +119,7 @@ def _about(store: Store) -> str:
     return (
         "Logistic regression of nicotine (CL4 to CL6 against the rest) on twelve features, of "
         "which gender, education, country and ethnicity are classes; "
-        f"{model['n_train']:.0f} rows to learn from, {model['n_test']:.0f} to test on. "
+        f"{model['n_train']:,.0f} rows to learn from, {model['n_test']:.0f} to test on. "
         "Sequential sampler, 10 draws; TABU's graph with the conditional-Gaussian BIC. "
         f"{runs['run'].nunique()} runs of {n_orderings} orderings, d-SAGE by Algorithm 1 and SAGE "
         "along the same ones"
@@ -207,7 +207,7 @@ def _verdict(store: Store) -> str:
         (abs(share - _SHARE) <= 0.01, "share of surpluses that can be skipped", share, _SHARE),
         (abs(change + _EDUCATION) <= 0.1, "change of Education's value", change, -_EDUCATION),
     ):
-        agrees = "is the paper's" if is_same else f"is not the paper's {percent(paper)}"
+        agrees = "is about the paper's" if is_same else f"is not the paper's {percent(paper)}"
         text.append(f"As the authors did it, the {what} {agrees}: {percent(ours)}.")
     n_test = store.read(MODEL).set_index("setting").loc[AUTHORS, "n_test"]
     if runs["n_rows"].iloc[0] == n_test:

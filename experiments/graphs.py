@@ -83,7 +83,7 @@ def _se(share: float, n_queries: int) -> float:
     return float(np.sqrt(share * (1 - share) / n_queries))
 
 
-def _beside(store: Store) -> pd.DataFrame:
+def beside(store: Store) -> pd.DataFrame:
     """Return the table with the paper's figures, and whether they agree."""
     table = store.read(TABLE)
     printed = [paper_graph(name).printed for name in table["graph"]]
@@ -103,7 +103,7 @@ def _ses(shares: pd.Series) -> np.ndarray:
 
 def draw(store: Store, folder: Path) -> None:
     """Draw the shares, ours, the paper's and those along orderings."""
-    table = _beside(store)
+    table = beside(store)
     at = np.arange(len(table))
     with drawn(folder / "graphs_share.svg", height=2.9) as figure:
         ax = figure.subplots()
@@ -118,7 +118,7 @@ def draw(store: Store, folder: Path) -> None:
 
 def tell(store: Store) -> str:
     """Return the section."""
-    table = _beside(store)
+    table = beside(store)
     rows = [
         [
             line.graph,

@@ -59,7 +59,7 @@ def _lines(name: str, data: Data) -> list[Line]:
     return lines
 
 
-def _beside(store: Store) -> pd.DataFrame:
+def beside(store: Store) -> pd.DataFrame:
     """Return the table with the paper's figures, and how far apart they are for chance alone.
 
     The mean of n squared normal residuals has the relative standard error sqrt(2 / n). What the
@@ -79,7 +79,7 @@ def _beside(store: Store) -> pd.DataFrame:
 
 def draw(store: Store, folder: Path) -> None:
     """Draw the errors, ours and the paper's."""
-    table = _beside(store)
+    table = beside(store)
     graphs = list(dict.fromkeys(table["graph"]))
     at = np.arange(len(graphs))
     with drawn(folder / "models.svg", height=2.7) as figure:
@@ -97,7 +97,7 @@ def draw(store: Store, folder: Path) -> None:
 
 def tell(store: Store) -> str:
     """Return the section."""
-    table = _beside(store)
+    table = beside(store)
     rows = []
     for name, part in table.groupby("graph", sort=False):
         cells = [str(name)]

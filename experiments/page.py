@@ -8,6 +8,7 @@ import pandas as pd
 
 from experiments.part import Part
 from experiments.store import Store
+from experiments.summary import summary
 
 _TITLE = "The paper, reproduced"
 _ABOUT = (
@@ -41,6 +42,9 @@ def write_page(
     sections = [f"# {_TITLE}", f"{_ABOUT} `{command}`{_measured(store)}."]
     if is_quick:
         sections.append("**Sizes are reduced**: these figures are rougher than those of the page.")
+    done = [name for name, part in parts.items() if part.is_done(store)]
+    if done:
+        sections += ["## In short", summary(store, done)]
     for part in parts.values():
         if not part.is_done(store):
             sections += [f"## {part.title}", part.missing]

@@ -18,7 +18,7 @@ TABLE, ALONE = "runtime", "runtime_alone"
 _COLOURS = {"lm": BLUE, "rf": ORANGE}
 _MARKERS = {"lm": "o", "rf": "s"}
 # A saving is about the share where it is within so much of it.
-_ABOUT = 0.1
+ABOUT = 0.1
 
 
 def savings(store: Store) -> pd.DataFrame:
@@ -182,9 +182,9 @@ def _verdict(table: pd.DataFrame) -> str:
 
 
 def _claim(table: pd.DataFrame, saving: str, share: str, where: str) -> str:
-    close = (table[saving] - table[share]).abs() <= _ABOUT
+    close = (table[saving] - table[share]).abs() <= ABOUT
     holds = "holds" if close.mean() > 0.5 else "does not hold"
     return (
-        f"{where} that {holds}: the time saved is within {percent(_ABOUT)} of the share skipped in "
-        f"{int(close.sum())} of {len(table)} cases."
+        f"{where} that {holds}: the time saved is within {100 * ABOUT:.0f} points of the share "
+        f"skipped in {int(close.sum())} of {len(table)} cases."
     )

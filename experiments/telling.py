@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 
-def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table; the first column is to the left, the others are to the right.
+def markdown(header: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: bool = True) -> str:
+    """Return a table; the first column is to the left, the others, if of numbers, to the right.
 
     Examples
     --------
@@ -15,7 +15,7 @@ def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     | :-- | --: |
     | dag_s(2) | 1.000 |
     """
-    rule = [":--", *["--:"] * (len(header) - 1)]
+    rule = [":--", *["--:" if numbers else ":--"] * (len(header) - 1)]
     return "\n".join("| " + " | ".join(row) + " |" for row in (header, rule, *rows))
 
 

@@ -97,7 +97,7 @@ def largest(table: pd.DataFrame, top: int) -> pd.DataFrame:
     return ordered[:top]
 
 
-def _by_case(store: Store) -> pd.DataFrame:
+def by_case(store: Store) -> pd.DataFrame:
     """Return one line a graph and model, with means over the runs."""
     table = store.read(SUMMARY)
     runs = table.groupby(["graph", "model"], sort=False)
@@ -110,7 +110,7 @@ def _by_case(store: Store) -> pd.DataFrame:
 
 def tell(store: Store) -> str:
     """Return the section."""
-    table = _by_case(store)
+    table = by_case(store)
     rows = []
     for name, part in table.groupby("graph", sort=False):
         cells = [str(name)]

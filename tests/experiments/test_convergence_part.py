@@ -62,6 +62,6 @@ def test_the_section_compares_the_errors(store, folder):
     ("small", "word"), [(1.0, "That holds here everywhere"), (2.0, "not hold")]
 )
 def test_the_verdict_follows_the_figures(small, word):
-    line = {"SAGE: largest": 1.0, "d-SAGE: largest": 1.0, "SAGE: smallest": 2.0}
+    line = {"model": "lm", "SAGE: largest": 1.0, "d-SAGE: largest": 1.0, "SAGE: smallest": 2.0}
     table = pd.DataFrame([line | {"d-SAGE: smallest": small, "d-SAGE: smallest, zero": 0.5}])
     assert word in convergence_figures._verdict(table)

@@ -34,7 +34,7 @@ def test_the_section_has_our_figures_beside_those_of_the_paper(store, folder):
 
 
 def test_the_verdict_follows_the_figures(store):
-    table = models._beside(store)
+    table = models.beside(store)
     table["deviation"] = 0.5
     assert "are the paper's up to chance" in models._verdict(table, "lm")
     table["deviation"] = 5.0

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import experiments
-from experiments.__main__ import main
+from experiments.__main__ import FIGURES, PAGE, main
 from experiments.page import write_page
 from experiments.parts import PARTS
 from experiments.store import Store
@@ -70,3 +70,13 @@ def test_the_makefile_installs_extras_that_exist():
     wanted = re.findall(r"\$\(VENV\)/\.(\w+)", (root / "Makefile").read_text(encoding="utf-8"))
     assert "paper" in wanted
     assert set(wanted) <= set(extras["optional-dependencies"])
+
+
+def test_the_published_page_is_that_of_the_tables(tmp_path):
+    store = Store(FOLDER / "results" / "full" / "tables")
+    made = write_page(store, PARTS, tmp_path / "paper.md", FIGURES, is_quick=False)
+    published = PAGE.read_text(encoding="utf-8")
+    assert made.read_text(encoding="utf-8") == published
+    figures = re.findall(r"\((\.\./experiments/[^)]+)\)", published)
+    assert len(figures) > 20
+    assert all((PAGE.parent / figure).exists() for figure in figures)

@@ -57,7 +57,7 @@ def savings(store: Store) -> pd.DataFrame:
 def draw(store: Store, folder: Path) -> None:
     """Draw the runtimes, and the saving against the share of separations."""
     table = savings(store)
-    with drawn(folder / "runtime.svg", height=3.0) as figure:
+    with drawn(folder / "runtime.svg", height=3.3) as figure:
         left, right = figure.subplots(1, 2, width_ratios=[3, 2])
         graphs = list(dict.fromkeys(table["graph"]))
         for model, name in MODELS.items():
@@ -79,7 +79,7 @@ def draw(store: Store, folder: Path) -> None:
         right.set_ylim(min(-0.05, table["saving"].min() - 0.05), 1)
         right.set_xlabel("share of surpluses that are skipped")
         right.set_ylabel("share of time that is saved")
-        figure.legend(loc="outside upper center", ncols=5)
+        figure.legend(loc="outside upper center", ncols=3)
 
 
 def tell(store: Store) -> str:

@@ -158,8 +158,8 @@ def _verdict(end: pd.DataFrame) -> str:
             f"SAGE's are {ratio.median():.2f} times as large."
         )
     small = end["SAGE: smallest"] > 1.05 * end["d-SAGE: smallest"]
-    claim = "holds" if small.mean() > 0.5 else "does not hold"
-    everywhere = " everywhere" if small.all() else " in most cases" if small.mean() > 0.5 else ""
+    claim = "holds" if small.any() else "does not hold"
+    everywhere = " everywhere" if small.all() else " in part" if small.any() else ""
     zero = end["d-SAGE: smallest, zero"] >= 0.1
     if zero.any():
         text.append(
@@ -172,5 +172,6 @@ def _verdict(end: pd.DataFrame) -> str:
         f"The paper: d-SAGE's small values converge faster. That {claim} here{everywhere}. "
         + " ".join(text)
         + " Where d-SAGE's error is half of SAGE's, it needs a quarter of SAGE's orderings for the "
-        "same error."
+        "same error. The errors are about d-SAGE's own values: what skipping changes is not in "
+        "them."
     )

@@ -234,7 +234,7 @@ def _on_our_graph(store: Store) -> str:
         f"rows, with the classes that the model predicts, {percent(main['share_skipped'])} can be "
         f"skipped ({percent(low)} to {percent(high)} over {len(graphs)} splits), and Education "
         f"changes by {percent(change)}. There the neighbours of Nicotine are "
-        f"{main['neighbours'].replace(' ', ', ')}, in the authors' graph "
+        f"{main['neighbours'].replace(' ', ', ')}, in the graph as the authors learned it "
         f"{theirs.replace(' ', ', ')}; Education is a neighbour in {never} of {len(graphs)} "
         "splits, and a neighbour is never skipped."
     )
@@ -261,8 +261,9 @@ def _on_values(store: Store) -> str:
         trusts_more |= bool(gap["d-SAGE, boundary"] > 2 * gap["d-SAGE, skip"])
     if trusts_more:
         text.append(
-            "Values at boundaries trust the graph more: where it misses a dependence, what a "
+            "Values at boundaries trust the graph more: if it misses a dependence, what a "
             "feature is worth is asked of the wrong coalition, while Algorithm 1 only leaves "
-            'surpluses out. The audit shows it; `estimand="sage"` corrects it.'
+            "surpluses out. That is one explanation; a model that is not optimal and the sampler "
+            "are others, and they were not told apart here."
         )
     return " ".join(text)

@@ -198,7 +198,7 @@ def _along(table: pd.DataFrame) -> str:
     more = int((clear & (gap > 0)).sum())
     return begin + (
         f"The two differ clearly in {int(clear.sum())} of {len(table)} graphs, and in {more} of "
-        f"these more can be skipped than Algorithm 2 says; most in {widest['graph']}, "
+        f"those more can be skipped than Algorithm 2 says; most in {widest['graph']}, "
         f"{widest['share_along']:.3f} against {widest['share']:.3f}. The paper's share is a "
         "measure of the graph, not of the saving."
     )

@@ -92,7 +92,7 @@ def _on_pingouin(table: pd.DataFrame, pingouin: pd.DataFrame) -> str:
     scaled = (
         ""
         if n_orderings == [N_ORDERINGS]
-        else f"Its times are scaled from {listed(map(str, n_orderings))} "
+        else f"The times of pingouin are scaled from {listed(map(str, n_orderings))} "
         f"{'ordering' if n_orderings == [1] else 'orderings'}. "
     )
     return f"{scaled}Of {tests:,} tests by pingouin at level {LEVELS[0]} {agree}."
@@ -162,8 +162,9 @@ def _on_accuracies(table: pd.DataFrame) -> str:
         f"{default.mean():.1%}. The best of the three levels is more accurate than the graph of "
         f"our default in {int((best > default).sum())} of {len(table)} graphs. Wrong skips "
         "come from answers that say independent where it is not so: "
-        f"{wrong[_TEST]:.2%} of all answers of the test, {wrong['graph: tabu']:.3%} of all answers "
-        f"of TABU's graph and {wrong['graph: default']:.3%} of all of our default's."
+        f"{wrong[_TEST]:.2%} of the answers of the test at {LEVELS[0]}, on average over the "
+        f"graphs, {wrong['graph: tabu']:.3%} of those of TABU's graph and "
+        f"{wrong['graph: default']:.3%} of those of our default's."
     )
 
 

@@ -11,6 +11,7 @@ from experiments import graphs, models
 from experiments.convergence_figures import ERRORS, at_the_end
 from experiments.drug_figures import AUTHORS, GRAPHS, OURS, RUNS, education_change
 from experiments.independence_figures import beside
+from experiments.independence_tables import LEVELS
 from experiments.runtime_figures import ABOUT, savings
 from experiments.store import Store
 from experiments.structure import F1_AT_DEGREE_2, ROWS_FROM, VIRTUALLY_NONE
@@ -39,12 +40,12 @@ def verdict(n_good: int, n_all: int) -> str:
 
     Examples
     --------
-    >>> verdict(12, 12), verdict(9, 12), verdict(2, 12)
-    ('yes', 'mostly', 'no')
+    >>> verdict(12, 12), verdict(9, 12), verdict(4, 12), verdict(2, 12)
+    ('yes', 'mostly', 'in part', 'no')
     """
     if n_good == n_all:
         return "yes"
-    return "mostly" if n_good > n_all / 2 else "no"
+    return "mostly" if n_good > n_all / 2 else "in part" if n_good >= n_all / 4 else "no"
 
 
 def _graphs(store: Store) -> Iterator[Claim]:
@@ -74,7 +75,8 @@ def _structure(store: Store) -> Iterator[Claim]:
     yield Claim(
         "virtually no false discoveries",
         f"{percent(theirs['false_discovery_rate'].mean())} on average; "
-        f"above {percent(VIRTUALLY_NONE)} in {(~few).sum()} of {len(theirs)} runs",
+        f"above {percent(VIRTUALLY_NONE)} in {(~few).sum()} of {len(theirs)} runs, "
+        f"{(~few & (theirs['n_rows'] >= ROWS_FROM)).sum()} of them with {ROWS_FROM:,} rows or more",
         verdict(few.sum(), len(theirs)),
     )
     f1 = table.pivot_table(index=["graph", "n_rows", "run"], columns="method", values="f1")
@@ -106,7 +108,7 @@ def _runtime(store: Store) -> Iterator[Claim]:
     for way, gap in ways.items():
         near = gap.abs() <= ABOUT
         yield Claim(
-            f"the time saved is about the share of separations ({way})",
+            f"the time saved is about the share of surpluses skipped ({way})",
             f"within {100 * ABOUT:.0f} points in {near.sum()} of {len(table)} cases",
             verdict(near.sum(), len(table)),
         )
@@ -147,16 +149,20 @@ def _drug(store: Store) -> Iterator[Claim]:
     took = store.read(RUNS).drop_duplicates(["setting", "run"])
     took = took[took["setting"] == AUTHORS]["seconds"]
     share = first["share_skipped"]
+    ours = found[found["setting"] == OURS]
+    splits, never = ours["share_skipped"], int((ours["share_skipped_education"] == 0).sum())
     yield Claim(
         "drug data: 38 % of the surpluses can be skipped",
-        f"{percent(share[AUTHORS])} with the authors' graph; {percent(share[OURS])} with one "
-        "that is learned from the training rows and the model's own target",
+        f"{percent(share[AUTHORS])} with a graph learned as the authors did; "
+        f"{percent(share[OURS])} ({percent(splits.min())} to {percent(splits.max())} over "
+        f"{len(splits)} splits) with one from the training rows and the model's own target",
         verdict(int(abs(share[AUTHORS] - 0.38) <= 0.01), 1),
     )
     yield Claim(
         "drug data: d-SAGE reduces Education's value by about a third",
-        f"{percent(changes[AUTHORS])} with the authors' graph; {percent(changes[OURS])} with the "
-        "other one",
+        f"{percent(changes[AUTHORS])} with a graph learned as the authors did; "
+        f"{percent(changes[OURS])} with the other one (Education is never skipped in {never} of "
+        f"{len(splits)} splits)",
         verdict(int(abs(changes[AUTHORS] + 1 / 3) <= 0.1), 1),
     )
     yield Claim(
@@ -185,12 +191,13 @@ def _independence(store: Store) -> Iterator[Claim]:
         )
     test, tabu = table["accuracy test: 0.05"], table["accuracy graph: tabu"]
     as_good: pd.Series = test >= tabu
+    best = max(int((table[f"accuracy test: {level}"] >= tabu).sum()) for level in LEVELS)
     printed = table["paper accuracy_partial_correlation"] >= table["paper accuracy_d_separation"]
     yield Claim(
         f"tests are at least as accurate as TABU's graph ({printed.sum()} of {len(table)} graphs)",
-        f"from the same rows in {as_good.sum()} of {len(table)} graphs; the paper's seem to have "
-        "seen 1,000,000 rows",
-        verdict(as_good.sum(), len(table)),
+        f"from the same rows in {as_good.sum()} of {len(table)} graphs at level {LEVELS[0]}, in "
+        f"{best} at the best of three levels; the paper's seem to have seen 1,000,000 rows",
+        verdict(best, len(table)),
     )
 
 

@@ -130,7 +130,7 @@ def test_with_pingouin_the_rest_is_not_computed_again(store, told, tmp_path, wit
     assert table["n_tests"].tolist() == [2 * 9, 1 * 19]
     assert table["n_other"].tolist() == [0, 0]
     section = INDEPENDENCE.tell(copy)
-    assert "Its times are scaled from 1 and 2 orderings." in section
+    assert "The times of pingouin are scaled from 1 and 2 orderings." in section
     assert "Of 37 tests by pingouin at level 0.05 our tests decide the same in all" in section
     told.clear()
     INDEPENDENCE.run(copy, TINY)

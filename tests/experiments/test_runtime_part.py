@@ -67,7 +67,7 @@ def test_one_at_a_time_saves_the_time_of_what_is_skipped(store):
 @pytest.mark.parametrize(("saving", "word"), [(0.5, "that holds"), (0.1, "that does not hold")])
 def test_the_verdict_follows_the_figures(saving, word):
     line = {"model": "lm", "share": 0.5, "predictions": 0.4, "saving": saving, "share_true": 0.6}
-    line |= {"saving_alone": 0.5, "saving_true": 0.2, "alone": 2.0, "sage": 1.0}
+    line |= {"saving_alone": 0.5, "saving_true": 0.2, "alone": 2.0, "sage": 1.0, "paper_share": 0.5}
     table = pd.DataFrame([line, line | {"model": "rf"}]).assign(saving_with_graph=saving)
     told = runtime_figures._verdict(table)
     assert f"But along whole orderings, in our loop {word}" in told

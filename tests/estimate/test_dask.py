@@ -133,21 +133,15 @@ def test_threads_of_one_worker_give_the_same_bits():
 
 def test_an_interrupt_returns_what_is_known_and_leaves_the_cluster_usable(client):
     game, rule = drawn_game(FOREST), as_stopping(n_orderings=16)
-    main, done = threading.main_thread().ident, threading.Event()
-
-    def insist():
-        # An interrupt that arrives while Python collects garbage is lost: press the keys again.
-        wait = 0.3
-        while not done.wait(wait):
-            signal.pthread_kill(main, signal.SIGINT)
-            wait = 10
-
-    sender = threading.Thread(target=insist, daemon=True)
-    endless = Calls(as_stopping(n_orderings=10**9), 16, lambda _: sender.start())
+    main = threading.main_thread().ident
+    soon = threading.Timer(0.3, signal.pthread_kill, (main, signal.SIGINT))
+    endless = Calls(as_stopping(n_orderings=10**9), 16, lambda _: soon.start())
+    # A shell starts what it runs in the background with interrupts ignored.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         result = on_cluster(game, stopping=endless, exact="never")
     finally:
-        done.set()
+        signal.signal(signal.SIGINT, before)
     assert result.interrupted
     assert result.n_orderings >= 16
     alone = run(game, random_state=0, stopping=rule, exact="never")

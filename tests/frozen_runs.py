@@ -194,7 +194,7 @@ def _local():
 
 def _learned(data, **options):
     X, y = data
-    table = X.assign(**{"y": np.asarray(y)})
+    table = X.assign(y=np.asarray(y))
 
     def learn():
         graph = dsage.learn_graph(table, **options)

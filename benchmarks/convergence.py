@@ -16,7 +16,7 @@ from matplotlib.ticker import FuncFormatter
 from benchmarks.engine_forest import PLAIN, TINY, Problem, Sizes, draws, measured, problem
 from benchmarks.table import RESULTS, markdown, publish
 from dsage.estimate import AnyOf, Estimate, TimeBudget, Tolerance
-from dsage.estimate.stopping import MIN_UNITS
+from dsage.estimate.inference import MIN_UNITS
 from dsage.games.base import Floats
 
 _LEVELS = (0.05, 0.02, 0.01)

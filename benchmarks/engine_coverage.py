@@ -24,7 +24,7 @@ from dsage.estimate import Estimate, estimate, intervals
 from dsage.games import LossGame
 from dsage.games.base import Floats
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 small = import_module("small_games")
 
 Rows = tuple[Any, Any]

@@ -42,7 +42,7 @@ class Design:
 
     rows_per_ordering: int = 64
     n_draws: int = 8
-    n_groups: int = 2
+    n_replicates: int = 2
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Problem:
 
 ROWS = [replace(Design(), rows_per_ordering=rows) for rows in (8, 16, 32, 64, 256, WHOLE)]
 DRAWS = [
-    replace(Design(), n_draws=groups * draws, n_groups=groups)
+    replace(Design(), n_draws=groups * draws, n_replicates=groups)
     for groups, draws in ((2, 2), (2, 4), (2, 8), (4, 2), (4, 4))
 ]
 
@@ -99,7 +99,7 @@ def once(sizes: Sizes, design: Design, estimand: str, seed: int) -> tuple[Floats
         at.X,
         at.y,
         n_draws=design.n_draws,
-        n_groups=design.n_groups,
+        n_replicates=design.n_replicates,
         random_state=seed,
     )
     options |= {"rows_per_ordering": design.rows_per_ordering}
@@ -158,7 +158,7 @@ def sections_of(sizes: Sizes, n_seeds: int) -> list[Section]:
         "all" if each.rows_per_ordering == WHOLE else str(each.rows_per_ordering): each
         for each in ROWS
     }
-    draws = {f"{each.n_groups} x {each.n_draws // each.n_groups}": each for each in DRAWS}
+    draws = {f"{each.n_replicates} x {each.n_draws // each.n_replicates}": each for each in DRAWS}
     return [
         (
             f"{text}\n\n{title}".strip(),

@@ -191,7 +191,7 @@ def extrapolated(done: Measured, n_passes: float, reached: Floats) -> Extrapolat
 
 def draws(sizes: Sizes) -> dict[str, Any]:
     """Return the options of independent draws."""
-    return {"n_draws": sizes.n_draws, "n_groups": sizes.n_draws, "noise": "independent"}
+    return {"n_draws": sizes.n_draws, "n_replicates": sizes.n_draws, "noise": "independent"}
 
 
 def percent(se: Floats, values: Floats) -> str:

@@ -18,8 +18,8 @@ from benchmarks.table import markdown, publish, seconds
 from dsage.datasets import paper_graph
 from dsage.games import LossGame
 from dsage.games.base import Floats
+from dsage.models.torch_module import TorchPredictor
 from dsage.samplers import Gaussian
-from dsage.torch_model import TorchPredictor
 
 Section = tuple[str, str]
 

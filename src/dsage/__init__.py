@@ -15,15 +15,14 @@ if TYPE_CHECKING:
         estimate,
         games,
         graphs,
-        losses,
         models,
         orderings,
         samplers,
         structure,
     )
     from dsage.explain import explain
-    from dsage.explanation import Explanation, load
     from dsage.graphs import Graph
+    from dsage.result import Explanation, load
     from dsage.structure import learn_graph, score_graph
 
 __all__ = [
@@ -37,7 +36,6 @@ __all__ = [
     "graphs",
     "learn_graph",
     "load",
-    "losses",
     "models",
     "orderings",
     "samplers",
@@ -47,11 +45,11 @@ __all__ = [
 
 # What is not a module of its own name, by where it is.
 _HOMES = {
-    "Explanation": "dsage.explanation",
+    "Explanation": "dsage.result",
     "Graph": "dsage.graphs",
     "explain": "dsage.explain",
     "learn_graph": "dsage.structure",
-    "load": "dsage.explanation",
+    "load": "dsage.result",
     "score_graph": "dsage.structure",
 }
 

@@ -5,49 +5,138 @@ from __future__ import annotations
 import difflib
 import sys
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+Choice = str | int | float | bool | None
+"""A value that the record of a run can hold."""
 
-def message(parameter: str, condition: str, value: object, advice: str) -> str:
-    """Word an error as every error of the package is worded.
+
+class Setting(NamedTuple):
+    """A parameter and the value to give it, which a remedy names.
+
+    It is written as in Python here, and by the command line as an option of its own.
 
     Examples
     --------
-    >>> message("share", "in (0, 1]", 2, "Give a fraction, such as 0.9")
+    >>> str(Setting("estimand", "sage")), str(Setting("target"))
+    ("estimand='sage'", 'target=')
+    """
+
+    parameter: str
+    value: object = None
+
+    def __str__(self) -> str:
+        return f"{self.parameter}=" + ("" if self.value is None else repr(self.value))
+
+
+class Text(tuple[str | Setting, ...]):
+    """A sentence for the user in which settings stand out, so that each edge can word them.
+
+    Examples
+    --------
+    >>> str(Text(["Estimate with ", Setting("estimand", "sage"), "."]))
+    "Estimate with estimand='sage'."
+    """
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return self.worded(str)
+
+    def worded(self, word: Callable[[Setting], str]) -> str:
+        """Return the sentence with settings as `word` writes them."""
+        return "".join(part if isinstance(part, str) else word(part) for part in self)
+
+
+class Problem(NamedTuple):
+    """What is wrong with an argument, and what to do: the parts of an error's text.
+
+    Examples
+    --------
+    >>> str(Problem("share", "in (0, 1]", "2", "Give a fraction, such as 0.9"))
     'share must be in (0, 1]; got 2. Give a fraction, such as 0.9.'
     """
-    ending = "" if advice.endswith(("?", ".")) else "."
-    return f"{parameter} must be {condition}; got {value!r}. {advice}{ending}"
+
+    parameter: str
+    condition: str
+    got: str
+    advice: str | Text
+
+    def __str__(self) -> str:
+        return self.worded(self.parameter, str)
+
+    def worded(self, parameter: str, word: Callable[[Setting], str]) -> str:
+        """Return the text of the error under another name of the parameter."""
+        advice = self.advice if isinstance(self.advice, str) else self.advice.worded(word)
+        ending = "" if advice.endswith(("?", ".")) else "."
+        return f"{parameter} must be {self.condition}; got {self.got}. {advice}{ending}"
 
 
-def warn(text: str) -> None:
+def refusal(
+    parameter: str,
+    condition: str,
+    value: object,
+    advice: str | Text,
+    kind: type[Exception] = ValueError,
+) -> Exception:
+    """Return the error that refuses an argument, worded as every error of the package is.
+
+    Its attribute `problem` holds the parts of the text, for edges that word it otherwise.
+
+    Examples
+    --------
+    >>> raise refusal("share", "in (0, 1]", 2, "Give a fraction, such as 0.9")
+    Traceback (most recent call last):
+    ValueError: share must be in (0, 1]; got 2. Give a fraction, such as 0.9.
+    """
+    problem = Problem(parameter, condition, repr(value), advice)
+    error = kind(str(problem))
+    vars(error)["problem"] = problem
+    return error
+
+
+def message(parameter: str, condition: str, value: object, advice: str) -> str:
+    """Return the text of a refusal."""
+    return str(Problem(parameter, condition, repr(value), advice))
+
+
+class DsageWarning(UserWarning):
+    """A warning of the package; `text` keeps its settings apart from its words."""
+
+    def __init__(self, text: str | Text) -> None:
+        super().__init__(str(text))
+        self.text = text
+
+
+def warn(text: str | Text) -> None:
     """Warn the user, at the line of their own code that called the package."""
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == "dsage":
         level, frame = level + 1, frame.f_back
-    warnings.warn(text, UserWarning, stacklevel=level)
+    warnings.warn(DsageWarning(text), stacklevel=level)
 
 
 def check_names(names: Iterable[str], parameter: str = "names") -> tuple[str, ...]:
     """Return `names` as a tuple of distinct, non-empty strings."""
     if isinstance(names, str) or not isinstance(names, Iterable):
-        raise TypeError(
-            message(parameter, "an iterable of strings", names, "Put the names into a list")
+        raise refusal(
+            parameter, "an iterable of strings", names, "Put the names into a list", TypeError
         )
     checked = tuple(names)
     seen: set[str] = set()
     for name in checked:
         if not isinstance(name, str):
-            raise TypeError(
-                message(parameter, "strings", name, f"Convert it, for example with str({name!r})")
+            raise refusal(
+                parameter, "strings", name, f"Convert it, for example with str({name!r})", TypeError
             )
         if not name:
-            raise ValueError(message(parameter, "non-empty strings", name, "Give it a name"))
+            raise refusal(parameter, "non-empty strings", name, "Give it a name")
         if name in seen:
-            raise ValueError(message(parameter, "distinct", name, "It is there twice: rename one"))
+            raise refusal(parameter, "distinct", name, "It is there twice: rename one")
         seen.add(name)
     return tuple(map(str, checked))  # a subclass, such as NumPy's, has a repr of its own
 
@@ -64,7 +153,7 @@ def check_member(name: object, members: Sequence[str], parameter: str, of: str) 
         advice = f"They are {shown}{', ...' if len(members) > 6 else ''}"
     else:
         advice = "There are none"
-    raise ValueError(message(parameter, f"one of {of}", name, advice))
+    raise refusal(parameter, f"one of {of}", name, advice)
 
 
 def check_members(
@@ -73,48 +162,64 @@ def check_members(
     """Return one name or several as a tuple of members, each once, in the order given."""
     given = (names,) if isinstance(names, str) else names
     if not isinstance(given, Iterable):
-        raise TypeError(message(parameter, "a name or names", names, "Give a string or a list"))
+        raise refusal(parameter, "a name or names", names, "Give a string or a list", TypeError)
     return tuple(dict.fromkeys(check_member(name, members, parameter, of) for name in given))
 
 
 def check_known(known: npt.ArrayLike, feature_names: Sequence[str]) -> npt.NDArray[np.bool_]:
     """Return the coalitions as a boolean array (n_coalitions, n_features)."""
     if hasattr(known, "columns"):
-        raise TypeError(
-            message(
-                "known",
-                "a boolean array",
-                type(known).__name__,
-                "Take its columns in the order of feature_names and convert it to NumPy",
-            )
+        raise refusal(
+            "known",
+            "a boolean array",
+            type(known).__name__,
+            "Take its columns in the order of feature_names and convert it to NumPy",
+            TypeError,
         )
     array = np.asarray(known)
     n_features = len(feature_names)
     if array.dtype != np.bool_:
-        raise TypeError(
-            message("known", "a boolean array", array.dtype, "Use np.asarray(known, dtype=bool)")
+        raise refusal(
+            "known", "a boolean array", array.dtype, "Use np.asarray(known, dtype=bool)", TypeError
         )
     if array.ndim != 2 or array.shape[1] != n_features:
-        raise ValueError(
-            message(
-                "known",
-                f"of shape (n_coalitions, {n_features})",
-                array.shape,
-                "Give one row a coalition and one column a feature, in the order of feature_names"
-                + ("; known[None, :] makes one row of a vector" if array.ndim == 1 else ""),
-            )
+        raise refusal(
+            "known",
+            f"of shape (n_coalitions, {n_features})",
+            array.shape,
+            "Give one row a coalition and one column a feature, in the order of feature_names"
+            + ("; known[None, :] makes one row of a vector" if array.ndim == 1 else ""),
         )
     return array
+
+
+def check_shape(
+    array: npt.NDArray[Any], shape: Sequence[int | str], parameter: str, advice: str
+) -> None:
+    """Refuse an array of another shape; a name in `shape` stands for any length.
+
+    Examples
+    --------
+    >>> check_shape(np.zeros((2, 3)), ("n_rows", 2), "noise", "Give one column a feature")
+    Traceback (most recent call last):
+    ValueError: noise must be of shape (n_rows, 2); got (2, 3). Give one column a feature.
+    """
+    fits = len(array.shape) == len(shape) and all(
+        isinstance(wanted, str) or wanted == found
+        for wanted, found in zip(shape, array.shape, strict=True)
+    )
+    if not fits:
+        ending = "," if len(shape) == 1 else ""
+        wanted = f"({', '.join(map(str, shape))}{ending})"
+        raise refusal(parameter, f"of shape {wanted}", array.shape, advice)
 
 
 def check_count(value: object, parameter: str, *, minimum: int = 1) -> int:
     """Return `value` as an int of at least `minimum`."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        raise TypeError(message(parameter, "an integer", value, "Give a whole number"))
+        raise refusal(parameter, "an integer", value, "Give a whole number", TypeError)
     if value < minimum:
-        raise ValueError(
-            message(parameter, f"at least {minimum}", value, f"Give {minimum} or more")
-        )
+        raise refusal(parameter, f"at least {minimum}", value, f"Give {minimum} or more")
     return int(value)
 
 
@@ -123,9 +228,9 @@ def check_real(
 ) -> float:
     """Return `value` as a float in [low, high], or in (above, high] where `above` is given."""
     if isinstance(value, bool) or not isinstance(value, (float, int, np.floating, np.integer)):
-        raise TypeError(message(parameter, "a number", value, "Give a float"))
+        raise refusal(parameter, "a number", value, "Give a float", TypeError)
     inside = value <= high and (value > above if above is not None else value >= low)
     if not inside:
         interval = f"({above:g}, {high:g}]" if above is not None else f"[{low:g}, {high:g}]"
-        raise ValueError(message(parameter, f"in {interval}", value, "Give a number inside"))
+        raise refusal(parameter, f"in {interval}", value, "Give a number inside")
     return float(value)

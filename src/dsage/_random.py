@@ -7,7 +7,7 @@ import zlib
 
 import numpy as np
 
-from dsage._check import message
+from dsage._check import refusal
 
 RandomState = int | np.random.Generator | None
 
@@ -41,16 +41,15 @@ class Streams:
         elif isinstance(random_state, (int, np.integer)) and not isinstance(random_state, bool):
             entropy = int(random_state)
         else:
-            raise TypeError(
-                message(
-                    "random_state",
-                    "an int, a numpy Generator or None",
-                    random_state,
-                    "Use an int for reproducible results",
-                )
+            raise refusal(
+                "random_state",
+                "an int, a numpy Generator or None",
+                random_state,
+                "Use an int for reproducible results",
+                TypeError,
             )
         if entropy < 0:
-            raise ValueError(message("random_state", "non-negative", entropy, "Use 0 or more"))
+            raise refusal("random_state", "non-negative", entropy, "Use 0 or more")
         self._entropy = entropy
 
     @property

@@ -16,18 +16,20 @@ import numpy as np
 import numpy.typing as npt
 
 from dsage._check import check_member
-from dsage._groups import Groups
 from dsage._random import RandomState, Streams
-from dsage.describe import describe
+from dsage.data.groups import Groups
+from dsage.data.inputs import Inputs, check_inputs
 from dsage.estimate import Checkpoint, Plan, Stopping, as_checkpoint, as_stopping, run
-from dsage.explanation import Explanation
 from dsage.games import Game, Grouped, LossGame
 from dsage.games.base import Floats, Mask, Rows, check_weights
 from dsage.graphs import GroupedOracle, Oracle
-from dsage.inputs import Inputs, check_inputs
-from dsage.losses import Loss
+from dsage.models.losses import Loss
+from dsage.models.resolve import find_model
 from dsage.orderings import Order, Orderings
-from dsage.resolve import as_sampler, find_graph, find_model, find_sampler
+from dsage.result.describe import describe
+from dsage.result.explanation import Explanation
+from dsage.samplers.resolve import as_sampler, find_sampler
+from dsage.structure.resolve import find_graph
 
 logger = logging.getLogger("dsage")
 
@@ -89,8 +91,8 @@ def explain(
         ``"copula"``, ``"mixture"``, ``"categorical"``, ``"forest"``, ``"neighbors"``,
         ``"sequential"``, ``"marginal"``; or an object of :mod:`dsage.samplers`.
     loss : str, callable or Loss, default="auto"
-        See :func:`dsage.losses.as_loss`; ``"auto"`` is cross entropy for classes, squared error for
-        numbers.
+        See :func:`dsage.models.as_loss`; ``"auto"`` is cross entropy for classes, squared error
+        for numbers.
     estimand : {"d-sage", "sage"}, default="d-sage"
         ``"sage"`` corrects for the difference: unbiased for any model and any graph, and dearer.
     tolerance, absolute, top_k, seconds, n_orderings : float or int, optional
@@ -283,7 +285,7 @@ def _seed(random_state: RandomState, checkpoint: Checkpoint | None) -> int:
 class _Stage:
     """A game of no content, to try options on before anything is learned."""
 
-    n_groups = 1
+    n_replicates = 1
 
     def __init__(self, feature_names: tuple[str, ...], n_rows: int) -> None:
         self.feature_names = feature_names

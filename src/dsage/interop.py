@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from dsage._check import check_count, message
+from dsage._check import check_count, refusal
 from dsage.games.base import Floats, Game, Rows
 from dsage.games.wrap import require_game, require_same_features
 from dsage.graphs.separation import Oracle
@@ -171,8 +171,8 @@ def _checked(rows: npt.ArrayLike | None, n_rows: int) -> Rows:
         return np.arange(n_rows)
     chosen = np.asarray(rows)
     if chosen.ndim != 1 or not len(chosen) or chosen.dtype.kind not in "iu":
-        raise TypeError(message("rows", "numbers of rows, at least one", rows, "Give ints"))
+        raise refusal("rows", "numbers of rows, at least one", rows, "Give ints", TypeError)
     if chosen.min() < 0 or chosen.max() >= n_rows:
         bad = int(chosen.min() if chosen.min() < 0 else chosen.max())
-        raise ValueError(message("rows", f"from 0 to {n_rows - 1}", bad, "Leave it out"))
+        raise refusal("rows", f"from 0 to {n_rows - 1}", bad, "Leave it out")
     return chosen.astype(np.intp)

@@ -13,8 +13,8 @@ from sklearn.linear_model import LinearRegression
 
 import dsage as package
 from cli_case import table
-from dsage.choices import Choices
 from dsage.cli.app import app
+from dsage.result.choices import Choices
 
 
 def program(*arguments, code="from dsage.cli import main; main()"):

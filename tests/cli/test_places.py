@@ -12,7 +12,7 @@ from sklearn.linear_model import LinearRegression
 
 import dsage as package
 from cli_case import table
-from dsage.explanation import Explanation
+from dsage.result.explanation import Explanation
 
 FAST = ("--sampler", "gaussian", "--tolerance", 0.4, "--resamples", 0)
 LM = ("explain", "data.csv", "--target", "outcome", "--fit", "lm", *FAST)

@@ -216,7 +216,7 @@ def test_loss_reductions_of_local_surpluses_average_to_the_sage_values():
 
 def test_with_the_same_draws_the_loss_reductions_are_those_of_the_loss_game():
     """One group has no jackknife, so the risk is the loss of the mean prediction itself."""
-    options = {"n_draws": 4, "n_groups": 1, "random_state": 5}
+    options = {"n_draws": 4, "n_replicates": 1, "random_state": 5}
     game = output_game(SUBOPTIMAL, is_drawn=True, **options)
     losses = LossGame(
         SUBOPTIMAL.predict, exact_sampler(SUBOPTIMAL), X, Y, loss="squared_error", **options

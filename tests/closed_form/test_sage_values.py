@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from dsage.datasets import paper_graph
-from dsage.estimate.running import run
-from dsage.estimate.stopping import NOrderings, as_stopping
+from dsage.estimate.running.run import run
+from dsage.estimate.running.stopping import NOrderings, as_stopping
 from exact_values import BinaryCase, LinearGaussianCase
 from small_games import (
     FEATURES,

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from dsage.estimate.fingerprint import fingerprint
 from dsage.estimate.loop import Estimation
 from dsage.estimate.plan import Plan
-from dsage.estimate.running import run
-from dsage.estimate.stopping import NOrderings
+from dsage.estimate.running.fingerprint import fingerprint
+from dsage.estimate.running.run import run
+from dsage.estimate.running.stopping import NOrderings
 from dsage.graphs import NoSeparation
 from dsage.orderings import Order
 from exact_values import extensions, tabulated, values_over
@@ -152,7 +152,7 @@ def test_orders_that_take_a_chain_have_no_first_level():
     names, order = wide_case()
 
     class Additive:
-        feature_names, n_rows, n_groups = tuple(names), 4, 1
+        feature_names, n_rows, n_replicates = tuple(names), 4, 1
 
         def risks(self, known, rows, epoch=0):
             return np.repeat(-known.sum(axis=1, dtype=float)[:, None], len(rows), axis=1)[..., None]

@@ -8,10 +8,10 @@ import pytest
 from sklearn.linear_model import LinearRegression
 
 from dsage import Graph
-from dsage.estimate.control import Control
+from dsage.estimate.accumulate.control import Control
 from dsage.estimate.loop import Estimation
-from dsage.estimate.running import estimate, run
-from dsage.estimate.stopping import NOrderings, as_stopping
+from dsage.estimate.running.run import estimate, run
+from dsage.estimate.running.stopping import NOrderings, as_stopping
 from dsage.estimate.walk import Prefixes, played
 from dsage.games import LossGame
 from dsage.graphs import LinearGaussian
@@ -403,7 +403,7 @@ def test_what_is_no_game_no_oracle_or_no_rule_is_refused_before_anything_is_eval
 
 @pytest.mark.parametrize("rule", [None, as_stopping(tolerance=0.5, top_k=1, absolute=9.0)])
 def test_a_rule_that_waits_for_errors_is_refused_where_they_will_never_be_known(rule):
-    game = drawn_game(5, n_groups=1)
+    game = drawn_game(5, n_replicates=1)
     with pytest.raises(ValueError, match="stopping must be a number of orderings or a time"):
         run(game, stopping=rule)
     found = run(game, stopping=as_stopping(tolerance=0.5, n_orderings=20), exact="never")
@@ -411,16 +411,16 @@ def test_a_rule_that_waits_for_errors_is_refused_where_they_will_never_be_known(
     assert np.isnan(found.se_draws).all()
 
 
-@pytest.mark.parametrize("n_groups", [2, 3])
-def test_a_constant_model_has_values_of_zero_and_its_run_ends(n_groups):
+@pytest.mark.parametrize("n_replicates", [2, 3])
+def test_a_constant_model_has_values_of_zero_and_its_run_ends(n_replicates):
     X, y = rows(40)
     game = LossGame(
         lambda X: np.full(len(X), 0.1),
         exact_sampler(CASE),
         X,
         y,
-        n_draws=3 * n_groups,
-        n_groups=n_groups,
+        n_draws=3 * n_replicates,
+        n_replicates=n_replicates,
         random_state=0,
     )
     rule = as_stopping(tolerance=0.01, n_orderings=1000)
@@ -507,7 +507,7 @@ def test_the_error_of_weighted_rows_is_that_of_replicates():
 # --- biases and errors
 
 
-def small_game(seed, *, n_rows=40, n_groups=2, n_draws=2, **options):
+def small_game(seed, *, n_rows=40, n_replicates=2, n_draws=2, **options):
     X, y = rows(n_rows, 100)
     return gaussian_game(
         CASE,
@@ -515,7 +515,7 @@ def small_game(seed, *, n_rows=40, n_groups=2, n_draws=2, **options):
         y,
         is_drawn=True,
         n_draws=n_draws,
-        n_groups=n_groups,
+        n_replicates=n_replicates,
         noise="independent",
         random_state=seed,
         **options,
@@ -534,7 +534,7 @@ def test_two_draws_have_no_bias_thanks_to_the_jackknife():
     options = {"exact": "always", "stopping": once, "random_state": 0}
     found = [run(small_game(seed), **options).values for seed in range(100)]
     assert np.abs(z_of_the_mean(found, truth)).max() < 4
-    naive = [run(small_game(seed, n_groups=1), **options).values for seed in range(100)]
+    naive = [run(small_game(seed, n_replicates=1), **options).values for seed in range(100)]
     assert np.abs(z_of_the_mean(naive, truth)).max() > 6
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dsage.estimate.history import History
+from dsage.estimate.accumulate.history import History
 from dsage.estimate.inference import holm, intervals, p_values, simultaneous_intervals
 from dsage.estimate.result import Estimate, Level
 

@@ -20,7 +20,7 @@ ROWS = np.array([4, 0, 5])
 def naive(game, orders, rows, epoch, *, risk_of=None, skips=None):
     """Surpluses by the definition, one ordering, one step at a time."""
     risk_of = (lambda coalition: coalition) if risk_of is None else risk_of
-    values = np.zeros((len(orders), len(rows), game.n_groups, orders.shape[1]))
+    values = np.zeros((len(orders), len(rows), game.n_replicates, orders.shape[1]))
     for number, order in enumerate(orders):
         for position, feature in enumerate(order):
             before = frozenset(order[:position].tolist())

@@ -64,7 +64,7 @@ def test_an_interrupted_search_ends_the_call(model, rows, monkeypatch):
     def interrupted(*_, **__):
         return SearchResult(dsage.Graph(list("abcdy"), []), 0.0, (), 0, 0.0, True, "auto")
 
-    monkeypatch.setattr("dsage.resolve.graph.search_graph", interrupted)
+    monkeypatch.setattr("dsage.structure.resolve.search_graph", interrupted)
     with pytest.raises(KeyboardInterrupt):
         dsage.explain(model, *rows, **QUIET)
 
@@ -94,7 +94,7 @@ def test_an_interrupt_before_the_first_units_ends_the_call_and_a_later_one_tells
 
 def test_interrupted_resamples_are_counted_as_they_were(model, rows, monkeypatch):
     monkeypatch.setattr(
-        "dsage.resolve.graph.stability",
+        "dsage.structure.resolve.stability",
         lambda table, n, **options: stability(table, 3, random_state=0),
     )
     found = dsage.explain(model, *rows, sampler="gaussian", n_orderings=4, **QUIET)

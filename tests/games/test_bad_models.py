@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dsage.estimate.running import run
-from dsage.estimate.stopping import NOrderings, as_stopping
+from dsage.estimate.running.run import run
+from dsage.estimate.running.stopping import NOrderings, as_stopping
 from dsage.games import LossGame
 from dsage.models import as_model
 from dsage.samplers import Gaussian, Marginal
@@ -203,5 +203,5 @@ def test_rows_of_weight_zero_do_not_count():
 
 
 def test_a_number_of_draws_that_does_not_make_groups_is_refused():
-    with pytest.raises(ValueError, match="n_draws must be a multiple of n_groups, 2; got 5"):
+    with pytest.raises(ValueError, match="n_draws must be a multiple of n_replicates, 2; got 5"):
         game_of(CASE.predict, n_draws=5)

@@ -19,7 +19,7 @@ def test_what_the_engine_looks_for_is_passed_on(is_drawn):
     case = gaussian_case()
     X, y = case.sample(30, np.random.default_rng(0))
     weights = np.linspace(1.0, 2.0, 30)
-    game = gaussian_game(case, X, y, is_drawn=is_drawn, n_groups=1, sample_weight=weights)
+    game = gaussian_game(case, X, y, is_drawn=is_drawn, n_replicates=1, sample_weight=weights)
     boundary = Boundary(game, ORACLE)
     assert boundary.is_drawn is is_drawn
     np.testing.assert_array_equal(boundary.weights, game.weights)

@@ -5,12 +5,12 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from devices import DEVICES, NEEDS_CUDA, TOLERANCES  # noqa: E402
-from dsage._frame import Layout  # noqa: E402
+from dsage.data.layout import Layout  # noqa: E402
 from dsage.games import device as device_module  # noqa: E402
 from dsage.games.device import DeviceMeans, device_means  # noqa: E402
 from dsage.models import as_model  # noqa: E402
+from dsage.models.torch_module import TorchPredictor  # noqa: E402
 from dsage.samplers import Gaussian, Marginal, normal_scores  # noqa: E402
-from dsage.torch_model import TorchPredictor  # noqa: E402
 from given import all_coalitions  # noqa: E402
 
 GENERATOR = np.random.default_rng(0)
@@ -30,26 +30,26 @@ def network(*last, n_outputs=1, dtype=torch.float32, device="cpu"):
         return torch.nn.Sequential(*layers).to(device, dtype)
 
 
-def means_of(model, draws, n_groups):
+def means_of(model, draws, n_replicates):
     """Mean predictions of groups of draws (n_rows, n_draws, n_features), in plain NumPy."""
     frame = pd.DataFrame(draws.reshape(-1, 4), columns=X.columns)
     predicted = model.predict(frame)
-    return predicted.reshape(40, n_groups, 6 // n_groups, *predicted.shape[1:]).mean(axis=2)
+    return predicted.reshape(40, n_replicates, 6 // n_replicates, *predicted.shape[1:]).mean(axis=2)
 
 
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize(("dtype", "atol"), TOLERANCES)
 @pytest.mark.parametrize("n_outputs", [1, 3])
-@pytest.mark.parametrize("n_groups", [1, 3])
-def test_means_are_those_of_draws_on_the_cpu(device, dtype, atol, n_outputs, n_groups):
+@pytest.mark.parametrize("n_replicates", [1, 3])
+def test_means_are_those_of_draws_on_the_cpu(device, dtype, atol, n_outputs, n_replicates):
     last = [torch.nn.Softmax(dim=1)] if n_outputs > 1 else []
     module = network(*last, n_outputs=n_outputs, dtype=dtype, device=device)
     model = as_model(module, "brier" if last else "squared_error")
     scores, every = normal_scores(NOISE), all_coalitions(4)
-    rows = DeviceMeans(model, SAMPLER, n_groups).load(X, scores)
+    rows = DeviceMeans(model, SAMPLER, n_replicates).load(X, scores)
     found = rows.coalitions(every)
     for known, means in zip(every, found, strict=True):
-        expected = means_of(model, SAMPLER.draw(X, known, NOISE), n_groups)
+        expected = means_of(model, SAMPLER.draw(X, known, NOISE), n_replicates)
         assert means.dtype == np.float64
         np.testing.assert_allclose(means, expected, rtol=0, atol=atol)
     path = rows.ordering(ORDER)
@@ -57,7 +57,7 @@ def test_means_are_those_of_draws_on_the_cpu(device, dtype, atol, n_outputs, n_g
     for means, (_, draws) in zip(
         found, SAMPLER.ordering(ORDER).prefixes(X, scores, [0, 2, 3]), strict=True
     ):
-        np.testing.assert_allclose(means, means_of(model, draws, n_groups), rtol=0, atol=atol)
+        np.testing.assert_allclose(means, means_of(model, draws, n_replicates), rtol=0, atol=atol)
 
 
 def test_means_of_equal_predictions_are_these():

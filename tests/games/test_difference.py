@@ -44,7 +44,7 @@ def drawn_game(**options):
 def test_risks_are_differences():
     a, b = Table(), Table(seed=1)
     game = Difference(a, b)
-    assert (game.feature_names, game.n_rows, game.n_groups) == (NAMES, 6, 2)
+    assert (game.feature_names, game.n_rows, game.n_replicates) == (NAMES, 6, 2)
     expected = a.risks(EVERY, ROWS, 1) - b.risks(EVERY, ROWS, 1)
     np.testing.assert_array_equal(game.risks(EVERY, ROWS, 1), expected)
 
@@ -62,16 +62,16 @@ def test_prefixes_are_differences_where_both_games_have_them():
 
 
 def test_a_game_without_draws_stands_beside_all_draws_of_the_other():
-    exact, drawn = gaussian_game(CASE, X, Y), other_game(n_groups=2)
+    exact, drawn = gaussian_game(CASE, X, Y), other_game(n_replicates=2)
     rows = np.arange(len(X))
     for a, b in ((exact, drawn), (drawn, exact)):
         game = Difference(a, b)
-        assert (game.n_groups, game.is_drawn) == (2, True)
+        assert (game.n_replicates, game.is_drawn) == (2, True)
         found = game.risks(EVERY, rows)
         assert found.shape == (16, len(X), 2)
         np.testing.assert_array_equal(found, a.risks(EVERY, rows) - b.risks(EVERY, rows))
     both = Difference(exact, other_game(is_drawn=False))
-    assert (both.n_groups, both.is_drawn) == (1, False)
+    assert (both.n_replicates, both.is_drawn) == (1, False)
 
 
 def test_what_the_engine_looks_for_is_passed_on():
@@ -188,7 +188,7 @@ def changed(column):
             lambda: other_game(sample_weight=np.linspace(1.0, 2.0, 120)),
             "the sample weights of a; got 'others'",
         ),
-        (lambda: other_game(n_groups=4), "2 groups of draws, as a has; got 4"),
+        (lambda: other_game(n_replicates=4), "2 groups of draws, as a has; got 4"),
     ],
 )
 def test_games_that_cannot_be_compared_are_refused(other, text):

@@ -36,7 +36,7 @@ def members(known, of=MEMBERS):
 
 def test_the_risk_of_groups_is_that_of_their_members():
     game = Grouped(Table(), GROUPS)
-    assert (game.feature_names, game.n_rows, game.n_groups) == (("ends", "b", "c"), 6, 2)
+    assert (game.feature_names, game.n_rows, game.n_replicates) == (("ends", "b", "c"), 6, 2)
     known = all_coalitions(3)
     expected = [Table().risk(members(row), ROWS, 1) for row in known]
     np.testing.assert_array_equal(game.risks(known, ROWS, 1), expected)
@@ -63,7 +63,7 @@ def test_what_the_engine_looks_for_is_passed_on():
     X, y = case.sample(50, np.random.default_rng(0))
     weights = np.linspace(1.0, 2.0, 50)
     for is_drawn in (False, True):
-        game = gaussian_game(case, X, y, is_drawn=is_drawn, n_groups=1, sample_weight=weights)
+        game = gaussian_game(case, X, y, is_drawn=is_drawn, n_replicates=1, sample_weight=weights)
         grouped = Grouped(game, {"ab": ["a", "b"]})
         assert grouped.is_drawn is is_drawn
         np.testing.assert_array_equal(grouped.weights, game.weights)

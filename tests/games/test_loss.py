@@ -11,10 +11,10 @@ from dsage._random import Streams
 from dsage.estimate.walk import prefixes
 from dsage.games import LossGame
 from dsage.games.base import Paths
-from dsage.losses import as_loss
 from dsage.models import as_model
-from dsage.noise import Noise
+from dsage.models.losses import as_loss
 from dsage.samplers import Gaussian, Marginal, normal_scores
+from dsage.samplers.noise import Noise
 from given import all_coalitions
 
 FEW_DRAWS = pytest.mark.filterwarnings("ignore:For .* of the risks some draws")
@@ -49,30 +49,32 @@ def skewed(y, prediction):
     return np.exp(0.1 * (y - prediction))
 
 
-def naive(game, model, y, loss, *, n_groups, n_draws, noise, weights=None, seed=7):
+def naive(game, model, y, loss, *, n_replicates, n_draws, noise, weights=None, seed=7):
     """The jackknife by its formula, a coalition, one of the first rows and a group at a time."""
-    made = Noise(Streams(seed), 3, n_groups=n_groups, n_draws=n_draws // n_groups, kind=noise)
+    made = Noise(
+        Streams(seed), 3, n_replicates=n_replicates, n_draws=n_draws // n_replicates, kind=noise
+    )
     loss = as_loss(loss)
     y = loss.target(y, getattr(model, "classes_", None))
     weights = np.ones(N_ROWS) if weights is None else weights / weights.mean()
     predict = getattr(model, "predict_proba", getattr(model, "predict", model))
-    out = np.empty((len(EVERY), len(FIRST), n_groups))
+    out = np.empty((len(EVERY), len(FIRST), n_replicates))
     for at, known in enumerate(EVERY):
         draws = SAMPLER.draw(X.iloc[FIRST], known, made(FIRST, 0))
         for row in FIRST:
             predicted = predict(pd.DataFrame(draws[row], columns=list("abc")))
-            groups = np.split(predicted, n_groups)
+            groups = np.split(predicted, n_replicates)
             target = y[row : row + 1]
 
             def mean_loss(chosen, target=target):
                 mean = np.mean([group.mean(axis=0) for group in chosen], axis=0)
                 return loss(target, np.asarray(mean)[None]).item()
 
-            for g in range(n_groups):
+            for g in range(n_replicates):
                 others = groups[:g] + groups[g + 1 :]
                 pseudo = mean_loss(groups)
                 if others:
-                    pseudo = n_groups * pseudo - (n_groups - 1) * mean_loss(others)
+                    pseudo = n_replicates * pseudo - (n_replicates - 1) * mean_loss(others)
                 out[at, row, g] = weights[row] * pseudo
     return out
 
@@ -92,11 +94,11 @@ def naive(game, model, y, loss, *, n_groups, n_draws, noise, weights=None, seed=
         (three, CODES, "zero_one"),
     ],
 )
-@pytest.mark.parametrize(("n_groups", "n_draws"), [(2, 4), (3, 3)])
+@pytest.mark.parametrize(("n_replicates", "n_draws"), [(2, 4), (3, 3)])
 @FEW_DRAWS
-def test_risks_are_the_jackknife_over_groups(model, y, loss, n_groups, n_draws):
+def test_risks_are_the_jackknife_over_groups(model, y, loss, n_replicates, n_draws):
     weights = np.linspace(0.0, 3.0, N_ROWS)
-    options = {"n_groups": n_groups, "n_draws": n_draws, "noise": "sobol"}
+    options = {"n_replicates": n_replicates, "n_draws": n_draws, "noise": "sobol"}
     game = LossGame(
         model, SAMPLER, X, y, loss=loss, random_state=7, sample_weight=weights, **options
     )
@@ -112,7 +114,7 @@ def test_two_draws_are_enough_for_an_unbiased_squared_error(noise):
     rows = pd.DataFrame({"a": [0.5, -1.0], "b": [2.0, 1.0]})
     game = LossGame(
         lambda frame: np.asarray(frame).prod(axis=1), sampler, rows, [1.0, 0.3],
-        loss="squared_error", n_draws=2, n_groups=2, noise=noise, random_state=1,
+        loss="squared_error", n_draws=2, n_replicates=2, noise=noise, random_state=1,
     )  # fmt: skip
     known = np.array([[False, False], [True, False], [False, True]])
     risks = np.array([game.risks(known, np.arange(2), epoch) for epoch in range(500)]).mean(axis=3)
@@ -122,7 +124,9 @@ def test_two_draws_are_enough_for_an_unbiased_squared_error(noise):
 
 def test_pseudo_values_of_groups_vary_as_their_mean_does():
     """Their variance, divided by their number, is that of the risk over epochs."""
-    game = LossGame(bent, SAMPLER, X, Y, n_draws=8, n_groups=4, noise="independent", random_state=0)
+    game = LossGame(
+        bent, SAMPLER, X, Y, n_draws=8, n_replicates=4, noise="independent", random_state=0
+    )
     known = EVERY[[1, 4]]
     risks = np.array([game.risks(known, ROWS, epoch) for epoch in range(400)])
     claimed = (risks.var(axis=3, ddof=1) / 4).mean(axis=(0, 2))
@@ -186,7 +190,7 @@ def test_everything_known_is_the_loss_of_the_model():
     for game in (LossGame(FOREST, SAMPLER, X, Y), LossGame(LINEAR, SAMPLER, X, Y)):
         risks = game.risks(EVERY[-1:], ROWS)
         expected = (game.model.predict(X) - Y) ** 2
-        expected = np.repeat(expected[None, :, None], game.n_groups, axis=2)
+        expected = np.repeat(expected[None, :, None], game.n_replicates, axis=2)
         np.testing.assert_allclose(risks, expected, rtol=1e-10)
 
 
@@ -204,7 +208,7 @@ def test_no_coalition_and_no_row_are_allowed():
 def test_an_affine_model_needs_no_draws_and_agrees_with_them(sampler, loss):
     pipeline = make_pipeline(StandardScaler(), LinearRegression()).fit(X, Y)
     exact = LossGame(pipeline, sampler, X, Y, loss=loss)
-    assert (exact.is_drawn, exact.n_groups, exact.n_predicted) == (False, 1, N_ROWS)
+    assert (exact.is_drawn, exact.n_replicates, exact.n_predicted) == (False, 1, N_ROWS)
     drawn = LossGame(pipeline.predict, sampler, X, Y, loss=loss, n_draws=16, random_state=0)
     assert drawn.is_drawn
     expected = exact.risks(EVERY, ROWS)[..., 0].mean(axis=1)
@@ -262,9 +266,9 @@ def test_a_sampler_without_means_makes_an_affine_model_draw():
 
 
 def test_drawn_paths_are_the_jackknife_over_draws_of_the_ordering():
-    game = LossGame(bent, SAMPLER, X, Y, n_draws=6, n_groups=3, random_state=7)
+    game = LossGame(bent, SAMPLER, X, Y, n_draws=6, n_replicates=3, random_state=7)
     order, rows = np.array([2, 0, 1]), np.array([9, 3, 30])
-    noise = Noise(Streams(7), 3, n_groups=3, n_draws=2)(rows, 1)
+    noise = Noise(Streams(7), 3, n_replicates=3, n_draws=2)(rows, 1)
     found = game.path_risks(order[None], rows, 1, np.ones((1, 4), dtype=bool))[0]
     for length, draws in SAMPLER.ordering(order).prefixes(X.iloc[rows], normal_scores(noise)):
         predicted = bent(draws.reshape(-1, 3)).reshape(3, 3, 2).mean(axis=2)
@@ -468,8 +472,8 @@ def test_there_is_no_moment_game_where_output_and_target_cannot_be_compared():
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        ({"n_draws": 5}, "n_draws must be a multiple of n_groups, 2; got 5"),
-        ({"n_groups": 0}, "n_groups must be"),
+        ({"n_draws": 5}, "n_draws must be a multiple of n_replicates, 2; got 5"),
+        ({"n_replicates": 0}, "n_replicates must be"),
         ({"n_draws": 0}, "n_draws must be"),
         ({"max_bytes": 0}, "max_bytes must be"),
         ({"noise": "halton"}, "noise must be one of"),

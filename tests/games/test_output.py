@@ -13,8 +13,8 @@ from dsage.estimate.walk import prefixes
 from dsage.games import Cached, LossGame, OutputGame
 from dsage.games.base import Paths
 from dsage.models import as_model
-from dsage.noise import Noise
 from dsage.samplers import Gaussian, Marginal, normal_scores
+from dsage.samplers.noise import Noise
 from given import all_coalitions
 from small_games import exact_sampler, suboptimal_gaussian_case
 
@@ -50,20 +50,22 @@ def two_columns(frame):
 # Outputs
 
 
-@pytest.mark.parametrize(("n_groups", "n_draws"), [(1, 4), (2, 4), (3, 3)])
+@pytest.mark.parametrize(("n_replicates", "n_draws"), [(1, 4), (2, 4), (3, 3)])
 @pytest.mark.parametrize("noise", ["sobol", "independent"])
 @pytest.mark.parametrize("sampler", [SAMPLER, MARGINAL])
-def test_a_risk_is_minus_the_mean_prediction_of_each_group(sampler, noise, n_groups, n_draws):
+def test_a_risk_is_minus_the_mean_prediction_of_each_group(sampler, noise, n_replicates, n_draws):
     game = OutputGame(
-        bent, sampler, X, n_groups=n_groups, n_draws=n_draws, noise=noise, random_state=7
+        bent, sampler, X, n_replicates=n_replicates, n_draws=n_draws, noise=noise, random_state=7
     )
-    made = Noise(Streams(7), 3, n_groups=n_groups, n_draws=n_draws // n_groups, kind=noise)
+    made = Noise(
+        Streams(7), 3, n_replicates=n_replicates, n_draws=n_draws // n_replicates, kind=noise
+    )
     rows = np.array([4, 19])
     risks = game.risks(EVERY, rows, 2)
-    assert risks.shape == (8, 2, n_groups)
+    assert risks.shape == (8, 2, n_replicates)
     for known, risk in zip(EVERY, risks, strict=True):
         draws = sampler.draw(X.iloc[rows], known, made(rows, 2))
-        means = bent(draws.reshape(-1, 3)).reshape(2, n_groups, -1).mean(axis=2)
+        means = bent(draws.reshape(-1, 3)).reshape(2, n_replicates, -1).mean(axis=2)
         np.testing.assert_allclose(-risk, means, rtol=1e-12)
 
 
@@ -71,7 +73,7 @@ def test_a_risk_is_minus_the_mean_prediction_of_each_group(sampler, noise, n_gro
 def test_everything_known_is_the_prediction(model):
     game = OutputGame(model, SAMPLER, X)
     np.testing.assert_allclose(game.predictions, getattr(model, "predict", model)(X), rtol=1e-12)
-    expected = np.repeat(game.predictions[:, None], game.n_groups, axis=1)
+    expected = np.repeat(game.predictions[:, None], game.n_replicates, axis=1)
     np.testing.assert_array_equal(-game.risks(EVERY[-1:], ROWS)[0], expected)
     np.testing.assert_array_equal(-game.path_risks(ORDERS, ROWS, 0, ALL)[:, -1], [expected] * 2)
 
@@ -81,7 +83,7 @@ def test_an_affine_model_gives_the_exact_expectations_without_draws():
     rows, _ = case.sample(6, np.random.default_rng(3))
     model = as_model(case.predict, "squared_error", affine=True)
     game = OutputGame(model, exact_sampler(case), rows)
-    assert (game.is_drawn, game.n_groups, game.n_predicted) == (False, 1, 6)
+    assert (game.is_drawn, game.n_replicates, game.n_predicted) == (False, 1, 6)
     every = all_coalitions(4)
     found = -game.risks(every, np.arange(6))[:, :, 0]
     expected = [case.predict_given(rows, np.flatnonzero(known)) for known in every]
@@ -107,7 +109,7 @@ def test_a_surplus_is_what_the_squared_loss_is_made_of():
 
 
 def test_outputs_and_losses_share_their_draws():
-    options = {"n_draws": 4, "n_groups": 1, "random_state": 5}
+    options = {"n_draws": 4, "n_replicates": 1, "random_state": 5}
     outputs = -OutputGame(bent, SAMPLER, X, **options).risks(EVERY, ROWS, 3)
     losses = LossGame(bent, SAMPLER, X, Y, loss="squared_error", **options).risks(EVERY, ROWS, 3)
     np.testing.assert_array_equal((Y[:, None] - outputs) ** 2, losses)
@@ -143,9 +145,9 @@ def test_paths_of_an_affine_model_are_its_risks():
 
 
 def test_drawn_paths_are_the_means_over_draws_of_the_ordering():
-    game = OutputGame(bent, SAMPLER, X, n_draws=6, n_groups=3, random_state=7)
+    game = OutputGame(bent, SAMPLER, X, n_draws=6, n_replicates=3, random_state=7)
     rows = np.array([9, 3, 20])
-    noise = Noise(Streams(7), 3, n_groups=3, n_draws=2)(rows, 1)
+    noise = Noise(Streams(7), 3, n_replicates=3, n_draws=2)(rows, 1)
     found = -game.path_risks(ORDERS[:1], rows, 1, ALL[:1])[0]
     for length, draws in SAMPLER.ordering(ORDERS[0]).prefixes(X.iloc[rows], normal_scores(noise)):
         expected = bent(draws.reshape(-1, 3)).reshape(3, 3, 2).mean(axis=2)
@@ -275,7 +277,7 @@ def test_a_classifier_without_probabilities_is_refused():
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        ({"n_draws": 5}, "n_draws must be a multiple of n_groups, 2; got 5"),
+        ({"n_draws": 5}, "n_draws must be a multiple of n_replicates, 2; got 5"),
         ({"max_bytes": 0}, "max_bytes must be"),
         ({"noise": "halton"}, "noise must be one of"),
     ],

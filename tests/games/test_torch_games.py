@@ -12,8 +12,8 @@ from dsage.estimate import as_stopping, run  # noqa: E402
 from dsage.games import LossGame  # noqa: E402
 from dsage.games.output import OutputGame  # noqa: E402
 from dsage.models import as_model  # noqa: E402
+from dsage.models.torch_module import TorchPredictor  # noqa: E402
 from dsage.samplers import Gaussian  # noqa: E402
-from dsage.torch_model import TorchPredictor  # noqa: E402
 from exact_values import shapley  # noqa: E402
 from given import all_coalitions  # noqa: E402
 
@@ -57,7 +57,7 @@ def module(loss, dtype=torch.float64, device="cpu"):
 
 def game_of(model, loss, **options):
     y = Y if loss == "squared_error" else CODES
-    options = {"n_draws": 6, "n_groups": 3, "random_state": 5, "loss": loss} | options
+    options = {"n_draws": 6, "n_replicates": 3, "random_state": 5, "loss": loss} | options
     return LossGame(model, SAMPLER, X, y, **options)
 
 
@@ -101,7 +101,9 @@ def test_values_from_draws_on_the_device_are_exact_but_for_the_draws():
         known = np.isin(np.arange(4), list(coalition))
         return float(np.mean((Y - SAMPLER.mean(X, known) @ weights) ** 2))
 
-    game = game_of(TorchPredictor(layer, draws="module"), "squared_error", n_draws=64, n_groups=16)
+    game = game_of(
+        TorchPredictor(layer, draws="module"), "squared_error", n_draws=64, n_replicates=16
+    )
     assert game.is_drawn
     found = run(game, random_state=0, audit=False)
     error = found.values - shapley(risk, 4)

@@ -22,7 +22,7 @@ CHAIN = Graph([*NAMES, "y"], [("a", "b"), ("b", "c"), ("c", "y"), ("y", "d")]).o
 def test_a_game_with_a_memory_gives_what_the_game_gives():
     game = Table()
     cached = Cached(game)
-    assert (cached.feature_names, cached.n_rows, cached.n_groups) == (NAMES, 6, 2)
+    assert (cached.feature_names, cached.n_rows, cached.n_replicates) == (NAMES, 6, 2)
     generator = np.random.default_rng(0)
     for _ in range(20):
         known = EVERY[generator.integers(16, size=generator.integers(1, 9))]
@@ -160,7 +160,7 @@ def test_no_memory_is_a_number_of_bytes_too_but_a_negative_one_is_not():
 
 def test_the_risk_at_a_boundary_is_that_of_the_boundary():
     game = Boundary(Table(), CHAIN)
-    assert (game.feature_names, game.n_rows, game.n_groups) == (NAMES, 6, 2)
+    assert (game.feature_names, game.n_rows, game.n_replicates) == (NAMES, 6, 2)
     expected = Table().risks(CHAIN.boundary(EVERY), ROWS, 1)
     np.testing.assert_array_equal(game.risks(EVERY, ROWS, 1), expected)
     assert not np.array_equal(expected, Table().risks(EVERY, ROWS, 1))

@@ -17,8 +17,8 @@ from matplotlib.text import Text
 
 import plot_cases as cases
 from dsage import plots
-from dsage.choices import Choices
-from dsage.record import Record
+from dsage.result.choices import Choices
+from dsage.result.record import Record
 from records import make_record
 
 PLOTS = {

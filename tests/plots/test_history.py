@@ -10,7 +10,7 @@ mpl.use("agg")
 
 from matplotlib import pyplot as plt
 
-from dsage.estimate.history import History
+from dsage.estimate.accumulate.history import History
 from dsage.plots import convergence
 from dsage.plots.history import _apart
 

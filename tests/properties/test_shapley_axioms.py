@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dsage.estimate.running import run
-from dsage.estimate.stopping import NOrderings, as_stopping
+from dsage.estimate.running.run import run
+from dsage.estimate.running.stopping import NOrderings, as_stopping
 from dsage.games import LossGame
 from dsage.models import as_model
 from dsage.samplers import Gaussian

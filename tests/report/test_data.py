@@ -8,12 +8,12 @@ import pandas as pd
 import pytest
 
 from dsage import Graph
-from dsage.choices import Choices
 from dsage.estimate import Level
-from dsage.estimate.running import _warn
+from dsage.estimate.running.run import _warn
 from dsage.report import report_data
 from dsage.report.network import MOST_NODES
 from dsage.report.words import MINUS, Scale, count, listed, named, number, percent
+from dsage.result.choices import Choices
 from records import make_record
 from report_cases import synthetic_record
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dsage.structure import data as data_module
+from dsage.data import table as data_module
 from dsage.structure.moments import Moments, _parquet_batches
 
 EPS = np.finfo(np.float64).eps

@@ -7,9 +7,9 @@ import pandas as pd
 import polars as pl
 import pytest
 
+from dsage.data.table import Table
 from dsage.graphs import Graph
 from dsage.structure.counts import Counts
-from dsage.structure.data import Table
 from dsage.structure.moments import Moments
 from dsage.structure.scores.choose import SCORES, choose_score, graph_score
 from dsage.structure.source import sufficient

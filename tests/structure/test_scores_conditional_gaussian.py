@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from scipy.stats import norm
 
-from dsage.structure.data import Table
+from dsage.data.table import Table
 from dsage.structure.moments import Moments
 from dsage.structure.scores import conditional_gaussian as module
 from dsage.structure.scores.conditional_gaussian import ConditionalGaussian

@@ -8,10 +8,10 @@ import pytest
 
 from dsage import Graph
 from dsage._random import Streams
+from dsage.data.table import Table
 from dsage.datasets import paper_graph
 from dsage.graphs import compare
 from dsage.structure import Moments, learn_graph, search_graph, stability
-from dsage.structure.data import Table
 
 MODEL = paper_graph("dag_s(3)")
 module = importlib.import_module("dsage.structure.stability")

@@ -5,31 +5,26 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from dsage._check import message
-from dsage._columns import shown
+from dsage._check import refusal
 from dsage.cli.tables import as_lines
+from dsage.data.columns import shown
 from dsage.estimate import effective_df, intervals
-from dsage.record import Record
+from dsage.result.record import Record
 
 
 def check_comparable(first: Record, second: Record) -> None:
     """Refuse two runs whose values mean different things."""
     if first.target != second.target:
         advice = f"The other one's is {second.target!r}: compare runs of one target"
-        raise ValueError(message("the target", "the same in both runs", first.target, advice))
+        raise refusal("the target", "the same in both runs", first.target, advice)
     losses = [each.choices["loss"]["name"] for each in (first, second)]
     if losses[0] != losses[1]:
         advice = f"The other one's is {losses[1]}: values are in units of the loss"
-        raise ValueError(message("the loss", "the same in both runs", losses[0], advice))
+        raise refusal("the loss", "the same in both runs", losses[0], advice)
     if not set(first.feature_names) & set(second.feature_names):
         advice = f"The other one's are {shown(second.feature_names)}"
-        raise ValueError(
-            message(
-                "the features",
-                "partly the same in both runs",
-                shown(first.feature_names),
-                advice,
-            )
+        raise refusal(
+            "the features", "partly the same in both runs", shown(first.feature_names), advice
         )
 
 

@@ -17,7 +17,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 
-from dsage._check import check_member, message
+from dsage._check import check_member, refusal
 
 FITS = {
     "lm": "a linear regression",
@@ -53,7 +53,7 @@ def make_model(fit: str, classes: Sequence[str], *, is_of_classes: bool, seed: i
     check_member(fit, tuple(FITS), "--fit", "the models")
     if fit == "lm" and is_of_classes:
         advice = "Choose --fit logistic, rf or hgb"
-        raise ValueError(message("--fit", "a model of classes for such a target", fit, advice))
+        raise refusal("--fit", "a model of classes for such a target", fit, advice)
     columns = list(classes)
     one_hot = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
     if fit in ("lm", "logistic"):
@@ -97,9 +97,7 @@ def aligned(model: Any, X: pd.DataFrame) -> pd.DataFrame:  # noqa: ANN401
         n_wanted = getattr(model, "n_features_in_", None)
         if isinstance(n_wanted, int) and n_wanted != X.shape[1]:
             advice = "Leave columns out with --drop, or give the data that the model was fitted to"
-            raise ValueError(
-                message("the features", f"{n_wanted}, as the model has", X.shape[1], advice)
-            )
+            raise refusal("the features", f"{n_wanted}, as the model has", X.shape[1], advice)
         return X
     absent = [str(name) for name in names if name not in X.columns]
     spare = [str(name) for name in X.columns if name not in set(names)]
@@ -108,7 +106,5 @@ def aligned(model: Any, X: pd.DataFrame) -> pd.DataFrame:  # noqa: ANN401
         if not absent:
             leave_out = " ".join(f"--drop {name!r}" for name in spare)
             advice = f"Leave out what it does not know: {leave_out}"
-        raise ValueError(
-            message("the features", "those that the model was fitted to", list(X.columns), advice)
-        )
+        raise refusal("the features", "those that the model was fitted to", list(X.columns), advice)
     return X[list(names)]

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dsage._check import message
-from dsage._columns import column_kind, shown, sorted_positions
-from dsage._targets import codes, values
-from dsage.boosters import as_booster
+from dsage._check import refusal
 from dsage.cli.errors import note
-from dsage.losses import as_loss, choose_loss
-from dsage.models import as_model
+from dsage.data.columns import column_kind, shown, sorted_positions
+from dsage.data.targets import codes, values
+from dsage.models.boosters import as_booster
+from dsage.models.losses import as_loss, choose_loss
+from dsage.models.model import as_model
 
 # More different numbers than these are hardly classes.
 _TWO, _MANY = 2, 20
@@ -33,7 +33,7 @@ def check_target(column: pd.Series[Any], option: str, given: str) -> None:
         f"{str(column.name)!r} has {n_values} different numbers. Fit a model of numbers, --fit lm"
         f" or --fit rf; or, if they are classes, say --discrete {str(column.name)!r}"
     )
-    raise ValueError(message(option, "one of numbers for such a target", given, advice))
+    raise refusal(option, "one of numbers for such a target", given, advice)
 
 
 def as_labels(
@@ -53,14 +53,10 @@ def as_labels(
     except (KeyError, ValueError):
         kind = "true or false" if both.dtype == np.bool_ else "numbers"
         advice = f"Those of the target are {shown(both.unique().tolist()[:6])}"
-        raise ValueError(
-            message("--classes", f"{kind}, as the target is", ",".join(texts), advice)
-        ) from None
+        raise refusal("--classes", f"{kind}, as the target is", ",".join(texts), advice) from None
     if absent := [label for label in both.unique().tolist() if label not in labels]:
         advice = "Give all classes of the model, in the order of its columns"
-        raise ValueError(
-            message("--classes", f"with {shown(absent)}, which the target has", labels, advice)
-        )
+        raise refusal("--classes", f"with {shown(absent)}, which the target has", labels, advice)
     return labels
 
 
@@ -129,7 +125,7 @@ def held_out_score(
         if classes is not None and len(classes) != n_columns:
             condition = f"{n_columns}, one for each column of the model's probabilities"
             advice = "Name them in the order of the columns"
-            raise ValueError(message("--classes", condition, list(classes), advice))
+            raise refusal("--classes", condition, list(classes), advice)
         known = checked.classes
         if known is None:
             known = np.array([labels[place] for place in sorted_positions(labels)])

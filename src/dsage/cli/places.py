@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import typer
 
-from dsage._check import message
+from dsage._check import refusal
 from dsage.cli.errors import FAILED, note, one_line, show
 
 PAGES = (".html", ".htm")
@@ -52,7 +52,7 @@ def check_places(places: Iterable[Place], inputs: Mapping[str, Path | None]) -> 
         for other, used in taken.items():
             if _are_same(path, used):
                 advice = "It would be written over: give another name"
-                raise ValueError(message(option, f"another file than {other}", str(path), advice))
+                raise refusal(option, f"another file than {other}", str(path), advice)
         _check_writable(option, path)
         taken[option] = path
 
@@ -85,15 +85,19 @@ def finish(text: str, writings: Iterable[Writing], *, quiet: bool) -> None:
 
 def _check_name(option: str, path: Path, suffixes: tuple[str, ...]) -> None:
     if path.is_dir():
-        raise IsADirectoryError(message(option, "a file", str(path), "It is a folder: add a name"))
+        raise refusal(option, "a file", str(path), "It is a folder: add a name", IsADirectoryError)
     if not path.parent.is_dir():
-        raise FileNotFoundError(
-            message(option, "in a folder that exists", str(path), f"Make {str(path.parent)!r}")
+        raise refusal(
+            option,
+            "in a folder that exists",
+            str(path),
+            f"Make {str(path.parent)!r}",
+            FileNotFoundError,
         )
     if suffixes and path.suffix.lower() not in suffixes:
         ends = " or ".join(suffixes)
         advice = f"Call it {path.with_suffix(suffixes[0]).name!r}"
-        raise ValueError(message(option, f"a name that ends in {ends}", path.name, advice))
+        raise refusal(option, f"a name that ends in {ends}", path.name, advice)
 
 
 def _are_same(path: Path, other: Path) -> bool:
@@ -115,4 +119,4 @@ def _check_writable(option: str, path: Path) -> None:
             is_writable, reason = False, error.strerror or str(error)
     if not is_writable:
         advice = f"Give a place where you may write: {reason}"
-        raise PermissionError(message(option, "a file that can be written", str(path), advice))
+        raise refusal(option, "a file that can be written", str(path), advice, PermissionError)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from dsage.cli.places import Writing
-    from dsage.explanation import Explanation
+    from dsage.result.explanation import Explanation
 
 Run = Annotated[
     Path,

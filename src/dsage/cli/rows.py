@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from dsage._check import check_member, check_members, message
-from dsage._columns import check_kinds, column_kind, shown
+from dsage._check import check_member, check_members, refusal
 from dsage.cli.errors import note
 from dsage.cli.suspects import check_texts
-from dsage.data_files import read_table
+from dsage.data.columns import check_kinds, column_kind, shown
+from dsage.data.files import read_table
 
 Indices = npt.NDArray[np.intp]
 
@@ -68,7 +68,7 @@ def read_rows(
         check_member(target, columns, "--target", f"the columns of {data.name}")
         if len(columns) == 1:
             advice = "There is nothing but the target: give features as well"
-            raise ValueError(message(data.name, "of two columns at least", columns, advice))
+            raise refusal(data.name, "of two columns at least", columns, advice)
     check_members(discrete, columns, "--discrete", f"the columns of {data.name}")
     check_kinds(columns, [column_kind(table[name]) for name in columns])
     _check_gaps(table, data.name)
@@ -86,7 +86,7 @@ def read_test_rows(
         kinds = [column_kind(each[column]) for each in (table, test)]
         if kinds[0] != kinds[1]:
             advice = f"In DATA it is a {kinds[0]}: look at its values"
-            raise TypeError(message(f"{column!r} of {data.name}", "as in DATA", kinds[1], advice))
+            raise refusal(f"{column!r} of {data.name}", "as in DATA", kinds[1], advice, TypeError)
     _check_gaps(test, data.name)
     return test
 
@@ -174,11 +174,11 @@ def _divided(
     n_rows = len(table)
     if n_rows < _FEWEST_ROWS:
         advice = "Give more, or the rows to evaluate on with --test"
-        raise ValueError(message("the data", f"of {_FEWEST_ROWS} rows at least", n_rows, advice))
+        raise refusal("the data", f"of {_FEWEST_ROWS} rows at least", n_rows, advice)
     size = round(test_size * n_rows) if test_size < 1 else int(test_size)
     if not 1 <= size <= n_rows - _TWO:
         advice = "Give a share such as 0.25, or a number of rows"
-        raise ValueError(message("--test-size", f"fewer than all {n_rows} rows", test_size, advice))
+        raise refusal("--test-size", f"fewer than all {n_rows} rows", test_size, advice)
     counts = None if labels is None else labels.value_counts()
     even = (
         counts is not None and int(counts.min()) >= _TWO and len(counts) <= min(size, n_rows - size)
@@ -192,7 +192,7 @@ def _divided(
         new |= ~column.iloc[held].isin(column.iloc[kept].unique()).to_numpy()
     if new.all():
         advice = "Give a larger --test-size, or --drop columns with many rare values"
-        raise ValueError(message("the rows", "alike", f"{size} with values of their own", advice))
+        raise refusal("the rows", "alike", f"{size} with values of their own", advice)
     return np.sort(np.concatenate([kept, held[new]])), np.sort(held[~new])
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 import dsage
-from dsage._check import check_member, check_members, message
+from dsage._check import check_member, check_members, refusal
 from dsage.cli.errors import note
 from dsage.cli.fitting import FITS, aligned, make_model
 from dsage.cli.judging import as_labels, check_target, held_out_score, tell_order
@@ -20,10 +20,10 @@ from dsage.cli.places import PAGES, Place, Writing, check_places, finish
 from dsage.cli.rows import Split, read_rows, read_test_rows, split_rows, tell_classes
 from dsage.cli.sessions import seconds_held
 from dsage.cli.texts import check_test_size
-from dsage.explanation import Explanation
-from dsage.losses import as_loss, gives_classes
-from dsage.model_files import load_model
-from dsage.resolve import SAMPLERS
+from dsage.models.files import load_model
+from dsage.models.losses import as_loss, gives_classes
+from dsage.result.explanation import Explanation
+from dsage.samplers.resolve import SAMPLERS
 
 _TEST_SIZE = 0.25
 
@@ -153,21 +153,19 @@ def _check(request: Request, options: Mapping[str, Any]) -> None:
     """Refuse what cannot be meant, before anything is read."""
     if request.model is not None and request.fit is not None:
         advice = "Leave one of them out"
-        raise ValueError(message("--model and --fit", "given one at a time", "both", advice))
+        raise refusal("--model and --fit", "given one at a time", "both", advice)
     if request.fit is not None:
         check_member(request.fit, tuple(FITS), "--fit", "the models")
     if request.classes and request.model is None:
         advice = "A model that is fitted here knows its classes: leave --classes out"
-        raise ValueError(
-            message("--classes", "given with --model", ",".join(request.classes), advice)
-        )
+        raise refusal("--classes", "given with --model", ",".join(request.classes), advice)
     check_member(options["estimand"], ("d-sage", "sage"), "--estimand", "what can be estimated")
     check_member(options["sampler"], ("auto", *SAMPLERS), "--sampler", "the samplers")
     if options["loss"] != "auto":
         as_loss(options["loss"])
     if request.test is not None and request.test_size is not None:
         advice = "Leave --test-size out: --test has the rows"
-        raise ValueError(message("--test and --test-size", "given one at a time", "both", advice))
+        raise refusal("--test and --test-size", "given one at a time", "both", advice)
     check_test_size(request.test_size)
 
 

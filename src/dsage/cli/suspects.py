@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from dsage._columns import column_kind
+from dsage.data.columns import column_kind
 
 # So many of the texts have to be numbers or dates to call the column that.
 _MOSTLY = 0.9

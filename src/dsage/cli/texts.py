@@ -6,7 +6,7 @@ import json
 import re
 from pathlib import Path
 
-from dsage._check import check_member, message
+from dsage._check import check_member, refusal
 from dsage.cli.shell import in_shell
 from dsage.graphs import Graph
 from dsage.structure import METHODS
@@ -27,12 +27,12 @@ def as_seconds(text: str) -> float:
     parts = _PART.findall(compact)
     if "".join(number + unit for number, unit in parts) != compact or not parts:
         advice = "Give seconds, or a unit: 90, 90s, 5m, 1h30m"
-        raise ValueError(message("--time", "a time", text, advice))
+        raise refusal("--time", "a time", text, advice)
     if any(not unit for _, unit in parts[:-1]):
-        raise ValueError(message("--time", "a time", text, "Give each number its unit"))
+        raise refusal("--time", "a time", text, "Give each number its unit")
     seconds = sum(float(number) * _UNITS[unit] for number, unit in parts)
     if not seconds > 0:
-        raise ValueError(message("--time", "above zero", text, "Give a longer time"))
+        raise refusal("--time", "above zero", text, "Give a longer time")
     return seconds
 
 
@@ -54,7 +54,7 @@ def as_graph_option(text: str) -> str | Graph | None:
             raise ValueError(in_shell(str(error), path="--graph")) from error
     if file.suffix or len(file.parts) > 1:
         advice = "Write one with: dsage graph DATA --target COLUMN --out FILE.json"
-        raise FileNotFoundError(message("--graph", "a file that exists", text, advice))
+        raise refusal("--graph", "a file that exists", text, advice, FileNotFoundError)
     return check_member(text, ("learn", "none", *METHODS), "--graph", "these names, or a file")
 
 
@@ -64,25 +64,23 @@ def read_groups(path: Path) -> dict[str, list[str]]:
         content = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         advice = "Look at the spelling"
-        raise FileNotFoundError(
-            message("--groups", "a file that exists", str(path), advice)
+        raise refusal(
+            "--groups", "a file that exists", str(path), advice, FileNotFoundError
         ) from None
     except (OSError, ValueError) as error:
-        raise ValueError(
-            message("--groups", "a file of JSON", str(path), f"It is not: {error}")
-        ) from error
+        raise refusal("--groups", "a file of JSON", str(path), f"It is not: {error}") from error
     is_mapping = isinstance(content, dict) and all(
         isinstance(held, list) and all(isinstance(name, str) for name in held)
         for held in content.values()
     )
     if not is_mapping or not content:
         advice = 'Write it as {"group": ["feature", "another"], ...}'
-        raise ValueError(message("--groups", "groups of names", str(path), advice))
+        raise refusal("--groups", "groups of names", str(path), advice)
     return {str(group): list(held) for group, held in content.items()}
 
 
 def csv_options(sep: str | None, decimal: str, encoding: str) -> dict[str, str | None]:
-    r"""Return how CSV is written, as :func:`dsage.data_files.read_table` takes it.
+    r"""Return how CSV is written, as :func:`dsage.data.files.read_table` takes it.
 
     Examples
     --------
@@ -97,14 +95,14 @@ def check_tolerance(tolerance: float | None) -> None:
     """Refuse a tolerance that is none, before any work is done."""
     if tolerance is not None and not 0 < tolerance <= 1:
         advice = "Give a share of the range of the values, such as 0.05"
-        raise ValueError(message("--tolerance", "above 0 and at most 1", tolerance, advice))
+        raise refusal("--tolerance", "above 0 and at most 1", tolerance, advice)
 
 
 def check_jobs(jobs: int | None) -> None:
     """Refuse a number of processes that is none."""
     if jobs is not None and jobs != -1 and jobs < 1:
         advice = "Give -1 for all processors"
-        raise ValueError(message("--jobs", "1 or more, or -1", jobs, advice))
+        raise refusal("--jobs", "1 or more, or -1", jobs, advice)
 
 
 def check_test_size(size: float | None) -> None:
@@ -112,4 +110,4 @@ def check_test_size(size: float | None) -> None:
     if size is None or 0 < size < 1 or (size >= 1 and size == int(min(size, 1e15))):
         return
     advice = "Give a share such as 0.25, or a number of rows such as 100"
-    raise ValueError(message("--test-size", "a share below 1, or a whole number", size, advice))
+    raise refusal("--test-size", "a share below 1, or a whole number", size, advice)

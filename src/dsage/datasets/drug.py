@@ -11,7 +11,7 @@ from urllib.request import urlopen
 
 import pandas as pd
 
-from dsage._check import message
+from dsage._check import refusal
 
 DRUG_FEATURES = (
     *("Age", "Gender", "Education", "Country", "Ethnicity"),
@@ -75,8 +75,12 @@ def drug_consumption(path: str | Path | None = None) -> pd.DataFrame:
     if named is not None:
         place = Path(named).expanduser()
         if not place.is_file():
-            raise FileNotFoundError(
-                message(parameter, "a file of the drug consumption data", str(named), _ADVICE)
+            raise refusal(
+                parameter,
+                "a file of the drug consumption data",
+                str(named),
+                _ADVICE,
+                FileNotFoundError,
             )
         return _table(place.read_bytes(), str(place))
     kept = _cache() / _NAME
@@ -108,7 +112,7 @@ def _downloaded(kept: Path) -> bytes:
     if not _is_whole(content):
         found = hashlib.sha256(content).hexdigest()
         condition = f"the file with the SHA-256 checksum {_SHA256}"
-        raise ValueError(message("the download", condition, found, _ADVICE))
+        raise refusal("the download", condition, found, _ADVICE)
     kept.parent.mkdir(parents=True, exist_ok=True)
     partial = kept.with_suffix(".partial")
     partial.write_bytes(content)
@@ -120,13 +124,11 @@ def _table(content: bytes, place: str) -> pd.DataFrame:
     names = ("ID", *DRUG_FEATURES, *DRUG_SUBSTANCES)
     frame = pd.read_csv(BytesIO(content), header=None)
     if frame.shape != (_N_ROWS, len(names)):
-        raise ValueError(
-            message(
-                place,
-                f"of {_N_ROWS} rows and {len(names)} columns, without a header",
-                frame.shape,
-                _ADVICE,
-            )
+        raise refusal(
+            place,
+            f"of {_N_ROWS} rows and {len(names)} columns, without a header",
+            frame.shape,
+            _ADVICE,
         )
     frame.columns = pd.Index(names)
     return frame.set_index("ID")

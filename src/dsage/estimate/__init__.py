@@ -1,10 +1,9 @@
 """Estimation: the average surplus of every feature over orderings, its errors, when to stop."""
 
-from dsage.estimate.checkpoint import Checkpoint, as_checkpoint
+from dsage.estimate.accumulate.history import History
 from dsage.estimate.comparison import Comparison, compare
 from dsage.estimate.exact import Enumeration, enumerate_boundaries
 from dsage.estimate.exact_order import enumerate_extensions
-from dsage.estimate.history import History
 from dsage.estimate.inference import (
     effective_df,
     holm,
@@ -12,13 +11,14 @@ from dsage.estimate.inference import (
     p_values,
     simultaneous_intervals,
 )
-from dsage.estimate.local import run_local
-from dsage.estimate.local_result import LocalEstimate
+from dsage.estimate.local.result import LocalEstimate
+from dsage.estimate.local.running import run_local
 from dsage.estimate.loop import Estimation
 from dsage.estimate.plan import Plan
 from dsage.estimate.result import Estimate, Level
-from dsage.estimate.running import estimate, refine, run
-from dsage.estimate.stopping import (
+from dsage.estimate.running.checkpoint import Checkpoint, as_checkpoint
+from dsage.estimate.running.run import estimate, refine, run
+from dsage.estimate.running.stopping import (
     AbsoluteTolerance,
     AnyOf,
     NOrderings,

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dsage._check import message
+from dsage._check import refusal
 from dsage._random import Streams
 from dsage.estimate.inference import holm, intervals, p_values, simultaneous_intervals
 from dsage.estimate.result import Estimate
-from dsage.estimate.running import run
-from dsage.estimate.stopping import AbsoluteTolerance, Stopping
+from dsage.estimate.running.run import run
+from dsage.estimate.running.stopping import AbsoluteTolerance, Stopping
 from dsage.games.base import Floats, Game
 from dsage.games.difference import Difference
 from dsage.games.wrap import Boundary
@@ -140,18 +140,14 @@ def _at_boundaries(
     graphs. Without one on one side, or with a vote of several, B is S.
     """
     if len(pair) != 2:
-        raise ValueError(
-            message("oracle", "one oracle, or a pair of them", pair, "Give one for each game")
-        )
+        raise refusal("oracle", "one oracle, or a pair of them", pair, "Give one for each game")
     for option, only in (("estimand", "d-sage"), ("semantics", "boundary"), ("audit", False)):
         if options.get(option, only) != only:
-            raise ValueError(
-                message(
-                    option,
-                    f"{only!r} where each game has a graph of its own",
-                    options[option],
-                    "Give one oracle for both games, or none",
-                )
+            raise refusal(
+                option,
+                f"{only!r} where each game has a graph of its own",
+                options[option],
+                "Give one oracle for both games, or none",
             )
     one, other = pair
     game = Difference(
@@ -178,13 +174,11 @@ def _scale(game: Difference) -> float:
         nothing, everything = each.risks(ends, rows).mean(axis=(1, 2))
         worth.append(abs(float(nothing - everything)))
     if not max(worth) > 0:
-        raise ValueError(
-            message(
-                "stopping",
-                "given where all features together are worth nothing to both games",
-                None,
-                "Give as_stopping(absolute=...) or as_stopping(n_orderings=...)",
-            )
+        raise refusal(
+            "stopping",
+            "given where all features together are worth nothing to both games",
+            None,
+            "Give as_stopping(absolute=...) or as_stopping(n_orderings=...)",
         )
     return max(worth)
 

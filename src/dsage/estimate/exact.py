@@ -18,7 +18,7 @@ from typing import Literal, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from dsage._check import check_count, check_member, message
+from dsage._check import check_count, check_member, refusal
 from dsage.graphs.separation import Oracle, SeparationOracle
 
 Semantics = Literal["boundary", "skip"]
@@ -82,13 +82,11 @@ class Enumeration:
     def values(self, risk: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """Return the values of all features, (n_features, ...), of risks (n_coalitions, ...)."""
         if len(risk) != self.n_coalitions:
-            raise ValueError(
-                message(
-                    "risk",
-                    f"one number for each of the {self.n_coalitions} coalitions",
-                    np.shape(risk),
-                    "Evaluate the rows of `coalitions`, in order",
-                )
+            raise refusal(
+                "risk",
+                f"one number for each of the {self.n_coalitions} coalitions",
+                np.shape(risk),
+                "Evaluate the rows of `coalitions`, in order",
             )
         return np.tensordot(self.coefficients, risk, axes=1)
 
@@ -144,9 +142,7 @@ def enumerate_boundaries(
     check_member(semantics, SEMANTICS, "semantics", "the semantics")
     most = check_count(max_features, "max_features", minimum=0)
     if most > _MOST_FEATURES:
-        raise ValueError(
-            message("max_features", f"at most {_MOST_FEATURES}", most, "Sample orderings instead")
-        )
+        raise refusal("max_features", f"at most {_MOST_FEATURES}", most, "Sample orderings instead")
     if max_coalitions is not None:
         check_count(max_coalitions, "max_coalitions")
     check_count(max_bytes, "max_bytes")

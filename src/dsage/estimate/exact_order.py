@@ -15,11 +15,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from dsage._check import check_count, check_member, message
+from dsage._check import check_count, check_member, refusal
 from dsage.estimate.exact import SEMANTICS, Enumeration, Semantics
 from dsage.graphs.separation import Oracle
 from dsage.orderings import Order
-from dsage.orderings.ideals import MOST_IDEALS, chances, distinct, levels_of
+from dsage.orderings.partial.ideals import MOST_IDEALS, chances, distinct, levels_of
 
 
 class _Steps(NamedTuple):
@@ -80,7 +80,7 @@ def enumerate_extensions(
         check_count(max_coalitions, "max_coalitions")
     check_count(max_ideals, "max_ideals")
     if not isinstance(order, Order):
-        raise TypeError(message("order", "an Order", order, "Make one with Order(names, pairs)"))
+        raise refusal("order", "an Order", order, "Make one with Order(names, pairs)", TypeError)
     steps = _steps(order.arranged(oracle.feature_names).before, max_ideals)
     if steps is None:
         return None

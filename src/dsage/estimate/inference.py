@@ -10,9 +10,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
-from dsage._check import message
+from dsage._check import refusal
 
 Floats = npt.NDArray[np.float64]
+
+MIN_UNITS = 30
+"""Units of orderings before a standard error is trusted: from fewer it is often far too small."""
 
 
 def intervals(
@@ -140,7 +143,7 @@ def holm(p: npt.ArrayLike) -> Floats:
     """
     p = np.asarray(p, dtype=np.float64)
     if p.ndim != 1 or not ((p >= 0) & (p <= 1)).all():
-        raise ValueError(message("p", "a vector of numbers in [0, 1]", p, "Give p-values"))
+        raise refusal("p", "a vector of numbers in [0, 1]", p, "Give p-values")
     order = np.argsort(p, kind="stable")
     stepped = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
     adjusted = np.empty_like(p)
@@ -174,18 +177,14 @@ def effective_df(variances: npt.ArrayLike, df: npt.ArrayLike) -> Floats:
     variances = np.asarray(variances, dtype=np.float64)
     df = np.asarray(df, dtype=np.float64)
     if variances.ndim != 2 or not (variances >= 0).all():
-        raise ValueError(
-            message(
-                "variances",
-                "non-negative numbers of shape (n_parts, n_features)",
-                variances,
-                "Give one row a part",
-            )
+        raise refusal(
+            "variances",
+            "non-negative numbers of shape (n_parts, n_features)",
+            variances,
+            "Give one row a part",
         )
     if df.shape not in (variances.shape, variances.shape[:1]) or not (df > 0).all():
-        raise ValueError(
-            message("df", "positive, one for each part", df, "It is the number of units less one")
-        )
+        raise refusal("df", "positive, one for each part", df, "It is the number of units less one")
     df = df if df.ndim == 2 else df[:, None]
     total = variances.sum(axis=0)
     # Shares, not variances, are squared: the square of a tiny variance would be zero.
@@ -209,19 +208,15 @@ def _checked(
     se = np.asarray(se, dtype=np.float64)
     df = np.asarray(df, dtype=np.float64)
     if values.ndim != 1 or not np.isfinite(values).all():
-        raise ValueError(message("values", "a vector of finite numbers", values, "Check the model"))
+        raise refusal("values", "a vector of finite numbers", values, "Check the model")
     if se.shape != values.shape or (se < 0).any():
-        raise ValueError(
-            message("se", f"{len(values)} numbers of 0 or more", se, "Give one for each value")
-        )
+        raise refusal("se", f"{len(values)} numbers of 0 or more", se, "Give one for each value")
     if df.shape not in ((), values.shape) or not (df > 0).all():
-        raise ValueError(
-            message("df", f"one positive number or {len(values)}", df, "inf: se is known exactly")
-        )
+        raise refusal("df", f"one positive number or {len(values)}", df, "inf: se is known exactly")
     return values, se, np.broadcast_to(df, values.shape)
 
 
 def _check_level(level: float) -> float:
     if not 0 < level < 1:
-        raise ValueError(message("level", "between 0 and 1", level, "Give a level such as 0.95"))
+        raise refusal("level", "between 0 and 1", level, "Give a level such as 0.95")
     return float(level)

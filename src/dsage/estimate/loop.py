@@ -13,15 +13,14 @@ import pandas as pd
 
 from dsage._check import check_member
 from dsage._files import Arrays
-from dsage.estimate.control import Control
-from dsage.estimate.history import History
-from dsage.estimate.inference import effective_df
-from dsage.estimate.ledger import Ledger
+from dsage.estimate.accumulate.control import Control
+from dsage.estimate.accumulate.history import History
+from dsage.estimate.accumulate.ledger import Ledger
+from dsage.estimate.accumulate.state import nested, part_of, put_back, taken
+from dsage.estimate.accumulate.tally import Tally
+from dsage.estimate.inference import MIN_UNITS, effective_df
 from dsage.estimate.plan import Plan
 from dsage.estimate.result import Estimate, Level
-from dsage.estimate.state import nested, part_of, put_back, taken
-from dsage.estimate.stopping import MIN_UNITS
-from dsage.estimate.tally import Tally
 from dsage.estimate.terms import Outcome
 from dsage.estimate.walk import Asking
 from dsage.games.base import Floats, Game, Request
@@ -91,7 +90,7 @@ class Estimation:
         self._ledger = Ledger(
             plan.blocks,
             plan.n_columns,
-            plan.game.n_groups,
+            plan.game.n_replicates,
             len(plan.terms),
             weights=getattr(plan.game.game, "weights", None),
         )
@@ -224,7 +223,7 @@ class Estimation:
         """How many units are under way together: as many as memory allows."""
         rows = max(map(len, self.plan.blocks))
         asked = max(term.unit_size for term in self.plan.terms) * (self.plan.n_columns + 1)
-        return max(1, _BYTES_AT_ONCE // (_COPIES * 8 * asked * rows * self.plan.game.n_groups))
+        return max(1, _BYTES_AT_ONCE // (_COPIES * 8 * asked * rows * self.plan.game.n_replicates))
 
     def _evaluate(self, term: int, units: Sequence[tuple[int, int]]) -> None:
         before = self.plan.game.n_distinct

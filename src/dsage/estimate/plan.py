@@ -8,12 +8,18 @@ from typing import Literal
 
 import numpy as np
 
-from dsage._check import check_count, check_member, message
+from dsage._check import check_count, check_member, refusal
 from dsage._random import RandomState, Streams
-from dsage.estimate.control import MOST_COALITIONS, Control, MeanBoundaries, MeanPrefixes, MeanWalk
+from dsage.estimate.accumulate.control import (
+    MOST_COALITIONS,
+    Control,
+    MeanBoundaries,
+    MeanPrefixes,
+    MeanWalk,
+)
 from dsage.estimate.exact import SEMANTICS, Enumeration, enumerate_boundaries
 from dsage.estimate.exact_order import enumerate_extensions
-from dsage.estimate.jobs import Jobs
+from dsage.estimate.parallel.jobs import Jobs
 from dsage.estimate.terms import Correction, Enumerated, Sampled, Term
 from dsage.estimate.walk import Boundaries, Prefixes, Walk
 from dsage.games.base import Game, Rows
@@ -74,7 +80,7 @@ class Plan:
         Memory for risks that are kept.
     n_jobs : int, optional
         Jobs that evaluate at the same time, as joblib has it; see
-        :class:`~dsage.estimate.jobs.Jobs`. Results do not depend on it.
+        :class:`~dsage.estimate.parallel.jobs.Jobs`. Results do not depend on it.
 
     Attributes
     ----------
@@ -145,7 +151,7 @@ class Plan:
         self.streams = Streams(random_state)
         self.names = tuple(game.feature_names)
         self.n_columns = len(self.names)
-        self.is_drawn: bool = getattr(game, "is_drawn", game.n_groups > 1)
+        self.is_drawn: bool = getattr(game, "is_drawn", game.n_replicates > 1)
         self.shares = oracle is not None and semantics == "boundary"
         self.estimand = "sage" if oracle is None else estimand
         self.game = Cached(game, max_bytes=cache_bytes, evaluate=Jobs(n_jobs))
@@ -177,7 +183,7 @@ class Plan:
     @property
     def tells_errors(self) -> bool:
         """Whether standard errors will be known: one group of draws tells nothing of its own."""
-        return not self.is_drawn or self.game.n_groups > 1
+        return not self.is_drawn or self.game.n_replicates > 1
 
     def _walk_of(self, game: Game) -> Walk:
         if self.oracle is None:
@@ -201,9 +207,7 @@ class Plan:
         # Of another's orderings nobody knows which there are.
         is_listed = self.is_given or not isinstance(self.orderings, Unbounded)
         if exact == "always" and is_listed:
-            raise ValueError(
-                message("exact", "'auto' or 'never' for given orderings", exact, _LEAVE_OUT)
-            )
+            raise refusal("exact", "'auto' or 'never' for given orderings", exact, _LEAVE_OUT)
         if is_listed or (exact == "never" and not has_control):
             return None
         oracle = NoSeparation(self.names) if self.oracle is None else self.oracle
@@ -211,13 +215,11 @@ class Plan:
         found = self._all_orderings(oracle, most)
         if found is None and exact == "always":
             n_features = len(self.names)
-            raise ValueError(
-                message(
-                    "exact",
-                    f"'auto' or 'never' where {n_features} features have too many coalitions",
-                    exact,
-                    "Sample orderings",
-                )
+            raise refusal(
+                "exact",
+                f"'auto' or 'never' where {n_features} features have too many coalitions",
+                exact,
+                "Sample orderings",
             )
         return found
 
@@ -276,4 +278,4 @@ def _check_kinds(game: object, oracle: object) -> None:
     require_game(game)
     if oracle is not None and not hasattr(oracle, "feature_names"):
         advice = "Make one with graph.oracle(target, features=...)"
-        raise TypeError(message("oracle", "an oracle", type(oracle).__name__, advice))
+        raise refusal("oracle", "an oracle", type(oracle).__name__, advice, TypeError)

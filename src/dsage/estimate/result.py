@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from dsage.estimate.history import History
+from dsage.estimate.accumulate.history import History
 from dsage.estimate.inference import effective_df, holm, intervals, p_values, simultaneous_intervals
 from dsage.games.base import Floats
 

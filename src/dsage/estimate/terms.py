@@ -18,7 +18,7 @@ from dsage.orderings import Orderings
 class Outcome(NamedTuple):
     """What a unit gives on a block.
 
-    surplus : array of shape (n_rows, n_groups, n_features)
+    surplus : array of shape (n_rows, n_replicates, n_features)
         Mean over the unit's orderings.
     control : array of shape (n_features,)
         The same of the cheap game, mean over the rows; zeros without one.

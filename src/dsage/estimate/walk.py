@@ -44,7 +44,7 @@ def played(asking: Asking[_Result], game: Game) -> _Result:
 class Surpluses(NamedTuple):
     """What the features add, ordering by ordering.
 
-    values : array of shape (n_orderings, n_rows, n_groups, n_features)
+    values : array of shape (n_orderings, n_rows, n_replicates, n_features)
     skipped : bool array of shape (n_orderings, n_features)
         Which of them are zero by separation.
     """
@@ -105,7 +105,7 @@ class Prefixes:
     """
 
     def __init__(self, game: Game, oracle: Oracle | None = None, *, use_paths: bool = True) -> None:
-        self._oracle, self._n_groups = oracle, game.n_groups
+        self._oracle, self._n_groups = oracle, game.n_replicates
         self._use_paths = use_paths and isinstance(game, Paths)
 
     def __call__(self, orders: Orders, rows: Rows, epoch: int) -> Asking[Surpluses]:
@@ -163,6 +163,6 @@ def separated_steps(oracle: Oracle | None, known: Mask, orders: Orders) -> Mask:
 
 
 def arranged(steps: Floats, skipped: Mask, orders: Orders) -> Surpluses:
-    """Return steps (n_orderings, n_features, n_rows, n_groups) as surpluses of the features."""
+    """Return steps (n_orderings, n_features, n_rows, n_replicates) as surpluses of the features."""
     values = np.moveaxis(by_feature(steps, orders), 1, 3)
     return Surpluses(values, by_feature(skipped, orders))

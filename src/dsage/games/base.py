@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from dsage._check import message
+from dsage._check import refusal
 
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
@@ -33,7 +33,7 @@ class Game(Protocol):
         ...
 
     @property
-    def n_groups(self) -> int:
+    def n_replicates(self) -> int:
         """Number of pseudo-values a risk has; 1 where nothing is drawn."""
         ...
 
@@ -52,7 +52,7 @@ class Game(Protocol):
 
         Returns
         -------
-        array of shape (n_coalitions, n_rows, n_groups)
+        array of shape (n_coalitions, n_rows, n_replicates)
             Pseudo-values: their mean over the last axis estimates the risk of the row, and they
             differ by independent noise.
         """
@@ -64,7 +64,7 @@ class Paths(Protocol):
     """What a game may have beside: all prefixes of an ordering at the cost of a few."""
 
     def path_risks(self, orders: Orders, rows: Rows, epoch: int, needed: Mask) -> Floats:
-        """Return the risks of prefixes, (n_orderings, n_features + 1, n_rows, n_groups).
+        """Return the risks of prefixes, (n_orderings, n_features + 1, n_rows, n_replicates).
 
         What is not `needed`, (n_orderings, n_features + 1), may be anything. Draws belong to the
         ordering: the same coalition may have other draws in another one, and in `risks`.
@@ -96,7 +96,7 @@ def ask(game: Game, request: Request) -> Floats:
     """Return what a game answers."""
     if isinstance(request, Along):
         if not isinstance(game, Paths):
-            raise TypeError(message("game", "one with path_risks", game, "Ask for coalitions"))
+            raise refusal("game", "one with path_risks", game, "Ask for coalitions", TypeError)
         return game.path_risks(*request)
     return game.risks(*request)
 
@@ -125,14 +125,10 @@ def check_weights(sample_weight: npt.ArrayLike | None, n_rows: int) -> Floats:
         return np.ones(n_rows)
     weights = np.asarray(sample_weight, dtype=np.float64)
     if weights.shape != (n_rows,):
-        raise ValueError(
-            message("sample_weight", f"of shape ({n_rows},)", weights.shape, "Give one a row")
-        )
+        raise refusal("sample_weight", f"of shape ({n_rows},)", weights.shape, "Give one a row")
     if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.sum() > 0):
         bad = weights[~(np.isfinite(weights) & (weights >= 0))]
         shown = float(bad[0]) if len(bad) else 0.0
-        raise ValueError(
-            message("sample_weight", "finite, not negative, not all 0", shown, "Correct it")
-        )
+        raise refusal("sample_weight", "finite, not negative, not all 0", shown, "Correct it")
     scaled: Floats = weights / weights.mean()
     return scaled

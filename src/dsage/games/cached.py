@@ -76,9 +76,9 @@ class Cached:
         self.game = game
         self.feature_names = game.feature_names
         self.n_rows = game.n_rows
-        self.n_groups = game.n_groups
+        self.n_replicates = game.n_replicates
         self._evaluate = evaluate
-        is_drawn = getattr(game, "is_drawn", game.n_groups > 1)
+        is_drawn = getattr(game, "is_drawn", game.n_replicates > 1)
         self._n_pairs = _PAIRS_DRAWN if is_drawn else _PAIRS_EXACT
         self._max_bytes = check_count(max_bytes, "max_bytes", minimum=0)
         self._bytes = 0
@@ -121,7 +121,7 @@ class Cached:
             if isinstance(request, Along):
                 answers.append(value)
                 continue
-            out = np.empty((len(own), len(request.rows), self.n_groups))
+            out = np.empty((len(own), len(request.rows), self.n_replicates))
             for at, key in enumerate(own):
                 place = new.get(key)
                 if place is None:
@@ -140,7 +140,7 @@ class Cached:
         targets: list[tuple[int, tuple[slice, ...]]] = []
         out: list[Floats] = []
         for number, request in enumerate(requests):
-            out.append(np.empty((*_shape(request), self.n_groups)))
+            out.append(np.empty((*_shape(request), self.n_replicates)))
             for at, piece in _cut(request, self._n_pairs):
                 pieces.append(piece)
                 targets.append((number, at))
@@ -194,7 +194,7 @@ class Cached:
             "rows": _as_bytes([key[1] for key in self._kept], _DIGEST),
             "epochs": np.array([key[2] for key in self._kept], dtype=np.int64),
             "sizes": np.array([len(value) for value in values], dtype=np.int64),
-            "risks": np.concatenate([np.zeros((0, self.n_groups)), *values]),
+            "risks": np.concatenate([np.zeros((0, self.n_replicates)), *values]),
             "seen_epochs": np.array(list(self._seen), dtype=np.int64),
             "seen_sizes": np.array([len(seen) for seen in self._seen.values()], dtype=np.int64),
             "seen": np.array(

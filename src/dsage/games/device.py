@@ -8,15 +8,15 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from dsage._check import message
-from dsage._frame import Layout
-from dsage._torch import module_place, require_torch
-from dsage.affine import column_precision
+from dsage._check import refusal
+from dsage.data.layout import Layout
 from dsage.games.base import Floats, Mask
+from dsage.models.affine import column_precision
+from dsage.models.torch_module import TorchPredictor
+from dsage.models.torch_tools import module_place, require_torch
 from dsage.samplers.base import Sampler
 from dsage.samplers.device import DeviceGaussian, DeviceOrdering, DeviceRows
 from dsage.samplers.gaussian import Gaussian
-from dsage.torch_model import TorchPredictor
 
 
 class ModuleModel(Protocol):
@@ -49,24 +49,23 @@ class DeviceMeans:
         The model that a module was made.
     sampler : Gaussian
         A fitted sampler.
-    n_groups : int
+    n_replicates : int
         Groups of draws; those of a group stand side by side.
     """
 
-    def __init__(self, model: ModuleModel, sampler: Gaussian, n_groups: int) -> None:
+    def __init__(self, model: ModuleModel, sampler: Gaussian, n_replicates: int) -> None:
         if model.predictor is None:
-            raise TypeError(
-                message(
-                    "model",
-                    "a module of PyTorch for predictions on its device",
-                    model.name,
-                    "Give other models to a game, which calls them",
-                )
+            raise refusal(
+                "model",
+                "a module of PyTorch for predictions on its device",
+                model.name,
+                "Give other models to a game, which calls them",
+                TypeError,
             )
         self._model = model
         self._predictor: TorchPredictor = model.predictor
         self._sampler = sampler
-        self._n_groups = n_groups
+        self._n_groups = n_replicates
 
     def load(self, X: Any, scores: Floats) -> LoadedMeans:  # noqa: ANN401
         """Send rows and their normal scores to the device, see :meth:`DeviceGaussian.load`."""
@@ -84,7 +83,7 @@ class DeviceMeans:
 
         Returns
         -------
-        array of shape (n_coalitions, n_rows, n_groups), or (..., n_outputs)
+        array of shape (n_coalitions, n_rows, n_replicates), or (..., n_outputs)
             The outputs have an axis of their own where there are several.
         """
         torch = require_torch("DeviceMeans")
@@ -108,7 +107,7 @@ class LoadedMeans:
         self._rows = rows
 
     def coalitions(self, known: Mask) -> Floats:
-        """Return the means (n_coalitions, n_rows, n_groups, ...) of coalitions."""
+        """Return the means (n_coalitions, n_rows, n_replicates, ...) of coalitions."""
         return self._means.of(self._rows.draw(known))
 
     def ordering(self, order: Sequence[int] | npt.NDArray[np.intp]) -> LoadedOrdering:
@@ -124,7 +123,7 @@ class LoadedOrdering:
         self._ordering = ordering
 
     def prefixes(self, lengths: Sequence[int] | npt.NDArray[np.intp]) -> Floats:
-        """Return the means (n_lengths, n_rows, n_groups, ...) of prefixes, ascending in length."""
+        """Return the means (n_lengths, n_rows, n_replicates, ...) of prefixes, shortest first."""
         return self._means.of(self._ordering.draw(lengths))
 
 
@@ -132,7 +131,7 @@ def device_means(
     model: Any,  # noqa: ANN401
     sampler: Sampler,
     layout: Layout,
-    n_groups: int,
+    n_replicates: int,
 ) -> DeviceMeans | None:
     """Return what computes mean predictions on a module's device; None where the CPU draws.
 
@@ -145,7 +144,7 @@ def device_means(
     layout : Layout
         The columns as the model sees them. On the way to it, draws of integers are rounded, and so
         are draws in double precision for columns in single: a device does neither.
-    n_groups : int
+    n_replicates : int
         Groups of draws.
 
     Raises
@@ -160,12 +159,12 @@ def device_means(
         return None
     lacking = _lacking(predictor, sampler, layout)
     if lacking is None:
-        return DeviceMeans(model, sampler, n_groups)  # type: ignore[arg-type]
+        return DeviceMeans(model, sampler, n_replicates)  # type: ignore[arg-type]
     if predictor.draws == "auto":
         return None
     condition, value = lacking
     advice = "Or leave draws='module' out: draws are then made on the CPU"
-    raise TypeError(message(f"draws='module' of {predictor.name}", condition, value, advice))
+    raise refusal(f"draws='module' of {predictor.name}", condition, value, advice, TypeError)
 
 
 def _lacking(

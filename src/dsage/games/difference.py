@@ -7,7 +7,7 @@ from typing import NoReturn
 
 import numpy as np
 
-from dsage._check import message, warn
+from dsage._check import refusal, warn
 from dsage.games.base import Floats, Game, Mask, Orders, Paths, Rows, parts_of
 from dsage.games.moment import CheapGame
 from dsage.games.wrap import members_of, require_game
@@ -26,7 +26,7 @@ class Difference:
     ----------
     a, b : Game
         Of the same features in the same order, on the same rows with the same weights. For common
-        noise make both with the same `random_state`, `n_draws`, `n_groups` and `noise`; you are
+        noise make both with the same `random_state`, `n_draws`, `n_replicates` and `noise`; you are
         warned where these differ. A game that needs no draws may be compared with one that does.
 
     Examples
@@ -55,7 +55,7 @@ class Difference:
         self.is_drawn = _is_drawn(a) or _is_drawn(b)
         self.weights: Floats | None = getattr(a, "weights", None)
         self._check()
-        self.n_groups = max(a.n_groups, b.n_groups)
+        self.n_replicates = max(a.n_replicates, b.n_replicates)
         if isinstance(a, Paths) and isinstance(b, Paths):
             self._paths: tuple[PathRisks, PathRisks] = a.path_risks, b.path_risks
             self.path_risks = self._path_risks
@@ -69,8 +69,8 @@ class Difference:
             _refuse(f"the {a.n_rows} rows of a", b.n_rows)
         if not _same(_weights(a), _weights(b)):
             _refuse("the sample weights of a", "others")
-        if a.n_groups != b.n_groups and not (_is_single(a) or _is_single(b)):
-            _refuse(f"{a.n_groups} groups of draws, as a has", b.n_groups)
+        if a.n_replicates != b.n_replicates and not (_is_single(a) or _is_single(b)):
+            _refuse(f"{a.n_replicates} groups of draws, as a has", b.n_replicates)
         one, *_ = parts_of(a)
         other, *_ = parts_of(b)
         _check_rows(one, other)
@@ -82,7 +82,7 @@ class Difference:
             warn(
                 "The two games have different noise, so less of it cancels, and the errors are "
                 "larger than they need be. Make both games with the same random_state (an int), "
-                "n_draws, n_groups and noise."
+                "n_draws, n_replicates and noise."
             )
 
     @property
@@ -122,12 +122,12 @@ class _DifferenceOfMoments(Difference):
 
 
 def _is_drawn(game: Game) -> bool:
-    return bool(getattr(game, "is_drawn", game.n_groups > 1))
+    return bool(getattr(game, "is_drawn", game.n_replicates > 1))
 
 
 def _is_single(game: Game) -> bool:
     """Tell whether the one pseudo-value of a risk is exact, and can stand for many."""
-    return game.n_groups == 1 and not _is_drawn(game)
+    return game.n_replicates == 1 and not _is_drawn(game)
 
 
 def _has_common_noise(a: Game, b: Game) -> bool:
@@ -180,4 +180,4 @@ def _explains_itself(game: Game) -> bool:
 
 def _refuse(condition: str, found: object) -> NoReturn:
     advice = "Make both games from the same rows, with the same options"
-    raise ValueError(message("b", f"a game with {condition}", found, advice))
+    raise refusal("b", f"a game with {condition}", found, advice)

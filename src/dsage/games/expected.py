@@ -7,16 +7,16 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 
-from dsage._check import check_count, message
-from dsage._frame import Layout, is_frame
+from dsage._check import check_count, refusal
 from dsage._random import RandomState, Streams
-from dsage.affine import Affine
+from dsage.data.layout import Layout, is_frame
 from dsage.games.base import Floats, Mask, Orders, Rows
 from dsage.games.device import LoadedMeans, device_means
-from dsage.noise import Noise
+from dsage.models.affine import Affine
 from dsage.samplers.base import Sampler, check_sampler
 from dsage.samplers.conditioning import normal_scores
 from dsage.samplers.gaussian import Gaussian
+from dsage.samplers.noise import Noise
 
 # A draw stands in memory as noise, as scores, as a draw, as a frame, and as what the model makes of
 # these.
@@ -50,7 +50,7 @@ class Part(NamedTuple):
         Which coalitions; along an ordering, the lengths of its prefixes.
     here : slice
         Which rows.
-    groups : array of shape (n_coalitions, n_rows, n_groups, ...)
+    groups : array of shape (n_coalitions, n_rows, n_replicates, ...)
         The means over the draws of each group.
     """
 
@@ -75,11 +75,11 @@ class Expected:
     X : data frame or array of shape (n_rows, n_features)
         Evaluation rows.
     n_draws : int
-        Draws for each row and coalition; a multiple of `n_groups`.
-    n_groups : int
+        Draws for each row and coalition; a multiple of `n_replicates`.
+    n_replicates : int
         Independent groups of draws.
     noise : {"sobol", "independent"}
-        How the draws of a group are made, see :class:`~dsage.noise.Noise`.
+        How the draws of a group are made, see :class:`~dsage.samplers.noise.Noise`.
     random_state : int, numpy Generator or None
         Seed of the noise.
     max_bytes : int
@@ -100,7 +100,7 @@ class Expected:
         False where conditional means do.
     noise : Noise
         What the draws are made of.
-    n_groups : int
+    n_replicates : int
         Groups of draws; 1 where nothing is drawn.
     n_predicted : int
         Rows that the model was asked for.
@@ -115,7 +115,7 @@ class Expected:
         X: Any,  # noqa: ANN401
         *,
         n_draws: int,
-        n_groups: int,
+        n_replicates: int,
         noise: Literal["sobol", "independent"],
         random_state: RandomState,
         max_bytes: int,
@@ -128,16 +128,14 @@ class Expected:
         self.feature_names = self.layout.names
         self.n_rows = len(self.matrix)
         if not self.n_rows or not self.feature_names:
-            raise ValueError(
-                message("X", "of at least one row and one column", self.matrix.shape, "Add some")
-            )
+            raise refusal("X", "of at least one row and one column", self.matrix.shape, "Add some")
         self._max_bytes = check_count(max_bytes, "max_bytes")
         self._streams = Streams(random_state)
         self.noise = Noise(
             self._streams,
             len(self.feature_names),
-            n_groups=n_groups,
-            n_draws=_draws_a_group(n_draws, n_groups),
+            n_replicates=n_replicates,
+            n_draws=_draws_a_group(n_draws, n_replicates),
             kind=noise,
         )
         self._frames = self._as_given(X)
@@ -145,9 +143,9 @@ class Expected:
         self.n_predicted = self.n_rows
         self._affine = self._model.affine(self._frames, X) if hasattr(sampler, "mean") else None
         self.is_drawn = self._affine is None
-        self.n_groups = self.noise.n_groups if self.is_drawn else 1
+        self.n_replicates = self.noise.n_replicates if self.is_drawn else 1
         self._device = (
-            device_means(model, sampler, self._frames, self.n_groups) if self.is_drawn else None
+            device_means(model, sampler, self._frames, self.n_replicates) if self.is_drawn else None
         )
         self._gaussian = sampler if isinstance(sampler, Gaussian) else None
         self.has_paths = self._gaussian is not None
@@ -164,7 +162,7 @@ class Expected:
         if self._affine is not None:
             mean: Floats = self._means(nothing, first, 0)[0, 0, 0]
             return mean
-        noise = Noise(self._streams, len(self.feature_names), n_groups=1, n_draws=_N_MEAN)
+        noise = Noise(self._streams, len(self.feature_names), n_replicates=1, n_draws=_N_MEAN)
         draws = self._sampler.draw(self.matrix[:1], nothing[0], noise(first, _MEAN_EPOCH))[0]
         total = np.zeros(self.predictions.shape[1:])
         at_once = max(1, self._max_bytes // (8 * _COPIES * draws.shape[1]))
@@ -191,13 +189,12 @@ class Expected:
         belong to the ordering: see :class:`~dsage.games.base.Paths`.
         """
         if self._gaussian is None:
-            raise TypeError(
-                message(
-                    "sampler",
-                    "a Gaussian for whole orderings at once",
-                    type(self._sampler).__name__,
-                    "Ask for the coalitions instead",
-                )
+            raise refusal(
+                "sampler",
+                "a Gaussian for whole orderings at once",
+                type(self._sampler).__name__,
+                "Ask for the coalitions instead",
+                TypeError,
             )
         if self._affine is None:
             return self._drawn_paths(self._gaussian, orders, rows, epoch, needed)
@@ -268,7 +265,7 @@ class Expected:
             yield self._same_outputs(path.prefixes(at), 3)
 
     def _means(self, known: Mask, rows: Rows, epoch: int) -> Floats:
-        """Return the mean predictions of each group, (n_coalitions, n_rows, n_groups, ...)."""
+        """Return the mean predictions of each group, (n_coalitions, n_rows, n_replicates, ...)."""
         X = self.matrix[rows]
         if self._affine is None:
             noise = self.noise(rows, epoch)
@@ -291,19 +288,17 @@ class Expected:
         flat = draws.reshape(-1, draws.shape[-1])
         self.n_predicted += len(flat)
         predicted = self._same_outputs(self._model.predict(self._frames.decode(flat)), 1)
-        shape = (*draws.shape[:2], self.n_groups, self.noise.n_draws, *predicted.shape[1:])
+        shape = (*draws.shape[:2], self.n_replicates, self.noise.n_draws, *predicted.shape[1:])
         return mean_within(predicted.reshape(shape), axis=3)
 
     def _same_outputs(self, predicted: Floats, axis: int) -> Floats:
         """Return predictions whose outputs, from `axis` on, are as many as for the rows."""
         if predicted.shape[axis:] != self.predictions.shape[1:]:
-            raise ValueError(
-                message(
-                    f"the prediction of {self._model.name}",
-                    f"of shape (n_rows, {', '.join(map(str, self.predictions.shape[1:]))})",
-                    (*predicted.shape[:1], *predicted.shape[axis:]),
-                    "It has another number of outputs than for the evaluation rows",
-                )
+            raise refusal(
+                f"the prediction of {self._model.name}",
+                f"of shape (n_rows, {', '.join(map(str, self.predictions.shape[1:]))})",
+                (*predicted.shape[:1], *predicted.shape[axis:]),
+                "It has another number of outputs than for the evaluation rows",
             )
         return predicted
 
@@ -315,7 +310,7 @@ class Expected:
             yield here, max(1, most // (here.stop - here.start))
 
     def _bytes_a_row(self) -> int:
-        n_draws = self.noise.n_groups * self.noise.n_draws if self.is_drawn else 1
+        n_draws = self.noise.n_replicates * self.noise.n_draws if self.is_drawn else 1
         n_outputs = self.predictions.size // self.n_rows
         return 8 * n_draws * (_COPIES * len(self.feature_names) + 2 * n_outputs)
 
@@ -333,10 +328,10 @@ def mean_within(values: Floats, axis: int) -> Floats:
     return np.clip(means, values.min(axis=axis), values.max(axis=axis), out=means)
 
 
-def _draws_a_group(n_draws: int, n_groups: int) -> int:
-    check_count(n_groups, "n_groups")
-    if check_count(n_draws, "n_draws") % n_groups:
-        raise ValueError(
-            message("n_draws", f"a multiple of n_groups, {n_groups}", n_draws, "Change one of them")
+def _draws_a_group(n_draws: int, n_replicates: int) -> int:
+    check_count(n_replicates, "n_replicates")
+    if check_count(n_draws, "n_draws") % n_replicates:
+        raise refusal(
+            "n_draws", f"a multiple of n_replicates, {n_replicates}", n_draws, "Change one of them"
         )
-    return n_draws // n_groups
+    return n_draws // n_replicates

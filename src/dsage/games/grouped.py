@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from dsage._groups import Groups
+from dsage.data.groups import Groups
 from dsage.games.base import Floats, Game, Mask, Orders, Paths, Rows
 from dsage.games.moment import CheapGame
 from dsage.games.wrap import require_game
@@ -60,8 +60,8 @@ class Grouped:
         self._players = Groups(groups, game.feature_names)
         self.feature_names = self._players.names
         self.n_rows = game.n_rows
-        self.n_groups = game.n_groups
-        self.is_drawn: bool = getattr(game, "is_drawn", game.n_groups > 1)
+        self.n_replicates = game.n_replicates
+        self.is_drawn: bool = getattr(game, "is_drawn", game.n_replicates > 1)
         self.weights: Floats | None = getattr(game, "weights", None)
         if isinstance(game, Paths):
             self._paths = game.path_risks

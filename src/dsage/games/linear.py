@@ -103,7 +103,7 @@ class LinearOutput:
     (array([ 0.03, -0.13,  0.03]), np.float64(0.13))
     """
 
-    n_groups = 1
+    n_replicates = 1
 
     def __init__(self, X: Floats, output: Floats, feature_names: tuple[str, ...]) -> None:
         self.feature_names = tuple(feature_names)

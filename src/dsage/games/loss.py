@@ -9,15 +9,15 @@ import numpy as np
 import numpy.typing as npt
 
 from dsage._check import warn
-from dsage._frame import Layout
 from dsage._random import RandomState
+from dsage.data.layout import Layout
 from dsage.games.base import Floats, Mask, Orders, Rows, check_weights
 from dsage.games.expected import Expected, mean_within
 from dsage.games.moment import MomentGame
-from dsage.losses import EPSILON, Loss, as_loss, choose_loss
-from dsage.models import Model, as_model
-from dsage.noise import Noise
+from dsage.models.losses import EPSILON, Loss, as_loss, choose_loss
+from dsage.models.model import Model, as_model
 from dsage.samplers.base import Sampler
+from dsage.samplers.noise import Noise
 
 # Each makes a risk wrong by some ten nats: from this share on, that shows in the mean.
 _MANY_ZEROS = 0.002
@@ -47,14 +47,14 @@ class LossGame:
     y : array of shape (n_rows,), or None
         Their targets. None explains the model's own output: it stands for the target.
     loss : str, callable or Loss, default="auto"
-        The loss, see :func:`dsage.losses.as_loss`; ``"auto"`` is cross entropy for classifiers and
+        The loss, see :func:`dsage.models.as_loss`; ``"auto"`` is cross entropy for classifiers and
         squared error for all others.
     n_draws : int, default=8
-        Draws for each row and coalition; a multiple of `n_groups`.
-    n_groups : int, default=2
+        Draws for each row and coalition; a multiple of `n_replicates`.
+    n_replicates : int, default=2
         Independent groups of draws. One alone has no jackknife, and tells nothing of its error.
     noise : {"sobol", "independent"}, default="sobol"
-        How the draws of a group are made, see :class:`~dsage.noise.Noise`.
+        How the draws of a group are made, see :class:`~dsage.samplers.noise.Noise`.
     random_state : int, numpy Generator or None, default=None
         Seed of the noise.
     sample_weight : array of shape (n_rows,), optional
@@ -84,7 +84,7 @@ class LossGame:
         *,
         loss: str | Callable[..., Any] | Loss = "auto",
         n_draws: int = 8,
-        n_groups: int = 2,
+        n_replicates: int = 2,
         noise: Literal["sobol", "independent"] = "sobol",
         random_state: RandomState = None,
         sample_weight: npt.ArrayLike | None = None,
@@ -97,7 +97,7 @@ class LossGame:
             sampler,
             X,
             n_draws=n_draws,
-            n_groups=n_groups,
+            n_replicates=n_replicates,
             noise=noise,
             random_state=random_state,
             max_bytes=max_bytes,
@@ -109,7 +109,7 @@ class LossGame:
         self.n_rows = self._expected.n_rows
         self.predictions = self._expected.predictions
         self.is_drawn = self._expected.is_drawn
-        self.n_groups = self._expected.n_groups
+        self.n_replicates = self._expected.n_replicates
         self.target = self.loss.target_for(self.predictions, y, self.model.classes)
         self.weights = check_weights(sample_weight, self.n_rows)
         if self._expected.has_paths:
@@ -129,7 +129,7 @@ class LossGame:
 
     def risks(self, known: Mask, rows: Rows, epoch: int = 0) -> Floats:
         """Return the risks of coalitions; see :class:`Game`."""
-        out = np.empty((len(known), len(rows), self.n_groups))
+        out = np.empty((len(known), len(rows), self.n_replicates))
         out[known.all(axis=1)] = self._full[rows, None]
         for at, here, groups in self._expected.parts(known, rows, epoch):
             out[at, here] = self._pseudo(groups, rows[here])
@@ -137,7 +137,7 @@ class LossGame:
 
     def _path_risks(self, orders: Orders, rows: Rows, epoch: int, needed: Mask) -> Floats:
         """Return the risks of the needed prefixes of orderings; see :class:`Paths`."""
-        out = np.zeros((*needed.shape, len(rows), self.n_groups))
+        out = np.zeros((*needed.shape, len(rows), self.n_replicates))
         out[:, -1] = self._full[rows, None]
         for number, (at, here, groups) in self._expected.paths(orders, rows, epoch, needed):
             out[number, at, here] = self._pseudo(groups, rows[here])
@@ -158,21 +158,21 @@ class LossGame:
         )
 
     def _pseudo(self, groups: Floats, rows: Rows) -> Floats:
-        """Return the pseudo-values (n_coalitions, n_rows, n_groups) of mean predictions."""
-        n_coalitions, n_rows, n_groups, *_ = groups.shape
+        """Return the pseudo-values (n_coalitions, n_rows, n_replicates) of mean predictions."""
+        n_coalitions, n_rows, n_replicates, *_ = groups.shape
         together = mean_within(groups, axis=2)
         whole = self._losses(together, rows)[:, :, None]
-        if n_groups == 1:
+        if n_replicates == 1:
             return whole
         # Means anew, not differences to the mean of all: exact ties of classes must stay ties.
         others = [
-            mean_within(np.delete(groups, group, axis=2), axis=2) for group in range(n_groups)
+            mean_within(np.delete(groups, group, axis=2), axis=2) for group in range(n_replicates)
         ]
         without = np.stack(others, axis=1).reshape(-1, n_rows, *groups.shape[3:])
-        self._note_zeros(without.reshape(n_coalitions, n_groups, *without.shape[1:]), rows)
-        losses = self._losses(without, rows).reshape(n_coalitions, n_groups, n_rows)
+        self._note_zeros(without.reshape(n_coalitions, n_replicates, *without.shape[1:]), rows)
+        losses = self._losses(without, rows).reshape(n_coalitions, n_replicates, n_rows)
         # Exactly the loss itself where no group changes it.
-        pseudo: Floats = whole + (n_groups - 1) * (whole - np.moveaxis(losses, 1, 2))
+        pseudo: Floats = whole + (n_replicates - 1) * (whole - np.moveaxis(losses, 1, 2))
         return pseudo
 
     def _note_zeros(self, means: Floats, rows: Rows) -> None:

@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from dsage._check import message
+from dsage._check import refusal
 from dsage.games.base import Floats, Game, Mask, Orders, Rows, check_weights
 from dsage.games.linear import RIDGE, LinearPredictor
 
@@ -58,7 +58,7 @@ class MomentGame:
     array([1.04, 0.  , 1.04])
     """
 
-    n_groups = 1
+    n_replicates = 1
 
     def __init__(
         self,
@@ -74,13 +74,11 @@ class MomentGame:
         output = np.asarray(output, dtype=np.float64).reshape(self.n_rows, -1)
         target = np.asarray(target, dtype=np.float64).reshape(self.n_rows, -1)
         if output.shape != target.shape:
-            raise ValueError(
-                message(
-                    "target",
-                    f"of the shape of the output, {output.shape}",
-                    target.shape,
-                    "Code classes as one column each, 1 for the class of the row",
-                )
+            raise refusal(
+                "target",
+                f"of the shape of the output, {output.shape}",
+                target.shape,
+                "Code classes as one column each, 1 for the class of the row",
             )
         self._weights = check_weights(sample_weight, self.n_rows)
         self._linear = LinearPredictor(X, output, self._weights)

@@ -8,20 +8,20 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from dsage._check import message
-from dsage._columns import shown
-from dsage._frame import Layout
+from dsage._check import refusal
 from dsage._random import RandomState
-from dsage.affine import Affine
-from dsage.boosters import as_booster
+from dsage.data.columns import shown
+from dsage.data.layout import Layout
 from dsage.games.base import Floats, Mask, Orders, Rows
 from dsage.games.expected import Expected
 from dsage.games.linear import LinearOutput
-from dsage.losses import gives_classes
-from dsage.models import Model, as_model
-from dsage.noise import Noise
+from dsage.models.affine import Affine
+from dsage.models.boosters import as_booster
+from dsage.models.losses import gives_classes
+from dsage.models.model import Model, as_model
+from dsage.models.torch_module import TorchPredictor
 from dsage.samplers.base import Sampler
-from dsage.torch_model import TorchPredictor
+from dsage.samplers.noise import Noise
 
 
 class OutputGame:
@@ -50,11 +50,11 @@ class OutputGame:
         others the number of a column, from 0 on. By default the second class of two; in all other
         cases it has to be given. Leave it out for a model of one output.
     n_draws : int, default=8
-        Draws for each row and coalition; a multiple of `n_groups`.
-    n_groups : int, default=2
+        Draws for each row and coalition; a multiple of `n_replicates`.
+    n_replicates : int, default=2
         Independent groups of draws. One alone tells nothing of its error.
     noise : {"sobol", "independent"}, default="sobol"
-        How the draws of a group are made, see :class:`~dsage.noise.Noise`.
+        How the draws of a group are made, see :class:`~dsage.samplers.noise.Noise`.
     random_state : int, numpy Generator or None, default=None
         Seed of the noise.
     max_bytes : int, default=2**28
@@ -93,7 +93,7 @@ class OutputGame:
         *,
         output: Any = None,  # noqa: ANN401
         n_draws: int = 8,
-        n_groups: int = 2,
+        n_replicates: int = 2,
         noise: Literal["sobol", "independent"] = "sobol",
         random_state: RandomState = None,
         max_bytes: int = 2**28,
@@ -106,7 +106,7 @@ class OutputGame:
             sampler,
             X,
             n_draws=n_draws,
-            n_groups=n_groups,
+            n_replicates=n_replicates,
             noise=noise,
             random_state=random_state,
             max_bytes=max_bytes,
@@ -117,7 +117,7 @@ class OutputGame:
         self.n_rows = self._expected.n_rows
         self.predictions = self._expected.predictions
         self.is_drawn = self._expected.is_drawn
-        self.n_groups = self._expected.n_groups
+        self.n_replicates = self._expected.n_replicates
         if self._expected.has_paths:
             self.path_risks = self._path_risks
 
@@ -138,7 +138,7 @@ class OutputGame:
 
     def risks(self, known: Mask, rows: Rows, epoch: int = 0) -> Floats:
         """Return ``-f_S(x)`` of coalitions, group by group; see :class:`Game`."""
-        out = np.empty((len(known), len(rows), self.n_groups))
+        out = np.empty((len(known), len(rows), self.n_replicates))
         out[known.all(axis=1)] = -self.predictions[rows, None]
         for at, here, groups in self._expected.parts(known, rows, epoch):
             out[at, here] = -groups
@@ -146,7 +146,7 @@ class OutputGame:
 
     def _path_risks(self, orders: Orders, rows: Rows, epoch: int, needed: Mask) -> Floats:
         """Return ``-f_S(x)`` of the needed prefixes of orderings; see :class:`Paths`."""
-        out = np.zeros((*needed.shape, len(rows), self.n_groups))
+        out = np.zeros((*needed.shape, len(rows), self.n_replicates))
         out[:, -1] = -self.predictions[rows, None]
         for number, (at, here, groups) in self._expected.paths(orders, rows, epoch, needed):
             out[number, at, here] = -groups
@@ -172,13 +172,11 @@ class _OneOutput:
         if self._is_first_of_two:
             return 1.0 - predicted
         if self._output is not None and self._model.classes is None:
-            raise ValueError(
-                message(
-                    "output",
-                    f"left out for {self.name}, which has one",
-                    self._output,
-                    "There is nothing to choose",
-                )
+            raise refusal(
+                "output",
+                f"left out for {self.name}, which has one",
+                self._output,
+                "There is nothing to choose",
             )
         return predicted
 
@@ -219,13 +217,11 @@ class _OneOutput:
         output = self._output
         is_number = isinstance(output, (int, np.integer)) and not isinstance(output, bool)
         if not is_number or not 0 <= output < n_outputs:  # type: ignore[operator]
-            raise ValueError(
-                message(
-                    "output",
-                    f"the number of one of the {n_outputs} columns of {self.name}",
-                    output,
-                    "They count from 0",
-                )
+            raise refusal(
+                "output",
+                f"the number of one of the {n_outputs} columns of {self.name}",
+                output,
+                "They count from 0",
             )
         return int(output)  # type: ignore[call-overload, no-any-return]
 
@@ -235,13 +231,11 @@ class _OneOutput:
             return 1
         labels = classes.tolist()
         if self._output is None or self._output not in labels:
-            raise ValueError(
-                message(
-                    "output",
-                    f"one of the classes of {self.name}",
-                    self._output,
-                    f"They are {shown(labels)}",
-                )
+            raise refusal(
+                "output",
+                f"one of the classes of {self.name}",
+                self._output,
+                f"They are {shown(labels)}",
             )
         return int(labels.index(self._output))
 
@@ -253,13 +247,11 @@ def _as_model(model: Any) -> Model:  # noqa: ANN401
     model = as_booster(model)
     is_classifier = gives_classes(model) and not isinstance(model, type)
     if is_classifier and not hasattr(model, "predict_proba"):
-        raise TypeError(
-            message(
-                "model",
-                "a classifier with predict_proba, or a function of numbers",
-                type(model).__name__,
-                "Wrap it in sklearn.calibration.CalibratedClassifierCV, or give its"
-                " decision_function",
-            )
+        raise refusal(
+            "model",
+            "a classifier with predict_proba, or a function of numbers",
+            type(model).__name__,
+            "Wrap it in sklearn.calibration.CalibratedClassifierCV, or give its decision_function",
+            TypeError,
         )
     return as_model(model, "brier" if is_classifier else "squared_error")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dsage._check import message
+from dsage._check import refusal
 from dsage.games.base import Floats, Game, Mask, Orders, Rows
 from dsage.games.moment import CheapGame
 from dsage.graphs.separation import Oracle
@@ -14,25 +14,21 @@ def require_game(game: object, parameter: str = "game") -> None:
     """Refuse what is no game: a model is the usual mistake."""
     if not (hasattr(game, "risks") and hasattr(game, "feature_names")):
         advice = "Make one with LossGame(model, sampler, X, y)"
-        raise TypeError(message(parameter, "a game", type(game).__name__, advice))
+        raise refusal(parameter, "a game", type(game).__name__, advice, TypeError)
 
 
 def require_same_features(oracle: Oracle, game: Game) -> None:
     """Refuse an oracle about other features than the game's, or in another order."""
     if tuple(oracle.feature_names) != tuple(game.feature_names):
-        raise ValueError(
-            message(
-                "oracle",
-                f"about the features of the game in their order, {tuple(game.feature_names)}",
-                tuple(oracle.feature_names),
-                "Make it with graph.oracle(target, features=...)",
-            )
+        raise refusal(
+            "oracle",
+            f"about the features of the game in their order, {tuple(game.feature_names)}",
+            tuple(oracle.feature_names),
+            "Make it with graph.oracle(target, features=...)",
         )
     ours, theirs = members_of(game), getattr(oracle, "members", None)
     if ours is not None and theirs is not None and ours != theirs:
-        raise ValueError(
-            message("oracle", f"of the groups of the game, {ours}", theirs, "Give both the same")
-        )
+        raise refusal("oracle", f"of the groups of the game, {ours}", theirs, "Give both the same")
 
 
 def members_of(game: object) -> dict[str, tuple[str, ...]] | None:
@@ -65,8 +61,8 @@ class Boundary:
         self.oracle = oracle
         self.feature_names = game.feature_names
         self.n_rows = game.n_rows
-        self.n_groups = game.n_groups
-        self.is_drawn: bool = getattr(game, "is_drawn", game.n_groups > 1)
+        self.n_replicates = game.n_replicates
+        self.is_drawn: bool = getattr(game, "is_drawn", game.n_replicates > 1)
         self.weights: Floats | None = getattr(game, "weights", None)
 
     @property

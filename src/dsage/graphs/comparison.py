@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from dsage._check import check_count, message
+from dsage._check import check_count, refusal
 from dsage._random import RandomState, Streams
 from dsage.graphs.graph import Graph, check_graph
 from dsage.graphs.separation import Oracle
@@ -121,19 +121,15 @@ def compare(
     truth = _oracle(true, "true", target)
     guess = _oracle(estimated, "estimated", target, truth.feature_names)
     if tuple(guess.feature_names) != tuple(truth.feature_names):
-        raise ValueError(
-            message(
-                "estimated",
-                f"over the features {truth.feature_names!r}",
-                guess.feature_names,
-                "Give both oracles the same features in the same order",
-            )
+        raise refusal(
+            "estimated",
+            f"over the features {truth.feature_names!r}",
+            guess.feature_names,
+            "Give both oracles the same features in the same order",
         )
     d = len(truth.feature_names)
     if d == 0:
-        raise ValueError(
-            message("true", "a graph with a node besides the target", target, "Add nodes")
-        )
+        raise refusal("true", "a graph with a node besides the target", target, "Add nodes")
     is_exhaustive = d * 2 ** (d - 1) <= n_queries
     queries = _all_queries(d) if is_exhaustive else _random_queries(d, n_queries, streams)
     counts = np.zeros(4, dtype=np.int64)
@@ -175,15 +171,11 @@ def _oracle(
     """Return the oracle for the target, over the given features where it is made from a graph."""
     if isinstance(source, Oracle):
         if getattr(source, "target", None) not in (None, target):
-            raise ValueError(
-                message(parameter, f"about {target!r}", source, "Make an oracle for this target")
-            )
+            raise refusal(parameter, f"about {target!r}", source, "Make an oracle for this target")
         return source
     graph = check_graph(source, parameter)
     if features is not None and (odd := sorted({*features, target} ^ set(graph.names))):
-        raise ValueError(
-            message(parameter, "over the nodes of the true graph", odd, "See these nodes")
-        )
+        raise refusal(parameter, "over the nodes of the true graph", odd, "See these nodes")
     return graph.oracle(target, features)
 
 

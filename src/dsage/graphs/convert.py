@@ -6,8 +6,8 @@ from typing import Any
 
 import networkx as nx
 
-from dsage._check import message
-from dsage._frame import is_frame
+from dsage._check import refusal
+from dsage.data.layout import is_frame
 from dsage.graphs.equivalence import CPDAG
 from dsage.graphs.graph import Graph
 from dsage.graphs.interchange import general_graph
@@ -36,12 +36,11 @@ def as_graph(graph: Graph | Any) -> Graph:  # noqa: ANN401
         return Graph.from_causal_learn(graph)
     if is_frame(graph):
         return Graph.from_adjacency(graph)
-    raise TypeError(
-        message(
-            "graph",
-            "a dsage.Graph or CPDAG, a networkx.DiGraph, a causal-learn graph or an adjacency data "
-            "frame",
-            type(graph).__name__,
-            "Build a dsage.Graph(names, edges)",
-        )
+    raise refusal(
+        "graph",
+        "a dsage.Graph or CPDAG, a networkx.DiGraph, a causal-learn graph or an adjacency data "
+        "frame",
+        type(graph).__name__,
+        "Build a dsage.Graph(names, edges)",
+        TypeError,
     )

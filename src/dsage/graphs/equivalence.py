@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dsage._check import message
+from dsage._check import refusal
 from dsage.graphs.graph import Graph, check_graph
 from dsage.graphs.orientation import orient
 
@@ -124,13 +124,12 @@ def structural_hamming_distance(one: Graph | CPDAG, other: Graph | CPDAG) -> int
     0
     """
     if isinstance(one, Graph) != isinstance(other, Graph):
-        raise TypeError(
-            message(
-                "the structures",
-                "two graphs or two CPDAGs",
-                (type(one).__name__, type(other).__name__),
-                "Convert the graph with cpdag(graph)",
-            )
+        raise refusal(
+            "the structures",
+            "two graphs or two CPDAGs",
+            (type(one).__name__, type(other).__name__),
+            "Convert the graph with cpdag(graph)",
+            TypeError,
         )
     _check_same_nodes(one, other)
     marks, other_marks = _marks(one), _marks(other)
@@ -151,18 +150,14 @@ def _marks(structure: Graph | CPDAG) -> dict[frozenset[str], set[object]]:
 
 def _check_dag(graph: Graph) -> None:
     if not check_graph(graph).is_dag:
-        raise ValueError(
-            message(
-                "graph",
-                "a DAG",
-                graph,
-                "Markov equivalence is defined here without cycles and bidirected edges",
-            )
+        raise refusal(
+            "graph",
+            "a DAG",
+            graph,
+            "Markov equivalence is defined here without cycles and bidirected edges",
         )
 
 
 def _check_same_nodes(one: Graph | CPDAG, other: Graph | CPDAG) -> None:
     if odd := sorted(set(one.names) ^ set(other.names)):
-        raise ValueError(
-            message("the two graphs", "over the same nodes", odd, "These are in one of them only")
-        )
+        raise refusal("the two graphs", "over the same nodes", odd, "These are in one of them only")

@@ -7,7 +7,7 @@ from typing import Literal
 import networkx as nx
 import numpy as np
 
-from dsage._check import check_count, check_member, check_real, message
+from dsage._check import check_count, check_member, check_real, refusal
 from dsage._random import RandomState, Streams
 from dsage.graphs.graph import Graph, check_graph
 from dsage.graphs.linear_gaussian import LinearGaussian
@@ -112,9 +112,7 @@ def random_linear_gaussian(
         ("error_variance_range", error_variance_range),
     ):
         if np.shape(bounds) != (2,) or not 0 < bounds[0] <= bounds[1] < np.inf:
-            raise ValueError(
-                message(parameter, "0 < low <= high", bounds, "Give two positive bounds in order")
-            )
+            raise refusal(parameter, "0 < low <= high", bounds, "Give two positive bounds in order")
     n_edges = len(check_graph(graph).edges)
     weights = generator.uniform(*weight_range, n_edges) * generator.choice([-1.0, 1.0], n_edges)
     variances = generator.uniform(*error_variance_range, len(graph))

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from dsage._check import check_member, check_members, check_names, message
+from dsage._check import check_member, check_members, check_names, refusal
 from dsage.graphs import interchange
 from dsage.graphs.reachability import Reachability, components
 from dsage.graphs.separation import SeparationOracle
@@ -71,8 +71,8 @@ class Graph:
         self._position = {name: index for index, name in enumerate(self._names)}
         for parameter, pairs in (("edges", edges), ("bidirected", bidirected)):
             if not isinstance(pairs, Iterable):
-                raise TypeError(
-                    message(parameter, "an iterable of pairs", pairs, "Put the edges into a list")
+                raise refusal(
+                    parameter, "an iterable of pairs", pairs, "Put the edges into a list", TypeError
                 )
         self._edges = tuple(sorted({self._pair(edge, "edges") for edge in edges}))
         both = {self._pair(edge, "bidirected") for edge in bidirected}
@@ -86,16 +86,12 @@ class Graph:
 
     def _pair(self, edge: tuple[str, str], parameter: str) -> tuple[int, int]:
         if not isinstance(edge, Sequence) or isinstance(edge, str) or len(edge) != 2:
-            raise ValueError(
-                message(parameter, "pairs of nodes", edge, "Write an edge as ('from', 'to')")
-            )
+            raise refusal(parameter, "pairs of nodes", edge, "Write an edge as ('from', 'to')")
         for end in edge:
             if not isinstance(end, str) or end not in self._position:
                 check_member(end, self._names, f"an end of {edge!r}", _OF_GRAPH)
         if edge[0] == edge[1]:
-            raise ValueError(
-                message(parameter, "between two different nodes", edge, "Remove this loop")
-            )
+            raise refusal(parameter, "between two different nodes", edge, "Remove this loop")
         return self._position[edge[0]], self._position[edge[1]]
 
     # What it is made of
@@ -209,8 +205,8 @@ class Graph:
             return tuple(self._names[node] for node in order)
         except graphlib.CycleError as error:
             cycle = " -> ".join(self._names[node] for node in error.args[1])
-            raise ValueError(
-                message("graph", "acyclic", cycle, "A cyclic graph has no topological order")
+            raise refusal(
+                "graph", "acyclic", cycle, "A cyclic graph has no topological order"
             ) from None
 
     def _at(self, node: str) -> int:
@@ -252,9 +248,7 @@ class Graph:
             for name in checked:
                 check_member(name, self._names, "features", _OF_GRAPH)
             if target in checked:
-                raise ValueError(
-                    message("features", "without the target", target, "Drop the target from them")
-                )
+                raise refusal("features", "without the target", target, "Drop the target from them")
         return SeparationOracle(self._sweeps(), self._names, target, checked)
 
     def is_separated(
@@ -285,10 +279,8 @@ class Graph:
         }
         for one, other in (("x", "y"), ("x", "given"), ("y", "given")):
             if common := [name for name in sets[one] if name in sets[other]]:
-                raise ValueError(
-                    message(
-                        f"{one} and {other}", "disjoint", common, "Take these out of one of them"
-                    )
+                raise refusal(
+                    f"{one} and {other}", "disjoint", common, "Take these out of one of them"
                 )
         known = [0] * len(self)
         for name in sets["given"]:
@@ -392,13 +384,12 @@ def check_graph(graph: object, parameter: str = "graph") -> Graph:
     """Return `graph` if it is one of ours, else tell how to make it one."""
     if isinstance(graph, Graph):
         return graph
-    raise TypeError(
-        message(
-            parameter,
-            "a dsage.Graph",
-            type(graph).__name__,
-            "Convert it with dsage.graphs.as_graph",
-        )
+    raise refusal(
+        parameter,
+        "a dsage.Graph",
+        type(graph).__name__,
+        "Convert it with dsage.graphs.as_graph",
+        TypeError,
     )
 
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 import numpy.typing as npt
 
-from dsage._check import message
-from dsage._groups import Groups
+from dsage._check import refusal
+from dsage.data.groups import Groups
 from dsage.graphs.separation import Oracle
 
 
@@ -63,13 +63,12 @@ class GroupedOracle:
 
     def __init__(self, oracle: Oracle, groups: Mapping[str, Iterable[str]]) -> None:
         if not isinstance(oracle, Oracle):
-            raise TypeError(
-                message(
-                    "oracle",
-                    "an object with feature_names, separated and boundary",
-                    type(oracle).__name__,
-                    "Make one with graph.oracle(target)",
-                )
+            raise refusal(
+                "oracle",
+                "an object with feature_names, separated and boundary",
+                type(oracle).__name__,
+                "Make one with graph.oracle(target)",
+                TypeError,
             )
         self._oracle = oracle
         self._groups = Groups(groups, oracle.feature_names)

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import issparse
 
-from dsage._check import check_names, message
-from dsage._frame import is_frame, square_matrix
+from dsage._check import check_names, refusal
+from dsage.data.layout import is_frame, square_matrix
 from dsage.graphs.orientation import orient
 
 NamedEdge = tuple[str, str]
@@ -38,29 +38,23 @@ def from_adjacency(matrix: Any, names: Iterable[str] | None) -> Parts:  # noqa: 
     if is_frame(matrix):
         values, checked = square_matrix(matrix)
         if given is not None and given != checked:
-            raise ValueError(
-                message(
-                    "names",
-                    f"left out or the columns of the data frame, {checked!r}",
-                    given,
-                    "A data frame brings its own names",
-                )
+            raise refusal(
+                "names",
+                f"left out or the columns of the data frame, {checked!r}",
+                given,
+                "A data frame brings its own names",
             )
     else:
         values = matrix.toarray() if issparse(matrix) else np.asarray(matrix)
         if given is None:
-            raise ValueError(
-                message("names", "given with an array", None, "Name the nodes in order")
-            )
+            raise refusal("names", "given with an array", None, "Name the nodes in order")
         checked = check_names(given)
     if values.shape != (len(checked), len(checked)):
-        raise ValueError(
-            message(
-                "matrix",
-                f"of shape ({len(checked)}, {len(checked)})",
-                values.shape,
-                "Give one row and one column a name",
-            )
+        raise refusal(
+            "matrix",
+            f"of shape ({len(checked)}, {len(checked)})",
+            values.shape,
+            "Give one row and one column a name",
         )
     _check_entries(values, checked)
     tails, heads = np.nonzero(values)
@@ -70,23 +64,19 @@ def from_adjacency(matrix: Any, names: Iterable[str] | None) -> Parts:  # noqa: 
 
 def _check_entries(values: npt.NDArray[Any], names: tuple[str, ...]) -> None:
     if values.dtype.kind not in "biuf":
-        raise ValueError(
-            message("matrix", "numbers or booleans", str(values.dtype), "Use 0 for no edge")
-        )
+        raise refusal("matrix", "numbers or booleans", str(values.dtype), "Use 0 for no edge")
     if not np.isfinite(values).all():
         at = tuple(names[place] for place in np.argwhere(~np.isfinite(values))[0])
-        raise ValueError(message("matrix", "finite", at, "This entry is not; use 0 for no edge"))
+        raise refusal("matrix", "finite", at, "This entry is not; use 0 for no edge")
     joined = values != 0
     marks = set(np.unique(values).tolist())
     if (joined == joined.T).all() and -1 in marks and marks <= {-1, 0, 1, 2}:
-        raise ValueError(
-            message(
-                "matrix",
-                "non-zero at [i, j] for i -> j",
-                sorted(marks),
-                "Entries -1, 1, 2 on both sides of the diagonal are causal-learn's marks of the "
-                "ends of an edge: pass its graph to Graph.from_causal_learn",
-            )
+        raise refusal(
+            "matrix",
+            "non-zero at [i, j] for i -> j",
+            sorted(marks),
+            "Entries -1, 1, 2 on both sides of the diagonal are causal-learn's marks of the "
+            "ends of an edge: pass its graph to Graph.from_causal_learn",
         )
 
 
@@ -97,13 +87,12 @@ def from_networkx(graph: Any) -> Parts:  # noqa: ANN401
     is an unobserved common cause: it becomes bidirected edges between its children.
     """
     if not isinstance(graph, nx.DiGraph) or graph.is_multigraph():
-        raise TypeError(
-            message(
-                "graph",
-                "a networkx.DiGraph without parallel edges",
-                type(graph).__name__,
-                "Convert it, or build a dsage.Graph from its edges",
-            )
+        raise refusal(
+            "graph",
+            "a networkx.DiGraph without parallel edges",
+            type(graph).__name__,
+            "Convert it, or build a dsage.Graph from its edges",
+            TypeError,
         )
     nodes = list(graph.nodes)
     names = dict(zip(nodes, check_names([str(node) for node in nodes], "nodes"), strict=True))
@@ -124,13 +113,11 @@ def _without_latent(names: tuple[str, ...], edges: set[NamedEdge], latent: set[s
     bidirected: list[NamedEdge] = []
     for name in latent:
         if any(head == name for _, head in edges):
-            raise ValueError(
-                message(
-                    "a latent node",
-                    "without parents",
-                    name,
-                    "Make it an ordinary node and leave it out of the oracle's features",
-                )
+            raise refusal(
+                "a latent node",
+                "without parents",
+                name,
+                "Make it an ordinary node and leave it out of the oracle's features",
             )
         bidirected += combinations([head for tail, head in sorted(edges) if tail == name], 2)
     observed = tuple(name for name in names if name not in latent)
@@ -175,13 +162,12 @@ def from_causal_learn(result: Any) -> Parts:  # noqa: ANN401
     """
     graph = general_graph(result)
     if graph is None:
-        raise TypeError(
-            message(
-                "graph",
-                "a causal-learn GeneralGraph, or what PC, GES or FCI returned",
-                type(result).__name__,
-                "Look for the GeneralGraph in it",
-            )
+        raise refusal(
+            "graph",
+            "a causal-learn GeneralGraph, or what PC, GES or FCI returned",
+            type(result).__name__,
+            "Look for the GeneralGraph in it",
+            TypeError,
         )
     names = check_names([node.get_name() for node in graph.get_nodes()], "nodes")
     kinds: dict[tuple[str, str], list[NamedEdge]] = {
@@ -195,13 +181,11 @@ def from_causal_learn(result: Any) -> Parts:  # noqa: ANN401
         if ends == ("ARROW", "TAIL"):
             pair, ends = pair[::-1], ends[::-1]
         if ends not in kinds:
-            raise ValueError(
-                message(
-                    "each edge",
-                    "-->, <-> or ---",
-                    str(edge),
-                    "Its direction is unknown: decide it, or use a learner that does",
-                )
+            raise refusal(
+                "each edge",
+                "-->, <-> or ---",
+                str(edge),
+                "Its direction is unknown: decide it, or use a learner that does",
             )
         kinds[ends].append(pair)
     both = kinds["ARROW", "ARROW"]
@@ -240,21 +224,17 @@ def load(path: str | Path) -> Parts:
     try:
         content = json.loads(Path(path).read_text(encoding="utf-8"))
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise ValueError(
-            message("path", "a graph saved by dsage", str(path), f"It is not JSON: {error}")
+        raise refusal(
+            "path", "a graph saved by dsage", str(path), f"It is not JSON: {error}"
         ) from error
     if not isinstance(content, dict) or content.get("format") != _FORMAT:
-        raise ValueError(
-            message("path", "a graph saved by dsage", str(path), "It holds something else")
-        )
+        raise refusal("path", "a graph saved by dsage", str(path), "It holds something else")
     if content.get("version") != _VERSION:
-        raise ValueError(
-            message(
-                "path",
-                f"a graph of format version {_VERSION}",
-                content.get("version"),
-                "Read it with the version of dsage that wrote it, or update dsage",
-            )
+        raise refusal(
+            "path",
+            f"a graph of format version {_VERSION}",
+            content.get("version"),
+            "Read it with the version of dsage that wrote it, or update dsage",
         )
     try:
         return Parts(
@@ -263,6 +243,6 @@ def load(path: str | Path) -> Parts:
             [(one, other) for one, other in content["bidirected"]],
         )
     except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(
-            message("path", "a graph saved by dsage", str(path), f"It is damaged: {error}")
+        raise refusal(
+            "path", "a graph saved by dsage", str(path), f"It is damaged: {error}"
         ) from error

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from dsage._check import check_count, message
+from dsage._check import check_count, refusal
 from dsage._random import RandomState, Streams
 from dsage.graphs.graph import Graph, check_graph
 
@@ -47,9 +47,7 @@ class LinearGaussian:
         error_variances: Mapping[str, float],
     ) -> None:
         if not check_graph(graph).is_dag:
-            raise ValueError(
-                message("graph", "a DAG", graph, "Remove the cycles and bidirected edges")
-            )
+            raise refusal("graph", "a DAG", graph, "Remove the cycles and bidirected edges")
         _check_numbers(weights, graph.edges, "weights", "the edges", "finite", np.isfinite)
         _check_numbers(
             error_variances, graph.names, "error_variances", "the nodes", "positive", _is_positive
@@ -116,13 +114,11 @@ class LinearGaussian:
         # The covariance holds the squares.
         if not (np.abs(root) < 1e150).all():
             name = self.graph.names[int(np.argmax(~(np.abs(root) < 1e150).all(axis=1)))]
-            raise ValueError(
-                message(
-                    "weights",
-                    "small enough for the variances to be finite numbers",
-                    name,
-                    "The variance of this node is too large: take smaller weights",
-                )
+            raise refusal(
+                "weights",
+                "small enough for the variances to be finite numbers",
+                name,
+                "The variance of this node is too large: take smaller weights",
             )
         return root
 
@@ -143,15 +139,13 @@ def _check_numbers(
 ) -> None:
     """Check that there is a number that fulfils the condition for every key, and no other."""
     if not isinstance(given, Mapping):
-        raise TypeError(message(parameter, f"a dict from {of} to numbers", given, "Give a dict"))
+        raise refusal(parameter, f"a dict from {of} to numbers", given, "Give a dict", TypeError)
     if odd := sorted(set(given) ^ set(keys), key=str):
-        raise ValueError(
-            message(parameter, f"given for {of} of the graph, no others", odd, "See these")
-        )
+        raise refusal(parameter, f"given for {of} of the graph, no others", odd, "See these")
     for key, value in given.items():
         is_number = isinstance(value, (int, float, np.integer, np.floating))
         if not (is_number and holds(value)):
-            raise ValueError(message(parameter, condition, (key, value), "Correct this one"))
+            raise refusal(parameter, condition, (key, value), "Correct this one")
 
 
 def _is_positive(value: float) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from dsage._check import message
+from dsage._check import refusal
 
 NamedEdges = Iterable[tuple[str, str]]
 
@@ -60,13 +60,11 @@ def orient(
     while left:
         sink = next((node for node in left if is_sink(node)), None)
         if sink is None:
-            raise ValueError(
-                message(
-                    "graph",
-                    "extendable to a DAG without new v-structures",
-                    sorted(left),
-                    "The edges among these nodes contradict each other; orient them by hand",
-                )
+            raise refusal(
+                "graph",
+                "extendable to a DAG without new v-structures",
+                sorted(left),
+                "The edges among these nodes contradict each other; orient them by hand",
             )
         oriented |= {(near, sink) for near in open_[sink]}
         for near in open_[sink]:

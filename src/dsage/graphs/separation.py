@@ -9,8 +9,8 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from dsage._arrays import pack, unpack
-from dsage._check import check_known, check_names, check_real, message
+from dsage._check import check_known, check_names, check_real, refusal
+from dsage.graphs.bits import pack, unpack
 from dsage.graphs.reachability import Reachability
 
 # Memory of one sweep: four bit rows a node, and its coalitions and answers as booleans, are less
@@ -228,43 +228,36 @@ class Consensus:
 
     def __init__(self, oracles: Sequence[Oracle], share: float = 0.9) -> None:
         if not isinstance(oracles, Sequence):
-            raise TypeError(
-                message("oracles", "a list of oracles", oracles, "Put the oracle into a list")
+            raise refusal(
+                "oracles", "a list of oracles", oracles, "Put the oracle into a list", TypeError
             )
         self._oracles = tuple(oracles)
         self._share = check_real(share, "share", above=0.0, high=1.0)
         if not self._oracles:
-            raise ValueError(
-                message("oracles", "at least one", [], "Make one with graph.oracle(target)")
-            )
+            raise refusal("oracles", "at least one", [], "Make one with graph.oracle(target)")
         for number, oracle in enumerate(self._oracles):
             if not isinstance(oracle, Oracle):
-                raise TypeError(
-                    message(
-                        "oracles",
-                        "objects with feature_names, separated and boundary",
-                        oracle,
-                        "Make one with graph.oracle(target)",
-                    )
+                raise refusal(
+                    "oracles",
+                    "objects with feature_names, separated and boundary",
+                    oracle,
+                    "Make one with graph.oracle(target)",
+                    TypeError,
                 )
             target = getattr(oracle, "target", None)
             if target is not None and self.target not in (None, target):
-                raise ValueError(
-                    message(
-                        "oracles",
-                        f"about the same target, {self.target!r}",
-                        target,
-                        f"That is oracle {number}",
-                    )
+                raise refusal(
+                    "oracles",
+                    f"about the same target, {self.target!r}",
+                    target,
+                    f"That is oracle {number}",
                 )
             if tuple(oracle.feature_names) != self.feature_names:
-                raise ValueError(
-                    message(
-                        "oracles",
-                        f"over the same features in the same order, {self.feature_names!r}",
-                        tuple(oracle.feature_names),
-                        f"That is oracle {number}; pass features= to graph.oracle",
-                    )
+                raise refusal(
+                    "oracles",
+                    f"over the same features in the same order, {self.feature_names!r}",
+                    tuple(oracle.feature_names),
+                    f"That is oracle {number}; pass features= to graph.oracle",
                 )
 
     @property

@@ -8,12 +8,12 @@ without the reverse of each, orderings of orthogonal vectors, or a herded set.
 
 from dsage.orderings.base import Orderings
 from dsage.orderings.choose import KINDS, as_orderings
-from dsage.orderings.extensions import Extensions
 from dsage.orderings.given import Given
 from dsage.orderings.herded import Herded
 from dsage.orderings.latin import Balanced, Stratified
-from dsage.orderings.order import Order
 from dsage.orderings.orthogonal import Orthogonal
+from dsage.orderings.partial.extensions import Extensions
+from dsage.orderings.partial.order import Order
 from dsage.orderings.plain import Antithetic, Uniform
 
 __all__ = [

@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from dsage._check import check_member, check_names, message
+from dsage._check import check_member, check_names, refusal
 from dsage._random import Streams
 from dsage.orderings.base import Orderings
-from dsage.orderings.extensions import Extensions
 from dsage.orderings.given import Given
 from dsage.orderings.herded import Herded
 from dsage.orderings.latin import Balanced, Stratified
-from dsage.orderings.order import Order
 from dsage.orderings.orthogonal import Orthogonal
+from dsage.orderings.partial.extensions import Extensions
+from dsage.orderings.partial.order import Order
 from dsage.orderings.plain import Antithetic, Uniform
 
 _CLASSES: dict[str, Callable[[int, Streams], Orderings]] = {
@@ -63,9 +63,7 @@ def as_orderings(
     """
     names = check_names(feature_names, "feature_names")
     if not names:
-        raise ValueError(
-            message("feature_names", "at least one", names, "There is nothing to order")
-        )
+        raise refusal("feature_names", "at least one", names, "There is nothing to order")
     if isinstance(kind, str):
         check_member(kind, KINDS, "orderings", "the kinds of orderings")
         return _CLASSES[kind](len(names), streams)
@@ -73,14 +71,16 @@ def as_orderings(
         return Extensions(kind.arranged(names), streams)
     if isinstance(kind, Orderings):
         if kind.n_features != len(names):
-            raise ValueError(
-                message("orderings", f"of {len(names)} features", kind.n_features, "Make them anew")
+            raise refusal(
+                "orderings", f"of {len(names)} features", kind.n_features, "Make them anew"
             )
         return kind
     if isinstance(kind, (Sequence, np.ndarray)):
         return Given(kind, names)
-    raise TypeError(
-        message(
-            "orderings", "a kind, an Order, a list of orderings or an Orderings", kind, "See KINDS"
-        )
+    raise refusal(
+        "orderings",
+        "a kind, an Order, a list of orderings or an Orderings",
+        kind,
+        "See KINDS",
+        TypeError,
     )

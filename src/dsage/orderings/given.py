@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from dsage._check import check_count, check_names, message
+from dsage._check import check_count, check_names, refusal
 from dsage.orderings.positions import as_positions
 
 
@@ -38,9 +38,7 @@ class Given:
         names = check_names(feature_names, "feature_names")
         rows = list(orderings)
         if not rows:
-            raise ValueError(
-                message("orderings", "at least one", [], "Name a kind instead, such as 'uniform'")
-            )
+            raise refusal("orderings", "at least one", [], "Name a kind instead, such as 'uniform'")
         self._orderings = np.stack([as_positions(row, names) for row in rows])
 
     @property
@@ -62,13 +60,8 @@ class Given:
         """Return ordering `number` of the list as an array (1, n_features)."""
         at = check_count(number, "number", minimum=0)
         if at >= len(self._orderings):
-            raise ValueError(
-                message(
-                    "number",
-                    f"below {len(self._orderings)}",
-                    number,
-                    "List more orderings, or stop",
-                )
+            raise refusal(
+                "number", f"below {len(self._orderings)}", number, "List more orderings, or stop"
             )
         return self._orderings[at : at + 1].copy()
 

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import helmert
 
-from dsage._check import check_count, message
+from dsage._check import check_count, refusal
 from dsage._random import Streams
 from dsage.orderings.base import Unbounded, relabelled
 
@@ -58,7 +58,7 @@ class Orthogonal(Unbounded):
             self._n_vectors = check_count(n_vectors, "n_vectors")
             if self._n_vectors > most:
                 advice = "No more vectors are orthogonal to each other and to (1, .., 1)"
-                raise ValueError(message("n_vectors", f"at most {most}", n_vectors, advice))
+                raise refusal("n_vectors", f"at most {most}", n_vectors, advice)
         self._basis: npt.NDArray[np.float64] = helmert(self._n_features)
 
     @property

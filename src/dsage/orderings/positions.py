@@ -7,14 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from dsage._check import check_member, message
+from dsage._check import check_member, refusal
 
 
 def as_positions(ordering: object, names: tuple[str, ...]) -> npt.NDArray[np.intp]:
     """Return one ordering as positions, checked to be a permutation."""
     if isinstance(ordering, str) or not isinstance(ordering, (Sequence, np.ndarray)):
-        raise TypeError(
-            message("orderings", "a list of orderings", ordering, "Put one ordering into a list")
+        raise refusal(
+            "orderings", "a list of orderings", ordering, "Put one ordering into a list", TypeError
         )
     place = {name: at for at, name in enumerate(names)}
     positions = []
@@ -24,17 +24,19 @@ def as_positions(ordering: object, names: tuple[str, ...]) -> npt.NDArray[np.int
         elif isinstance(feature, (int, np.integer)) and not isinstance(feature, bool):
             positions.append(int(feature))
         else:
-            raise TypeError(
-                message("orderings", "made of names or positions", feature, "Give strings or ints")
+            raise refusal(
+                "orderings",
+                "made of names or positions",
+                feature,
+                "Give strings or ints",
+                TypeError,
             )
     if sorted(positions) != list(range(len(names))):
         missing = [name for at, name in enumerate(names) if at not in positions]
-        raise ValueError(
-            message(
-                "orderings",
-                f"permutations of the {len(names)} features, each once",
-                list(ordering),
-                f"Missing: {', '.join(missing) or 'none'}; positions count from 0",
-            )
+        raise refusal(
+            "orderings",
+            f"permutations of the {len(names)} features, each once",
+            list(ordering),
+            f"Missing: {', '.join(missing) or 'none'}; positions count from 0",
         )
     return np.array(positions, dtype=np.intp)

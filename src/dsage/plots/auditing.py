@@ -14,7 +14,7 @@ from matplotlib.cbook import boxplot_stats
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from dsage._check import check_count, message
+from dsage._check import check_count, refusal
 from dsage.estimate.result import MATTERS, Level
 from dsage.plots.fonts import n_lines
 from dsage.plots.rows import Rows, as_rows, draw_interval, draw_zero, n_shown
@@ -34,7 +34,7 @@ from dsage.plots.style import (
     tidy,
     two_axes,
 )
-from dsage.record import Record
+from dsage.result.record import Record
 
 # Inches: how high a box is.
 _BOX = 0.15
@@ -88,13 +88,11 @@ def audit(
     check_audited(record)
     known = record.estimate
     if known.skipped_surpluses.empty:
-        raise ValueError(
-            message(
-                "record",
-                "of a run that skipped something",
-                "one that skipped nothing",
-                "The graph separates no feature from the target: d-SAGE is SAGE here",
-            )
+        raise refusal(
+            "record",
+            "of a run that skipped something",
+            "one that skipped nothing",
+            "The graph separates no feature from the target: d-SAGE is SAGE here",
         )
     frame = known.audit_frame(level)
     size = -frame["difference"].abs().to_numpy()
@@ -120,13 +118,11 @@ def check_audited(record: object) -> Level:
     """Return the audit of a record that has one."""
     found = check_record(record).estimate.audit
     if found is None:
-        raise ValueError(
-            message(
-                "record",
-                "of a run with an audit",
-                "one without",
-                "Only runs that skip by a graph have one: give graph='learn' and leave audit=True",
-            )
+        raise refusal(
+            "record",
+            "of a run with an audit",
+            "one without",
+            "Only runs that skip by a graph have one: give graph='learn' and leave audit=True",
         )
     return found
 

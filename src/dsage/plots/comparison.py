@@ -8,12 +8,12 @@ import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
 
-from dsage._check import check_names, message
+from dsage._check import check_names, refusal
 from dsage.estimate.result import Level
 from dsage.plots.auditing import check_audited, draw_zone, zone_handles
 from dsage.plots.pairs import Pair, Series, effective
 from dsage.plots.style import check_record, legend_above, loss_name, value_label
-from dsage.record import Record
+from dsage.result.record import Record
 
 
 def compare(
@@ -68,13 +68,11 @@ def compare(
     named = _labels(records) if labels is None else _check_labels(labels, len(records))
     common = [name for name in record.feature_names if _all_have(name, records)]
     if not common:
-        raise ValueError(
-            message(
-                "others",
-                "explanations that share features with the first",
-                list(others[0].feature_names[:6]),
-                f"Those of the first are {', '.join(map(repr, record.feature_names[:6]))}",
-            )
+        raise refusal(
+            "others",
+            "explanations that share features with the first",
+            list(others[0].feature_names[:6]),
+            f"Those of the first are {', '.join(map(repr, record.feature_names[:6]))}",
         )
     n_left_out = len(set().union(*(each.feature_names for each in records))) - len(common)
     series = [_series(each, common, label) for each, label in zip(records, named, strict=True)]
@@ -187,14 +185,10 @@ def _all_have(name: str, records: Sequence[Record]) -> bool:
 def _check_records(record: Record, others: Sequence[Record]) -> list[Record]:
     records = [check_record(record), *(check_record(each, "others") for each in others)]
     if not others:
-        raise ValueError(
-            message("others", "one explanation or more", others, "Give what to compare with")
-        )
+        raise refusal("others", "one explanation or more", others, "Give what to compare with")
     losses = [loss_name(each) for each in records]
     if len(set(losses)) > 1:
-        raise ValueError(
-            message("others", f"explained with the loss {losses[0]!r}", losses[1:], _ONE_LOSS)
-        )
+        raise refusal("others", f"explained with the loss {losses[0]!r}", losses[1:], _ONE_LOSS)
     return records
 
 
@@ -204,9 +198,7 @@ _ONE_LOSS = "Values of different losses have different units: explain all with o
 def _check_labels(labels: Sequence[str], n_records: int) -> tuple[str, ...]:
     checked = check_names(labels, "labels")
     if len(checked) != n_records:
-        raise ValueError(
-            message("labels", f"{n_records} names", list(checked), "Give one an explanation")
-        )
+        raise refusal("labels", f"{n_records} names", list(checked), "Give one an explanation")
     return checked
 
 

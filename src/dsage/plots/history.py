@@ -28,7 +28,7 @@ from dsage.plots.style import (
     tidy,
     value_label,
 )
-from dsage.record import Record
+from dsage.result.record import Record
 
 # Inches of the axes themselves, and what stands above and below them.
 _WIDTH, _HEIGHT, _AROUND = 4.2, 2.6, 0.9

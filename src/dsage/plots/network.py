@@ -14,7 +14,7 @@ from matplotlib.patches import FancyArrowPatch, Patch, PathPatch
 from matplotlib.path import Path
 from matplotlib.text import Text
 
-from dsage._check import message
+from dsage._check import refusal
 from dsage.graphs import Graph
 from dsage.graphs.graph import check_graph
 from dsage.graphs.layout import Drawing, Edge, Point, layered
@@ -30,7 +30,7 @@ from dsage.plots.style import (
     percent,
     text_width,
 )
-from dsage.record import Record
+from dsage.result.record import Record
 
 # Light enough for black text.
 _TARGET, _BLANKET, _OTHER = ORANGE, "#9BD3F5", "#F2F2F2"
@@ -76,13 +76,11 @@ def graph(record: Record, *, blanket_only: bool | None = None, ax: Axes | None =
     """
     whole = check_record(record).graph
     if whole is None:
-        raise ValueError(
-            message(
-                "record",
-                "of a run with a graph",
-                "one without",
-                "Plain SAGE needs none: give graph='learn', or a Graph",
-            )
+        raise refusal(
+            "record",
+            "of a run with a graph",
+            "one without",
+            "Plain SAGE needs none: give graph='learn', or a Graph",
         )
     is_part = len(whole) > _MANY if blanket_only is None else blanket_only
     part = _around(whole, record.target) if is_part else whole
@@ -188,13 +186,11 @@ def _spread(drawing: Drawing, labels: dict[str, str]) -> tuple[Drawing, float]:
 def _shares(graph: Graph, strength: pd.DataFrame) -> dict[Edge, float]:
     missing = {"from", "to", "share_either"} - set(strength.columns)
     if missing:
-        raise ValueError(
-            message(
-                "strength",
-                "a frame with the columns 'from', 'to' and 'share_either'",
-                list(strength.columns),
-                "Take it from Stability.to_frame()",
-            )
+        raise refusal(
+            "strength",
+            "a frame with the columns 'from', 'to' and 'share_either'",
+            list(strength.columns),
+            "Take it from Stability.to_frame()",
         )
     found = {
         frozenset(edge): float(share)

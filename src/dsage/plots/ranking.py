@@ -29,7 +29,7 @@ from dsage.plots.style import (
     tidy,
     value_label,
 )
-from dsage.record import Record
+from dsage.result.record import Record
 
 # Inches: how thick a bar is.
 _BAR = 0.17

@@ -9,9 +9,9 @@ from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from dsage._check import message
+from dsage._check import refusal
 from dsage.plots.fonts import text_style, wrapped
-from dsage.record import Record
+from dsage.result.record import Record
 
 # Okabe & Ito's palette, told apart by every kind of colour vision; without its yellow, which is
 # too light for lines on white.
@@ -34,13 +34,12 @@ _LETTER = 0.62
 def check_record(record: object, parameter: str = "record") -> Record:
     """Return `record` if it is one."""
     if not isinstance(record, Record):
-        raise TypeError(
-            message(
-                parameter,
-                "an Explanation or a Record",
-                type(record).__name__,
-                "dsage.explain makes one",
-            )
+        raise refusal(
+            parameter,
+            "an Explanation or a Record",
+            type(record).__name__,
+            "dsage.explain makes one",
+            TypeError,
         )
     return record
 
@@ -74,8 +73,8 @@ def two_axes(
     # Also the array of axes that plt.subplots returns.
     given: list[Any] = list(ax) if hasattr(ax, "__iter__") else [ax]
     if len(given) != 2 or not all(isinstance(each, Axes) for each in given):
-        raise ValueError(
-            message("ax", "two Axes", ax, "Take them from plt.subplots(1, 2, layout='constrained')")
+        raise refusal(
+            "ax", "two Axes", ax, "Take them from plt.subplots(1, 2, layout='constrained')"
         )
     return given[0], given[1]
 

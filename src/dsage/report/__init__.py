@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dsage._check import message
-from dsage.record import Record
+from dsage._check import refusal
 from dsage.report.data import report_data
 from dsage.report.page import to_html
+from dsage.result.record import Record
 
 __all__ = ["report_data", "to_html", "write_report"]
 
@@ -31,7 +31,7 @@ def write_report(record: Record, path: str | Path) -> Path:
     --------
     >>> from tempfile import TemporaryDirectory
     >>> import numpy as np
-    >>> from dsage.choices import Choices
+    >>> from dsage.result.choices import Choices
     >>> from dsage.estimate import run
     >>> from dsage.games import MomentGame
     >>> X = np.random.default_rng(0).normal(size=(200, 2))
@@ -43,9 +43,9 @@ def write_report(record: Record, path: str | Path) -> Path:
     """
     place = Path(path)
     if not place.parent.is_dir():
-        raise ValueError(message("path", "in a folder that exists", str(path), "Make the folder"))
+        raise refusal("path", "in a folder that exists", str(path), "Make the folder")
     if place.is_dir():
-        raise ValueError(message("path", "a file", str(path), "Add a name, such as report.html"))
+        raise refusal("path", "a file", str(path), "Add a name, such as report.html")
     # A name may hold half a surrogate pair, which UTF-8 cannot.
     place.write_bytes(to_html(report_data(record)).encode("utf-8", errors="xmlcharrefreplace"))
     return place

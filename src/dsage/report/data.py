@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from dsage.choices import Choice, worded
-from dsage.record import Record
+from dsage._check import Choice
 from dsage.report import prose
 from dsage.report.assumptions import assumptions
 from dsage.report.cautions import cautions
@@ -14,6 +13,8 @@ from dsage.report.features import columns, features, to_csv
 from dsage.report.network import network
 from dsage.report.summary import LEVEL, Summary
 from dsage.report.words import count, percent, plain
+from dsage.result.choices import worded
+from dsage.result.record import Record
 
 
 def report_data(record: Record) -> dict[str, Any]:
@@ -33,7 +34,7 @@ def report_data(record: Record) -> dict[str, Any]:
     Examples
     --------
     >>> import numpy as np
-    >>> from dsage.choices import Choices
+    >>> from dsage.result.choices import Choices
     >>> from dsage.estimate import run
     >>> from dsage.games import MomentGame
     >>> X = np.random.default_rng(0).normal(size=(200, 2))

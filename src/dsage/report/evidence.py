@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from dsage.estimate.history import History
+from dsage.estimate.accumulate.history import History
 from dsage.report.summary import Summary
 from dsage.report.words import Scale, count, counted, named, number, percent
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dsage.graphs import Graph
 from dsage.graphs.layout import layered
-from dsage.record import Record
 from dsage.report.words import counted, listed, named, percent
+from dsage.result.record import Record
 
 # More nodes than this make no picture that can be read.
 MOST_NODES = 60

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dsage.choices import Choice
+from dsage._check import Choice
 from dsage.estimate.result import MATTERS
-from dsage.record import Record
 from dsage.report.words import Scale, named
+from dsage.result.record import Record
 
 LEVEL = 0.95
 # Values that differ by less than this share of the largest are nearly equal.

@@ -19,8 +19,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from dsage._check import check_count, message, warn
-from dsage._frame import Layout
+from dsage._check import check_count, refusal, warn
+from dsage.data.layout import Layout
 
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
@@ -71,7 +71,7 @@ def check_sampler(sampler: object, parameter: str = "sampler") -> Sampler:
         advice = "Give a sampler of dsage.samplers, or wrap a function with FunctionSampler"
         if isinstance(sampler, type):
             advice = f"Make an instance: {sampler.__name__}()"
-        raise TypeError(message(parameter, "an object with fit and draw", sampler, advice))
+        raise refusal(parameter, "an object with fit and draw", sampler, advice, TypeError)
     return sampler
 
 
@@ -105,7 +105,7 @@ class BaseSampler(BaseEstimator):  # type: ignore[misc]
 
     Attributes
     ----------
-    layout_ : dsage._frame.Layout
+    layout_ : dsage.data.layout.Layout
         Turns draws back into frames like the one given to `fit`: ``layout_.decode(draws[:, 0])``.
     feature_names_ : tuple of str
         The columns, in the order of the last axis of draws.
@@ -150,7 +150,7 @@ class BaseSampler(BaseEstimator):  # type: ignore[misc]
         matrix = layout.encode(X)
         for size, what in zip(matrix.shape, ("row", "column"), strict=True):
             if not size:
-                raise ValueError(message("X", f"of at least one {what}", matrix.shape, "Add some"))
+                raise refusal("X", f"of at least one {what}", matrix.shape, "Add some")
         check_sizes(matrix, layout)
         before = self.__dict__.copy()
         self.layout_ = layout
@@ -217,13 +217,11 @@ class BaseSampler(BaseEstimator):  # type: ignore[misc]
         known = check_coalition(known, self.feature_names_)
         if (discrete := ~known & (self.n_levels_ > 0)).any():
             classes = [self.feature_names_[at] for at in np.flatnonzero(discrete)]
-            raise ValueError(
-                message(
-                    "known",
-                    "true for all columns of classes when a mean is asked for",
-                    classes,
-                    "Classes have no mean: use draw, or make these columns known",
-                )
+            raise refusal(
+                "known",
+                "true for all columns of classes when a mean is asked for",
+                classes,
+                "Classes have no mean: use draw, or make these columns known",
             )
         rows = self.layout_.encode(X, known)
         means = rows.astype(self._result_type())
@@ -253,9 +251,7 @@ class BaseSampler(BaseEstimator):  # type: ignore[misc]
         except TypeError:
             dtype = np.dtype(object)
         if dtype not in (np.float64, np.float32):
-            raise ValueError(
-                message("dtype", "float64 or float32", self.dtype, "Use one of numpy's two")
-            )
+            raise refusal("dtype", "float64 or float32", self.dtype, "Use one of numpy's two")
         return dtype
 
 
@@ -267,13 +263,11 @@ def check_sizes(matrix: Floats, layout: Layout) -> None:
     tiny = (low < high) & (high / 2 - low / 2 < 1 / LARGEST)
     bad = (layout.n_levels == 0) & (huge | tiny)
     if bad.any():
-        raise ValueError(
-            message(
-                "X",
-                f"of columns that stay below {LARGEST:g} and vary by more than {1 / LARGEST:g}",
-                [layout.names[at] for at in np.flatnonzero(bad)],
-                "Use other units for these columns",
-            )
+        raise refusal(
+            "X",
+            f"of columns that stay below {LARGEST:g} and vary by more than {1 / LARGEST:g}",
+            [layout.names[at] for at in np.flatnonzero(bad)],
+            "Use other units for these columns",
         )
 
 
@@ -298,18 +292,16 @@ def check_coalition(known: npt.ArrayLike, feature_names: Sequence[str]) -> Mask:
     """Return one coalition as a boolean array (n_features,)."""
     array = np.asarray(known)
     if array.dtype != np.bool_:
-        raise TypeError(
-            message("known", "a boolean array", array.dtype, "Use np.asarray(known, dtype=bool)")
+        raise refusal(
+            "known", "a boolean array", array.dtype, "Use np.asarray(known, dtype=bool)", TypeError
         )
     if array.shape != (len(feature_names),):
         shown = ", ".join(feature_names[:6]) + (", ..." if len(feature_names) > 6 else "")
-        raise ValueError(
-            message(
-                "known",
-                f"of shape ({len(feature_names)},)",
-                array.shape,
-                f"Give one entry for each of the features {shown}",
-            )
+        raise refusal(
+            "known",
+            f"of shape ({len(feature_names)},)",
+            array.shape,
+            f"Give one entry for each of the features {shown}",
         )
     return array
 
@@ -319,16 +311,10 @@ def check_noise(noise: npt.ArrayLike, n_rows: int, n_features: int) -> Floats:
     array = np.asarray(noise, dtype=np.float64)
     shape = f"({n_rows}, n_draws, {n_features})"
     if array.ndim != 3 or array.shape[0] != n_rows or array.shape[2] != n_features:
-        raise ValueError(
-            message("noise", f"of shape {shape}", array.shape, "Give one uniform a feature")
-        )
+        raise refusal("noise", f"of shape {shape}", array.shape, "Give one uniform a feature")
     if array.shape[1] < 1:
-        raise ValueError(
-            message("noise", f"of shape {shape}", array.shape, "Give at least one draw")
-        )
+        raise refusal("noise", f"of shape {shape}", array.shape, "Give at least one draw")
     if array.size and not (array.min() > 0.0 and array.max() < 1.0):
         bad = array[~((array > 0.0) & (array < 1.0))][0]
-        raise ValueError(
-            message("noise", "strictly between 0 and 1", float(bad), "Draw uniforms in (0, 1)")
-        )
+        raise refusal("noise", "strictly between 0 and 1", float(bad), "Draw uniforms in (0, 1)")
     return array

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from dsage._check import check_member, check_real, message, warn
+from dsage._check import check_member, check_real, message, refusal, warn
 from dsage.samplers.base import BaseSampler, Floats, Mask, check_coalition
 
 Indices = npt.NDArray[np.intp]
@@ -102,13 +102,11 @@ class Categorical(BaseSampler):
         check_member(self.on_unseen, ON_UNSEEN, "on_unseen", "the reactions")
         if (self.n_levels_ == 0).any():
             numbers = [self.feature_names_[at] for at in np.flatnonzero(self.n_levels_ == 0)]
-            raise ValueError(
-                message(
-                    "X",
-                    "made of discrete columns",
-                    numbers,
-                    "Name these columns in `discrete`, bin them, or use a sampler for mixed data",
-                )
+            raise refusal(
+                "X",
+                "made of discrete columns",
+                numbers,
+                "Name these columns in `discrete`, bin them, or use a sampler for mixed data",
             )
         self.cells_, self.counts_ = np.unique(X.astype(np.intp), axis=0, return_counts=True)
         self.information_ = _information(self.cells_, self.counts_, self.n_levels_)

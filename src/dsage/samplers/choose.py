@@ -17,9 +17,9 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 from tqdm.auto import tqdm
 
-from dsage._check import check_count, check_real, message, warn
-from dsage._frame import Layout, take_rows
+from dsage._check import check_count, check_real, refusal, warn
 from dsage._random import RandomState, Streams
+from dsage.data.layout import Layout, take_rows
 from dsage.samplers.base import Floats, Mask, Sampler, check_sampler
 from dsage.samplers.categorical import Categorical
 from dsage.samplers.copula import GaussianCopula
@@ -188,7 +188,7 @@ def _split(
     test, train = test[~unseen], np.concatenate([test[unseen], train])
     if len(test) < 5 or len(train) < 5:
         advice = "Give some 20 whose levels occur more than once, or a sampler"
-        raise ValueError(message("X", "of more rows to choose a sampler", len(X), advice))
+        raise refusal("X", "of more rows to choose a sampler", len(X), advice)
     return test, train
 
 
@@ -209,7 +209,7 @@ def _named(
             again = sum(name.split(" ")[0] == kind for name in named)
             named[f"{kind} {again + 1}" if again else kind] = candidate
     if not named:
-        raise ValueError(message("candidates", "at least one", candidates, "Give a sampler"))
+        raise refusal("candidates", "at least one", candidates, "Give a sampler")
     return {name: check_sampler(one, f"candidate {name!r}") for name, one in named.items()}
 
 
@@ -252,9 +252,7 @@ def _decided(
     able = [name for name in names if name in evaluations]
     failed = [f"{name} ({lines[name]['error']})" for name in lines if name not in evaluations]
     if not able:
-        raise ValueError(
-            message("candidates", "able to draw such data", failed, "Give other candidates")
-        )
+        raise refusal("candidates", "able to draw such data", failed, "Give other candidates")
     if failed:
         warn(f"These samplers failed and were left out of the choice: {'; '.join(failed)}")
     best = min(able, key=lambda name: evaluations[name].score)

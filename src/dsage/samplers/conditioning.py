@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg.blas import dger
 
-from dsage._check import message
+from dsage._check import refusal
 from dsage.samplers.base import Floats, Mask
 
 TOLERANCE = 1e-10
@@ -73,12 +73,10 @@ def check_scores(scores: npt.ArrayLike, n_rows: int, n_features: int) -> Floats:
     array = np.asarray(scores, dtype=np.float64)
     if array.ndim != 3 or (array.shape[0], array.shape[2]) != (n_rows, n_features):
         shape = f"of shape ({n_rows}, n_draws, {n_features})"
-        raise ValueError(message("scores", shape, array.shape, "Use normal_scores(noise)"))
+        raise refusal("scores", shape, array.shape, "Use normal_scores(noise)")
     if array.size and not (array.min() >= -BOUND and array.max() <= BOUND):
         bad = array[~(np.abs(array) <= BOUND)][0]
-        raise ValueError(
-            message("scores", f"within {BOUND} of 0", float(bad), "Use normal_scores(noise)")
-        )
+        raise refusal("scores", f"within {BOUND} of 0", float(bad), "Use normal_scores(noise)")
     return array
 
 

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from dsage._check import check_known, message
-from dsage._torch import require_torch
+from dsage._check import check_known, refusal
+from dsage.models.torch_tools import require_torch
 from dsage.samplers.base import Floats, Mask
 from dsage.samplers.conditioning import GRID, check_scores
 from dsage.samplers.gaussian import Gaussian
@@ -46,13 +46,12 @@ class DeviceGaussian:
     def __init__(self, sampler: Gaussian, device: Any, dtype: Any) -> None:  # noqa: ANN401
         torch = require_torch("DeviceGaussian")
         if not isinstance(sampler, Gaussian):
-            raise TypeError(
-                message(
-                    "sampler",
-                    "a Gaussian for draws on a device",
-                    type(sampler).__name__,
-                    "Other samplers draw on the CPU: use TorchPredictor(module, draws='host')",
-                )
+            raise refusal(
+                "sampler",
+                "a Gaussian for draws on a device",
+                type(sampler).__name__,
+                "Other samplers draw on the CPU: use TorchPredictor(module, draws='host')",
+                TypeError,
             )
         check_is_fitted(sampler)
         self.sampler = sampler

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from dsage._check import check_count, check_known, message
-from dsage._frame import Layout
+from dsage._check import check_count, check_known, refusal
 from dsage._random import RandomState, Streams
+from dsage.data.layout import Layout
 from dsage.samplers.base import Floats, Mask, check_sampler
 
 LEVELS = (0.5, 0.9)
@@ -75,13 +75,11 @@ class Evaluation:
         """
         same = self.row_scores.shape == other.row_scores.shape
         if not (same and np.array_equal(self.known, other.known)):
-            raise ValueError(
-                message(
-                    "other",
-                    "an evaluation with the same coalitions and rows",
-                    other,
-                    "Call evaluate with the same X, n_coalitions, n_draws and random_state",
-                )
+            raise refusal(
+                "other",
+                "an evaluation with the same coalitions and rows",
+                other,
+                "Call evaluate with the same X, n_coalitions, n_draws and random_state",
             )
         return _by_size(self.known, self.row_scores - other.row_scores, "difference")
 
@@ -148,7 +146,7 @@ def evaluate(
     layout = getattr(sampler, "layout_", None) or Layout.of(X)
     matrix = layout.encode(X)
     if len(matrix) < 2:
-        raise ValueError(message("X", "of at least two rows", len(matrix), "Give more rows"))
+        raise refusal("X", "of at least two rows", len(matrix), "Give more rows")
     streams = Streams(random_state)
     n_features = len(layout.names)
     if coalitions is None:
@@ -177,19 +175,15 @@ def _check_draws(
 ) -> None:
     """Refuse draws that cannot be scored: a user's own sampler may make such."""
     if draws.shape != shape:
-        raise ValueError(
-            message(
-                "the sampler's draws",
-                f"of shape (n_rows, n_draws, n_features), here {shape}",
-                draws.shape,
-                "Return the known features too, with the values they have",
-            )
+        raise refusal(
+            "the sampler's draws",
+            f"of shape (n_rows, n_draws, n_features), here {shape}",
+            draws.shape,
+            "Return the known features too, with the values they have",
         )
     if not (finite := np.isfinite(draws[:, :, unknown]).all(axis=(0, 1))).all():
         bad = [names[at] for at in unknown[~finite]]
-        raise ValueError(
-            message("the sampler's draws", "finite", bad, "Those of these columns are not")
-        )
+        raise refusal("the sampler's draws", "finite", bad, "Those of these columns are not")
 
 
 def random_coalitions(n_features: int, n_coalitions: int, streams: Streams) -> Mask:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 import numpy.typing as npt
 
-from dsage._check import message
+from dsage._check import refusal
 from dsage.samplers.base import BaseSampler, Floats, Mask
 
 DrawFunction = Callable[[Floats, Mask, np.random.Generator], npt.ArrayLike]
@@ -57,13 +57,12 @@ class FunctionSampler(BaseSampler):
 
     def _fit(self, X: Floats) -> None:  # noqa: ARG002
         if not callable(self.function):
-            raise TypeError(
-                message(
-                    "function",
-                    "a callable (x_known, known, rng) -> draws",
-                    self.function,
-                    "Give a function",
-                )
+            raise refusal(
+                "function",
+                "a callable (x_known, known, rng) -> draws",
+                self.function,
+                "Give a function",
+                TypeError,
             )
 
     def _draw(self, X: Floats, known: Mask, noise: Floats) -> Floats:
@@ -74,13 +73,11 @@ class FunctionSampler(BaseSampler):
             x_known = np.repeat(X[row : row + 1, known], n_draws, axis=0)
             made = np.asarray(self.function(x_known, known.copy(), _generator(noise[row])))
             if made.shape != drawn.shape[1:]:
-                raise ValueError(
-                    message(
-                        "the result of function",
-                        f"of shape (n_draws, n_unknown), here {drawn.shape[1:]}",
-                        made.shape,
-                        "Return one row of unknown features for each row of x_known",
-                    )
+                raise refusal(
+                    "the result of function",
+                    f"of shape (n_draws, n_unknown), here {drawn.shape[1:]}",
+                    made.shape,
+                    "Return one row of unknown features for each row of x_known",
                 )
             drawn[row] = made
         self._check(drawn, np.flatnonzero(~known))
@@ -93,13 +90,11 @@ class FunctionSampler(BaseSampler):
         bad = ~np.where(n_levels > 0, codes, np.isfinite(drawn)).all(axis=(0, 1))
         if bad.any():
             names = [self.feature_names_[at] for at in unknown[bad]]
-            raise ValueError(
-                message(
-                    "the result of function",
-                    "finite, and codes from 0 to n_levels - 1 where a column is discrete",
-                    names,
-                    "The draws of these columns are not",
-                )
+            raise refusal(
+                "the result of function",
+                "finite, and codes from 0 to n_levels - 1 where a column is discrete",
+                names,
+                "The draws of these columns are not",
             )
 
 

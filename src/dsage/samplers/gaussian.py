@@ -11,8 +11,8 @@ import pandas as pd
 from sklearn.covariance import ledoit_wolf, oas
 from sklearn.utils.validation import check_is_fitted
 
-from dsage._check import check_member, check_names, message, warn
-from dsage._frame import Layout
+from dsage._check import check_member, check_names, refusal, warn
+from dsage.data.layout import Layout
 from dsage.samplers.base import BaseSampler, Floats, Mask, check_coalition, check_noise
 from dsage.samplers.conditioning import Normal, as_grid, check_scores, grid_scores
 from dsage.samplers.ordering import Ordering
@@ -98,20 +98,16 @@ class Gaussian(BaseSampler):
         center = np.array(mean, dtype=np.float64)
         matrix = np.array(covariance, dtype=np.float64)
         if center.ndim != 1 or not len(center):
-            raise ValueError(
-                message("mean", "of shape (n_features,)", center.shape, "Give one mean a feature")
-            )
+            raise refusal("mean", "of shape (n_features,)", center.shape, "Give one mean a feature")
         if not np.isfinite(center).all():
-            raise ValueError(message("mean", "finite", center.tolist(), "Correct it"))
+            raise refusal("mean", "finite", center.tolist(), "Correct it")
         checked = (
             tuple(f"X{number + 1}" for number in range(len(center)))
             if names is None
             else check_names(names)
         )
         if len(checked) != len(center):
-            raise ValueError(
-                message("names", f"{len(center)} names", len(checked), "Give one a feature")
-            )
+            raise refusal("names", f"{len(center)} names", len(checked), "Give one a feature")
         check_covariance(matrix, checked)
         made = cls()
         name_features(made, checked)
@@ -133,13 +129,11 @@ class Gaussian(BaseSampler):
         positions = np.asarray(order)
         is_whole = positions.dtype.kind in "iu"
         if not is_whole or sorted(positions.tolist()) != list(range(self.n_features_)):
-            raise ValueError(
-                message(
-                    "order",
-                    f"a permutation of 0 .. {self.n_features_ - 1}",
-                    positions.tolist(),
-                    "Give the position of each feature once",
-                )
+            raise refusal(
+                "order",
+                f"a permutation of 0 .. {self.n_features_ - 1}",
+                positions.tolist(),
+                "Give the position of each feature once",
             )
         return Ordering(self._normal, self.layout_, positions.astype(np.intp))
 
@@ -230,22 +224,19 @@ def require_continuous(sampler: BaseSampler) -> None:
     """Refuse columns of classes, by name."""
     classes = [sampler.feature_names_[at] for at in np.flatnonzero(sampler.n_levels_)]
     if classes:
-        raise TypeError(
-            message(
-                "X",
-                f"of continuous columns for {type(sampler).__name__}",
-                classes,
-                "These hold classes: use Forest or Sequential, or leave the columns out",
-            )
+        raise refusal(
+            "X",
+            f"of continuous columns for {type(sampler).__name__}",
+            classes,
+            "These hold classes: use Forest or Sequential, or leave the columns out",
+            TypeError,
         )
 
 
 def require_rows(X: Floats, minimum: int) -> None:
     """Refuse too few rows."""
     if len(X) < minimum:
-        raise ValueError(
-            message("X", f"of at least {minimum} rows", len(X), "Give more training rows")
-        )
+        raise refusal("X", f"of at least {minimum} rows", len(X), "Give more training rows")
 
 
 def warn_determined(normal: Normal, names: Sequence[str]) -> None:
@@ -267,36 +258,30 @@ def check_covariance(matrix: Floats, names: Sequence[str]) -> None:
     """Refuse what is not a covariance matrix of the named features."""
     n_features = len(names)
     if matrix.shape != (n_features, n_features):
-        raise ValueError(
-            message(
-                "covariance",
-                f"of shape ({n_features}, {n_features})",
-                matrix.shape,
-                "Give one row and one column a feature",
-            )
+        raise refusal(
+            "covariance",
+            f"of shape ({n_features}, {n_features})",
+            matrix.shape,
+            "Give one row and one column a feature",
         )
     if not np.isfinite(matrix).all():
         bad = [names[at] for at in np.flatnonzero(~np.isfinite(matrix).all(axis=0)).tolist()]
-        raise ValueError(message("covariance", "finite", bad, "Correct these"))
+        raise refusal("covariance", "finite", bad, "Correct these")
     scale = np.sqrt(np.abs(matrix.diagonal()))
     divisor = np.where(scale > 0, scale, 1.0)
     correlation = matrix / divisor[:, None] / divisor
     if np.abs(correlation - correlation.T).max() > 1e-8:
-        raise ValueError(
-            message(
-                "covariance",
-                "symmetric",
-                float(np.abs(matrix - matrix.T).max()),
-                "So much do two mirrored entries differ",
-            )
+        raise refusal(
+            "covariance",
+            "symmetric",
+            float(np.abs(matrix - matrix.T).max()),
+            "So much do two mirrored entries differ",
         )
     smallest = float(np.linalg.eigvalsh(correlation)[0])
     if smallest < -1e-8:
-        raise ValueError(
-            message(
-                "covariance",
-                "positive semidefinite",
-                smallest,
-                "This is the smallest eigenvalue of its correlations",
-            )
+        raise refusal(
+            "covariance",
+            "positive semidefinite",
+            smallest,
+            "This is the smallest eigenvalue of its correlations",
         )

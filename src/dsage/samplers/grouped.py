@@ -10,8 +10,8 @@ import pandas as pd
 from scipy.special import ndtri
 
 from dsage._check import check_count
-from dsage._frame import Layout
 from dsage._random import RandomState, Streams
+from dsage.data.layout import Layout
 from dsage.samplers.base import Floats, Mask, check_coalition, check_noise
 
 

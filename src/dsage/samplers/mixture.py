@@ -13,7 +13,7 @@ import sklearn.mixture
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from dsage._check import check_count, check_member, check_names, message, warn
+from dsage._check import check_count, check_member, check_names, refusal, warn
 from dsage._random import RandomState, Streams
 from dsage.samplers.base import BaseSampler, Floats, Mask, check_coalition
 from dsage.samplers.conditioning import (
@@ -136,18 +136,16 @@ class GaussianMixture(BaseSampler):
         centers = np.array(means, dtype=np.float64)
         spreads = np.array(covariances, dtype=np.float64)
         if shares.ndim != 1 or not ((shares > 0) & np.isfinite(shares)).all():
-            raise ValueError(message("weights", "positive numbers", shares, "Give one a component"))
+            raise refusal("weights", "positive numbers", shares, "Give one a component")
         if centers.ndim != 2 or len(centers) != len(shares) or len(spreads) != len(shares):
-            raise ValueError(
-                message(
-                    "means and covariances",
-                    f"of {len(shares)} components, as there are weights",
-                    (centers.shape, spreads.shape),
-                    "Give one of each a component",
-                )
+            raise refusal(
+                "means and covariances",
+                f"of {len(shares)} components, as there are weights",
+                (centers.shape, spreads.shape),
+                "Give one of each a component",
             )
         if not np.isfinite(centers).all():
-            raise ValueError(message("means", "finite", centers.tolist(), "Correct these"))
+            raise refusal("means", "finite", centers.tolist(), "Correct these")
         n_features = centers.shape[1]
         given = [f"X{number + 1}" for number in range(n_features)] if names is None else names
         checked = check_names(given)
@@ -229,7 +227,7 @@ class GaussianMixture(BaseSampler):
         n_components = check_count(self.n_components, "n_components")
         if n_components > n_distinct:
             condition = f"at most {n_distinct}, the distinct rows"
-            raise ValueError(message("n_components", condition, n_components, "Take fewer"))
+            raise refusal("n_components", condition, n_components, "Take fewer")
         return range(n_components, n_components + 1)
 
     def _draw(self, X: Floats, known: Mask, noise: Floats) -> Floats:

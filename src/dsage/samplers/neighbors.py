@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.spatial.distance import cdist
 
-from dsage._check import check_count, check_real, message, warn
+from dsage._check import check_count, check_real, message, refusal, warn
 from dsage._random import Streams
 from dsage.samplers.base import BaseSampler, Floats, Mask, warn_of_copies
 
@@ -88,9 +88,7 @@ class Neighbors(BaseSampler):
     def _fit(self, X: Floats) -> None:
         if self.bandwidth != "scott":
             if isinstance(self.bandwidth, str):
-                raise ValueError(
-                    message("bandwidth", '"scott" or a number', self.bandwidth, "Give a float")
-                )
+                raise refusal("bandwidth", '"scott" or a number', self.bandwidth, "Give a float")
             check_real(self.bandwidth, "bandwidth", above=0.0, high=1e150)
         if self.n_neighbors is not None:
             check_count(self.n_neighbors, "n_neighbors")

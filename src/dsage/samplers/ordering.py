@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dsage._check import check_count, message
-from dsage._frame import Layout
+from dsage._check import check_count, refusal
+from dsage.data.layout import Layout
 from dsage.samplers.base import Floats
 from dsage.samplers.conditioning import (
     GRID,
@@ -178,9 +178,9 @@ def check_lengths(lengths: Iterable[int], n_features: int) -> list[int]:
     """Return lengths of prefixes, ascending and at most the number of features."""
     checked = [check_count(length, "lengths", minimum=0) for length in lengths]
     if any(length > n_features for length in checked):
-        raise ValueError(
-            message("lengths", f"at most {n_features}", max(checked), "That is the number of them")
+        raise refusal(
+            "lengths", f"at most {n_features}", max(checked), "That is the number of them"
         )
     if any(one >= other for one, other in pairwise(checked)):
-        raise ValueError(message("lengths", "ascending", checked, "Sort them, each once"))
+        raise refusal("lengths", "ascending", checked, "Sort them, each once")
     return checked

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dsage._check import check_count, check_member, check_names, message
+from dsage._check import check_count, check_member, check_names, refusal
 from dsage._random import RandomState, Streams
 from dsage.samplers.base import BaseSampler, Floats, Mask, warn_of_copies
 from dsage.samplers.one_feature import Encoder, Fitted, Linear, Logistic, Marginal, Model
@@ -101,7 +101,7 @@ class Sequential(BaseSampler):
             given = getattr(self, parameter)
             if given is not None and not (hasattr(given, "fit") and hasattr(given, method)):
                 condition = f"a scikit-learn model with fit and {method}"
-                raise TypeError(message(parameter, condition, given, "Give another, or None"))
+                raise refusal(parameter, condition, given, "Give another, or None", TypeError)
         consequence = "Draws need not keep them equal: leave the copies out."
         # The default regression is exact where columns are.
         inexact = self.n_levels_ > 0 if self.regressor is None else None
@@ -120,9 +120,7 @@ class Sequential(BaseSampler):
         names = check_names(self.order, "order")
         if set(names) != set(self.feature_names_):
             odd = sorted(set(names) ^ set(self.feature_names_))
-            raise ValueError(
-                message("order", "all columns, each once", odd, "These stand on one side only")
-            )
+            raise refusal("order", "all columns, each once", odd, "These stand on one side only")
         return [self.feature_names_.index(name) for name in names]
 
     def _draw(self, X: Floats, known: Mask, noise: Floats) -> Floats:

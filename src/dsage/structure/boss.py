@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from dsage._check import check_count, check_names, message
+from dsage._check import check_count, check_names, refusal
 from dsage.structure.constraints import Constraints, constraints_of
 from dsage.structure.grow_shrink import NOWHERE, GrowShrink, tolerance
 from dsage.structure.grow_shrink import Step as Growth
@@ -269,9 +269,7 @@ def _positions(order: Iterable[str] | None, names: tuple[str, ...]) -> list[int]
         return list(range(len(names)))
     given = check_names(order, "order")
     if odd := sorted(set(given) ^ set(names)):
-        raise ValueError(
-            message("order", "of all variables", odd, "These are missing or are no variables")
-        )
+        raise refusal("order", "of all variables", odd, "These are missing or are no variables")
     position = {name: index for index, name in enumerate(names)}
     return [position[name] for name in given]
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from dsage._check import check_count, check_member, check_names, message
+from dsage._check import check_count, check_member, check_names, refusal
 from dsage.graphs import Graph
 from dsage.structure.scores.base import Parents, Score
 
@@ -87,8 +87,8 @@ class Constraints:
                 for end in ends
             )
             if tail == head:
-                raise ValueError(
-                    message(parameter, "between two different variables", ends, "Remove this loop")
+                raise refusal(
+                    parameter, "between two different variables", ends, "Remove this loop"
                 )
             matrix[tail, head] = True
         return matrix
@@ -100,9 +100,7 @@ class Constraints:
             for name in check_names(tier, "tiers"):
                 check_member(name, self.names, "tiers", _OF_DATA)
                 if name in rank:
-                    raise ValueError(
-                        message("tiers", "disjoint", name, "Keep it in one of its tiers only")
-                    )
+                    raise refusal("tiers", "disjoint", name, "Keep it in one of its tiers only")
                 rank[name] = place
         ranks = np.array([rank.get(name, np.nan) for name in self.names])
         return ranks[:, None] > ranks
@@ -113,25 +111,21 @@ class Constraints:
             (backwards, "from no tier to an earlier one"),
         ):
             if odd := self._named(self.required & mask):
-                raise ValueError(
-                    message("required", what, odd, "Take these edges out of one of the two")
-                )
+                raise refusal("required", what, odd, "Take these edges out of one of the two")
         cycles = Graph(self.names, self._named(self.required)).cycles
         if cycles:
             inside = np.isin(np.array(self.names, dtype=object), cycles[0])
             odd = self._named(self.required & inside[:, None] & inside)
-            raise ValueError(message("required", "without cycles", odd, "Remove one of these"))
+            raise refusal("required", "without cycles", odd, "Remove one of these")
         n_required = self.required.sum(axis=0)
         if (n_required > self.max_parents).any():
             head = int(np.argmax(n_required))
             asked = self._named(self.required & (np.arange(len(self.names)) == head))
-            raise ValueError(
-                message(
-                    "required",
-                    f"at most {self.max_parents} edges into a node (max_parents)",
-                    asked,
-                    f"Allow {int(n_required[head])} parents or remove some",
-                )
+            raise refusal(
+                "required",
+                f"at most {self.max_parents} edges into a node (max_parents)",
+                asked,
+                f"Allow {int(n_required[head])} parents or remove some",
             )
 
     def _named(self, matrix: Mask) -> list[tuple[str, str]]:
@@ -162,13 +156,11 @@ class Constraints:
         lost = self.required & ~self._matrix(given, "given")
         lost[block] = False
         if edges := self._named(lost):
-            raise ValueError(
-                message(
-                    "required",
-                    "between columns that vary and are no copies of others",
-                    edges,
-                    "Remove these edges, or the constant and copied columns",
-                )
+            raise refusal(
+                "required",
+                "between columns that vary and are no copies of others",
+                edges,
+                "Remove these edges, or the constant and copied columns",
             )
         made = Constraints(names, max_parents=self.max_parents)
         made.allowed, made.required = self.allowed[block], self.required[block]
@@ -197,31 +189,21 @@ class Constraints:
         matrix = self.required.copy()
         if graph is not None:
             if odd := sorted(set(self.names) ^ set(graph.names)):
-                raise ValueError(
-                    message("start", "over the variables of the data", odd, "See these")
-                )
+                raise refusal("start", "over the variables of the data", odd, "See these")
             if not graph.is_dag:
-                raise ValueError(
-                    message("start", "a DAG", graph, "Remove the cycles and bidirected edges")
-                )
+                raise refusal("start", "a DAG", graph, "Remove the cycles and bidirected edges")
             matrix |= graph.to_adjacency().loc[list(self.names), list(self.names)].to_numpy()
         if edges := self._named(matrix & ~self.allowed):
-            raise ValueError(
-                message("start", "without edges that are not allowed", edges, "Remove these")
-            )
+            raise refusal("start", "without edges that are not allowed", edges, "Remove these")
         if cycles := Graph(self.names, self._named(matrix)).cycles:
-            raise ValueError(
-                message("start", "acyclic with the required edges", cycles[0], "See these nodes")
-            )
+            raise refusal("start", "acyclic with the required edges", cycles[0], "See these nodes")
         crowded = matrix.sum(axis=0) > self.max_parents
         if crowded.any():
-            raise ValueError(
-                message(
-                    "start",
-                    f"a graph with at most {self.max_parents} parents a node",
-                    [self.names[node] for node in np.flatnonzero(crowded)],
-                    "These have more: remove edges or raise max_parents",
-                )
+            raise refusal(
+                "start",
+                f"a graph with at most {self.max_parents} parents a node",
+                [self.names[node] for node in np.flatnonzero(crowded)],
+                "These have more: remove edges or raise max_parents",
             )
         return [tuple(np.flatnonzero(column).tolist()) for column in matrix.T]
 
@@ -238,27 +220,23 @@ def constraints_of(score: Score, constraints: Constraints | None) -> Constraints
     if constraints is None:
         return Constraints(score.names)
     if tuple(score.names) != constraints.names:
-        raise ValueError(
-            message(
-                "constraints",
-                f"over the variables {tuple(score.names)!r}, in this order",
-                constraints.names,
-                "Make them with Constraints(score.names, ...)",
-            )
+        raise refusal(
+            "constraints",
+            f"over the variables {tuple(score.names)!r}, in this order",
+            constraints.names,
+            "Make them with Constraints(score.names, ...)",
         )
     return constraints
 
 
 def _pairs(edges: object, parameter: str) -> Iterator[tuple[str, ...]]:
     if isinstance(edges, str) or not isinstance(edges, Iterable):
-        raise TypeError(
-            message(parameter, "a list of edges", edges, "Write it as [('from', 'to'), ...]")
+        raise refusal(
+            parameter, "a list of edges", edges, "Write it as [('from', 'to'), ...]", TypeError
         )
     for edge in edges:
         if isinstance(edge, str) or not isinstance(edge, Iterable) or len(ends := tuple(edge)) != 2:
-            raise ValueError(
-                message(parameter, "pairs of names", edge, "Write an edge as ('from', 'to')")
-            )
+            raise refusal(parameter, "pairs of names", edge, "Write an edge as ('from', 'to')")
         yield ends
 
 

@@ -8,8 +8,8 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from dsage._check import check_members, check_names, message
-from dsage.structure.data import Table
+from dsage._check import check_members, check_names, refusal
+from dsage.data.table import Table
 
 Codes = npt.NDArray[np.intp]
 Level = Any
@@ -60,26 +60,20 @@ class Counts:
         codes = np.asarray(rows)
         shape = (len(codes), len(self._names))
         if codes.shape != shape or len(self._levels) != len(self._names):
-            raise ValueError(
-                message("rows", f"of shape {shape}", codes.shape, "Give one column a variable")
-            )
+            raise refusal("rows", f"of shape {shape}", codes.shape, "Give one column a variable")
         for name, column, n_levels in zip(self._names, codes.T, self.n_levels, strict=True):
             if len(column) and not (column.min() >= 0 and column.max() < n_levels):
-                raise ValueError(
-                    message(
-                        "rows",
-                        f"codes from 0 to {n_levels - 1} in the column {name!r}",
-                        (int(column.min()), int(column.max())),
-                        "Give each code a level",
-                    )
+                raise refusal(
+                    "rows",
+                    f"codes from 0 to {n_levels - 1} in the column {name!r}",
+                    (int(column.min()), int(column.max())),
+                    "Give each code a level",
                 )
         weights = np.ones(len(codes), np.int64) if multiplicity is None else multiplicity
         counted = np.asarray(weights)
         if counted.shape != (len(codes),) or counted.dtype.kind not in "iu" or (counted < 1).any():
-            raise ValueError(
-                message(
-                    "multiplicity", "a positive integer for each row", weights, "Count the rows"
-                )
+            raise refusal(
+                "multiplicity", "a positive integer for each row", weights, "Count the rows"
             )
         self._rows, self._multiplicity = _distinct(
             codes.astype(_code_type(self._levels)), counted.astype(np.int64), self.n_levels
@@ -92,7 +86,7 @@ class Counts:
     def from_table(cls, table: Table) -> Self:
         """Count the rows of typed columns, each taken as discrete."""
         if not table.n_rows:
-            raise ValueError(message("the data", "at least one row", 0, "Give some rows"))
+            raise refusal("the data", "at least one row", 0, "Give some rows")
         table.check_complete()
         rows = np.empty((table.n_rows, len(table.names)), dtype=np.uint32)
         levels = []
@@ -119,7 +113,7 @@ class Counts:
             total = part if total is None else total.merge(part)
             columns = total.names
         if total is None:
-            raise ValueError(message("batches", "at least one batch", 0, "Give some rows"))
+            raise refusal("batches", "at least one batch", 0, "Give some rows")
         return total
 
     # What they are
@@ -181,9 +175,7 @@ class Counts:
     def merge(self, other: Counts) -> Self:
         """Return the counts of the rows of both; the levels are those that occur in either."""
         if odd := sorted(set(self._names) ^ set(other.names)):
-            raise ValueError(
-                message("the counts", "of the same variables", odd, "These are in one part only")
-            )
+            raise refusal("the counts", "of the same variables", odd, "These are in one part only")
         part = other.select(self._names)
         levels, one, two = [], [], []
         for node in range(len(self._names)):

@@ -13,7 +13,7 @@ from typing import Any, ParamSpec
 
 from tqdm.auto import tqdm
 
-from dsage._check import check_member, message, warn
+from dsage._check import check_member, refusal, warn
 from dsage._random import RandomState, Streams
 from dsage.graphs import Graph, as_graph
 from dsage.structure.bes import bes
@@ -107,11 +107,9 @@ def search_graph(
         check_member(option, known, "each option", f"the options of the method {method!r}")
     source = sufficient(as_data(data, discrete=discrete, transform=transform))
     if source.n_rows < 2:
-        raise ValueError(message("data", "at least 2 rows", source.n_rows, "Give more"))
+        raise refusal("data", "at least 2 rows", source.n_rows, "Give more")
     if strict and score != "auto":
-        raise ValueError(
-            message("strict", "left out with a score", score, "It chooses the score by itself")
-        )
+        raise refusal("strict", "left out with a score", score, "It chooses the score by itself")
     if strict and kind_of(source) == "continuous":
         score = "bic"
     reduction = Reduction(
@@ -276,13 +274,11 @@ def _check_required(score: Score, constraints: Constraints) -> None:
     for node, parents in enumerate(constraints.admit()):
         if parents and score.family(node, parents) == -math.inf:
             edges = [(score.names[parent], score.names[node]) for parent in parents]
-            raise ValueError(
-                message(
-                    "required",
-                    "edges that the score allows",
-                    edges,
-                    "A number cannot cause a class here, nor can parents outnumber the rows",
-                )
+            raise refusal(
+                "required",
+                "edges that the score allows",
+                edges,
+                "A number cannot cause a class here, nor can parents outnumber the rows",
             )
 
 
@@ -336,26 +332,22 @@ def _then(first: SearchResult, search: Callable[[], SearchResult]) -> SearchResu
 def _by_callable(method: Callable[[Any], Any], data: Any, given: list[str]) -> SearchResult:  # noqa: ANN401
     """Let somebody else's algorithm learn the graph."""
     if given:
-        raise ValueError(
-            message(
-                "options",
-                "left out with a callable",
-                given,
-                "Give them to your own algorithm, for example with functools.partial",
-            )
+        raise refusal(
+            "options",
+            "left out with a callable",
+            given,
+            "Give them to your own algorithm, for example with functools.partial",
         )
     began = time.perf_counter()
     graph = as_graph(method(data))
     seconds = time.perf_counter() - began
     names = as_data(data).names
     if odd := sorted(set(graph.names) ^ set(names)):
-        raise ValueError(
-            message(
-                "method",
-                "a callable whose graph is over the columns of the data",
-                odd,
-                "These names are in one of them only; a learner may need the columns' names",
-            )
+        raise refusal(
+            "method",
+            "a callable whose graph is over the columns of the data",
+            odd,
+            "These names are in one of them only; a learner may need the columns' names",
         )
     ordered = Graph(names, graph.edges, graph.bidirected)
     label = getattr(method, "__name__", type(method).__name__)

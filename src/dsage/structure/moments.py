@@ -11,8 +11,8 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from dsage._check import check_count, check_members, check_names, message
-from dsage.structure.data import Table
+from dsage._check import check_count, check_members, check_names, refusal
+from dsage.data.table import Table
 
 Floats = npt.NDArray[np.float64]
 
@@ -62,9 +62,7 @@ class Moments:
         checked = _shaped(covariance, (n_nodes, n_nodes), "covariance")
         if (checked.diagonal() < 0).any():
             bad = [self._names[node] for node in np.flatnonzero(checked.diagonal() < 0)]
-            raise ValueError(
-                message("covariance", "without negative variances", bad, "Correct these")
-            )
+            raise refusal("covariance", "without negative variances", bad, "Correct these")
         scale = np.sqrt(np.outer(checked.diagonal(), checked.diagonal()))
         self._refuse(np.abs(checked - checked.T) > 1e-8 * scale, "symmetric")
         self._refuse(np.abs(checked) > (1 + 1e-8) * scale, "of correlations within [-1, 1]")
@@ -74,7 +72,7 @@ class Moments:
         """Refuse a covariance with wrong entries, and name the variables of one."""
         if wrong.any():
             pair = tuple(self._names[node] for node in np.argwhere(wrong)[0])
-            raise ValueError(message("covariance", condition, pair, "See these two variables"))
+            raise refusal("covariance", condition, pair, "See these two variables")
 
     @classmethod
     def _of(cls, names: tuple[str, ...], n_rows: int, mean: Floats, scatter: Floats) -> Self:
@@ -136,7 +134,7 @@ class Moments:
             for block in table.blocks():
                 running.add(block)
         if running is None:
-            raise ValueError(message("batches", "at least one batch", 0, "Give some rows"))
+            raise refusal("batches", "at least one batch", 0, "Give some rows")
         return cls._of(*running.result())
 
     @classmethod
@@ -188,9 +186,7 @@ class Moments:
     def covariance(self) -> Floats:
         """The covariances with divisor ``n_rows - 1``, shape (n_nodes, n_nodes)."""
         if self._n_rows < 2:
-            raise ValueError(
-                message("n_rows", "at least 2", self._n_rows, "One row has no covariance")
-            )
+            raise refusal("n_rows", "at least 2", self._n_rows, "One row has no covariance")
         return self._scatter / (self._n_rows - 1)
 
     @property
@@ -230,9 +226,7 @@ class Moments:
         the means ``delta``.
         """
         if odd := sorted(set(self._names) ^ set(other.names)):
-            raise ValueError(
-                message("the moments", "of the same variables", odd, "These are in one part only")
-            )
+            raise refusal("the moments", "of the same variables", odd, "These are in one part only")
         part = other if other.names == self._names else other.select(self._names)
         running = _Running(self._names)
         running.merge(self._n_rows, self._mean, self._scatter)
@@ -277,16 +271,14 @@ class _Running:
 
     def result(self) -> tuple[tuple[str, ...], int, Floats, Floats]:
         if not self.n_rows:
-            raise ValueError(message("the data", "at least one row", 0, "Give some rows"))
+            raise refusal("the data", "at least one row", 0, "Give some rows")
         if not np.isfinite(self.scatter).all():
             bad = np.flatnonzero(~np.isfinite(self.scatter.diagonal()))
-            raise ValueError(
-                message(
-                    "the columns",
-                    "of a magnitude whose square is a finite number",
-                    [self.names[node] for node in bad],
-                    "Change the units of these columns",
-                )
+            raise refusal(
+                "the columns",
+                "of a magnitude whose square is a finite number",
+                [self.names[node] for node in bad],
+                "Change the units of these columns",
             )
         return self.names, self.n_rows, self.mean, (self.scatter + self.scatter.T) * 0.5
 
@@ -303,9 +295,7 @@ def _parquet_batches(
     folder = Path(path)
     files = sorted(folder.glob("**/*.parquet")) if folder.is_dir() else [folder]
     if not files:
-        raise ValueError(
-            message("path", "a Parquet file or a folder of them", str(path), "It holds none")
-        )
+        raise refusal("path", "a Parquet file or a folder of them", str(path), "It holds none")
     for file in files:
         # Buffered ahead, the whole file would be in memory before its first batch.
         with parquet.ParquetFile(file, pre_buffer=False) as source:
@@ -318,13 +308,12 @@ def _parquet_batches(
 
 def _all_continuous(table: Table) -> tuple[str, ...]:
     if table.discrete:
-        raise TypeError(
-            message(
-                "the columns",
-                "numbers",
-                list(table.discrete),
-                "Moments are of continuous variables: convert these columns or leave them out",
-            )
+        raise refusal(
+            "the columns",
+            "numbers",
+            list(table.discrete),
+            "Moments are of continuous variables: convert these columns or leave them out",
+            TypeError,
         )
     return table.names
 
@@ -332,11 +321,9 @@ def _all_continuous(table: Table) -> tuple[str, ...]:
 def _shaped(values: npt.ArrayLike, shape: tuple[int, ...], parameter: str) -> Floats:
     array = np.array(values, dtype=np.float64)
     if array.shape != shape:
-        raise ValueError(
-            message(parameter, f"of shape {shape}", array.shape, "Give one entry a variable")
-        )
+        raise refusal(parameter, f"of shape {shape}", array.shape, "Give one entry a variable")
     if not np.isfinite(array).all():
-        raise ValueError(message(parameter, "finite", array, "Remove missing and infinite values"))
+        raise refusal(parameter, "finite", array, "Remove missing and infinite values")
     return array
 
 

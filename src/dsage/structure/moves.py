@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from dsage._check import message
+from dsage._check import refusal
 from dsage.structure.ancestry import Ancestry
 from dsage.structure.constraints import Constraints, constraints_of
 from dsage.structure.scores.base import Parents, Score
@@ -137,13 +137,11 @@ class MoveTable:
         family = self._score.family(head, parents)
         if family == -np.inf:
             names = self._score.names
-            raise ValueError(
-                message(
-                    "start",
-                    "a graph that the score allows",
-                    [(names[tail], names[head]) for tail in parents],
-                    "These edges together score -inf: remove or do not require some of them",
-                )
+            raise refusal(
+                "start",
+                "a graph that the score allows",
+                [(names[tail], names[head]) for tail in parents],
+                "These edges together score -inf: remove or do not require some of them",
             )
         self._families[head] = family
         delta = self._delta[head]

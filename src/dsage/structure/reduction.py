@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from dsage._check import message
+from dsage._check import refusal
+from dsage.data.table import Table
 from dsage.graphs import Graph
 from dsage.structure.constraints import Constraints
 from dsage.structure.counts import Counts
-from dsage.structure.data import Table
 from dsage.structure.degeneracies import Degeneracies, degeneracies, discrete_degeneracies
 from dsage.structure.moments import Moments
 from dsage.structure.source import Data
@@ -98,13 +98,11 @@ def _check_levels(counts: Counts) -> None:
         if n_levels > max(_MOST_RARE_LEVELS, counts.n_rows / 2)
     ]
     if rare:
-        raise ValueError(
-            message(
-                "the discrete columns",
-                "of classes that recur",
-                rare,
-                "These have more levels than half the rows: drop identifiers, make numbers numeric",
-            )
+        raise refusal(
+            "the discrete columns",
+            "of classes that recur",
+            rare,
+            "These have more levels than half the rows: drop identifiers, make numbers numeric",
         )
 
 
@@ -122,13 +120,11 @@ def _kept(group: Sequence[str], constraints: Constraints) -> str:
         )
         if is_freest and constraints.max_parents and allowed[node, others].all():
             return name
-    raise ValueError(
-        message(
-            "the constraints",
-            "such that one of several copies may have all edges of the others, and may cause them",
-            list(group),
-            "Drop all but one of these columns: they carry the same information",
-        )
+    raise refusal(
+        "the constraints",
+        "such that one of several copies may have all edges of the others, and may cause them",
+        list(group),
+        "Drop all but one of these columns: they carry the same information",
     )
 
 

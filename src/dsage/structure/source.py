@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from dsage._check import message
+from dsage._check import refusal
+from dsage.data.table import Table
 from dsage.structure.counts import Counts
-from dsage.structure.data import Table
 from dsage.structure.moments import Moments
 
 Data = Table | Moments | Counts
@@ -23,13 +23,11 @@ def as_data(
     if not isinstance(data, (Table, Moments, Counts)):
         return Table(data, discrete=discrete, transform=transform)
     if tuple(discrete) or transform != "none":
-        raise ValueError(
-            message(
-                "discrete and transform",
-                f"left out with a {type(data).__name__}",
-                (discrete, transform),
-                "Give the data frame or array instead",
-            )
+        raise refusal(
+            "discrete and transform",
+            f"left out with a {type(data).__name__}",
+            (discrete, transform),
+            "Give the data frame or array instead",
         )
     return data
 
@@ -57,13 +55,11 @@ def kind_of(data: Data) -> str:
     if isinstance(data, Counts):
         return "discrete"
     if not data.names or not data.n_rows:
-        raise ValueError(
-            message(
-                "data",
-                "at least one row and one column",
-                (data.n_rows, len(data.names)),
-                "Give some data",
-            )
+        raise refusal(
+            "data",
+            "at least one row and one column",
+            (data.n_rows, len(data.names)),
+            "Give some data",
         )
     if data.continuous and data.discrete:
         return "mixed"

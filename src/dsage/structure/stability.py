@@ -13,12 +13,12 @@ import numpy.typing as npt
 import pandas as pd
 from tqdm.auto import tqdm
 
-from dsage._check import check_count, check_member, message, warn
-from dsage._frame import take_rows
+from dsage._check import check_count, check_member, refusal, warn
 from dsage._random import RandomState, Streams
+from dsage.data.layout import take_rows
+from dsage.data.table import Table
 from dsage.graphs import Consensus, Graph
 from dsage.structure.constraints import Constraints
-from dsage.structure.data import Table
 from dsage.structure.learn import search_graph
 from dsage.structure.reduction import Reduction
 from dsage.structure.source import as_data, sufficient
@@ -161,11 +161,11 @@ def _checked(data: Any, options: dict[str, Any]) -> tuple[Table, int]:  # noqa: 
     as_columns = {name: options.pop(name) for name in ("discrete", "transform") if name in options}
     table = as_data(data, **as_columns)
     if not isinstance(table, Table):
-        raise TypeError(
-            message("data", "a data frame or an array", table, "This has no rows to draw from")
+        raise refusal(
+            "data", "a data frame or an array", table, "This has no rows to draw from", TypeError
         )
     if table.n_rows < 4:
-        raise ValueError(message("data", "at least 4 rows", table.n_rows, "Give more"))
+        raise refusal("data", "at least 4 rows", table.n_rows, "Give more")
     for text in Reduction(sufficient(table), Constraints(table.names)).warnings:
         warn(text)
     return table, table.n_rows

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dsage._check import check_member, check_real, message
+from dsage._check import check_member, check_real, refusal
+from dsage.data.table import Table
 from dsage.graphs import Graph
 from dsage.structure.counts import Counts
-from dsage.structure.data import Table
 from dsage.structure.moments import Moments
 from dsage.structure.scores.base import Score
 from dsage.structure.scores.bge import BGe
@@ -97,16 +97,12 @@ def choose_score(
     name = score_name(score, kind)
     if kind not in _FITS[name]:
         fitting = [other for other, kinds in _FITS.items() if kind in kinds]
-        raise ValueError(
-            message("score", f"one for {kind} data", score, f"Take one of {', '.join(fitting)}")
-        )
+        raise refusal("score", f"one for {kind} data", score, f"Take one of {', '.join(fitting)}")
     options = _Options(penalty, gamma, iss)
     for option, value in options._asdict().items():
         if value is not None and option not in _HEEDS.get(name, ()):
-            raise ValueError(
-                message(
-                    option, f"left out with the score {name!r}", value, "It has no effect there"
-                )
+            raise refusal(
+                option, f"left out with the score {name!r}", value, "It has no effect there"
             )
     return _MAKERS[name](source, name, options)
 
@@ -134,13 +130,11 @@ def graph_score(score: Score, graph: Graph) -> float:
     -284.25
     """
     if odd := sorted(set(graph.names) ^ set(score.names)):
-        raise ValueError(
-            message("graph", "over the variables of the data", odd, "These are in one of them only")
+        raise refusal(
+            "graph", "over the variables of the data", odd, "These are in one of them only"
         )
     if not graph.is_dag:
-        raise ValueError(
-            message("graph", "a DAG", graph, "Cycles and bidirected edges have no such score")
-        )
+        raise refusal("graph", "a DAG", graph, "Cycles and bidirected edges have no such score")
     position = {name: node for node, name in enumerate(score.names)}
     families = (
         (node, tuple(sorted(position[parent] for parent in graph.parents(name))))
@@ -184,7 +178,7 @@ def _penalised(data: Data, name: str, options: _Options) -> Score:
     if kind == "discrete":
         return Cached(DiscreteLikelihood(_counts(data), penalty=penalty))
     if not isinstance(data, Table):
-        raise TypeError(message("data", "typed columns", type(data).__name__, "Give a data frame"))
+        raise refusal("data", "typed columns", type(data).__name__, "Give a data frame", TypeError)
     return Cached(ConditionalGaussian(data, penalty=penalty))
 
 
@@ -213,7 +207,7 @@ def _moments(data: Data) -> Moments:
         return Moments.from_table(data)
     if isinstance(data, Moments):
         return data
-    raise TypeError(message("data", "continuous", type(data).__name__, "Give numbers"))
+    raise refusal("data", "continuous", type(data).__name__, "Give numbers", TypeError)
 
 
 def _counts(data: Data) -> Counts:
@@ -221,4 +215,4 @@ def _counts(data: Data) -> Counts:
         return Counts.from_table(data)
     if isinstance(data, Counts):
         return data
-    raise TypeError(message("data", "discrete", type(data).__name__, "Give classes"))
+    raise refusal("data", "discrete", type(data).__name__, "Give classes", TypeError)

@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from dsage._check import check_real, message
+from dsage._check import check_real, refusal
+from dsage.data.table import Table
 from dsage.structure.counts import Codes, Counts, configurations
-from dsage.structure.data import Table
 from dsage.structure.scores.base import Parents
 from dsage.structure.scores.discrete import DiscreteLikelihood
 
@@ -82,13 +82,11 @@ class ConditionalGaussian:
         self._X = _centred(table)
         self._variance = (self._X**2).sum(axis=0) / max(1, table.n_rows - 1)
         if not self._variance.all():
-            raise ValueError(
-                message(
-                    "the continuous columns",
-                    "of variables that vary",
-                    [table.continuous[place] for place in np.flatnonzero(self._variance == 0)],
-                    "Leave these constants out: they depend on nothing",
-                )
+            raise refusal(
+                "the continuous columns",
+                "of variables that vary",
+                [table.continuous[place] for place in np.flatnonzero(self._variance == 0)],
+                "Leave these constants out: they depend on nothing",
             )
         columns = [table.codes(name) for name in table.discrete]
         self._codes = [codes for codes, _ in columns]

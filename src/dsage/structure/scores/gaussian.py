@@ -12,7 +12,7 @@ import numpy.typing as npt
 from scipy.linalg.blas import dtrsm
 from scipy.linalg.lapack import dpotrf, dtrtri
 
-from dsage._check import check_count, check_names, check_real, message
+from dsage._check import check_count, check_names, check_real, refusal
 from dsage.structure.moments import Moments
 from dsage.structure.scores.base import Parents
 
@@ -121,13 +121,11 @@ class GaussianScore:
         variance = covariance.diagonal()
         constant = moments.is_constant
         if constant.any():
-            raise ValueError(
-                message(
-                    "moments",
-                    "of variables that vary",
-                    [self._names[node] for node in np.flatnonzero(constant)],
-                    "Leave these constants out: they depend on nothing",
-                )
+            raise refusal(
+                "moments",
+                "of variables that vary",
+                [self._names[node] for node in np.flatnonzero(constant)],
+                "Leave these constants out: they depend on nothing",
             )
         scale = 1.0 / np.sqrt(variance)
         self._correlation = np.ascontiguousarray(covariance * scale[:, None] * scale)

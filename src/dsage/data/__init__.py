@@ -1,0 +1,1 @@
+"""The one gate for data: frames and arrays, columns, targets, groups, inputs, files."""

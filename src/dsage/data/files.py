@@ -1,0 +1,255 @@
+"""Tables from files: CSV, also compressed, and Parquet."""
+
+from __future__ import annotations
+
+import codecs
+import warnings
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+from lzma import LZMAError
+from os import PathLike
+from pathlib import Path
+from typing import IO, Any
+from zipfile import BadZipFile
+
+import pandas as pd
+
+from dsage._check import check_members, refusal
+from dsage.data.columns import shown
+from dsage.data.paths import check_file
+
+_SEPARATORS = {".csv": ",", ".tsv": "\t"}
+_PARQUET = (".parquet", ".pq")
+_COMPRESSED = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".zip": "zip", ".zst": "zstd"}
+_KINDS = "CSV (.csv, .tsv, also .gz, .bz2, .xz, .zip, .zst) or Parquet (.parquet)"
+
+
+def read_table(
+    path: str | PathLike[str],
+    *,
+    drop: str | Iterable[str] = (),
+    columns: Sequence[str] | None = None,
+    sep: str | None = None,
+    decimal: str = ".",
+    encoding: str = "utf-8",
+) -> pd.DataFrame:
+    r"""Read a table from a CSV or Parquet file, by its suffix.
+
+    Columns of text stay text, booleans stay booleans. Empty fields, and texts such as ``NA``, are
+    missing values. An index that a Parquet file has is left out.
+
+    Parameters
+    ----------
+    path : str or path
+        ``.csv``, with commas, or ``.tsv``, with tabs, in UTF-8, with names in the first line; both
+        also compressed, such as ``.csv.gz``. Or ``.parquet``, which needs pyarrow.
+    drop : str or iterable of str, default=()
+        Columns to leave out. One without a name is called ``"Unnamed: 0"``, after its position.
+    columns : sequence of str, optional
+        Those to keep, in this order; by default all.
+    sep : str, optional
+        What separates the fields of a CSV file: one character; by default a comma, or a tab in
+        ``.tsv``. Like the next two it says nothing about Parquet.
+    decimal : str, default="."
+        The decimal sign of a CSV file: one character.
+    encoding : str, default="utf-8"
+        The encoding of a CSV file, such as ``"latin-1"``.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row at least; the rows are numbered from 0.
+
+    Raises
+    ------
+    FileNotFoundError, IsADirectoryError
+        Where there is no such file.
+    ValueError
+        Where the file is empty, damaged, of another kind, or has columns without names or with
+        the same one; where `sep`, `decimal` or `encoding` is none.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "people.csv"
+    >>> _ = file.write_text("age,name,sick\n31,Ada,True\n54,Bo,False\n")
+    >>> read_table(file)
+       age name   sick
+    0   31  Ada   True
+    1   54   Bo  False
+    """
+    _check_text(sep, decimal, encoding)
+    file = check_file(path, "the data file")
+    suffixes = [suffix.lower() for suffix in file.suffixes]
+    is_packed = bool(suffixes) and suffixes[-1] in _COMPRESSED
+    kind = "".join(suffixes[-2:-1] if is_packed else suffixes[-1:])
+    if kind in _SEPARATORS:
+        table = _read_csv(
+            file,
+            sep or _SEPARATORS[kind],
+            _COMPRESSED[suffixes[-1]] if is_packed else None,
+            decimal=decimal,
+            encoding=encoding,
+        )
+    elif kind in _PARQUET and not is_packed:
+        table = _read_parquet(file)
+    else:
+        raise refusal(
+            "the data file",
+            _KINDS,
+            file.name,
+            "Unpack it: Parquet is compressed inside"
+            if kind in _PARQUET
+            else "Save the table as one of these",
+        )
+    left_out = check_members(drop, list(table.columns), "drop", f"the columns of {file.name}")
+    table = table.drop(columns=list(left_out))
+    if columns is not None:
+        table = _kept(table, columns, file)
+    if nameless := [name for name in table.columns if name.startswith("Unnamed: ")]:
+        raise refusal(
+            f"the columns of {file.name}",
+            "named",
+            nameless,
+            f"{'It looks' if len(nameless) == 1 else 'They look'} like an index that was saved"
+            f" with the table: name it, or leave it out with drop={nameless}"
+            f" (--drop {nameless[0]!r})",
+        )
+    if not len(table):
+        raise refusal("the data file", "of one row at least", file.name, "It has none")
+    if not table.columns.size:
+        raise refusal("the data file", "of one column at least", file.name, "Drop fewer columns")
+    return table.reset_index(drop=True)
+
+
+def _check_text(sep: str | None, decimal: str, encoding: str) -> None:
+    """Refuse what cannot separate fields or decimals, and an encoding that nobody knows."""
+    for name, sign in (("sep", sep), ("decimal", decimal)):
+        if sign is not None and (len(sign) != 1 or sign.isalnum() or sign in '"\n\r'):
+            raise refusal(name, "one character", sign, "Give a sign, such as ','")
+    try:
+        codecs.lookup(encoding)
+    except (LookupError, ValueError) as error:
+        advice = "Give one such as 'utf-8', 'latin-1', 'cp1252' or 'utf-16'"
+        raise refusal("encoding", "one that Python knows", encoding, advice) from error
+
+
+def _kept(table: pd.DataFrame, columns: Sequence[str], file: Path) -> pd.DataFrame:
+    if absent := [name for name in columns if name not in table.columns]:
+        raise refusal(
+            f"the columns of {file.name}",
+            f"at least {shown(columns)}",
+            list(table.columns),
+            f"These are missing: {shown(absent)}",
+        )
+    return table[list(columns)]
+
+
+def _read_csv(
+    file: Path, separator: str, compression: str | None, *, decimal: str, encoding: str
+) -> pd.DataFrame:
+    if separator == decimal:
+        advice = "Say what separates the fields, such as sep=';' (--sep ';')"
+        raise refusal("decimal", "another sign than sep", decimal, advice)
+    text = {"sep": separator, "encoding": encoding}
+    with _worded(file, compression, encoding):
+        header = _parse(file, compression, header=None, nrows=1, dtype=str, **text)
+    _check_header(header.iloc[0].tolist(), file, separator)
+    with _worded(file, compression, encoding), warnings.catch_warnings():
+        # Longer rows than the header would lose their ends, with a warning.
+        warnings.simplefilter("error", pd.errors.ParserWarning)
+        options = {"index_col": False, "low_memory": False, "decimal": decimal}
+        return _parse(file, compression, **options, **text)
+
+
+@contextmanager
+def _worded(file: Path, compression: str | None, encoding: str) -> Iterator[None]:
+    """Turn what parsers and decompressors raise into errors about the file."""
+    try:
+        yield
+    except UnicodeError as error:
+        advice = "Save it as UTF-8, or name its encoding: encoding='latin-1' (--encoding latin-1)"
+        raise _unreadable(file, f"text in {encoding.upper()}", advice) from error
+    except pd.errors.EmptyDataError as error:
+        raise _unreadable(file, "a table with a header", "It has no columns") from error
+    except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
+        advice = "Give each row as many fields as the header has; quote those with separators"
+        reason = str(error).removeprefix("Error tokenizing data. C error: ").strip(" .\n")
+        raise _unreadable(file, "a table with rows of one length", advice, reason) from error
+    except (OSError, EOFError, ValueError, BadZipFile, LZMAError, zlib.error) as error:
+        whole = f"a whole {compression or 'CSV'} file"
+        raise _unreadable(file, whole, "Make or fetch it again", str(error)) from error
+
+
+def _parse(file: Path, compression: str | None, **options: Any) -> pd.DataFrame:  # noqa: ANN401
+    if compression == "zstd":
+        with _unpacked(file) as stream:
+            return pd.DataFrame(pd.read_csv(stream, **options))
+    options["compression"] = compression
+    return pd.DataFrame(pd.read_csv(file, **options))
+
+
+def _unpacked(file: Path) -> IO[bytes]:
+    """Return what is in a file of Zstandard, which pandas has no reader of its own for."""
+    pyarrow = _pyarrow("Reading .zst")
+    stream: IO[bytes] = pyarrow.input_stream(str(file), compression="zstd")
+    return stream
+
+
+def _check_header(names: list[Any], file: Path, separator: str) -> None:
+    texts = ["" if pd.isna(name) else str(name) for name in names]
+    given = [text for text in texts if text]
+    if twice := sorted({text for text in given if given.count(text) > 1}):
+        raise refusal(
+            f"the columns of {file.name}",
+            "of distinct names",
+            twice,
+            "These are there twice: rename or remove some",
+        )
+    others = [other for other in ",;\t|" if other != separator and other in texts[0]]
+    if len(texts) == 1 and others:
+        raise refusal(
+            f"the columns of {file.name}",
+            f"separated by {separator!r}",
+            f"one column, {texts[0]!r}",
+            f"Name what separates them: {_sep_advice(others[0])}",
+        )
+
+
+def _sep_advice(sign: str) -> str:
+    if sign == "\t":
+        return "a file with tabs is called .tsv, or give sep='\\t' (--sep tab)"
+    return f"sep={sign!r} (--sep {sign!r}); where decimals have commas, decimal=',' (--decimal ,)"
+
+
+def _read_parquet(file: Path) -> pd.DataFrame:
+    pyarrow = _pyarrow("Reading Parquet")
+    parquet = import_module("pyarrow.parquet")
+    try:
+        names = parquet.read_schema(file).names
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise refusal(
+                f"the columns of {file.name}", "of distinct names", twice, "Rename or remove some"
+            )
+        table: pd.DataFrame = parquet.read_table(file).to_pandas()
+    except (pyarrow.ArrowInvalid, OSError) as error:
+        first = str(error).splitlines()[0].rstrip(".")
+        raise _unreadable(file, "a whole Parquet file", "Make or fetch it again", first) from error
+    table.columns = table.columns.map(str)
+    return table
+
+
+def _pyarrow(what: str) -> Any:  # noqa: ANN401
+    try:
+        return import_module("pyarrow")
+    except ImportError as error:
+        raise ImportError(
+            f"{what} files needs pyarrow; install it with: pip install 'dsage[parquet]'."
+        ) from error
+
+
+def _unreadable(file: Path, condition: str, advice: str, reason: str = "") -> Exception:
+    value = f"{file.name}: {reason}" if reason else file.name
+    return refusal("the data file", condition, value, advice)

@@ -1,0 +1,1 @@
+"""What is known so far: sums over units, risks by rows, the first level, the history."""

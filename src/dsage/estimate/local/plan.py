@@ -1,0 +1,261 @@
+"""Plans for local values: what is estimated is one value for each row and feature."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import copy
+from functools import partial
+from typing import Any, Literal, Self
+
+import numpy as np
+
+from dsage._check import check_count, check_member
+from dsage.estimate.accumulate.control import (
+    FIRST_UNIT,
+    MOST_COALITIONS,
+    Control,
+    distinct_boundaries,
+)
+from dsage.estimate.exact import Enumeration
+from dsage.estimate.plan import LEVELS, Plan
+from dsage.estimate.terms import Outcome, Term
+from dsage.estimate.walk import Asking, by_feature, prefixes, separated_steps
+from dsage.games.base import Floats, Orders, Rows
+from dsage.games.linear import LinearOutput
+from dsage.games.output import OutputGame
+from dsage.graphs.separation import Oracle
+from dsage.orderings import Orderings
+
+# So many values are estimated together: what the loop keeps of each takes some 100 bytes, and what
+# a unit of orderings needs a few times more.
+_COLUMNS = 1 << 14
+# What the risks may take that an average over all orderings needs at once.
+_BYTES_EXACT = 1 << 26
+# To the loop, all rows together are one row with very many columns.
+_ONE_ROW: Rows = np.zeros(1, dtype=np.intp)
+
+
+class ByRow:
+    """A term whose rows are not averaged over: each pair of a row and a feature is a column.
+
+    Parameters
+    ----------
+    term : Term
+        The term.
+    rows : int array
+        The rows.
+    control : callable, optional
+        From the number of a unit to the surpluses of the cheap game, (n_rows * n_features,).
+    """
+
+    def __init__(
+        self, term: Term, rows: Rows, control: Callable[[int], Floats] | None = None
+    ) -> None:
+        self._term, self._rows, self._control = term, rows, control
+        self.name, self.unit_size = term.name, term.unit_size
+
+    def __call__(self, unit: int, rows: Rows, epoch: int) -> Asking[Outcome]:  # noqa: ARG002
+        """Give what a unit gives on the rows of this term; see :class:`Term`."""
+        outcome = yield from self._term(unit, self._rows, epoch)
+        n_rows, n_replicates, n_features = outcome.surplus.shape
+        surplus = np.moveaxis(outcome.surplus, 1, 0).reshape(1, n_replicates, n_rows * n_features)
+        control = np.zeros(n_rows * n_features) if self._control is None else self._control(unit)
+        return Outcome(surplus, control, np.tile(outcome.n_skipped, n_rows), [])
+
+
+class LinearSteps:
+    """What features add to the coefficients of a linear output, and so to its outputs.
+
+    Parameters
+    ----------
+    game : LinearOutput
+        The game.
+    oracle : Oracle or None
+        What is separated.
+    semantics : {"boundary", "skip"}
+        What becomes of surpluses that are.
+    """
+
+    def __init__(self, game: LinearOutput, oracle: Oracle | None, semantics: str) -> None:
+        self._game, self._oracle = game, oracle
+        self._at_boundaries = oracle is not None and semantics == "boundary"
+
+    def __call__(self, orders: Orders) -> Floats:
+        """Return what each feature adds along orderings, (n_orderings, n_features, n_features)."""
+        if self._oracle is not None and self._at_boundaries:
+            boundaries, place = distinct_boundaries(self._oracle, orders)
+            return by_feature(np.diff(self._game.coefficients(boundaries)[place], axis=1), orders)
+        added = self._game.path_coefficients(orders)
+        added[separated_steps(self._oracle, prefixes(orders), orders)] = 0.0
+        return by_feature(added, orders)
+
+    def mean(self, enumeration: Enumeration) -> Floats:
+        """Return the mean over all orderings, (n_features, n_features)."""
+        return -enumeration.values(self._game.coefficients(enumeration.coalitions))
+
+    def outputs(self, added: Floats, rows: Rows) -> Floats:
+        """Return what is added to the outputs of some rows, (n_rows * n_features,)."""
+        return self._game.outputs(added, rows).T.ravel()
+
+    def variances(self, covariances: Floats, rows: Rows) -> Floats:
+        """Return the variances of outputs, as `outputs` has them, from those of coefficients."""
+        Z = self._game.standardised(rows)
+        variances = [((Z @ covariance) * Z).sum(axis=1) for covariance in covariances]
+        return np.stack(variances, axis=1).ravel()
+
+
+class MeanCoefficients:
+    """The mean over many orderings of what features add to the coefficients, for all rows at once.
+
+    Parameters
+    ----------
+    steps : LinearSteps
+        Of the cheap game.
+    orderings : Orderings
+        The orderings.
+    n_features : int
+        Number of features.
+
+    Attributes
+    ----------
+    n_units : int
+        Units of orderings so far.
+    mean : array of shape (n_features, n_features)
+        What each feature adds.
+    spread : array of shape (n_features, n_features, n_features)
+        For each feature, the sums over units of squares and products around the mean.
+    """
+
+    def __init__(self, steps: LinearSteps, orderings: Orderings, n_features: int) -> None:
+        self._steps, self._orderings = steps, orderings
+        self.n_units = 0
+        self.mean: Floats = np.zeros((n_features, n_features))
+        self.spread: Floats = np.zeros((n_features, n_features, n_features))
+
+    def add(self, n_units: int) -> None:
+        """Add some units; they are keyed apart from those of other levels."""
+        first = FIRST_UNIT + self.n_units
+        orders = [self._orderings.block(first + unit) for unit in range(n_units)]
+        added = self._steps(np.concatenate(orders))
+        units = added.reshape(n_units, -1, *added.shape[1:]).mean(axis=1)
+        mean = units.mean(axis=0)
+        off, shift = units - mean, mean - self.mean
+        total = self.n_units + n_units
+        self.spread += np.einsum("ujf,ujg->jfg", off, off)
+        self.spread += np.einsum("jf,jg->jfg", shift, shift) * (self.n_units * n_units / total)
+        self.mean = self.mean + shift * (n_units / total)
+        self.n_units = total
+
+
+class RowControl(Control):
+    """The mean over orderings of the surpluses of a linear output, on some rows.
+
+    Parameters
+    ----------
+    steps : LinearSteps
+        Of the cheap game.
+    coefficients : MeanCoefficients
+        Serves all rows; it grows with the first that need more.
+    orderings : Orderings
+        The orderings.
+    mean : array of shape (n_features, n_features) or None
+        The mean over all orderings of what is added to the coefficients, where it is known.
+    rows : int array
+        The rows.
+    """
+
+    def __init__(
+        self,
+        steps: LinearSteps,
+        coefficients: MeanCoefficients,
+        orderings: Orderings,
+        mean: Floats | None,
+        rows: Rows,
+    ) -> None:
+        self._steps, self._coefficients, self._rows = steps, coefficients, rows
+        n_columns = len(rows) * len(coefficients.mean)
+        known = None if mean is None else steps.outputs(mean, rows)
+        super().__init__(self.surpluses, orderings, n_columns, known)
+
+    def surpluses(self, orders: Orders) -> Floats:
+        """Return the surpluses along orderings, (n_orderings, n_rows * n_features)."""
+        return np.stack([self._steps.outputs(each, self._rows) for each in self._steps(orders)])
+
+    def of_unit(self, unit: int) -> Floats:
+        """Return the mean surpluses of a unit of orderings, (n_rows * n_features,)."""
+        orders = self._orderings.block(unit)
+        return self._steps.outputs(self._steps(orders).mean(axis=0), self._rows)
+
+    def _add(self, n_units: int) -> None:
+        if self.n_units == self._coefficients.n_units:
+            self._coefficients.add(n_units)
+        self.n_units = self._coefficients.n_units
+        self.mean = self._steps.outputs(self._coefficients.mean, self._rows)
+        self._spread = self._steps.variances(self._coefficients.spread, self._rows)
+
+
+class LocalPlan(Plan):
+    """The terms of an estimate of local values.
+
+    The columns of the loop are pairs of a row and a feature. Rows are done in parts, see `parts`:
+    a part is a plan of its own, on all of whose rows a unit of orderings is evaluated at once.
+
+    Parameters
+    ----------
+    game : OutputGame
+        The game.
+    levels : {"auto", "none"}, default="auto"
+        Whether to use the cheap game as a first level.
+    rows_per_ordering : int, optional
+        Rows of a part. By default as many as have some 16,000 values together.
+    **options
+        As for :class:`~dsage.estimate.Plan`. There is no audit.
+    """
+
+    def __init__(
+        self,
+        game: OutputGame,
+        *,
+        levels: Literal["auto", "none"] = "auto",
+        rows_per_ordering: int | None = None,
+        **options: Any,  # noqa: ANN401
+    ) -> None:
+        check_member(levels, LEVELS, "levels", "the kinds of levels")
+        super().__init__(game, levels="none", audit=False, **options)
+        if rows_per_ordering is not None:
+            check_count(rows_per_ordering, "rows_per_ordering")
+        self._rows_a_part = rows_per_ordering or max(1, _COLUMNS // len(self.names))
+        # All orderings at once vary by draws alone, which the cheap game has none of.
+        has_control = levels == "auto" and not self.is_given and self.enumeration is None
+        self._row_control = self._prepared(game.linear_game()) if has_control else None
+
+    def _prepared(self, cheap: LinearOutput) -> Callable[[Rows], RowControl]:
+        """Return what makes the first level of rows; what serves all rows is computed once."""
+        steps = LinearSteps(cheap, self.oracle, self._semantics)
+        found = self._enumerate("auto", has_control=True)
+        is_few = found is not None and found.n_coalitions <= MOST_COALITIONS
+        mean = steps.mean(found) if found is not None and is_few else None
+        coefficients = MeanCoefficients(steps, self.orderings, len(self.names))
+        return partial(RowControl, steps, coefficients, self.orderings, mean)
+
+    def parts(self) -> list[Self]:
+        """Return the plans of the parts of the rows, in their order."""
+        size = self._rows_a_part
+        if self.enumeration is not None:
+            n_bytes = 8 * self.enumeration.n_coalitions * self.game.n_replicates
+            size = min(size, max(1, _BYTES_EXACT // n_bytes))
+        n_parts = -(-self.game.n_rows // size)
+        return [self._on(rows) for rows in np.array_split(np.arange(self.game.n_rows), n_parts)]
+
+    def _on(self, rows: Rows) -> Self:
+        plan = copy(self)
+        plan.blocks = [_ONE_ROW]
+        plan.n_columns = len(rows) * len(self.names)
+        control = None if self._row_control is None else self._row_control(rows)
+        plan.control = control
+        main, *others = self.terms
+        plan.terms = [
+            ByRow(main, rows, None if control is None else control.of_unit),
+            *(ByRow(term, rows) for term in others),
+        ]
+        return plan

@@ -1,0 +1,151 @@
+"""What every feature adds to the prediction of every row, with errors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dsage.data.layout import is_frame, open_frame
+from dsage.estimate.inference import intervals
+from dsage.games.base import Floats
+
+
+@dataclass(frozen=True, eq=False)
+class LocalEstimate:
+    """Local values so far, with their errors.
+
+    Attributes
+    ----------
+    feature_names : tuple of str
+        The features.
+    values : array of shape (n_rows, n_features)
+        What each feature adds to the prediction of each row, on average over orderings.
+    se_orderings, se_draws : arrays of shape (n_rows, n_features)
+        Their standard errors from the choice of orderings and from draws. More computing makes
+        them smaller. Local values are about one row, so no error comes from the choice of rows.
+    df : array of shape (n_rows, n_features)
+        Degrees of freedom of `se`, for the intervals.
+    base_value : float
+        The mean prediction where nothing is known.
+    predictions : array of shape (n_rows,)
+        The model's output for the rows.
+    data : data frame or array of shape (n_rows, n_features)
+        The rows as given.
+    n_orderings : int
+        The fewest orderings that the values of a row average over: all there are, where all were.
+    n_evaluated, n_shared : int
+        Pairs of a coalition and a row that were evaluated, and that were known already.
+    share_skipped : array of shape (n_features,)
+        Share of the orderings in which the surplus of the feature is zero by separation.
+    seconds : float
+        Time taken.
+    is_exact : bool
+        Whether all orderings were averaged over.
+    reason : str
+        Why the estimation ended.
+    interrupted : bool
+        Whether the user ended it.
+
+    Examples
+    --------
+    >>> zeros = np.zeros((1, 2))
+    >>> local = LocalEstimate(
+    ...     ("a", "b"), np.array([[3.0, -1.0]]), zeros, zeros, zeros + np.inf, 0.5, np.array([2.5]),
+    ...     np.array([[1.0, 0.0]]), 2, 4, 0, np.zeros(2), 0.1, True,
+    ... )
+    >>> local.to_frame()[["row", "feature", "value", "se"]]
+       row feature  value   se
+    0    0       a    3.0  0.0
+    1    0       b   -1.0  0.0
+    >>> local.unexplained
+    array([0.])
+    """
+
+    feature_names: tuple[str, ...]
+    values: Floats
+    se_orderings: Floats
+    se_draws: Floats
+    df: Floats
+    base_value: float
+    predictions: Floats
+    data: Any
+    n_orderings: int
+    n_evaluated: int
+    n_shared: int
+    share_skipped: Floats
+    seconds: float
+    is_exact: bool
+    reason: str = ""
+    interrupted: bool = False
+
+    @property
+    def se(self) -> Floats:
+        """Standard errors of the values, (n_rows, n_features)."""
+        se: Floats = np.hypot(self.se_orderings, self.se_draws)
+        return se
+
+    @property
+    def unexplained(self) -> Floats:
+        """What is left of the predictions, (n_rows,): prediction - base value - sum of values.
+
+        Without an oracle it is the error of draws alone. With one, it is also what the model owes
+        to features that tell nothing of the target once the others are known.
+        """
+        left: Floats = self.predictions - self.base_value - self.values.sum(axis=1)
+        return left
+
+    def to_frame(self, level: float = 0.95) -> pd.DataFrame:
+        """Return one line a row and feature: value, error and interval.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Probability with which the interval of *one* value holds it.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns ``row`` (its number), ``feature``, ``value``, ``se``, ``lower``, ``upper``.
+        """
+        n_rows, n_features = self.values.shape
+        values, se = self.values.ravel(), self.se.ravel()
+        lower, upper = intervals(values, se, level, df=self.df.ravel())
+        return pd.DataFrame(
+            {
+                "row": np.repeat(np.arange(n_rows), n_features),
+                "feature": np.tile(np.array(self.feature_names, dtype=object), n_rows),
+                "value": values,
+                "se": se,
+                "lower": lower,
+                "upper": upper,
+            }
+        )
+
+    def to_shap(self) -> Any:  # noqa: ANN401
+        """Return the values as a ``shap.Explanation``, for the plots of shap (extra ``shap``).
+
+        Its base values are all `base_value`.
+
+        Returns
+        -------
+        shap.Explanation
+            With `values`, `base_values`, `data` and `feature_names`.
+        """
+        try:
+            from shap import Explanation  # noqa: PLC0415
+        except ImportError as error:
+            raise ImportError(
+                "LocalEstimate.to_shap needs shap; install it with: pip install 'dsage[shap]'."
+            ) from error
+        data = self.data
+        if is_frame(data):
+            data = open_frame(data).select(*self.feature_names).to_numpy()
+        return Explanation(
+            values=self.values,
+            base_values=np.full(len(self.values), self.base_value),
+            data=np.asarray(data),
+            feature_names=list(self.feature_names),
+        )

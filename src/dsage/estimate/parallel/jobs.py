@@ -1,0 +1,306 @@
+"""Have requests answered by several processors: threads, processes, or the workers of a cluster.
+
+The process that runs the loop makes all decisions and has the only memory of risks. Workers get
+pieces of work, each a question to the game, and return the answers; they keep nothing but the game
+itself. So what is computed does not depend on who computes it.
+"""
+
+from __future__ import annotations
+
+import pickle
+import traceback
+import warnings
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from concurrent.futures import BrokenExecutor
+from contextlib import contextmanager
+from hashlib import blake2b
+from threading import Lock
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import cloudpickle
+import joblib
+import numpy as np
+import numpy.typing as npt
+from joblib.parallel import get_active_backend
+
+from dsage._check import refusal
+from dsage.estimate.parallel.cluster import Cluster, is_cluster
+from dsage.estimate.parallel.pools import single_blas
+from dsage.games.base import Along, Floats, Game, Request, parts_of
+from dsage.games.cached import in_turn
+from dsage.models.torch_tools import one_thread
+
+# What a task should take: long against the time to send it, short against a run.
+_SECONDS_A_TASK = 1.0
+# Where there is less to do than that, so many tasks for each job, of so many seconds at least.
+_TASKS_A_JOB, _SHORTEST_TASK = 4, 0.05
+# Games that a worker keeps, as several runs may be under way at the same time: so many, and fewer
+# where they are large, but always this run's and one more.
+_N_KEPT, _BYTES_KEPT, _LEAST_KEPT = 8, 2**28, 2
+
+Payload = npt.NDArray[np.uint8]
+
+
+class Jobs:
+    """Evaluate requests with joblib: see :data:`dsage.games.cached.Evaluate`.
+
+    Parameters
+    ----------
+    n_jobs : int, optional
+        Number of jobs as joblib has it: -1 for all processors; by default what
+        ``joblib.parallel_config`` says, and else one. The back end is joblib's choice too, such as
+        ``joblib.parallel_config(backend="dask")`` for a cluster.
+
+    Examples
+    --------
+    >>> from dsage.games.base import Coalitions
+    >>> from dsage.games import MomentGame
+    >>> X = np.random.default_rng(0).normal(size=(100, 2))
+    >>> game = MomentGame(X, X[:, 0], X[:, 0], ["a", "b"])
+    >>> request = Coalitions(np.eye(2, dtype=bool), np.arange(100), 0)
+    >>> [answer.shape for answer in Jobs(1)(game, [request])]
+    [(2, 100, 1)]
+    """
+
+    def __init__(self, n_jobs: int | None = None) -> None:
+        if n_jobs == 0 or not (n_jobs is None or isinstance(n_jobs, (int, np.integer))):
+            raise refusal("n_jobs", "a number other than 0", n_jobs, "Use -1 for all processors")
+        self.n_jobs = None if n_jobs is None else int(n_jobs)
+        self._game: Game | None = None
+        self._token = ""
+        self._payload: Payload | None = None
+        self._is_sent = False
+        self._cluster: Cluster | None = None
+        self._seconds = self._n_pairs = 0.0
+        self._warned: set[tuple[str, int]] = set()
+
+    def __call__(self, game: Game, requests: Sequence[Request]) -> list[Floats]:
+        """Return the answers of the game to requests."""
+        backend, _ = get_active_backend()
+        self._cluster = self._cluster_of(backend)
+        if self._cluster is None:
+            n_jobs = joblib.effective_n_jobs(self.n_jobs)
+            if n_jobs == 1:
+                return _work_here(game, requests).answers
+        else:
+            n_jobs = self._cluster.n_jobs()
+        bundles = self._bundles(requests, n_jobs)
+        # Some threads of this process may do the work.
+        with single_blas():
+            if getattr(backend, "uses_threads", False):
+                n_threads = max(1, joblib.cpu_count() // n_jobs)
+                done = self._parallel(
+                    joblib.delayed(_work_here)(game, bundle, n_threads) for bundle in bundles
+                )
+            else:
+                done = self._sent(game, bundles)
+        self._seconds += sum(each.seconds for each in done)
+        self._n_pairs += sum(map(_n_pairs, requests))
+        self._warn(done)
+        return [answer for each in done for answer in each.answers]
+
+    def _cluster_of(self, backend: Any) -> Cluster | None:  # noqa: ANN401
+        """Return the cluster that joblib was told to use, if any; the same one, with its data."""
+        if not is_cluster(backend):
+            return None
+        if self._cluster is None or self._cluster.client is not backend.client:
+            return Cluster(backend)
+        return self._cluster
+
+    def _parallel(self, tasks: Any) -> list[Any]:  # noqa: ANN401
+        try:
+            return list(joblib.Parallel(n_jobs=self.n_jobs, batch_size=1)(tasks))
+        except BrokenExecutor as error:
+            raise RuntimeError(
+                "A worker process ended in the middle of its work: the model crashed there, or the "
+                "memory was too small for so many copies of it. Use a smaller n_jobs; with "
+                "n_jobs=1 a crash can be seen."
+            ) from error
+
+    def _sent(self, game: Game, bundles: Sequence[Sequence[Request]]) -> list[_Done]:
+        """Return what workers elsewhere give. The game travels to each of them once."""
+        if game is not self._game:
+            self._token, self._payload = _packed(game, self.n_jobs)
+            self._game, self._is_sent = game, False
+        if self._cluster is not None and self._payload is not None:
+            done = self._cluster.results(_work, self._token, self._payload, bundles)
+        else:
+            done = self._by_processes(bundles)
+        for each in done:
+            if isinstance(each, Exception):
+                raise each
+        return done
+
+    def _by_processes(self, bundles: Sequence[Sequence[Request]]) -> list[Any]:
+        payload = None if self._is_sent else self._payload
+        done = self._parallel(
+            joblib.delayed(_work)(self._token, payload, bundle) for bundle in bundles
+        )
+        self._is_sent = True
+        # Workers that are new, or have other games by now.
+        missing = [number for number, each in enumerate(done) if each is None]
+        if missing:
+            again = self._parallel(
+                joblib.delayed(_work)(self._token, self._payload, bundles[number])
+                for number in missing
+            )
+            for number, each in zip(missing, again, strict=True):
+                done[number] = each
+        return done
+
+    def _bundles(self, requests: Sequence[Request], n_jobs: int) -> list[list[Request]]:
+        """Return requests in tasks of about a second, or less where there is not much to do.
+
+        A few tasks for each job, so that one that is slower gets fewer of them.
+        """
+        sizes = np.array([_n_pairs(request) for request in requests], dtype=np.float64)
+        a_job = sizes.sum() * self._seconds / max(self._n_pairs, 1.0) / n_jobs
+        seconds = min(max(a_job / _TASKS_A_JOB, _SHORTEST_TASK), _SECONDS_A_TASK)
+        n_bundles = min(len(requests), n_jobs * max(1, round(a_job / seconds)))
+        middles = np.cumsum(sizes) - sizes / 2
+        at = np.minimum(middles / max(sizes.sum(), 1.0) * n_bundles, n_bundles - 1).astype(int)
+        bundles: list[list[Request]] = [[] for _ in range(n_bundles)]
+        for number, request in zip(at.tolist(), requests, strict=True):
+            bundles[number].append(request)
+        return [bundle for bundle in bundles if bundle]
+
+    def _warn(self, done: Sequence[_Done]) -> None:
+        """Say here, once, what workers were warned of."""
+        for each in done:
+            for text, category, where in each.warned:
+                if where not in self._warned:
+                    self._warned.add(where)
+                    warnings.warn(text, category, stacklevel=2)
+
+
+class _Done(NamedTuple):
+    """What a task gives: answers, the time that it took, and the warnings."""
+
+    answers: list[Floats]
+    seconds: float
+    warned: list[tuple[str, type[Warning], tuple[str, int]]]
+
+
+_lock, _ear = Lock(), Lock()
+_games: OrderedDict[str, tuple[Game, int]] = OrderedDict()
+
+
+def _work(
+    token: str, payload: Payload | None, requests: Sequence[Request]
+) -> _Done | Exception | None:
+    """Answer requests in another process; None where the game is not known there.
+
+    An error is an answer too: if it were raised, loky would start its workers anew, and an error
+    that cannot be unpickled would break them.
+    """
+    try:
+        game = _unpacked(token, payload)
+        if game is None:
+            return None
+        with _listening() as caught:
+            done = _work_here(game, requests)
+    except Exception as error:
+        return _portable(error)
+    warned = [(str(each.message), each.category, (each.filename, each.lineno)) for each in caught]
+    return done._replace(warned=warned)
+
+
+def _portable(error: Exception) -> Exception:
+    """Return an error that can be sent, with a note of where it was raised."""
+    where = "".join(traceback.format_exception(error))
+    try:
+        found: Exception = pickle.loads(cloudpickle.dumps(error))
+    except Exception:
+        found = RuntimeError(f"{type(error).__name__}: {error}")
+    found.add_note(f"Raised by a worker:\n{where}")
+    return found
+
+
+@contextmanager
+def _listening() -> Iterator[list[warnings.WarningMessage]]:
+    """Record warnings: in one thread at a time, which hears the others', as Python has one list."""
+    if not _ear.acquire(blocking=False):
+        yield []
+        return
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            yield caught
+    finally:
+        _ear.release()
+
+
+def _work_here(game: Game, requests: Sequence[Request], n_threads: int | None = None) -> _Done:
+    """Answer requests, with so many threads of OpenMP.
+
+    A model with jobs of its own uses one: the processors are taken, and a forest that adds up its
+    trees in several threads has other last digits each time.
+    """
+    start = perf_counter()
+    with (
+        joblib.parallel_config(backend="sequential"),
+        single_blas() as pools,
+        one_thread(),
+        # A setting of the calling thread, unlike that of BLAS.
+        pools.limit(limits=n_threads, user_api="openmp"),
+    ):
+        answers = in_turn(game, requests)
+    return _Done(answers, perf_counter() - start, [])
+
+
+def _unpacked(token: str, payload: Payload | None) -> Game | None:
+    with _lock:
+        if token not in _games and payload is not None:
+            try:
+                _games[token] = (pickle.loads(payload.data), payload.nbytes)
+            except Exception as error:
+                error.add_note(
+                    "Raised where a worker unpacked the model, the sampler and the data."
+                )
+                raise
+            while len(_games) > _LEAST_KEPT and _are_too_many():
+                _games.popitem(last=False)
+        if token not in _games:
+            return None
+        _games.move_to_end(token)
+        return _games[token][0]
+
+
+def _are_too_many() -> bool:
+    n_bytes = sum(size for _, size in _games.values())
+    return len(_games) > _N_KEPT or n_bytes > _BYTES_KEPT
+
+
+def _packed(game: Game, n_jobs: int | None) -> tuple[str, Payload]:
+    """Return a game as bytes, and a name for them."""
+    try:
+        packed = cloudpickle.dumps(game)
+    except Exception as error:
+        raise refusal(
+            _culprit(game),
+            f"possible to pickle for n_jobs={n_jobs}",
+            f"{type(error).__name__}: {error}",
+            "Use n_jobs=1, or threads: with joblib.parallel_config(backend='threading')",
+            TypeError,
+        ) from error
+    return blake2b(packed, digest_size=16).hexdigest(), np.frombuffer(packed, dtype=np.uint8)
+
+
+def _culprit(game: Game) -> str:
+    """Return the part of a game that cannot be pickled."""
+    for inner in parts_of(game):
+        for name in ("model", "sampler", "loss"):
+            part = getattr(inner, name, None)
+            try:
+                cloudpickle.dumps(part)
+            except Exception:
+                return f"the {name}, {getattr(part, 'name', type(part).__name__)},"
+    return f"the game, {type(game).__name__},"
+
+
+def _n_pairs(request: Request) -> int:
+    if isinstance(request, Along):
+        return int(request.needed.sum()) * len(request.rows)
+    return len(request.known) * len(request.rows)

@@ -1,0 +1,1 @@
+"""Run an estimation to an end: rules, checkpoints, progress."""

@@ -1,0 +1,396 @@
+"""When to stop: small rules that read the progress of an estimate and say why it is enough.
+
+All standard errors here are those of computing (orderings and draws): what going on would reduce.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from dsage._check import check_count, check_real, refusal
+from dsage.estimate.inference import MIN_UNITS, simultaneous_intervals
+
+
+class Progress(Protocol):
+    """What the rules read of an estimate under way."""
+
+    @property
+    def values(self) -> npt.NDArray[np.float64]:
+        """Estimates so far, (n_features,)."""
+        ...
+
+    @property
+    def se(self) -> npt.NDArray[np.float64]:
+        """Their standard errors of computing, (n_features,); NaN where not yet known."""
+        ...
+
+    @property
+    def n_orderings(self) -> int:
+        """Orderings done."""
+        ...
+
+    @property
+    def n_units(self) -> int:
+        """Independent units of orderings done."""
+        ...
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether all orderings there are were averaged over."""
+        ...
+
+    @property
+    def seconds(self) -> float:
+        """Time spent."""
+        ...
+
+
+@runtime_checkable
+class Stopping(Protocol):
+    """A rule: any object with this method will do."""
+
+    def reason(self, progress: Progress) -> str | None:
+        """Return why to stop, in words for the user, or None to go on."""
+        ...
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """Stop when the largest standard error is a small share of the range of the values.
+
+    The rule is ``max_j se_j <= relative * scale`` with ``scale = max phi - min phi``. Values that
+    are all nearly equal have a range that cannot be told from zero, so the scale is at least
+    ``relative * max |phi|``; for a single feature it is ``|phi|``. Where all values are zero the
+    rule fires only if the errors are zero, too: bound the time or the orderings as well.
+
+    Parameters
+    ----------
+    relative : float, default=0.01
+        Share of the range.
+    min_units : int, default=30
+        Units of orderings before the standard errors are trusted.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> progress = SimpleNamespace(values=np.array([0.0, 2.0]), se=np.array([0.01, 0.02]),
+    ...                            n_units=50)
+    >>> Tolerance(0.01).reason(progress)
+    'the largest standard error, 0.02, is 1 % of the range of the values (tolerance 1 %)'
+    >>> Tolerance(0.005).reason(progress) is None
+    True
+    """
+
+    relative: float = 0.01
+    min_units: int = MIN_UNITS
+
+    def __post_init__(self) -> None:
+        check_real(self.relative, "tolerance", above=0.0, high=1.0)
+        check_count(self.min_units, "min_units", minimum=2)
+
+    def reason(self, progress: Progress) -> str | None:
+        """Return why to stop, or None to go on."""
+        worst = _largest_se(progress, self.min_units)
+        if worst is None:
+            return None
+        largest, spread = _largest_and_spread(progress)
+        single = len(progress.values) == 1
+        scale = max(spread, self.relative * largest)
+        if worst > self.relative * scale:
+            return None
+        if worst == 0:
+            return "the standard errors are zero"
+        what = "value" if single else "range of the values"
+        if scale > spread:
+            return (
+                f"the largest standard error, {worst:.3g}, is {_percent(worst / largest)} of the "
+                f"largest value, and the values hardly differ (tolerance {_percent(self.relative)})"
+            )
+        return (
+            f"the largest standard error, {worst:.3g}, is {_percent(worst / scale)} of the {what} "
+            f"(tolerance {_percent(self.relative)})"
+        )
+
+
+@dataclass(frozen=True)
+class AbsoluteTolerance:
+    """Stop when every standard error is at most a number, in units of the loss.
+
+    Parameters
+    ----------
+    absolute : float
+        The number.
+    min_units : int, default=30
+        Units of orderings before the standard errors are trusted.
+    """
+
+    absolute: float
+    min_units: int = MIN_UNITS
+
+    def __post_init__(self) -> None:
+        check_real(self.absolute, "absolute", above=0.0, high=np.inf)
+        check_count(self.min_units, "min_units", minimum=2)
+
+    def reason(self, progress: Progress) -> str | None:
+        """Return why to stop, or None to go on."""
+        worst = _largest_se(progress, self.min_units)
+        if worst is None or worst > self.absolute:
+            return None
+        return f"the largest standard error, {worst:.3g}, is within {self.absolute:.3g}"
+
+
+@dataclass(frozen=True)
+class TopK:
+    """Stop when it is settled which k features have the largest values.
+
+    That is when the simultaneous confidence intervals of the k largest do not overlap those of the
+    others. Their order among themselves may still be open. The level is that of one look: an
+    estimate that is looked at very often has more chances to be wrong.
+
+    Parameters
+    ----------
+    k : int
+        Number of features.
+    level : float, default=0.95
+        Joint level of the intervals.
+    min_units : int, default=30
+        Units of orderings before the standard errors are trusted.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> progress = SimpleNamespace(values=np.array([2.5, 0.1, 2.0]), se=np.full(3, 0.2), n_units=50)
+    >>> TopK(2).reason(progress)
+    'the 2 largest values are settled at level 95 %'
+    >>> TopK(1).reason(progress) is None
+    True
+    """
+
+    k: int
+    level: float = 0.95
+    min_units: int = MIN_UNITS
+
+    def __post_init__(self) -> None:
+        check_count(self.k, "top_k")
+        check_real(self.level, "level", above=0.0, high=np.nextafter(1.0, 0.0))
+        check_count(self.min_units, "min_units", minimum=2)
+
+    def reason(self, progress: Progress) -> str | None:
+        """Return why to stop, or None to go on."""
+        if _largest_se(progress, self.min_units) is None:
+            return None
+        if self.k >= len(progress.values):
+            return f"there are no more than {self.k} features, so the largest {self.k} are settled"
+        low, high = simultaneous_intervals(
+            progress.values, progress.se, self.level, df=progress.n_units - 1
+        )
+        order = np.argsort(-progress.values, kind="stable")
+        if low[order[: self.k]].min() < high[order[self.k :]].max():
+            return None
+        noun = "largest value is" if self.k == 1 else f"{self.k} largest values are"
+        return f"the {noun} settled at level {_percent(self.level)}"
+
+
+@dataclass(frozen=True)
+class TimeBudget:
+    """Stop when the time is spent.
+
+    Parameters
+    ----------
+    seconds : float
+        The time.
+    """
+
+    seconds: float
+
+    def __post_init__(self) -> None:
+        check_real(self.seconds, "seconds", above=0.0, high=np.inf)
+
+    def reason(self, progress: Progress) -> str | None:
+        """Return why to stop, or None to go on."""
+        if progress.seconds < self.seconds:
+            return None
+        return f"the time of {self.seconds:g} seconds is spent"
+
+
+@dataclass(frozen=True)
+class NOrderings:
+    """Stop when a number of orderings is done.
+
+    Parameters
+    ----------
+    n : int
+        The number.
+    """
+
+    n: int
+
+    def __post_init__(self) -> None:
+        check_count(self.n, "n_orderings")
+
+    def reason(self, progress: Progress) -> str | None:
+        """Return why to stop, or None to go on."""
+        if progress.n_orderings < self.n and not progress.is_exact:
+            return None
+        return f"{progress.n_orderings} orderings are done{', all there are' * progress.is_exact}"
+
+
+@dataclass(frozen=True)
+class AnyOf:
+    """Stop as soon as one of several rules says so.
+
+    Parameters
+    ----------
+    rules : sequence of rules
+        Asked in this order; the first reason is given.
+    """
+
+    rules: tuple[Stopping, ...]
+
+    def __init__(self, rules: Iterable[Stopping]) -> None:
+        given = tuple(rules)
+        for rule in given:
+            if not isinstance(rule, Stopping):
+                raise refusal(
+                    "rules",
+                    "objects with a method reason",
+                    rule,
+                    "Such as TimeBudget(60)",
+                    TypeError,
+                )
+        if not given:
+            raise refusal("rules", "at least one", [], "Without one there is no end")
+        object.__setattr__(self, "rules", given)
+
+    def reason(self, progress: Progress) -> str | None:
+        """Return why to stop, or None to go on."""
+        return next(filter(None, (rule.reason(progress) for rule in self.rules)), None)
+
+
+def as_stopping(
+    *,
+    tolerance: float | None = None,
+    absolute: float | None = None,
+    top_k: int | None = None,
+    seconds: float | None = None,
+    n_orderings: int | None = None,
+    level: float = 0.95,
+    min_units: int = MIN_UNITS,
+) -> Stopping:
+    """Return the rule that stops at the first of the limits that are given.
+
+    Parameters
+    ----------
+    tolerance : float, optional
+        Largest standard error as a share of the range of the values; see `Tolerance`.
+    absolute : float, optional
+        Largest standard error; see `AbsoluteTolerance`.
+    top_k : int, optional
+        Number of features whose lead is to be settled; see `TopK`.
+    seconds : float, optional
+        Time; see `TimeBudget`.
+    n_orderings : int, optional
+        Number of orderings; see `NOrderings`.
+    level : float, default=0.95
+        Level for `top_k`.
+    min_units : int, default=30
+        Units of orderings before the standard errors are trusted.
+
+    Examples
+    --------
+    >>> as_stopping(seconds=60)
+    TimeBudget(seconds=60)
+    >>> as_stopping(tolerance=0.01, seconds=60)
+    AnyOf(rules=(Tolerance(relative=0.01, min_units=30), TimeBudget(seconds=60)))
+    """
+    rules: list[Stopping] = []
+    if tolerance is not None:
+        rules.append(Tolerance(tolerance, min_units))
+    if absolute is not None:
+        rules.append(AbsoluteTolerance(absolute, min_units))
+    if top_k is not None:
+        rules.append(TopK(top_k, level, min_units))
+    if n_orderings is not None:
+        rules.append(NOrderings(n_orderings))
+    if seconds is not None:
+        rules.append(TimeBudget(seconds))
+    if not rules:
+        raise refusal(
+            "one of tolerance, absolute, top_k, seconds and n_orderings",
+            "given",
+            None,
+            "Without a limit there is no end; tolerance=0.01 is usual",
+        )
+    return rules[0] if len(rules) == 1 else AnyOf(rules)
+
+
+def needs_errors(rule: Stopping) -> bool:
+    """Tell whether a rule of this module can fire only once standard errors are known.
+
+    Examples
+    --------
+    >>> needs_errors(as_stopping(tolerance=0.01, top_k=3)), needs_errors(as_stopping(seconds=60))
+    (True, False)
+    """
+    if isinstance(rule, AnyOf):
+        return all(map(needs_errors, rule.rules))
+    return isinstance(rule, (Tolerance, AbsoluteTolerance, TopK))
+
+
+def share_done(rule: Stopping, progress: Progress) -> float | None:
+    """Return about which share of its way to a rule an estimate has gone, or None if unknown.
+
+    Errors fall with the root of the units: where the largest is twice the tolerance, a quarter of
+    the way is done.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> progress = SimpleNamespace(values=np.array([0.0, 2.0]), se=np.array([0.01, 0.04]),
+    ...                            n_units=50, seconds=3.0)
+    >>> share_done(as_stopping(tolerance=0.01), progress)
+    0.25
+    >>> share_done(as_stopping(tolerance=0.01, seconds=6.0), progress)
+    0.5
+    """
+    if isinstance(rule, AnyOf):
+        shares = [share_done(each, progress) for each in rule.rules]
+        return max((share for share in shares if share is not None), default=None)
+    if isinstance(rule, TimeBudget):
+        return min(progress.seconds / rule.seconds, 1.0)
+    if isinstance(rule, NOrderings):
+        return min(progress.n_orderings / rule.n, 1.0)
+    if not isinstance(rule, (Tolerance, AbsoluteTolerance)):
+        return None
+    worst = _largest_se(progress, rule.min_units)
+    if worst is None:
+        return None
+    if isinstance(rule, Tolerance):
+        largest, spread = _largest_and_spread(progress)
+        wanted = rule.relative * max(spread, rule.relative * largest)
+    else:
+        wanted = rule.absolute
+    return 1.0 if worst <= wanted else (wanted / worst) ** 2
+
+
+def _largest_and_spread(progress: Progress) -> tuple[float, float]:
+    """Return the largest value, whatever its sign, and what the errors are held against."""
+    largest = float(np.max(np.abs(progress.values), initial=0.0))
+    single = len(progress.values) == 1
+    return largest, largest if single or not largest else float(np.ptp(progress.values))
+
+
+def _largest_se(progress: Progress, min_units: int) -> float | None:
+    """Return the largest standard error, or None while it is not to be trusted."""
+    if progress.n_units < min_units or not np.isfinite(progress.se).all():
+        return None
+    return float(np.max(progress.se, initial=0.0))
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.3g} %"

@@ -1,0 +1,275 @@
+"""Affine models: which types of models are, and the map itself, found and verified by a probe.
+
+For ``f(x) = a + w'x`` the mean of predictions is the prediction at the mean, so no draws are
+needed. That a model is affine is never concluded from predictions alone: its type is known to be,
+or the user says so, and then the predictions have to agree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dsage._check import refusal
+from dsage._random import Streams
+from dsage.data.layout import Layout
+
+Floats = npt.NDArray[np.float64]
+
+# Names of classes of scikit-learn itself: nothing is imported to compare with.
+_REGRESSORS = frozenset(
+    {
+        "ARDRegression",
+        "BayesianRidge",
+        "DummyRegressor",
+        "ElasticNet",
+        "ElasticNetCV",
+        "HuberRegressor",
+        "Lars",
+        "LarsCV",
+        "Lasso",
+        "LassoCV",
+        "LassoLars",
+        "LassoLarsCV",
+        "LassoLarsIC",
+        "LinearRegression",
+        "LinearSVR",
+        "MultiTaskElasticNet",
+        "MultiTaskElasticNetCV",
+        "MultiTaskLasso",
+        "MultiTaskLassoCV",
+        "OrthogonalMatchingPursuit",
+        "OrthogonalMatchingPursuitCV",
+        "PassiveAggressiveRegressor",
+        "PLSRegression",
+        "QuantileRegressor",
+        "Ridge",
+        "RidgeCV",
+        "SGDRegressor",
+        "TheilSenRegressor",
+    }
+)
+_TRANSFORMERS = frozenset(
+    {
+        "MaxAbsScaler",
+        "MinMaxScaler",
+        "PCA",
+        "RFE",
+        "RFECV",
+        "RobustScaler",
+        "SelectFdr",
+        "SelectFpr",
+        "SelectFromModel",
+        "SelectFwe",
+        "SelectKBest",
+        "SelectPercentile",
+        "StandardScaler",
+        "TruncatedSVD",
+        "VarianceThreshold",
+    }
+)
+# What these predict is what the model below predicts.
+_DELEGATES = {
+    "GridSearchCV": "best_estimator_",
+    "HalvingGridSearchCV": "best_estimator_",
+    "HalvingRandomSearchCV": "best_estimator_",
+    "RandomizedSearchCV": "best_estimator_",
+    "RANSACRegressor": "estimator_",
+}
+
+_N_CHECKED = 64
+
+
+@dataclass(frozen=True)
+class Affine:
+    """The map ``intercept + matrix @ weights`` on the encoded matrix of a layout.
+
+    Attributes
+    ----------
+    intercept : array of shape (n_outputs,)
+        The prediction where all features are 0.
+    weights : array of shape (n_features, n_outputs)
+        Its slopes; ``n_outputs`` is 1 for a model of one output.
+
+    Examples
+    --------
+    >>> Affine(np.array([1.0]), np.array([[2.0], [0.0]])).predict(np.array([[3.0, 5.0]]))
+    array([7.])
+    """
+
+    intercept: Floats
+    weights: Floats
+
+    def predict(self, matrix: Floats) -> Floats:
+        """Return predictions (n_rows,), or (n_rows, n_outputs) where there are several outputs."""
+        # A product of matrices would round a row in a way that depends on the rows beside it.
+        rows = np.ascontiguousarray(matrix)
+        predicted: Floats = self.intercept + np.einsum("nf,fk->nk", rows, self.weights)
+        return predicted[:, 0] if predicted.shape[1] == 1 else predicted
+
+
+@dataclass(frozen=True)
+class Probe:
+    """What a probe found: the map, and how far predictions were from it.
+
+    Attributes
+    ----------
+    affine : Affine
+        The map through the predictions at the mean and one step away from it in each feature.
+    error : float
+        The largest distance of a prediction and the map, in units of what is allowed: rounding,
+        and a share of 1e-8 (single precision: 1e-5) of the largest change of the prediction.
+    """
+
+    affine: Affine
+    error: float
+
+    @property
+    def holds(self) -> bool:
+        """Whether the map gives the predictions."""
+        return self.error <= 1.0
+
+
+def is_affine_type(model: object) -> bool:
+    """Tell whether a fitted model is of a type that predicts an affine function of its columns.
+
+    Linear regressions of scikit-learn are, and its pipelines of scalers, projections and
+    selections of columns that end in one. Types are compared exactly: a subclass may predict
+    otherwise, and so may an object whose own `predict` was replaced.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import PoissonRegressor, Ridge
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import PolynomialFeatures, StandardScaler
+    >>> is_affine_type(make_pipeline(StandardScaler(), Ridge())), is_affine_type(PoissonRegressor())
+    (True, False)
+    >>> is_affine_type(make_pipeline(PolynomialFeatures(), Ridge()))
+    False
+    """
+    name = _name(model)
+    if name in _REGRESSORS:
+        return True
+    if name in ("SVR", "NuSVR"):
+        return bool(vars(model).get("kernel") == "linear")
+    if name in _DELEGATES:
+        return is_affine_type(getattr(model, _DELEGATES[name], None))
+    if name == "Pipeline":
+        steps = [step for _, step in model.steps]  # type: ignore[attr-defined]
+        return all(map(_is_affine_transformer, steps[:-1])) and is_affine_type(steps[-1])
+    return False
+
+
+def _is_affine_transformer(transformer: Any) -> bool:  # noqa: ANN401
+    if transformer is None or isinstance(transformer, str):
+        return transformer in (None, "passthrough", "drop")
+    name = _name(transformer)
+    if name in _TRANSFORMERS:
+        return not getattr(transformer, "clip", False)
+    if name == "FunctionTransformer":
+        return transformer.func is None
+    if name == "SimpleImputer":  # rows here are complete
+        value = transformer.missing_values
+        return isinstance(value, float) and np.isnan(value)
+    if name == "ColumnTransformer":
+        parts = getattr(transformer, "transformers_", [(None, "unfitted", None)])
+        return all(_is_affine_transformer(part) for _, part, _ in parts)
+    if name == "FeatureUnion":
+        return all(_is_affine_transformer(part) for _, part in transformer.transformer_list)
+    if name == "Pipeline":
+        return all(_is_affine_transformer(step) for _, step in transformer.steps)
+    return False
+
+
+def _name(model: object) -> str | None:
+    """Return the name of a class of scikit-learn itself, None for any other object."""
+    kind = type(model)
+    replaced = {"predict", "transform"} & getattr(model, "__dict__", {}).keys()
+    return None if replaced or kind.__module__.split(".")[0] != "sklearn" else kind.__name__
+
+
+def column_precision(layout: Layout) -> npt.NDArray[np.intp]:
+    """Tell for each column how well it keeps a float: 2 in double, 1 in single precision, 0 worse.
+
+    In a column of 0 no model is affine: classes are codes, and draws of integers are rounded
+    before the model sees them.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> column_precision(Layout.of(pd.DataFrame({"a": [1.5], "b": [1], "c": ["x"]})))
+    array([2, 0, 0])
+    """
+    tried = np.where(layout.n_levels == 0, 1.0 + 2.0 ** np.array([[-20], [-50]]), 0.0)
+    kept = (_seen(layout, tried) == tried) & (layout.n_levels == 0)
+    precision: npt.NDArray[np.intp] = kept.sum(axis=0)
+    return precision
+
+
+def _seen(layout: Layout, matrix: Floats) -> Floats:
+    """Return a matrix as the model sees it, in the precision of the columns."""
+    return layout.encode(layout.decode(matrix))
+
+
+def probe(
+    predict: Callable[[Any], Floats],
+    layout: Layout,
+    X: Any,  # noqa: ANN401
+    *,
+    single: bool = False,
+) -> Probe:
+    """Find the affine map of a model from d + 1 predictions, and compare it with others.
+
+    The map runs through the predictions at the mean of the rows and at one standard deviation from
+    it in each feature. It is compared at rows, at rows whose features are taken from different
+    rows, and far outside, ten standard deviations away: 64 of each.
+
+    Parameters
+    ----------
+    predict : callable
+        From a container like the user's to (n_rows,) or (n_rows, n_outputs).
+    layout : Layout
+        The columns, all of them floats.
+    X : data frame or array of shape (n_rows, n_features)
+        Rows to take location and scale from.
+    single : bool, default=False
+        Whether some columns are in single precision: points are then taken as they arrive at the
+        model, and more rounding is allowed.
+    """
+    matrix = layout.encode(X)
+    n_rows, n_features = matrix.shape
+    if not n_rows:
+        raise refusal("X", "of one row at least", matrix.shape, "The probe starts from its rows")
+    center = matrix.mean(axis=0)
+    spread = matrix.std(axis=0)
+    # The mean of equal numbers is rounded, so a constant column may seem to vary a little.
+    varies = spread > (1e-5 if single else 1e-12) * np.abs(center)
+    step = np.where(varies, spread, np.maximum(1.0, np.abs(center)))
+    points = np.vstack((center, center + np.diag(step)))
+    points = _seen(layout, points) if single else points
+    predicted = _columns(predict(layout.decode(points)))
+    weights = np.linalg.solve(points[1:] - points[0], predicted[1:] - predicted[0])
+    affine = Affine(predicted[0] - points[0] @ weights, weights)
+
+    random = Streams(0)("affine probe")
+    rows = matrix[random.integers(n_rows, size=_N_CHECKED)]
+    mixed = matrix[random.integers(n_rows, size=(_N_CHECKED, n_features)), np.arange(n_features)]
+    far = center + step * random.normal(scale=10.0, size=(_N_CHECKED, n_features))
+    checked = np.vstack((rows, mixed, far))
+    checked = _seen(layout, checked) if single else checked
+    found = _columns(predict(layout.decode(checked)))
+
+    share, epsilon = (1e-5, 2.0**-23) if single else (1e-8, 2.0**-52)
+    size = (np.abs(checked) @ np.abs(weights)).max(axis=0) + np.abs(found).max(axis=0)
+    moved = np.abs(found - predicted[0]).max(axis=0)
+    allowed = share * moved + 64 * epsilon * size + np.finfo(np.float64).tiny
+    missed = np.abs(found - (affine.intercept + checked @ weights)).max(axis=0)
+    return Probe(affine, float((missed / allowed).max()))
+
+
+def _columns(predicted: Floats) -> Floats:
+    return predicted[:, None] if predicted.ndim == 1 else predicted

@@ -1,0 +1,285 @@
+"""Native boosters of XGBoost and LightGBM as models; neither package is imported here.
+
+Their predictions are the same to the bit with any number of threads and in any batch, so threads
+are left to them.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import numpy.typing as npt
+
+from dsage._check import refusal
+from dsage.data.columns import shown
+from dsage.data.layout import as_matrix, is_frame, open_frame
+
+Array = npt.NDArray[Any]
+
+# What the output of each objective is: the probability of the second class, what becomes that or
+# one probability a class, or a number. The others give scores that no loss of rows judges.
+_XGBOOST = {
+    "binary:logistic": "second",
+    "binary:logitraw": "logit",
+    "count:poisson": "number",
+    "multi:softmax": "logits",
+    "multi:softprob": "each",
+    "reg:absoluteerror": "number",
+    "reg:expectileerror": "number",
+    "reg:gamma": "number",
+    "reg:linear": "number",
+    "reg:logistic": "number",
+    "reg:pseudohubererror": "number",
+    "reg:quantileerror": "number",
+    "reg:squarederror": "number",
+    "reg:squaredlogerror": "number",
+    "reg:tweedie": "number",
+}
+_LIGHTGBM = {
+    "binary": "second",
+    "cross_entropy": "second",
+    "fair": "number",
+    "gamma": "number",
+    "huber": "number",
+    "mape": "number",
+    "multiclass": "each",
+    "multiclassova": "each",
+    "poisson": "number",
+    "quantile": "number",
+    "regression": "number",
+    "regression_l1": "number",
+    "tweedie": "number",
+}
+
+
+class BoosterOfNumbers:
+    """The predictions of a booster whose output is a number; :func:`as_booster` makes one.
+
+    Columns of frames are found by the names that the booster was trained with, in any order.
+    Categories have to be those of the training.
+
+    Parameters
+    ----------
+    booster : xgboost.Booster or lightgbm.Booster
+        The booster.
+    objective : str
+        What it was trained for.
+    """
+
+    def __init__(self, booster: Any, objective: str) -> None:  # noqa: ANN401
+        self.booster = booster
+        self.objective = objective
+        self.is_xgboost = _is_of("xgboost", booster)
+        self.__name__ = "xgboost.Booster" if self.is_xgboost else "lightgbm.Booster"
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.__name__}, objective={self.objective!r})"
+
+    def predict(self, X: Any) -> Array:  # noqa: ANN401
+        """Return the output for rows, as ``booster.predict`` gives it.
+
+        Parameters
+        ----------
+        X : data frame or array of shape (n_rows, n_features)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n_rows,) or (n_rows, n_outputs)
+        """
+        return self._raw(X)
+
+    def _raw(self, X: Any, **options: Any) -> Array:  # noqa: ANN401
+        names = _names(self.booster, self.is_xgboost)
+        rows = self._ordered(X, names) if is_frame(X) else as_matrix(X)
+        width = self.booster.num_features() if self.is_xgboost else self.booster.num_feature()
+        if rows.shape[1] != width:
+            raise refusal(
+                f"the rows for {self.__name__}",
+                f"of the {width} columns that it was trained with",
+                rows.shape[1],
+                f"They are {shown(names)}" if names else "Give these columns, in their order",
+            )
+        if not self.is_xgboost:
+            return np.asarray(self.booster.predict(rows, **options))
+        described: dict[str, Any] = {}
+        if not is_frame(X):
+            described = {"feature_names": names, "feature_types": self.booster.feature_types}
+        data = sys.modules["xgboost"].DMatrix(rows, enable_categorical=True, **described)
+        # A booster that was trained on an array has no names to compare with.
+        return np.asarray(self.booster.predict(data, validate_features=bool(names), **options))
+
+    def _ordered(self, X: Any, names: list[str] | None) -> Any:  # noqa: ANN401
+        """Return the columns of a frame in the order of the training, as the booster takes them."""
+        frame = open_frame(X)
+        if names is not None:
+            # LightGBM writes its names without spaces.
+            by_name = {
+                column if self.is_xgboost else column.replace(" ", "_"): column
+                for column in frame.columns
+            }
+            if set(by_name) != set(names):
+                absent = [name for name in names if name not in by_name]
+                spare = [column for name, column in by_name.items() if name not in set(names)]
+                raise refusal(
+                    f"the columns for {self.__name__}",
+                    f"those that it was trained with, {shown(names)}",
+                    list(frame.columns),
+                    f"These are missing: {shown(absent)}"
+                    if absent
+                    else f"It does not know these: {shown(spare)}",
+                )
+            frame = frame.select([by_name[name] for name in names])
+        classes = [name for name, dtype in frame.schema.items() if not _is_number(dtype)]
+        if not classes:
+            return frame.to_native()
+        pandas = frame.to_pandas()
+        texts = [name for name in classes if isinstance(frame.schema[name], nw.String | nw.Object)]
+        if not texts:
+            return pandas
+        self._check_categories(texts)
+        return pandas.astype(dict.fromkeys(texts, "category"))
+
+    def _check_categories(self, texts: list[str]) -> None:
+        """Refuse strings where the booster does not know which code each of them had."""
+        if self.is_xgboost:
+            # Versions before 3.1 keep no categories.
+            get = getattr(self.booster, "get_categories", None)
+            types = self.booster.feature_types
+            known = get is not None and types is not None and "c" in types
+        else:
+            known = bool(self.booster.pandas_categorical)
+        if not known:
+            raise refusal(
+                f"the columns for {self.__name__}",
+                "of numbers, or of the categories that it was trained with",
+                texts,
+                "It keeps no categories of its own: give these columns as pandas categories,"
+                " in the order of the training",
+                TypeError,
+            )
+
+
+class BoosterOfClasses(BoosterOfNumbers):
+    """The same for a booster of classes, whose output becomes one probability a class.
+
+    XGBoost's ``multi:softmax`` and ``binary:logitraw`` give classes and logits: the probabilities
+    are made of their margins. LightGBM's ``multiclassova`` gives each class a probability of its
+    own, which are divided by their sum. The classes are unknown: a booster is trained on codes.
+
+    Parameters
+    ----------
+    booster : xgboost.Booster or lightgbm.Booster
+        The booster.
+    objective : str
+        What it was trained for.
+    output : {"second", "logit", "logits", "each"}
+        What it gives.
+    """
+
+    def __init__(self, booster: Any, objective: str, output: str) -> None:  # noqa: ANN401
+        super().__init__(booster, objective)
+        self._output = output
+
+    def predict_proba(self, X: Any) -> Array:  # noqa: ANN401
+        """Return the probabilities of rows.
+
+        Parameters
+        ----------
+        X : data frame or array of shape (n_rows, n_features)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n_rows, n_classes)
+        """
+        margin = {"output_margin": True} if self._output.startswith("logit") else {}
+        raw = self._raw(X, **margin).astype(np.float64)
+        if self._output == "logits":
+            raw = np.exp(raw - raw.max(axis=1, keepdims=True))
+        elif self._output == "logit":
+            raw = 0.5 * (1.0 + np.tanh(0.5 * raw))
+        if raw.ndim == 1:
+            return np.stack((1.0 - raw, raw), axis=1)
+        shares: Array = raw / raw.sum(axis=1, keepdims=True)
+        return shares
+
+
+def as_booster(model: Any) -> Any:  # noqa: ANN401
+    """Return what predicts with a native booster, or the model as it is where it is none.
+
+    Parameters
+    ----------
+    model : object
+        Any model. A ``xgboost.Booster`` or ``lightgbm.Booster`` becomes a
+        :class:`BoosterOfClasses`, or a :class:`BoosterOfNumbers`, by its objective.
+
+    Raises
+    ------
+    ValueError
+        Where the objective is one of scores: of ranks, of survival, of a hinge.
+
+    Examples
+    --------
+    >>> as_booster(len)
+    <built-in function len>
+    >>> import lightgbm
+    >>> X = np.arange(40.0).reshape(-1, 1)
+    >>> data = lightgbm.Dataset(X, label=X[:, 0] > 20)
+    >>> booster = lightgbm.train({"objective": "binary", "verbosity": -1}, data, 1)
+    >>> as_booster(booster)
+    BoosterOfClasses(lightgbm.Booster, objective='binary')
+    """
+    if _is_of("xgboost", model):
+        objective = json.loads(model.save_config())["learner"]["objective"]["name"]
+        outputs = _XGBOOST
+    elif _is_of("lightgbm", model):
+        objective, outputs = _lightgbm_objective(model), _LIGHTGBM
+    else:
+        return model
+    output = outputs.get(objective)
+    if output is None:
+        raise refusal(
+            "the objective of the booster",
+            "one of numbers or of probabilities",
+            objective,
+            "Its output is a score: give a function from rows to predictions as the model, and"
+            " a loss",
+        )
+    if output == "number":
+        return BoosterOfNumbers(model, objective)
+    return BoosterOfClasses(model, objective, output)
+
+
+def _lightgbm_objective(booster: Any) -> str:  # noqa: ANN401
+    """Return the objective that a booster writes down; one of the user's own gives raw numbers."""
+    for line in booster.model_to_string(num_iteration=1).splitlines():
+        if line.startswith("objective="):
+            return str(line.removeprefix("objective=").split()[0])
+        if line.startswith("Tree="):
+            break
+    return "regression"
+
+
+def _is_of(package: str, model: object) -> bool:
+    # Whoever holds a booster has imported its package.
+    module = sys.modules.get(package)
+    return module is not None and isinstance(model, module.Booster)
+
+
+def _names(booster: Any, is_xgboost: bool) -> list[str] | None:  # noqa: ANN401
+    """Return the names of the columns, None where the booster was trained on an array."""
+    if is_xgboost:
+        names: list[str] | None = booster.feature_names
+        return names
+    written: list[str] = booster.feature_name()
+    is_array = written == [f"Column_{number}" for number in range(len(written))]
+    return None if is_array else written
+
+
+def _is_number(dtype: Any) -> bool:  # noqa: ANN401
+    return bool(dtype.is_numeric()) or isinstance(dtype, nw.Boolean)

@@ -1,0 +1,120 @@
+"""Whether a text is a whole model of LightGBM, which ends the process over one that is not."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
+_CATEGORICAL = 1  # the bit of a decision's type that says so
+
+
+class DamagedTextError(ValueError):
+    """A text is no whole model; says where."""
+
+
+def check_text(text: str) -> None:
+    r"""Refuse a text that is no whole model of LightGBM.
+
+    The trees must be as many and as long as the header says, and lead from each split onwards to
+    splits and leaves that exist, over features that exist.
+
+    Parameters
+    ----------
+    text : str
+        What ``Booster.save_model`` writes.
+
+    Raises
+    ------
+    DamagedTextError
+        With what is wrong, and where.
+
+    Examples
+    --------
+    >>> check_text("tree\nversion=v4\n")
+    Traceback (most recent call last):
+    dsage.models.files.lightgbm_text.DamagedTextError: it has no end of trees
+    """
+    if not text.startswith("tree\n"):
+        raise DamagedTextError("its first line is not 'tree'")
+    body, end, _ = text.partition("end of trees")
+    if not end:
+        raise DamagedTextError("it has no end of trees")
+    starts = [found.start() for found in re.finditer(r"^Tree=\d+$", body, re.MULTILINE)]
+    header = _fields(body[: starts[0]] if starts else body, "the header")
+    trees = [body[start:stop] for start, stop in zip(starts, [*starts[1:], None], strict=True)]
+    if "tree_sizes" in header:
+        sizes = [len(tree.encode()) for tree in trees]
+        if sizes != _numbers(header, "tree_sizes", "the header").tolist():
+            raise DamagedTextError("its trees are not as many or as long as its header says")
+    n_features = int(_number(header, "max_feature_idx", "the header")) + 1
+    for number, tree in enumerate(trees):
+        _check_tree(_fields(tree, f"tree {number}"), n_features, f"tree {number}")
+
+
+def _check_tree(fields: dict[str, str], n_features: int, of: str) -> None:
+    n_leaves = int(_number(fields, "num_leaves", of))
+    n_splits = n_leaves - 1
+    arrays = {name: _numbers(fields, name, of) for name in fields}
+    for name, length in (
+        ("leaf_value", n_leaves),
+        ("split_feature", n_splits),
+        ("threshold", n_splits),
+        ("left_child", n_splits),
+        ("right_child", n_splits),
+    ):
+        if n_leaves < 1 or len(arrays.get(name, [])) != length:
+            raise DamagedTextError(f"{name} of {of} is not of the length that num_leaves says")
+    features = arrays["split_feature"]
+    children = np.stack((arrays["left_child"], arrays["right_child"]))
+    # Splits are numbered from 0 in the order in which they were made, leaves down from -1.
+    onwards = (children > np.arange(n_splits)) & (children < n_splits)
+    leaves = (children < 0) & (children >= -n_leaves)
+    if not ((features >= 0) & (features < n_features)).all() or not (onwards | leaves).all():
+        raise DamagedTextError(f"{of} leads to a feature, a split or a leaf that does not exist")
+    if _number(fields, "num_cat", of):
+        _check_categories(arrays, of)
+
+
+def _check_categories(arrays: dict[str, Floats], of: str) -> None:
+    bounds = arrays.get("cat_boundaries", np.empty(0))
+    n_sets = len(bounds) - 1
+    words = arrays.get("cat_threshold", np.empty(0))
+    types = arrays.get("decision_type", np.empty(0)).astype(np.int64)
+    chosen = arrays["threshold"][: len(types)][(types & _CATEGORICAL) > 0]
+    if (
+        n_sets != arrays["num_cat"][0]
+        or len(types) != len(arrays["threshold"])
+        or bounds[0] != 0
+        or bounds[-1] != len(words)
+        or (np.diff(bounds) < 0).any()
+        or not ((chosen >= 0) & (chosen < n_sets)).all()
+    ):
+        raise DamagedTextError(f"{of} has sets of categories that do not fit together")
+
+
+def _fields(text: str, of: str) -> dict[str, str]:
+    lines = [line.partition("=")[::2] for line in text.splitlines() if "=" in line]
+    fields = dict(lines)
+    if len(fields) != len(lines):
+        raise DamagedTextError(f"{of} has a field twice")
+    return fields
+
+
+def _numbers(fields: dict[str, str], name: str, of: str) -> Floats:
+    try:
+        numbers: npt.NDArray[Any] = np.array(fields[name].split(), np.float64)
+    except ValueError as error:
+        raise DamagedTextError(f"{name} of {of} is not numbers") from error
+    return numbers
+
+
+def _number(fields: dict[str, str], name: str, of: str) -> float:
+    numbers = _numbers(fields, name, of) if name in fields else np.empty(0)
+    if len(numbers) != 1 or numbers[0] != np.floor(numbers[0]):
+        raise DamagedTextError(f"{name} of {of} is not a whole number")
+    return float(numbers[0])

@@ -1,0 +1,212 @@
+"""A model from a file, by its suffix, without running what the file says unless told to."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterable
+from functools import partial
+from importlib import import_module
+from os import PathLike
+from pathlib import Path
+from typing import Any
+from zipfile import is_zipfile
+
+import joblib
+
+from dsage._check import check_names, refusal
+from dsage.data.paths import check_file
+from dsage.models.files.lightgbm_text import DamagedTextError, check_text
+
+_SKOPS = (".skops",)
+_ONNX = (".onnx",)
+_XGBOOST = (".json", ".ubj", ".xgb")
+_LIGHTGBM = (".txt", ".lgb")
+_PICKLE = (".pkl", ".pickle", ".joblib")
+_AGAIN = "Save the model again"
+
+
+def load_model(
+    path: str | PathLike[str],
+    *,
+    trusted: str | Iterable[str] = (),
+    trust_pickle: bool = False,
+) -> Any:  # noqa: ANN401
+    """Load a fitted model from a file.
+
+    A file from others can hold more than a model. Skops, ONNX, XGBoost and LightGBM files are data,
+    from which a model is rebuilt. A pickle is a program that runs when it is loaded.
+
+    Parameters
+    ----------
+    path : str or path
+        The file. Its suffix says what it is:
+
+        - ``.skops``: an estimator or pipeline, saved with ``skops.io.dump``.
+        - ``.onnx``: see :class:`~dsage.models.files.onnx_model.OnnxRegressor`.
+        - ``.json``, ``.ubj``, ``.xgb``: a model of XGBoost, saved with ``save_model``.
+        - ``.txt``, ``.lgb``: a booster of LightGBM, saved with ``save_model``.
+        - ``.pkl``, ``.pickle``, ``.joblib``: any object, with `trust_pickle` only.
+    trusted : str or iterable of str, default=()
+        Types that a skops file may hold beside those that skops itself trusts. They are named in
+        the error that refuses them.
+    trust_pickle : bool, default=False
+        Whether to load pickles. They can run any program, with all your rights: do so only where
+        you made the file yourself, or trust whoever made it.
+
+    Returns
+    -------
+    object
+        A model for :func:`dsage.models.as_model`.
+
+    Raises
+    ------
+    FileNotFoundError, IsADirectoryError
+        Where there is no such file.
+    ValueError
+        Where the file is none of these, damaged, or not trusted.
+    ImportError
+        Where the package that reads it is absent.
+
+    Examples
+    --------
+    >>> import tempfile, skops.io
+    >>> from sklearn.linear_model import LinearRegression
+    >>> file = Path(tempfile.mkdtemp()) / "line.skops"
+    >>> skops.io.dump(LinearRegression().fit([[0.0], [1.0]], [1.0, 3.0]), file)
+    >>> load_model(file).predict([[2.0]])
+    array([5.])
+    """
+    file = check_file(path, "the model file")
+    types = check_names([trusted] if isinstance(trusted, str) else trusted, "trusted")
+    loaders: dict[tuple[str, ...], Callable[[Path], Any]] = {
+        _SKOPS: partial(_load_skops, trusted=types),
+        _ONNX: _load_onnx,
+        _XGBOOST: _load_xgboost,
+        _LIGHTGBM: _load_lightgbm,
+        _PICKLE: partial(_load_pickle, trust=trust_pickle),
+    }
+    suffix = file.suffix.lower()
+    for suffixes, loader in loaders.items():
+        if suffix in suffixes:
+            return loader(file)
+    raise refusal(
+        "the model file",
+        f"one of {', '.join(each for suffixes in loaders for each in suffixes)}",
+        file.name,
+        "Save the model with skops, or export it to ONNX; or load it yourself, and call"
+        " dsage.explain in Python",
+    )
+
+
+def _load_skops(file: Path, trusted: tuple[str, ...]) -> Any:  # noqa: ANN401
+    skops = _required("skops.io", "skops", file)
+    if not is_zipfile(file):
+        raise _damaged(file, "a file of skops", "it is no archive")
+    try:
+        unknown = sorted(set(skops.get_untrusted_types(file=file)) - set(trusted))
+    # Whatever a damaged archive leads to: absent members, no JSON, unknown nodes.
+    except Exception as error:
+        raise _damaged(file, "a file of skops", _line(error)) from error
+    if unknown:
+        raise refusal(
+            f"the types in {file.name}",
+            "trusted, since each can run code of its own or harm the process",
+            unknown,
+            f"Name those that you trust, with trusted={unknown}"
+            f" ({' '.join(f'--trust {name}' for name in unknown)})",
+        )
+    try:
+        model = skops.load(file, trusted=list(trusted))
+    except Exception as error:
+        raise _damaged(file, "a file of skops", _line(error)) from error
+    return _checked(model, file)
+
+
+def _load_onnx(file: Path) -> Any:  # noqa: ANN401
+    # Only those who have such a file need onnxruntime.
+    onnx = import_module("dsage.models.files.onnx_model")
+    return onnx.load_onnx(file.read_bytes(), file.name)
+
+
+def _load_xgboost(file: Path) -> Any:  # noqa: ANN401
+    xgboost = _required("xgboost", "xgboost", file)
+    content = bytearray(file.read_bytes())
+    if not content.startswith(b"{") or b"learner" not in content:
+        raise _damaged(file, "a model of XGBoost", "it is something else")
+    try:
+        return xgboost.Booster(model_file=content)
+    # XGBoost passes on errors of C++ and of decoding.
+    except Exception as error:
+        raise _damaged(file, "a whole model of XGBoost", _line(error)) from error
+
+
+def _load_lightgbm(file: Path) -> Any:  # noqa: ANN401
+    lightgbm = _required("lightgbm", "lightgbm", file)
+    try:
+        # With its own line ends, since the header counts the bytes of the trees.
+        text = file.read_bytes().decode()
+        check_text(text)
+        return lightgbm.Booster(model_str=text)
+    except UnicodeDecodeError as error:
+        raise _damaged(file, "a model of LightGBM", "it is no text") from error
+    except (DamagedTextError, lightgbm.basic.LightGBMError) as error:
+        raise _damaged(file, "a whole model of LightGBM", _line(error)) from error
+
+
+def _load_pickle(file: Path, trust: bool) -> Any:  # noqa: ANN401
+    if not trust:
+        raise refusal(
+            "the model file",
+            "of a kind that is safe to load",
+            file.name,
+            "A pickle can run any program with your rights when it is loaded, read and send"
+            " your files. If you made it yourself, or trust who did, give trust_pickle=True"
+            " (--trust-pickle); else ask for a skops or ONNX file",
+        )
+    try:
+        model = joblib.load(file)
+    except ModuleNotFoundError as error:
+        raise refusal(
+            f"the packages of {file.name}",
+            "installed",
+            error.name,
+            f"Install {error.name}",
+            ImportError,
+        ) from error
+    # A pickle calls what it likes, so anything can be raised.
+    except Exception as error:
+        advice = "Load it with the versions of the packages that it was made with"
+        reason = _line(error) if not isinstance(error, (EOFError, pickle.UnpicklingError)) else ""
+        raise _damaged(file, "a whole pickle", reason, advice if reason else _AGAIN) from error
+    return _checked(model, file)
+
+
+def _checked(model: Any, file: Path) -> Any:  # noqa: ANN401
+    if isinstance(model, type) or not (hasattr(model, "predict") or callable(model)):
+        raise refusal(
+            f"what is in {file.name}",
+            "a fitted model, with predict",
+            type(model).__name__,
+            "Save the model itself",
+        )
+    return model
+
+
+def _required(module: str, package: str, file: Path) -> Any:  # noqa: ANN401
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise ImportError(
+            f"Loading {file.name} needs {package}; install it with: pip install 'dsage[{package}]'."
+        ) from error
+
+
+def _damaged(file: Path, condition: str, reason: str, advice: str = _AGAIN) -> Exception:
+    value = f"{file.name}: {reason}" if reason else file.name
+    return refusal("the model file", condition, value, advice)
+
+
+def _line(error: Exception) -> str:
+    """Return the first line of an error, without the place in XGBoost's sources."""
+    lines = str(error).strip().splitlines()
+    return lines[0].rpartition(": ")[2].rstrip(". ") if lines else type(error).__name__

@@ -1,0 +1,294 @@
+"""Models in ONNX files, run by onnxruntime (extra ``onnx``)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from dsage._check import refusal
+from dsage.data.columns import dtype_kind, shown, sorted_positions
+from dsage.data.layout import as_matrix, is_frame, open_frame
+
+try:
+    import onnxruntime
+except ImportError as error:
+    raise ImportError(
+        "Models in ONNX files need onnxruntime; install it with: pip install 'dsage[onnx]'."
+    ) from error
+
+Array = npt.NDArray[Any]
+
+_DTYPES: dict[str, Any] = {
+    "tensor(bool)": np.bool_,
+    "tensor(double)": np.float64,
+    "tensor(float)": np.float32,
+    "tensor(float16)": np.float16,
+    "tensor(int32)": np.int32,
+    "tensor(int64)": np.int64,
+    "tensor(string)": object,
+}
+_FLOATS = ("tensor(float)", "tensor(double)", "tensor(float16)")
+_LABELS = ("tensor(int64)", "tensor(string)", "tensor(int32)", "tensor(bool)")
+_ONLY_FATAL = 4
+
+
+class OnnxRegressor:
+    """A model in ONNX whose output is numbers; :func:`load_onnx` makes one.
+
+    Its input is one matrix of all columns, in their order, or one column an input, found by name.
+    It runs in one thread: with several, onnxruntime adds up the trees of a forest in an order that
+    depends on the number of rows, and its last digits do too.
+
+    Parameters
+    ----------
+    content : bytes
+        The file's.
+    name : str
+        What to call it.
+    """
+
+    def __init__(self, content: bytes, name: str) -> None:
+        self._content = content
+        self.__name__ = name
+        self._session = _session(content)
+        self._inputs = self._session.get_inputs()
+        self._outputs = self._session.get_outputs()
+        self._check_inputs()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.__name__!r})"
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A session cannot be sent to another process, the bytes that it was made of can.
+        return {
+            name: value
+            for name, value in self.__dict__.items()
+            if name not in ("_session", "_inputs", "_outputs")
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._session = _session(self._content)
+        self._inputs = self._session.get_inputs()
+        self._outputs = self._session.get_outputs()
+
+    def predict(self, X: Any) -> Array:  # noqa: ANN401
+        """Return the first output for rows.
+
+        Parameters
+        ----------
+        X : data frame or array of shape (n_rows, n_features)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n_rows,) or (n_rows, n_outputs)
+        """
+        output: Array = np.asarray(self._run(X)[0])
+        return output[:, 0] if output.ndim == 2 and output.shape[1] == 1 else output
+
+    def _run(self, X: Any) -> list[Any]:  # noqa: ANN401
+        feed = self._feed_matrix(X) if len(self._inputs) == 1 else self._feed_columns(X)
+        outputs: list[Any] = self._session.run(None, feed)
+        return outputs
+
+    def _feed_matrix(self, X: Any) -> dict[str, Array]:  # noqa: ANN401
+        one = self._inputs[0]
+        if is_frame(X):
+            frame = open_frame(X)
+            columns = [self._cast(frame[name], one.type, name) for name in frame.columns]
+            dtype = _DTYPES[one.type]
+            matrix = np.stack(columns, axis=1) if columns else np.empty((len(frame), 0), dtype)
+        else:
+            matrix = self._cast(as_matrix(X), one.type, "the matrix")
+        width = one.shape[1] if len(one.shape) == 2 else None
+        if isinstance(width, int) and matrix.shape[1] != width:
+            raise refusal(
+                f"the rows for {self.__name__}",
+                f"of the {width} columns of its input {one.name!r}",
+                matrix.shape[1],
+                "Give the columns that it was trained with, in their order",
+            )
+        return {one.name: matrix}
+
+    def _feed_columns(self, X: Any) -> dict[str, Array]:  # noqa: ANN401
+        names = [one.name for one in self._inputs]
+        if not is_frame(X):
+            matrix = as_matrix(X)
+            if matrix.shape[1] != len(names):
+                raise self._other_columns(names, f"{matrix.shape[1]} columns", "Give them in order")
+            X = pd.DataFrame(matrix, columns=names)
+        frame = open_frame(X)
+        if set(names) != set(frame.columns):
+            absent = [name for name in names if name not in frame.columns]
+            spare = [name for name in frame.columns if name not in names]
+            advice = f"These are missing: {shown(absent)}"
+            raise self._other_columns(
+                names,
+                list(frame.columns),
+                advice if absent else f"It does not know these: {shown(spare)}",
+            )
+        return {
+            one.name: self._cast(frame[one.name], one.type, one.name).reshape(-1, 1)
+            for one in self._inputs
+        }
+
+    def _cast(self, values: Any, wanted: str, name: str) -> Array:  # noqa: ANN401
+        """Return values in the type of an input, where nothing is lost but digits."""
+        is_series = isinstance(values, nw.Series)
+        kind = dtype_kind(values.dtype) if is_series else _array_kind(values)
+        is_flag = isinstance(values.dtype, nw.Boolean) if is_series else values.dtype.kind == "b"
+        array = np.asarray(values.to_numpy() if is_series else values)
+        if wanted == "tensor(string)":
+            if kind == "class" and not is_flag:
+                return array.astype(object)
+        elif is_flag or (kind == "number" and wanted != "tensor(bool)"):
+            is_float = wanted in _FLOATS
+            cast: Array = array.astype(np.float64 if is_float else _DTYPES[wanted])
+            if is_float or (cast == array).all():
+                return cast.astype(_DTYPES[wanted])
+        raise refusal(
+            f"{name!r} for {self.__name__}" if is_series else f"the rows for {self.__name__}",
+            f"of the type of its input, {wanted}",
+            str(values.dtype),
+            "Give the columns in the types that the model was exported with",
+            TypeError,
+        )
+
+    def _check_inputs(self) -> None:
+        for one in self._inputs:
+            if one.type not in _DTYPES or len(one.shape) not in (1, 2):
+                raise refusal(
+                    f"the inputs of {self.__name__}",
+                    "one matrix of all columns, or one column each",
+                    f"{one.name!r}: {one.type} of shape {one.shape}",
+                    "Export a model of tables",
+                )
+            if isinstance(one.shape[0], int):
+                raise refusal(
+                    f"the inputs of {self.__name__}",
+                    "of any number of rows",
+                    f"{one.name!r} of {one.shape[0]}",
+                    "Export it with a free first dimension",
+                )
+
+    def _other_columns(self, names: list[str], given: object, advice: str) -> Exception:
+        wanted = f"those of its inputs, {shown(names)}"
+        return refusal(f"the columns for {self.__name__}", wanted, given, advice)
+
+
+class OnnxClassifier(OnnxRegressor):
+    """The same for a classifier: an output of labels, and one of probabilities.
+
+    Attributes
+    ----------
+    classes_ : array
+        The classes in the order of the columns. It is there where the file tells it: where
+        probabilities come with their labels (``ZipMap``) and the model takes a row of zeros and
+        empty strings.
+    """
+
+    def __init__(self, content: bytes, name: str) -> None:
+        super().__init__(content, name)
+        labels = self._labels()
+        if labels is not None:
+            self.classes_: Array = np.asarray(labels)
+
+    def predict_proba(self, X: Any) -> Array:  # noqa: ANN401
+        """Return the probabilities of rows.
+
+        Parameters
+        ----------
+        X : data frame or array of shape (n_rows, n_features)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n_rows, n_classes)
+        """
+        _, *outputs = self._run(X)
+        if len(outputs) > 1:  # one output a class
+            return np.stack([np.asarray(output).reshape(-1) for output in outputs], axis=1)
+        if not isinstance(outputs[0], list):
+            return np.asarray(outputs[0])
+        maps: list[dict[Any, float]] = outputs[0]
+        labels = _sorted(list(maps[0])) if maps else []
+        return np.array([[each[label] for label in labels] for each in maps])
+
+    def _labels(self) -> list[Any] | None:
+        """Return the labels of a model that gives them with the probabilities."""
+        if not self._outputs[1].type.startswith("seq(map("):
+            return None
+        feed = {}
+        for one in self._inputs:
+            width = one.shape[1] if len(one.shape) == 2 else 1
+            empty = "" if one.type == "tensor(string)" else 0
+            feed[one.name] = np.full((1, width or 1), empty, _DTYPES[one.type])
+        try:
+            maps = self._session.run(None, feed)[1]
+        # onnxruntime has an error of its own for each status; such a row may be no valid one.
+        except Exception:
+            return None
+        return _sorted(list(maps[0]))
+
+
+def load_onnx(content: bytes, name: str) -> OnnxRegressor:
+    """Return the model in a file of ONNX.
+
+    Parameters
+    ----------
+    content : bytes
+        The file's.
+    name : str
+        What to call it in errors and results.
+
+    Returns
+    -------
+    OnnxClassifier or OnnxRegressor
+        The first where the outputs are labels and their probabilities.
+
+    Raises
+    ------
+    ValueError
+        Where the file is no model, or not one of tables.
+    """
+    outputs = _session(content, name).get_outputs()
+    others = [output.type for output in outputs[1:]]
+    gives_maps = len(others) == 1 and others[0].startswith("seq(map(")
+    is_labelled = outputs[0].type in _LABELS and len(others) > 0
+    if is_labelled and (gives_maps or all(other in _FLOATS for other in others)):
+        return OnnxClassifier(content, name)
+    if outputs[0].type not in _FLOATS:
+        raise refusal(
+            f"the outputs of {name}",
+            "numbers, or labels and their probabilities",
+            [f"{output.name}: {output.type}" for output in outputs],
+            "Export it with its probabilities",
+        )
+    return OnnxRegressor(content, name)
+
+
+def _session(content: bytes, name: str = "the model") -> Any:  # noqa: ANN401
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = _ONLY_FATAL
+    try:
+        return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+    # onnxruntime has an error of its own for each status.
+    except Exception as error:
+        reason = str(error).rpartition(" : ")[2].rstrip(".")
+        raise refusal(
+            "the model file", "a model of ONNX", f"{name}: {reason}", "Make or export it again"
+        ) from error
+
+
+def _sorted(labels: list[Any]) -> list[Any]:
+    return [labels[position] for position in sorted_positions(labels)]
+
+
+def _array_kind(array: Array) -> str:
+    return "number" if array.dtype.kind in "fiu" else "class"

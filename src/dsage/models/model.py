@@ -1,0 +1,374 @@
+"""The user's model as one thing: a checked function from rows to predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import joblib
+import numpy as np
+import numpy.typing as npt
+
+from dsage._check import refusal
+from dsage.data.columns import shown
+from dsage.data.layout import Layout
+from dsage.data.targets import are_numbers, as_classes, codes
+from dsage.models.affine import Affine, column_precision, is_affine_type, probe
+from dsage.models.boosters import as_booster
+from dsage.models.losses import Loss, as_loss, gives_classes
+from dsage.models.torch_module import Probabilities, TorchPredictor, as_predictor
+
+Array = npt.NDArray[Any]
+Floats = npt.NDArray[np.float64]
+
+_FLOAT = np.dtype(np.float64)
+
+
+class Model:
+    """A model whose predictions are checked; :func:`as_model` makes one.
+
+    Attributes
+    ----------
+    name : str
+        The class of the model, or the name of the function.
+    classes : array or None
+        The classes, in the order of the columns of its probabilities, where they are known.
+    predictor : TorchPredictor or None
+        What calls the module, where the model is one of PyTorch.
+
+    Examples
+    --------
+    >>> model = as_model(lambda X: X.sum(axis=1), "squared_error")
+    >>> model.predict(np.ones((2, 3)))
+    array([3., 3.])
+    """
+
+    def __init__(
+        self,
+        function: Callable[[Any], Any],
+        *,
+        name: str,
+        loss: Loss,
+        classes: Array | None = None,
+        trusted: bool = False,
+        claimed: bool = False,
+        predictor: TorchPredictor | None = None,
+    ) -> None:
+        self.name = name
+        self.classes = classes
+        self.predictor = predictor
+        self._function = function
+        self._loss = loss
+        self._trusted = trusted
+        self._claimed = claimed
+
+    def __repr__(self) -> str:
+        return f"Model({self.name}, loss={self._loss.name!r})"
+
+    def predict(self, X: Any) -> Floats:  # noqa: ANN401
+        """Return the predictions for rows.
+
+        Parameters
+        ----------
+        X : data frame or array of n_rows
+            Rows, in the container that the model was fitted with.
+
+        Returns
+        -------
+        array of shape (n_rows,) or (n_rows, n_outputs)
+            A single column is given as a vector. Jobs that a model has of its own are one, so that
+            it gives the same bits each time.
+
+        Raises
+        ------
+        ValueError
+            Where there is not one finite prediction a row. What the model itself raises is passed
+            on with a note.
+        """
+        try:
+            # A forest that adds up its trees in several threads has other last digits each time.
+            with joblib.parallel_config(backend="sequential"):
+                raw = self._function(X)
+        except Exception as error:
+            error.add_note(
+                f"Raised by {self.name} when dsage asked it for predictions of {len(X)} rows,"
+                f" given as {type(X).__module__.split('.')[0]}.{type(X).__name__}."
+            )
+            raise
+        is_float = type(raw) is np.ndarray and raw.dtype == _FLOAT
+        prediction: Floats = raw if is_float else self._floats(raw)
+        shape = prediction.shape
+        if len(shape) == 2 and shape[1] == 1:
+            prediction = prediction[:, 0]
+        elif len(shape) not in (1, 2):
+            raise self._error("of shape (n_rows,) or (n_rows, n_outputs)", shape, _ONE_A_ROW)
+        if shape[0] != len(X):
+            raise self._error(f"of {len(X)} rows, as X is", f"shape {shape}", _ONE_A_ROW)
+        if not np.isfinite(prediction).all():
+            finite = np.isfinite(prediction.reshape(shape[0], -1)).all(axis=1)
+            bad = np.flatnonzero(~finite)
+            raise self._error(
+                "finite",
+                f"{len(bad)} of {len(X)} rows that are not",
+                f"Row {bad[0]} is the first: {_WHERE}",
+            )
+        return prediction
+
+    def check_means(self, means: Floats, n_outputs: tuple[int, ...]) -> Floats:
+        """Return means of predictions that were made elsewhere, once they are what they must be.
+
+        Parameters
+        ----------
+        means : array of shape (..., *n_outputs)
+            Means over draws.
+        n_outputs : tuple
+            Empty, or the number of outputs.
+
+        Raises
+        ------
+        ValueError
+            Where a mean is not finite, or no probability where one is needed.
+        """
+        if not np.isfinite(means).all():
+            n_bad = int((~np.isfinite(means)).sum())
+            raise self._error(
+                "finite", f"{n_bad} of {means.size} means that are not", _WHERE.capitalize()
+            )
+        if isinstance(self._function, Probabilities):
+            return self._function.check(means, has_columns=bool(n_outputs))
+        return means
+
+    def affine(self, layout: Layout, X: Any) -> Affine | None:  # noqa: ANN401
+        """Return the affine map that the model is, or None where it is not known to be one.
+
+        Only types known to be affine, or a model that was said to be, are looked at, and only where
+        all columns are floats: integers are rounded on their way to the model. The map is then
+        found, and verified, by a probe of predictions.
+
+        Parameters
+        ----------
+        layout : Layout
+            The columns.
+        X : data frame or array of shape (n_rows, n_features)
+            Some rows, for the location and the scale of the probe.
+
+        Raises
+        ------
+        ValueError
+            Where the model was said to be affine, and is not.
+        """
+        if not (self._trusted or self._claimed):
+            return None
+        precision = column_precision(layout)
+        if not precision.all():
+            if self._claimed:
+                rounded = [layout.names[at] for at in np.flatnonzero(precision == 0)]
+                raise refusal(
+                    "affine",
+                    "False where columns are classes or integers",
+                    rounded,
+                    "Convert these columns to floats, or leave affine=True out",
+                )
+            return None
+        single = bool((precision == 1).any())
+        if self.predictor is not None:
+            single |= self.predictor.is_single
+        found = probe(self.predict, layout, X, single=single)
+        if found.holds:
+            return found.affine
+        if self._claimed:
+            raise refusal(
+                "affine",
+                f"False for {self.name}, which is not affine",
+                True,
+                f"Its predictions are {found.error:.3g} times farther from an affine map than"
+                " rounding explains; leave affine=True out",
+            )
+        return None
+
+    def _floats(self, raw: Any) -> Floats:  # noqa: ANN401
+        """Return what the model gave as floats, unless it is labels."""
+        array = np.asarray(raw)
+        kind = array.dtype.kind
+        probabilities = self._loss.output == "probability"
+        whole = kind in "iub" and array.ndim == 1 and not self._loss.accepts_votes
+        if (probabilities and whole) or not (kind in "fiub" or are_numbers(array)):
+            wanted = "probabilities" if probabilities else "numbers"
+            raise self._error(
+                f"{wanted} for {self._loss.name}",
+                f"labels, such as {array.ravel()[:1].tolist()}",
+                "Give a function that returns probabilities, of shape (n_rows, n_classes)"
+                if probabilities
+                else "Choose a loss of classes, such as 'cross_entropy'",
+                TypeError,
+            )
+        return array.astype(np.float64)
+
+    def _error(
+        self, condition: str, value: object, advice: str, kind: type[Exception] = ValueError
+    ) -> Exception:
+        return refusal(f"the prediction of {self.name}", condition, value, advice, kind)
+
+
+_WHERE = "see what the model does there; draws may lie where it was never trained"
+_ONE_A_ROW = "Return one prediction, or one row of predictions, for each row of X"
+
+
+def as_model(
+    model: Any,  # noqa: ANN401
+    loss: str | Callable[..., Any] | Loss,
+    *,
+    classes: Sequence[Any] | Array | None = None,
+    affine: bool = False,
+) -> Model:
+    """Return a model that gives what a loss needs.
+
+    Parameters
+    ----------
+    model : estimator, callable, torch.nn.Module, booster or Model
+        A fitted estimator or pipeline, whose `predict_proba` is used where it is a classifier,
+        and `predict` where it is not; or a function from rows to predictions. For ``"zero_one"``
+        a classifier without `predict_proba` votes: 1 for its class, 0 for the others. A module of
+        PyTorch is called, see :class:`~dsage.models.torch_module.TorchPredictor`; for a loss of
+        classes it must give probabilities, not logits. So is a native booster of XGBoost or
+        LightGBM, see
+        :func:`~dsage.models.boosters.as_booster`.
+    loss : str, callable or Loss
+        The loss, as for :func:`~dsage.models.losses.as_loss`.
+    classes : sequence, optional
+        The classes, in the order of the columns, for a function or a module that gives
+        probabilities; by default the sorted labels of the target. An estimator knows its own.
+    affine : bool, default=False
+        Say that the model is an affine function of float columns, so that no draws are needed.
+        That is verified. Linear regressions of scikit-learn, and pipelines of scalers and these,
+        need not be announced.
+
+    Examples
+    --------
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> X = np.array([[0.0], [1.0]])
+    >>> tree = DecisionTreeClassifier().fit(X, ["no", "yes"])
+    >>> model = as_model(tree, "cross_entropy")
+    >>> model.predict(X)
+    array([[1., 0.],
+           [0., 1.]])
+    >>> model.classes.tolist()
+    ['no', 'yes']
+    """
+    checked = as_loss(loss)
+    if isinstance(model, Model):
+        if classes is not None or affine:
+            raise refusal(
+                "classes and affine",
+                "given with an estimator or a function",
+                model,
+                "Give them where this Model was made",
+                TypeError,
+            )
+        return model
+    model = as_booster(model)
+    predictor = as_predictor(model)
+    name = _name(model) if predictor is None else predictor.name
+    if isinstance(model, type) or not (hasattr(model, "predict") or callable(model)):
+        advice = "Give a fitted estimator, or a function from rows to predictions"
+        if isinstance(model, type):
+            advice = f"Make and fit an instance: {name}().fit(X, y)"
+        raise refusal("model", "callable, or an object with predict", model, advice, TypeError)
+    known = _classes(model, name, classes, checked)
+    function = (
+        _function(model, name, checked, known)
+        if predictor is None
+        else Probabilities(predictor)
+        if checked.output == "probability"
+        else predictor
+    )
+    return Model(
+        function,
+        name=name,
+        loss=checked,
+        classes=known,
+        trusted=is_affine_type(model),
+        claimed=affine,
+        predictor=predictor,
+    )
+
+
+def _name(model: object) -> str:
+    named = getattr(model, "__name__", None)
+    if named == "<lambda>":
+        return "the function"
+    return named if isinstance(named, str) else type(model).__name__
+
+
+def _function(model: Any, name: str, loss: Loss, classes: Array | None) -> Callable[[Any], Any]:  # noqa: ANN401
+    """Return the method that gives what the loss needs."""
+    if not gives_classes(model):
+        method: Callable[[Any], Any] = model.predict if hasattr(model, "predict") else model
+        return method
+    if loss.output == "value":
+        raise refusal(
+            "loss",
+            f"one of classes for the classifier {name}",
+            loss.name,
+            "Choose 'cross_entropy', 'brier' or 'zero_one', or give a function such as"
+            " lambda X: model.predict_proba(X)[:, 1] as the model",
+            TypeError,
+        )
+    if hasattr(model, "predict_proba"):
+        probabilities: Callable[[Any], Any] = model.predict_proba
+        return probabilities
+    if loss.accepts_votes and classes is not None:
+        return _Votes(model, classes)
+    raise refusal(
+        "model",
+        f"a classifier with predict_proba for {loss.name}",
+        name,
+        "Wrap it in sklearn.calibration.CalibratedClassifierCV, or choose loss='zero_one'",
+        TypeError,
+    )
+
+
+class _Votes:
+    """The classes that a classifier predicts, as ones among zeros."""
+
+    def __init__(self, model: Any, classes: Array) -> None:  # noqa: ANN401
+        self._model = model
+        self._classes = classes
+
+    def __call__(self, X: Any) -> Floats:  # noqa: ANN401
+        voted = codes(np.asarray(self._model.predict(X)), self._classes, None)
+        return np.eye(len(self._classes))[voted]
+
+
+def _classes(
+    model: Any,  # noqa: ANN401
+    name: str,
+    given: Sequence[Any] | Array | None,
+    loss: Loss,
+) -> Array | None:
+    """Return the classes of the model, its own or those given, once they agree."""
+    own = getattr(model, "classes_", None) if gives_classes(model) else None
+    if isinstance(own, list) and any(np.ndim(classes) for classes in own):
+        raise refusal(
+            "model",
+            "a classifier of one target",
+            f"{name} with {len(own)} targets",
+            "Explain one at a time, with a function that returns its probabilities",
+        )
+    if given is None:
+        return None if own is None else np.asarray(own)
+    if loss.output == "value":
+        raise refusal(
+            "classes", f"left out for {loss.name}", given, "It is a loss of numbers", TypeError
+        )
+    index = as_classes(given)
+    if not index.is_unique or len(index) < 2:
+        raise refusal("classes", "two or more, each once", list(given), "Give one a column")
+    if own is not None and list(index) != list(own):
+        raise refusal(
+            "classes",
+            f"those of {name}, in its order: {shown(np.asarray(own).tolist())}",
+            list(given),
+            "Leave classes out: the model knows them",
+        )
+    return index.to_numpy()

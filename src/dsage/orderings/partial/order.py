@@ -1,0 +1,252 @@
+"""Partial orders of the features: which must be known before which."""
+
+from __future__ import annotations
+
+import graphlib
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import Any, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from dsage._check import check_member, check_names, refusal
+from dsage.graphs.graph import Graph
+from dsage.orderings.partial.parts import Part, decompose
+from dsage.orderings.positions import as_positions
+
+DIRECTIONS = ("distal", "proximate")
+"""Causes before their effects, or effects before their causes."""
+
+
+class Order:
+    """A partial order of named features: some must come before others, the rest is left open.
+
+    With it the values are *asymmetric* (Frye, Rowat & Feige, 2020): means over the orderings that
+    keep the order, its linear extensions, all equally likely.
+
+    Parameters
+    ----------
+    feature_names : iterable of str
+        The features.
+    pairs : iterable of (str, str), default=()
+        ``("a", "b")``: a comes before b. What follows from the pairs together holds, too.
+
+    Notes
+    -----
+    Two orders are equal when they order the same features alike, whatever pairs they were made
+    from. An order cannot be changed.
+
+    Examples
+    --------
+    >>> order = Order(["a", "b", "c", "e"], [("a", "b"), ("b", "c")])
+    >>> order
+    Order(4 features: a < b, b < c)
+    >>> order.is_consistent(["a", "e", "b", "c"]), order.is_consistent(["c", "a", "b", "e"])
+    (True, False)
+    >>> order.n_extensions
+    4
+    """
+
+    __slots__ = ("_before", "_names", "_part")
+
+    def __init__(self, feature_names: Iterable[str], pairs: Iterable[tuple[str, str]] = ()) -> None:
+        self._names = check_names(feature_names, "feature_names")
+        if not self._names:
+            raise refusal("feature_names", "at least one", [], "Name the features")
+        if not isinstance(pairs, Iterable):
+            raise refusal("pairs", "an iterable of pairs", pairs, "Put them into a list", TypeError)
+        place = {name: at for at, name in enumerate(self._names)}
+        before = np.zeros((len(place), len(place)), dtype=np.bool_)
+        for pair in pairs:
+            one, other = _checked(pair, self._names)
+            before[place[one], place[other]] = True
+        self._before = _closed(before, self._names)
+        self._part: Part | None = None
+
+    @classmethod
+    def tiers(cls, tiers: Iterable[Iterable[str]]) -> Self:
+        """Return the order of groups of features, each wholly before the next.
+
+        Parameters
+        ----------
+        tiers : iterable of iterables of str
+            The groups. Within each nothing is ordered. Every feature is in one of them.
+
+        Examples
+        --------
+        >>> Order.tiers([["age", "sex"], ["income"]])
+        Order(3 features: age < income, sex < income)
+        """
+        if isinstance(tiers, str) or not isinstance(tiers, Iterable):
+            raise refusal("tiers", "a list of lists", tiers, "Give [['a', 'b'], ['c']]", TypeError)
+        groups = [check_names(tier, "each of tiers") for tier in tiers]
+        names = check_names([name for group in groups for name in group], "tiers")
+        filled = [group for group in groups if group]
+        pairs = [
+            (one, other)
+            for group, following in pairwise(filled)
+            for one in group
+            for other in following
+        ]
+        return cls(names, pairs)
+
+    @classmethod
+    def from_graph(
+        cls,
+        graph: Graph,
+        features: Iterable[str],
+        direction: Literal["distal", "proximate"] = "distal",
+    ) -> Self:
+        """Return the causal order of features in a graph.
+
+        A feature is a cause of another where a directed path leads to it, through whatever nodes:
+        features, the target, or others. Bidirected edges order nothing.
+
+        Parameters
+        ----------
+        graph : Graph
+            The graph. A graph that was learned is one member of its equivalence class; the others
+            have the same separations but may have other causes.
+        features : iterable of str
+            The features, among its nodes.
+        direction : {"distal", "proximate"}, default="distal"
+            ``"distal"``: causes first, so that credit goes to what is at the root.
+            ``"proximate"``: effects first, so that it goes to what is close to the outcome.
+
+        Examples
+        --------
+        >>> graph = Graph(["a", "b", "y", "c"], [("a", "b"), ("b", "y"), ("y", "c")])
+        >>> Order.from_graph(graph, ["a", "b", "c"])
+        Order(3 features: a < b, b < c)
+        >>> Order.from_graph(graph, ["a", "b", "c"], direction="proximate")
+        Order(3 features: b < a, c < b)
+        """
+        _require_graph(graph)
+        check_member(direction, DIRECTIONS, "direction", "the directions")
+        names = check_names(features, "features")
+        for name in names:
+            check_member(name, graph.names, "features", "the nodes of the graph")
+        among = set(names)
+        pairs = [
+            (cause, name) if direction == "distal" else (name, cause)
+            for name in names
+            for cause in graph.ancestors(name)
+            if cause in among
+        ]
+        both = set(pairs)
+        for one, other in pairs:
+            if (other, one) in both:
+                raise refusal(
+                    "graph",
+                    "without a cycle through two features",
+                    f"{one} -> {other} -> {one}",
+                    "Neither comes first: give the order itself, as pairs",
+                )
+        return cls(names, pairs)
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """The features."""
+        return self._names
+
+    @property
+    def before(self) -> npt.NDArray[np.bool_]:
+        """Whether feature i comes before feature j, (n_features, n_features)."""
+        return self._before.copy()
+
+    @property
+    def pairs(self) -> tuple[tuple[str, str], ...]:
+        """The fewest pairs that say it all: those with nothing between."""
+        counted = self._before.astype(np.intp)
+        direct = self._before & (counted @ counted == 0)
+        return tuple((self._names[one], self._names[other]) for one, other in np.argwhere(direct))
+
+    @property
+    def n_extensions(self) -> int | None:
+        """Number of orderings that keep the order; None where it is too hard to count."""
+        return self.part.n_extensions()
+
+    @property
+    def part(self) -> Part:
+        """The order taken apart, to draw from."""
+        if self._part is None:
+            self._part = decompose(self._before)
+        return self._part
+
+    def is_consistent(self, ordering: Sequence[str] | Sequence[int]) -> bool:
+        """Tell whether an ordering of all features, by names or positions, keeps the order."""
+        place = np.argsort(as_positions(ordering, self._names))
+        return bool((place[:, None] < place)[self._before].all())
+
+    def arranged(self, feature_names: Iterable[str]) -> Self:
+        """Return the same order with the features listed in another sequence.
+
+        Examples
+        --------
+        >>> Order(["a", "b"], [("a", "b")]).arranged(["b", "a"]).feature_names
+        ('b', 'a')
+        """
+        names = check_names(feature_names, "feature_names")
+        if names == self._names:
+            return self
+        advice = "An order must say of every feature, and of nothing else, where it may stand"
+        for one, other, which in (
+            (names, self._names, "those of the order"),
+            (self._names, names, "those that are explained"),
+        ):
+            if strange := [name for name in one if name not in other]:
+                raise refusal("features", which, strange, advice)
+        return type(self)(names, self.pairs)
+
+    def _canonical(self) -> tuple[frozenset[str], frozenset[tuple[str, str]]]:
+        return frozenset(self._names), frozenset(self.pairs)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Order):
+            return NotImplemented
+        return self._canonical() == other._canonical()
+
+    def __hash__(self) -> int:
+        return hash(self._canonical())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Without the ideals, which are many and found again.
+        return type(self), (self._names, self.pairs)
+
+    def __repr__(self) -> str:
+        drawn = [f"{one} < {other}" for one, other in self.pairs]
+        shown = ", ".join(drawn[:6]) + (", ..." if len(drawn) > 6 else "")
+        count = f"{len(self._names)} feature{'s' if len(self._names) != 1 else ''}"
+        return f"Order({count}{': ' if shown else ''}{shown})"
+
+
+def _require_graph(graph: object) -> None:
+    if not isinstance(graph, Graph):
+        advice = "Make one with Graph(...), as_graph(...) or learn_graph(...)"
+        raise refusal("graph", "a Graph", type(graph).__name__, advice, TypeError)
+
+
+def _checked(pair: object, names: Sequence[str]) -> tuple[str, str]:
+    if not isinstance(pair, Sequence) or isinstance(pair, str) or len(pair) != 2:
+        advice = "Write ('a', 'b') for: a comes before b"
+        raise refusal("pairs", "pairs of features", pair, advice)
+    one, other = (check_member(name, names, f"each of {pair!r}", "the features") for name in pair)
+    if one == other:
+        raise refusal("pairs", "of two different features", pair, "Remove this pair")
+    return one, other
+
+
+def _closed(before: npt.NDArray[np.bool_], names: Sequence[str]) -> npt.NDArray[np.bool_]:
+    """Return what follows from the pairs, or refuse a cycle."""
+    parents = {at: np.flatnonzero(column).tolist() for at, column in enumerate(before.T)}
+    try:
+        sequence = list(graphlib.TopologicalSorter(parents).static_order())
+    except graphlib.CycleError as error:
+        cycle = " < ".join(names[at] for at in error.args[1])
+        raise refusal("pairs", "without a cycle", cycle, "Remove one of these pairs") from None
+    closed = before.copy()
+    for at in sequence:
+        closed[:, at] |= closed[:, parents[at]].any(axis=1)
+    closed.flags.writeable = False
+    return closed

@@ -1,0 +1,152 @@
+"""The uniforms that samplers turn into draws: keyed, so that any part can be made at any time."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from threading import Lock
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+from scipy.stats import qmc
+
+from dsage._check import check_count, check_member
+from dsage._random import Streams
+
+Floats = npt.NDArray[np.float64]
+Digits = npt.NDArray[np.uint64]
+
+KINDS = ("sobol", "independent")
+
+# Made for so many rows at a time: rows of one chunk share a stream, whichever are asked for.
+_CHUNK = 256
+_KEPT_BYTES = 2**25
+_SMALLEST = 2.0**-53
+# Binary digits of a uniform, and those of them that tell the points of a net apart.
+_DIGITS, _NET_DIGITS = 53, 30
+
+
+class Noise:
+    """Uniforms in (0, 1) for every row, draw and feature, in independent epochs.
+
+    The draws of a row come in `n_replicates` independent sets of `n_draws` each, so that the error
+    of their mean is known. The draws of a replicate are either independent, or a scrambled Sobol'
+    net with a random digital shift for each row, which flips binary digits and so keeps the strata
+    of the net: they fill the cube evenly, and their mean has a smaller error. Rows are independent
+    of each other, and so are epochs.
+
+    Parameters
+    ----------
+    streams : Streams
+        Where randomness comes from.
+    n_features : int
+        Number of features.
+    n_replicates : int, default=2
+        Number of groups.
+    n_draws : int, default=8
+        Draws in each; for ``"sobol"`` powers of two are best.
+    kind : {"sobol", "independent"}, default="sobol"
+        How the draws of a group are made.
+
+    Examples
+    --------
+    >>> noise = Noise(Streams(0), 3, n_replicates=2, n_draws=4)
+    >>> noise(np.arange(10), epoch=0).shape
+    (10, 8, 3)
+    >>> bool((noise(np.arange(10), 0)[[4, 2]] == noise(np.array([4, 2]), 0)).all())
+    True
+
+    Each feature of each row has one draw of a group in each quarter of the unit interval:
+
+    >>> np.sort(noise(np.array([7]), 0)[0, :4, 1] * 4 // 1)
+    array([0., 1., 2., 3.])
+    """
+
+    def __init__(
+        self,
+        streams: Streams,
+        n_features: int,
+        *,
+        n_replicates: int = 2,
+        n_draws: int = 8,
+        kind: Literal["sobol", "independent"] = "sobol",
+    ) -> None:
+        self._streams = streams
+        self.n_features = check_count(n_features, "n_features")
+        self.n_replicates = check_count(n_replicates, "n_replicates")
+        self.n_draws = check_count(n_draws, "n_draws")
+        self.kind = check_member(kind, KINDS, "noise", "the kinds of noise")
+        self._nets: tuple[int, Digits] | None = None
+        self._kept: OrderedDict[tuple[int, int], Floats | Digits] = OrderedDict()
+        self._lock = Lock()
+
+    def is_same(self, other: Noise) -> bool:
+        """Tell whether another one gives the same uniforms.
+
+        Examples
+        --------
+        >>> noise = Noise(Streams(0), 3)
+        >>> noise.is_same(Noise(Streams(0), 3)), noise.is_same(Noise(Streams(1), 3))
+        (True, False)
+        """
+        return self._key() == other._key()
+
+    def _key(self) -> tuple[int, int, int, int, str]:
+        return self._streams.entropy, self.n_features, self.n_replicates, self.n_draws, self.kind
+
+    def __getstate__(self) -> dict[str, object]:
+        state = self.__dict__.copy()
+        del state["_lock"]
+        state["_kept"], state["_nets"] = OrderedDict(), None
+        return state
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        self.__dict__.update(state)
+        self._lock = Lock()
+
+    def __call__(self, rows: npt.NDArray[np.intp], epoch: int) -> Floats:
+        """Return the noise of rows, by number: (n_rows, n_replicates * n_draws, n_features)."""
+        n_draws = self.n_replicates * self.n_draws
+        noise = np.empty((len(rows), n_draws, self.n_features))
+        chunks = rows // _CHUNK
+        net = self._net(epoch) if self.kind == "sobol" else None
+        for number in np.unique(chunks).tolist():
+            at = np.flatnonzero(chunks == number)
+            part = self._chunk(epoch, number)[rows[at] - number * _CHUNK]
+            if net is not None:
+                part = (net ^ part) * _SMALLEST
+            noise[at] = part.reshape(len(at), n_draws, self.n_features)
+        return np.clip(noise, _SMALLEST, 1.0 - _SMALLEST, out=noise)
+
+    def _chunk(self, epoch: int, number: int) -> Floats | Digits:
+        """Return the uniforms of a chunk of rows; for ``"sobol"`` the digits to flip of a group."""
+        with self._lock:
+            kept = self._kept.get((epoch, number))
+        if kept is not None:
+            return kept
+        generator = self._streams("noise", epoch, number)
+        made: Floats | Digits
+        if self.kind == "sobol":
+            shape = (_CHUNK, self.n_replicates, 1, self.n_features)
+            made = generator.integers(2**_DIGITS, size=shape, dtype=np.uint64)
+        else:
+            made = generator.random((_CHUNK, self.n_replicates, self.n_draws, self.n_features))
+        with self._lock:
+            self._kept[epoch, number] = made
+            while len(self._kept) * made.nbytes > _KEPT_BYTES and len(self._kept) > 1:
+                self._kept.popitem(last=False)
+        return made
+
+    def _net(self, epoch: int) -> Digits:
+        """Return the binary digits of the nets of an epoch, (n_replicates, n_draws, n_features)."""
+        nets = self._nets
+        if nets is None or nets[0] != epoch:
+            exponent = (self.n_draws - 1).bit_length()
+            made = [
+                qmc.Sobol(
+                    self.n_features, bits=_NET_DIGITS, rng=self._streams("net", epoch, group)
+                ).random_base2(exponent)[: self.n_draws]
+                for group in range(self.n_replicates)
+            ]
+            nets = self._nets = (epoch, (np.stack(made) * 2.0**_DIGITS).astype(np.uint64))
+        return nets[1]

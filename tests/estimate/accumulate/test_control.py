@@ -1,0 +1,149 @@
+import numpy as np
+import pytest
+
+from dsage import Graph
+from dsage._random import Streams
+from dsage.estimate.accumulate.control import Control, MeanBoundaries, MeanPrefixes
+from dsage.estimate.exact import enumerate_boundaries
+from dsage.estimate.walk import Boundaries, Prefixes, played
+from dsage.games import MomentGame
+from dsage.graphs import NoSeparation
+from dsage.orderings import as_orderings
+from exact_values import mask, shapley
+
+NAMES = tuple("abcde")
+N_ROWS = 200
+CHAIN = Graph([*NAMES, "y"], [("a", "b"), ("b", "y"), ("c", "y"), ("y", "d"), ("e", "d")]).oracle(
+    "y"
+)
+CASES = {"plain": (None, "boundary"), "skip": (CHAIN, "skip"), "boundary": (CHAIN, "boundary")}
+cases = pytest.mark.parametrize("case", CASES)
+
+
+@pytest.fixture(scope="module")
+def game():
+    generator = np.random.default_rng(0)
+    X = generator.normal(size=(N_ROWS, 5)) @ generator.normal(size=(5, 5))
+    output = X @ [1.0, -1.0, 0.5, 2.0, 0.0]
+    return MomentGame(X, output, output + generator.normal(size=N_ROWS), NAMES)
+
+
+def walk_of(game, case):
+    oracle, _ = CASES[case]
+    return MeanBoundaries(game, oracle) if case == "boundary" else MeanPrefixes(game, oracle)
+
+
+def control(game, case, *, enumerated=False, orderings="antithetic", seed=0):
+    oracle, semantics = CASES[case]
+    mean = None
+    if enumerated:
+        asked = NoSeparation(NAMES) if oracle is None else oracle
+        enumeration = enumerate_boundaries(asked, semantics=semantics)
+        mean = enumeration.values(game.mean_risks(enumeration.coalitions))
+    made = as_orderings(orderings, NAMES, Streams(seed))
+    return Control(walk_of(game, case), made, len(NAMES), mean)
+
+
+def truth(game, case):
+    oracle, semantics = CASES[case]
+
+    def risk(coalition):
+        return float(game.mean_risks(mask(coalition, 5))[0])
+
+    return shapley(risk, 5, oracle, semantics)
+
+
+@cases
+def test_all_orderings_at_once_are_exact(game, case):
+    exact = control(game, case, enumerated=True)
+    assert exact.is_exact
+    np.testing.assert_allclose(exact.mean, truth(game, case), rtol=1e-9, atol=1e-12)
+    np.testing.assert_array_equal(exact.variance, 0.0)
+    before = exact.mean.copy()
+    exact.refine(0.0, 1000)
+    assert exact.n_orderings == 0
+    np.testing.assert_array_equal(exact.mean, before)
+
+
+@cases
+@pytest.mark.parametrize("orderings", ["uniform", "antithetic", "stratified"])
+def test_sampled_orderings_agree_with_all_of_them_within_their_error(game, case, orderings):
+    sampled = control(game, case, orderings=orderings)
+    sampled.refine(0.0, 4)
+    off = sampled.mean - truth(game, case)
+    se = np.sqrt(sampled.variance)
+    assert (np.abs(off) <= 4.5 * se + 1e-10).all()
+    assert (se > 0).any()
+
+
+@cases
+def test_the_variance_is_that_of_the_mean_of_units(game, case):
+    sampled = control(game, case)
+    sampled.refine(np.inf, 0)
+    assert sampled.n_units == 0
+    np.testing.assert_array_equal(sampled.variance, np.inf)
+    sampled.refine(1e9, 0)
+    n_units = sampled.n_units
+    assert (n_units, sampled.n_orderings) == (64, 128)
+    orderings = as_orderings("antithetic", NAMES, Streams(0))
+    walk, first = walk_of(game, case), 1 << 41
+    units = np.array([walk(orderings.block(first + unit)).mean(axis=0) for unit in range(n_units)])
+    np.testing.assert_allclose(sampled.mean, units.mean(axis=0), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(
+        sampled.variance, units.var(axis=0, ddof=1) / n_units, rtol=1e-7, atol=1e-18
+    )
+
+
+def test_errors_are_of_the_right_size_over_seeds(game):
+    runs = [control(game, "plain", orderings="uniform", seed=seed) for seed in range(60)]
+    for run in runs:
+        run.refine(1e9, 0)
+    squares = np.array([(run.mean - truth(game, "plain")) ** 2 for run in runs])
+    variances = np.array([run.variance for run in runs])
+    ratio = (squares / variances).mean(axis=0)
+    # Each is about chi-square with one degree of freedom: variance 2.
+    assert (np.abs(ratio - 1) < 4.5 * np.sqrt(2 / len(runs))).all()
+
+
+def test_refining_goes_to_the_bound_and_no_further(game):
+    sampled = control(game, "plain")
+    sampled.refine(1e9, 0)
+    bound = float(sampled.variance.sum()) / 5
+    sampled.refine(bound, 1000)
+    assert sampled.variance.sum() <= bound
+    n_units = sampled.n_units
+    assert n_units < 64 * 20
+    sampled.refine(bound, 1000)
+    assert sampled.n_units == n_units
+
+
+def test_refining_ends_at_a_multiple_of_the_main_level(game):
+    sampled = control(game, "plain")
+    sampled.refine(0.0, 1)
+    assert sampled.n_units == 256 * 5
+    sampled.refine(0.0, 1)
+    assert sampled.n_units == 256 * 5
+
+
+def test_what_was_refined_in_steps_equals_what_was_refined_at_once(game):
+    stepwise, at_once = control(game, "skip"), control(game, "skip")
+    for n_main in range(3):
+        stepwise.refine(0.0, n_main)
+    at_once.refine(0.0, 2)
+    np.testing.assert_array_equal(stepwise.mean, at_once.mean)
+    np.testing.assert_array_equal(stepwise.variance, at_once.variance)
+
+
+@cases
+def test_walks_on_all_rows_at_once_are_means_over_rows(game, case):
+    oracle, _ = CASES[case]
+    orders = np.array([np.random.default_rng(seed).permutation(5) for seed in range(7)])
+    rows = np.arange(N_ROWS)
+    slow = Boundaries(oracle) if case == "boundary" else Prefixes(game, oracle)
+    expected = played(slow(orders, rows, 0), game)
+    found = walk_of(game, case)(orders)
+    assert found.shape == (7, 5)
+    np.testing.assert_allclose(found, expected.values.mean(axis=(1, 2)), rtol=1e-8, atol=1e-11)
+    if oracle is not None:
+        assert expected.skipped.any()
+        np.testing.assert_array_equal(found[expected.skipped], 0.0)

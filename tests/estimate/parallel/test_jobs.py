@@ -1,0 +1,257 @@
+"""Several jobs: the same to the bit, clear errors, nothing left behind."""
+
+import gc
+import threading
+import tracemalloc
+import warnings
+from collections import OrderedDict
+from types import SimpleNamespace
+
+import joblib
+import numpy as np
+import pytest
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.neural_network import MLPRegressor
+
+from dsage import Graph
+from dsage.estimate import NOrderings, as_stopping, run
+from dsage.estimate.parallel import jobs as jobs_module
+from dsage.estimate.parallel.jobs import Jobs
+from dsage.games import Grouped, LossGame, MomentGame
+from dsage.games.base import Along, Coalitions
+from dsage.samplers import Gaussian
+from tables import PathTable, Table
+from worker_models import dies, fails
+
+NAMES = ("X1", "X2", "X3", "X4")
+GRAPH = Graph([*NAMES, "y"], [("X1", "X2"), ("X2", "y"), ("X3", "y"), ("y", "X4")])
+ORACLE = GRAPH.oracle("y")
+ARRAYS = ("values", "se_orderings", "se_draws", "se_rows", "df", "share_skipped")
+COUNTS = ("n_orderings", "n_units", "n_evaluated", "n_shared", "is_exact")
+
+
+@pytest.fixture(scope="module")
+def data():
+    generator = np.random.default_rng(0)
+    a = generator.normal(size=600)
+    b = a + generator.normal(size=600)
+    c = generator.normal(size=600)
+    y = b + np.sin(2 * c) + 0.3 * generator.normal(size=600)
+    d = y + generator.normal(size=600)
+    return np.column_stack([a, b, c, d]), y
+
+
+@pytest.fixture(scope="module")
+def models(data):
+    X, y = data
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        network = MLPRegressor(hidden_layer_sizes=[40], max_iter=30, random_state=0).fit(X, y)
+    return {
+        "forest": RandomForestRegressor(8, random_state=0).fit(X, y),
+        "forest with jobs": RandomForestRegressor(8, random_state=0, n_jobs=2).fit(X, y),
+        "network": network,
+        "function": lambda Z: np.sin(Z).sum(axis=1),
+    }
+
+
+@pytest.fixture(autouse=True)
+def _quiet():
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Skipping by separation")
+        yield
+
+
+def loss_game(model, data, **options):
+    X, y = data
+    sampler = Gaussian().fit(X)
+    return LossGame(model, sampler, X[:300], y[:300], random_state=0, **options)
+
+
+def assert_same(one, other):
+    for name in ARRAYS:
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
+    for name in COUNTS:
+        assert getattr(one, name) == getattr(other, name), name
+    assert [level.n_evaluated for level in one.levels] == [
+        level.n_evaluated for level in other.levels
+    ]
+
+
+@pytest.mark.parametrize("kind", ["forest", "forest with jobs", "network", "function"])
+def test_results_do_not_depend_on_the_number_of_jobs(kind, models, data):
+    options = {"oracle": ORACLE, "exact": "never", "random_state": 0, "stopping": NOrderings(40)}
+    options |= {"estimand": "sage"}
+    one = run(loss_game(models[kind], data), n_jobs=1, **options)
+    assert_same(one, run(loss_game(models[kind], data), n_jobs=2, **options))
+    with joblib.parallel_config(backend="threading"):
+        assert_same(one, run(loss_game(models[kind], data), n_jobs=3, **options))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"exact": "never"},
+        {"oracle": ORACLE},
+        {"oracle": ORACLE, "exact": "never", "semantics": "skip", "levels": "none"},
+        {"oracle": ORACLE, "exact": "never", "cache_bytes": 20_000},
+        {"orderings": [[0, 1, 2, 3], [3, 1, 2, 0]]},
+    ],
+    ids=["exact", "plain", "boundaries", "skip", "little memory", "given"],
+)
+def test_every_way_to_estimate_gives_the_same_with_two_jobs(options, models, data):
+    options = {"stopping": NOrderings(60), "random_state": 3, **options}
+    one = run(loss_game(models["forest"], data), n_jobs=1, **options)
+    assert_same(one, run(loss_game(models["forest"], data), n_jobs=2, **options))
+
+
+def test_without_a_word_there_is_one_job_or_what_joblib_was_told():
+    seen = []
+
+    class Noting(Table):
+        def risks(self, known, rows, epoch=0):
+            seen.append(threading.get_ident())
+            return super().risks(known, rows, epoch)
+
+    requests = [Coalitions(np.eye(4, dtype=bool), np.array([row]), 0) for row in range(6)]
+    Jobs()(Noting(), requests)
+    assert set(seen) == {threading.get_ident()}
+    seen.clear()
+    with joblib.parallel_config(backend="threading", n_jobs=2):
+        Jobs()(Noting(), requests)
+    assert threading.get_ident() not in seen
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_answers_come_in_the_order_of_the_requests(n_jobs):
+    game = PathTable()
+    known = np.eye(4, dtype=bool)
+    orders, needed = np.array([[2, 0, 1, 3]]), np.ones((1, 5), dtype=bool)
+    requests = [Coalitions(known, np.arange(row + 1), row % 3) for row in range(5)]
+    requests.append(Along(orders, np.arange(4), 1, needed))
+    jobs = Jobs(n_jobs)
+    for _ in range(2):  # the second time, the workers know the game
+        answers = jobs(game, requests)
+        for request, answer in zip(requests, answers, strict=True):
+            ask = game.path_risks if isinstance(request, Along) else game.risks
+            np.testing.assert_array_equal(answer, ask(*request))
+
+
+def test_a_worker_that_does_not_know_the_game_gets_it_again():
+    requests = [Coalitions(np.eye(4, dtype=bool), np.array([row]), 0) for row in range(6)]
+    jobs = Jobs(2)
+    expected = jobs(Table(), requests)
+    others = [Jobs(2) for _ in range(9)]
+    for seed, other in enumerate(others, start=1):
+        other(Table(seed=seed), requests)  # workers keep eight games
+    again = jobs(jobs._game, requests)
+    np.testing.assert_array_equal(again, expected)
+
+
+@pytest.mark.parametrize(("n_bytes", "n_kept"), [(10, 8), (2**26, 4), (2**29, 2)])
+def test_a_worker_keeps_few_games_where_they_are_large(n_bytes, n_kept, monkeypatch):
+    kept = OrderedDict()
+    monkeypatch.setattr(jobs_module, "_games", kept)
+    monkeypatch.setattr(jobs_module.pickle, "loads", lambda data: "a game")
+    payload = SimpleNamespace(data=b"", nbytes=n_bytes)
+    for number in range(12):
+        assert jobs_module._unpacked(str(number), payload) == "a game"
+    assert list(kept) == [str(number) for number in range(12 - n_kept, 12)]
+    assert jobs_module._unpacked("0", None) is None
+
+
+@pytest.mark.parametrize(
+    ("seconds", "n_tasks"),
+    [(0.0, 4), (0.1, 4), (0.4, 8), (4.0, 16), (16.0, 16), (32.0, 32), (1e6, 64)],
+)
+def test_tasks_have_about_a_second_of_work_and_all_jobs_have_some(seconds, n_tasks):
+    requests = [Coalitions(np.ones((10, 4), dtype=bool), np.arange(10), 0) for _ in range(64)]
+    jobs = Jobs(4)
+    jobs._seconds, jobs._n_pairs = seconds, 6400.0
+    bundles = jobs._bundles(requests, 4)
+    assert [len(bundle) for bundle in bundles] == [64 // n_tasks] * n_tasks
+    assert [each for bundle in bundles for each in bundle] == requests
+    assert len(jobs._bundles(requests[:2], 4)) == 2
+
+
+@pytest.mark.parametrize("n_jobs", [0, 1.5, "two"])
+def test_a_number_of_jobs_that_is_none_is_refused(n_jobs):
+    with pytest.raises(ValueError, match="n_jobs must be a number other than 0"):
+        run(Table(), n_jobs=n_jobs)
+
+
+class Locked:
+    """A model that no process can be sent."""
+
+    def __init__(self):
+        self.lock = threading.Lock()
+
+    def predict(self, X):
+        return np.asarray(X).sum(axis=1)
+
+
+def test_a_model_that_cannot_be_pickled_is_named_with_the_remedy(data):
+    game = loss_game(Locked(), data, loss="squared_error")
+    options = {"exact": "never", "stopping": NOrderings(20), "random_state": 0}
+    with pytest.raises(TypeError, match=r"the model, Locked, must be possible to pickle.*n_jobs=1"):
+        run(game, n_jobs=2, **options)
+    with pytest.raises(TypeError, match="the model, Locked,"):
+        run(Grouped(game, {"pair": NAMES[:2]}), n_jobs=2, **options)
+    one = run(game, n_jobs=1, **options)
+    with joblib.parallel_config(backend="threading"):
+        assert_same(one, run(game, n_jobs=2, **options))
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_what_a_model_raises_in_a_worker_is_told_with_the_model_s_name(n_jobs, data):
+    game = loss_game(fails, data, loss="squared_error")
+    with pytest.raises(RuntimeError, match="no more of this") as caught:
+        run(game, n_jobs=n_jobs, exact="never", stopping=NOrderings(10))
+    assert "fails" in " ".join(caught.value.__notes__)
+
+
+def test_the_death_of_a_worker_process_is_a_clear_error(data):
+    game = loss_game(dies, data, loss="squared_error")
+    with pytest.raises(RuntimeError, match=r"worker.*n_jobs"):
+        run(game, n_jobs=2, exact="never", stopping=NOrderings(10))
+
+
+def test_warnings_of_workers_are_given_once(data):
+    X, y = data
+    labels = (y > 0).astype(int)
+    deep = RandomForestClassifier(1, random_state=0).fit(X, labels)
+    game = LossGame(deep, Gaussian().fit(X), X[:300], labels[:300], random_state=0)
+    options = {"exact": "never", "stopping": NOrderings(40), "random_state": 0}
+    with pytest.warns(UserWarning, match="no probability at all") as caught:
+        run(game, n_jobs=2, **options)
+    assert sum("no probability" in str(each.message) for each in caught) == 1
+
+
+def test_memory_is_flat_over_many_runs(data):
+    X, y = data
+    game = MomentGame(X, y, y, NAMES)
+
+    def once(seed, n_jobs):
+        run(
+            game,
+            exact="never",
+            stopping=as_stopping(n_orderings=8),
+            random_state=seed,
+            n_jobs=n_jobs,
+        )
+
+    for n_jobs in (1, 2):
+        once(0, n_jobs)
+    gc.collect()
+    tracemalloc.start()
+    sizes = []
+    for seed in range(200):
+        once(seed, 2 if seed % 20 == 0 else 1)
+        if seed % 50 == 49:
+            gc.collect()
+            sizes.append(tracemalloc.get_traced_memory()[0])
+    tracemalloc.stop()
+    # A run holds some 100 kB; were it kept, 150 more runs would show.
+    assert sizes[-1] - sizes[0] < 200_000

@@ -1,0 +1,394 @@
+"""Checkpoints: a run that goes on is the run without a break, and no other run is continued."""
+
+import errno
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import checkpoint_case
+import dsage
+from checkpoint_case import NAMES, OPTIONS, game, result
+from dsage import Graph
+from dsage.estimate import Checkpoint, Estimation, as_stopping, refine, run
+from dsage.games import Difference, LossGame, MomentGame
+from dsage.samplers import Gaussian
+
+ARRAYS = ("values", "se_orderings", "se_draws", "se_rows", "df", "share_skipped")
+COUNTS = ("n_orderings", "n_units", "n_evaluated", "n_shared", "is_exact")
+WAYS = {
+    "sage": {},
+    "d-sage": {"estimand": "d-sage"},
+    "plain": {"oracle": None},
+    "skip": {"semantics": "skip", "levels": "none"},
+    "exact": {"exact": "auto"},
+    "little memory": {"cache_bytes": 30_000},
+    "two jobs": {"n_jobs": 2},
+}
+
+
+def assert_same(one, other):
+    for name in ARRAYS:
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
+    for name in COUNTS:
+        assert getattr(one, name) == getattr(other, name), name
+    assert one.skipped_surpluses.equals(other.skipped_surpluses)
+    for here, there in zip(one.levels, other.levels, strict=True):
+        np.testing.assert_array_equal(here.values, there.values)
+        np.testing.assert_array_equal(here.se, there.se)
+        assert (here.name, here.n_evaluated, here.df) == (there.name, there.n_evaluated, there.df)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_run_that_goes_on_is_the_run_without_a_break(way, tmp_path):
+    path = tmp_path / "run.dsage"
+    whole = result(150, **WAYS[way])
+    for n_orderings in (20, 60, 150):
+        parts = result(n_orderings, path, **WAYS[way])
+    assert_same(whole, parts)
+    assert path.exists()
+
+
+def test_what_is_finished_is_not_evaluated_again(tmp_path):
+    path = tmp_path / "run.dsage"
+    first = result(60, path)
+    counting = game()
+    before = counting.n_predicted
+    again = result(60, path, game=counting)
+    assert_same(first, again)
+    # The fingerprint asks for a few risks.
+    assert counting.n_predicted - before < 2000
+
+
+def test_a_run_without_a_seed_goes_on_with_the_seed_of_the_file(tmp_path):
+    path = tmp_path / "run.dsage"
+    result(40, path, random_state=None)
+    seed = Checkpoint(path).entropy()
+    assert_same(result(120, path, random_state=None), result(120, random_state=seed))
+
+
+def test_seconds_add_up_over_breaks(tmp_path):
+    path = tmp_path / "run.dsage"
+    first = result(40, path)
+    assert result(200, path).seconds > first.seconds
+
+
+def program(path, n_orderings, seconds):
+    folder = str(Path(checkpoint_case.__file__).parent)
+    source = str(Path(dsage.__file__).parents[1])
+    command = [sys.executable, checkpoint_case.__file__, path, n_orderings, seconds]
+    return subprocess.Popen(
+        list(map(str, command)),
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([folder, source])},
+    )
+
+
+def test_a_killed_run_goes_on_to_the_same_bits(tmp_path):
+    path = tmp_path / "run.dsage"
+    with program(path, 200, 0.2) as process:
+        try:
+            deadline = time.monotonic() + 120
+            while not (tmp_path / "run.dsage.previous").exists():
+                assert time.monotonic() < deadline
+                assert process.poll() is None
+                time.sleep(0.05)
+        finally:
+            process.send_signal(signal.SIGKILL)
+    assert process.returncode == -signal.SIGKILL
+    with program(path, 200, 0.0) as again:
+        found = json.loads(again.communicate(timeout=300)[0])
+    whole = result(200)
+    assert found["values"] == whole.values.tolist()
+    assert found["se"] == whole.se.tolist()
+    assert found["n_evaluated"] == whole.n_evaluated
+
+
+# Files that are not of this run
+
+OTHER = Graph([*NAMES, "y"], [("X1", "y"), ("X2", "y"), ("X3", "y")]).oracle("y")
+
+
+@pytest.mark.parametrize(
+    ("changed", "text"),
+    [
+        ({"random_state": 1}, r"the seed \(0 there, 1 here\)"),
+        ({"estimand": "d-sage"}, r"the option 'estimand' \(sage there, d-sage here\)"),
+        ({"semantics": "skip"}, "the option 'semantics'"),
+        ({"levels": "none"}, "the option 'levels'"),
+        ({"exact": "auto"}, "the option 'exact'"),
+        ({"orderings": "uniform"}, "the orderings"),
+        ({"rows_per_ordering": 40}, "the blocks of rows"),
+        ({"oracle": OTHER}, "the graph"),
+        ({"oracle": None}, "the graph"),
+        ({"game": lambda: game(seed=1)}, "the data; the targets"),
+        ({"game": lambda: game(150)}, r"the rows \(200 there, 150 here\)"),
+        ({"game": lambda: game(n_trees=7)}, "the predictions of the model"),
+        ({"game": lambda: game(noise=1)}, "the risks of some coalitions"),
+        ({"game": lambda: game(loss="absolute_error")}, "the loss"),
+        ({"game": lambda: game(sample_weight=np.arange(200))}, "the weights of the rows"),
+        ({"game": lambda: game(n_draws=16)}, "the risks of some coalitions"),
+    ],
+)
+def test_the_checkpoint_of_another_run_is_refused_with_what_differs(changed, text, tmp_path):
+    path = tmp_path / "run.dsage"
+    result(20, path)
+    before = path.read_bytes()
+    changed = {name: value() if callable(value) else value for name, value in changed.items()}
+    with pytest.raises(ValueError, match=f"checkpoint must be of this run.*({text})"):
+        result(40, path, **changed)
+    assert path.read_bytes() == before
+
+
+def test_the_checkpoint_of_another_version_is_refused(tmp_path, monkeypatch):
+    path = tmp_path / "run.dsage"
+    monkeypatch.setattr("dsage.estimate.running.fingerprint.__version__", "0.0.1")
+    result(20, path)
+    monkeypatch.undo()
+    with pytest.raises(ValueError, match=r"the version of dsage \(0\.0\.1 there, 0\.1"):
+        result(40, path)
+
+
+def test_games_that_are_compared_are_told_apart(tmp_path):
+    path = tmp_path / "run.dsage"
+    first = Difference(game(), game(n_trees=7))
+    result(20, path, game=first)
+    assert_same(result(60, game=first), result(60, path, game=first))
+    text = "the predictions of the model of game 2"
+    with pytest.raises(ValueError, match=f"checkpoint must be of this run.*{text}"):
+        result(60, path, game=Difference(game(), game(n_trees=8)))
+
+
+def test_one_checkpoint_is_not_for_two_runs(tmp_path):
+    checkpoint = Checkpoint(tmp_path / "run.dsage")
+    rule = as_stopping(n_orderings=20)
+    run(game(), stopping=rule, checkpoint=checkpoint, **OPTIONS)
+    with pytest.raises(ValueError, match="the targets"):
+        run(game(seed=1), stopping=rule, checkpoint=checkpoint, **OPTIONS)
+
+
+def test_orderings_that_are_given_are_told_apart(tmp_path):
+    path = tmp_path / "run.dsage"
+    plain = {"checkpoint": path, "random_state": 0}
+    run(game(), orderings=[[0, 1, 2, 3], [3, 2, 1, 0]], **plain)
+    with pytest.raises(ValueError, match="the orderings"):
+        run(game(), orderings=[[0, 1, 2, 3], [3, 2, 0, 1]], **plain)
+
+
+def test_rows_of_a_game_that_shows_no_data_are_told_apart(tmp_path):
+    X, y = checkpoint_case.data()
+    options = {"exact": "never", "random_state": 0, "stopping": as_stopping(n_orderings=20)}
+    run(MomentGame(X, y, y, NAMES), checkpoint=tmp_path / "run.dsage", **options)
+    changed = y.copy()
+    changed[1] += 5.0
+    with pytest.raises(ValueError, match="the risks of the rows"):
+        run(MomentGame(X, y, changed, NAMES), checkpoint=tmp_path / "run.dsage", **options)
+
+
+def test_refining_does_not_write_over_the_file_of_another_run(tmp_path):
+    path = tmp_path / "run.dsage"
+    result(20, path)
+    before = path.read_bytes()
+    other = Estimation(game(seed=1), **OPTIONS)
+    with pytest.raises(ValueError, match="the data; the targets"):
+        refine(other, stopping=as_stopping(n_orderings=20), checkpoint=path)
+    assert path.read_bytes() == before
+    with pytest.raises(TypeError, match="a path or a Checkpoint"):
+        refine(other, checkpoint=b"run.dsage")
+
+
+@pytest.mark.parametrize("n_calls", [3, 9, 12, 15, 20])
+def test_a_run_that_was_interrupted_goes_on_to_the_same_bits(n_calls, tmp_path):
+    class Interrupting(checkpoint_case.RandomForestRegressor):
+        n_left = 10**9
+
+        def predict(self, X):
+            self.n_left -= 1
+            if self.n_left == 0:
+                raise KeyboardInterrupt
+            return super().predict(X)
+
+    def played():
+        X, y = checkpoint_case.data()
+        forest = Interrupting(6, random_state=0).fit(X, y)
+        sampler = Gaussian().fit(X)
+        return forest, LossGame(forest, sampler, X[:200], y[:200], random_state=0)
+
+    whole = refine(Estimation(played()[1], **OPTIONS), stopping=checkpoint_case.Slow(100))
+    forest, interrupted = played()
+    estimation = Estimation(interrupted, **OPTIONS)
+    forest.n_left = n_calls
+    path = tmp_path / "run.dsage"
+    first = refine(estimation, stopping=checkpoint_case.Slow(100), checkpoint=path)
+    assert first.interrupted
+    assert_same(
+        whole, run(played()[1], stopping=checkpoint_case.Slow(100), checkpoint=path, **OPTIONS)
+    )
+    assert_same(whole, refine(estimation, stopping=checkpoint_case.Slow(100)))
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda content: content[: len(content) // 2],
+        lambda content: b"",
+        lambda content: b"a,b\n1,2\n",
+        lambda content: content[:5000] + bytes([content[5000] ^ 1]) + content[5001:],
+        lambda content: content[:-100],
+    ],
+    ids=["half", "empty", "something else", "one bit", "the end"],
+)
+def test_a_damaged_checkpoint_is_refused_and_the_one_before_it_kept(damage, tmp_path):
+    path, previous = tmp_path / "run.dsage", tmp_path / "run.dsage.previous"
+    whole = result(100)
+    result(60, path)
+    before = previous.read_bytes()
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(ValueError, match=r"damaged, or something else.*run\.dsage\.previous"):
+        result(100, path)
+    assert previous.read_bytes() == before
+    previous.replace(path)
+    assert_same(whole, result(100, path))
+
+
+def test_an_array_that_is_no_checkpoint_is_refused(tmp_path):
+    path = tmp_path / "run.npz"
+    np.savez(path, values=np.zeros(3))
+    with pytest.raises(ValueError, match="a whole file that dsage wrote"):
+        result(20, path)
+
+
+def test_a_file_of_a_later_format_is_refused(tmp_path, monkeypatch):
+    path = tmp_path / "run.dsage"
+    monkeypatch.setattr("dsage.estimate.running.checkpoint._FORMAT", 3)
+    result(20, path)
+    monkeypatch.undo()
+    with pytest.raises(ValueError, match="of format 2; got 3"):
+        result(20, path)
+
+
+def test_a_run_that_died_between_two_moves_goes_on_from_the_file_before(tmp_path):
+    path = tmp_path / "run.dsage"
+    result(60, path)
+    path.unlink()
+    assert_same(result(100), result(100, path))
+
+
+# Disks
+
+
+def test_a_folder_that_is_not_there_is_an_error_at_the_start(tmp_path):
+    with pytest.raises(ValueError, match="in a folder that exists"):
+        result(20, tmp_path / "nowhere" / "run.dsage")
+
+
+@pytest.mark.parametrize("when", ["write", "move"])
+def test_a_full_disk_is_warned_of_once_and_loses_nothing(when, tmp_path, monkeypatch):
+    path = tmp_path / "run.dsage"
+    result(20, path)
+    before = path.read_bytes()
+
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    if when == "write":
+        monkeypatch.setattr(os, "fsync", full)
+    else:
+        monkeypatch.setattr(Path, "replace", full)
+    with pytest.warns(UserWarning, match="could not be written.*No space left") as caught:
+        found = result(100, path)
+    assert len(caught) == 1
+    monkeypatch.undo()
+    assert_same(result(100), found)
+    assert path.read_bytes() == before
+    assert {each.name for each in tmp_path.iterdir()} == {"run.dsage", "run.dsage.previous"}
+    assert_same(found, result(100, path))
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+def test_a_disk_that_is_really_full_ends_no_run(tmp_path):
+    (tmp_path / "run.dsage.partial").symlink_to("/dev/full")
+    with pytest.warns(UserWarning, match="could not be written.*No space left"):
+        found = result(40, tmp_path / "run.dsage")
+    assert_same(result(40), found)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write to every folder")
+def test_a_read_only_folder_ends_no_run(tmp_path):
+    tmp_path.chmod(0o500)
+    try:
+        with pytest.warns(UserWarning, match="could not be written.*Permission denied"):
+            found = result(40, tmp_path / "run.dsage")
+    finally:
+        tmp_path.chmod(0o700)
+    assert_same(result(40), found)
+
+
+def test_states_are_written_at_intervals(tmp_path, monkeypatch):
+    written = []
+    monkeypatch.setattr(Checkpoint, "_write", lambda self, estimation: written.append(estimation))
+    estimation = Estimation(game(), **OPTIONS)
+    rare = Checkpoint(tmp_path / "run.dsage", every=1e6)
+    refine(estimation, stopping=as_stopping(n_orderings=60), checkpoint=rare)
+    assert len(written) == 1  # at the end
+    often = Checkpoint(tmp_path / "run.dsage", every=0.0)
+    refine(estimation, stopping=as_stopping(n_orderings=200), checkpoint=often)
+    assert len(written) > 4
+
+
+def test_states_are_written_between_looks_too(tmp_path):
+    """A run of many blocks: a step is several passes over the rows."""
+    looks, states = [], []
+    estimation = Estimation(game(200), **{**OPTIONS, "rows_per_ordering": 100})
+    estimation.on_pause = lambda: states.append(estimation.state())
+    steps = estimation.steps()
+    for _ in range(12):
+        looks.append(next(steps))
+    assert len(states) > 2 * len(looks)
+    again = Estimation(game(200), **{**OPTIONS, "rows_per_ordering": 100})
+    half = next(state for state in states[len(states) // 2 :] if state["loop/_pending"][1])
+    again.restore(half)
+    found = next(each for each in again.steps() if each.n_evaluated == looks[-1].n_evaluated)
+    np.testing.assert_array_equal(found.values, looks[-1].values)
+
+
+def test_an_error_tells_where_to_go_on(tmp_path):
+    class Broken(checkpoint_case.Slow):
+        def reason(self, progress):
+            if progress.n_orderings >= self.n_orderings:
+                raise RuntimeError("broken")
+
+    path = tmp_path / "run.dsage"
+    with pytest.raises(RuntimeError, match="broken") as caught:
+        run(game(), stopping=Broken(60), checkpoint=Checkpoint(path, every=0.0), **OPTIONS)
+    assert str(path) in caught.value.__notes__[0]
+    assert_same(result(150), result(150, path))
+
+
+# More precision
+
+
+@pytest.mark.parametrize("way", ["sage", "d-sage", "plain", "exact"])
+def test_a_run_that_is_refined_is_the_run_to_the_tighter_end(way):
+    whole = result(150, **WAYS[way])
+    estimation = Estimation(game(), **{**OPTIONS, **WAYS[way]})
+    for n_orderings in (20, 60):
+        refine(estimation, stopping=checkpoint_case.Slow(n_orderings))
+    assert_same(whole, refine(estimation, stopping=checkpoint_case.Slow(150)))
+
+
+def test_refining_to_what_is_reached_already_evaluates_nothing():
+    X, y = checkpoint_case.data()
+    moment = MomentGame(X, y, y, NAMES)
+    estimation = Estimation(moment, exact="never", random_state=0)
+    fine = refine(estimation, stopping=as_stopping(n_orderings=60))
+    rough = refine(estimation, stopping=as_stopping(n_orderings=20))
+    assert rough.n_evaluated == fine.n_evaluated
+    np.testing.assert_array_equal(rough.values, fine.values)

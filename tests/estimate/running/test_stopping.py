@@ -1,0 +1,178 @@
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+
+from dsage.estimate.running.stopping import (
+    MIN_UNITS,
+    AbsoluteTolerance,
+    AnyOf,
+    NOrderings,
+    Stopping,
+    TimeBudget,
+    Tolerance,
+    TopK,
+    as_stopping,
+)
+
+
+@dataclass
+class Progress:
+    values: np.ndarray = field(default_factory=lambda: np.array([0.0, 1.0]))
+    se: np.ndarray = field(default_factory=lambda: np.array([0.1, 0.2]))
+    n_orderings: int = 100
+    n_units: int = 100
+    seconds: float = 5.0
+    is_exact: bool = False
+
+
+def at(values, se, **options):
+    values = np.asarray(values, dtype=float)
+    return Progress(values, np.broadcast_to(np.asarray(se, dtype=float), values.shape), **options)
+
+
+def test_tolerance_compares_the_largest_error_with_the_range():
+    progress = at([-1.0, 0.5, 3.0], [0.01, 0.04, 0.02])
+    assert Tolerance(0.0101).reason(progress) == (
+        "the largest standard error, 0.04, is 1 % of the range of the values (tolerance 1.01 %)"
+    )
+    assert Tolerance(0.0099).reason(progress) is None
+
+
+def test_tolerance_does_not_change_with_the_unit_of_the_loss():
+    for factor in (1e-9, 1.0, 1e9):
+        assert Tolerance(0.02).reason(at(factor * np.array([1.0, 2.0]), factor * 0.019))
+        assert Tolerance(0.02).reason(at(factor * np.array([1.0, 2.0]), factor * 0.021)) is None
+
+
+def test_tolerance_ends_for_values_that_are_all_equal():
+    """Twins have range 0 up to noise: the size of the values takes over, at the square."""
+    assert Tolerance(0.1).reason(at([5.0, 5.0], 0.051)) is None
+    assert "the values hardly differ" in Tolerance(0.1).reason(at([5.0, 5.0], 0.049))
+
+
+def test_tolerance_of_a_single_feature_is_relative_to_its_value():
+    assert Tolerance(0.01).reason(at([-2.0], 0.021)) is None
+    assert "is 0.95 % of the value (" in Tolerance(0.01).reason(at([-2.0], 0.019))
+
+
+def test_values_that_are_all_zero_end_only_if_they_are_exact():
+    assert Tolerance(0.5).reason(at([0.0, 0.0], 1e-9)) is None
+    assert Tolerance(0.01).reason(at([0.0, 0.0], 0.0)) == "the standard errors are zero"
+    assert Tolerance(0.01).reason(at([], [])) == "the standard errors are zero"
+
+
+def test_absolute_tolerance_compares_the_largest_error_with_a_number():
+    assert AbsoluteTolerance(0.2).reason(Progress()) == (
+        "the largest standard error, 0.2, is within 0.2"
+    )
+    assert AbsoluteTolerance(0.19).reason(Progress()) is None
+
+
+def test_top_k_waits_until_the_intervals_part():
+    values = [3.0, 0.0, 2.0, 0.5]
+    assert TopK(2).reason(at(values, 0.2)) == "the 2 largest values are settled at level 95 %"
+    assert TopK(2).reason(at(values, 0.5)) is None
+    assert TopK(1).reason(at(values, 0.1)) == "the largest value is settled at level 95 %"
+    assert TopK(1).reason(at(values, 0.3)) is None
+
+
+def test_top_k_needs_only_the_border_to_be_settled():
+    """The leader's own error is large, but nobody else comes near it."""
+    assert TopK(1).reason(at([100.0, 1.0, 1.0], [5.0, 0.5, 0.5]))
+    assert TopK(2).reason(at([100.0, 1.0, 1.0], [0.1, 0.1, 0.1])) is None
+
+
+def test_top_k_is_stricter_at_a_higher_level_and_with_fewer_units():
+    progress = at([1.0, 0.0], 0.23)
+    assert TopK(1, level=0.9).reason(progress)
+    assert TopK(1, level=0.99).reason(progress) is None
+    assert TopK(1, level=0.9).reason(at([1.0, 0.0], 0.23, n_units=10)) is None
+
+
+def test_top_k_is_wrong_no_more_often_than_its_level_at_one_look():
+    """Two values that tie for second place: any answer is wrong, and must be rare."""
+    rng = np.random.default_rng(0)
+    n_runs, n_units = 4000, 20
+    stopped = 0
+    for _ in range(n_runs):
+        units = np.array([3.0, 1.0, 1.0]) + rng.standard_normal((n_units, 3))
+        se = units.std(axis=0, ddof=1) / np.sqrt(n_units)
+        progress = at(units.mean(axis=0), se, n_units=n_units)
+        stopped += TopK(2).reason(progress) is not None
+    assert stopped / n_runs < 0.05
+
+
+def test_exact_ties_do_not_go_on_for_ever():
+    assert TopK(1).reason(at([1.0, 1.0], 0.0))
+
+
+def test_more_places_than_features_are_settled():
+    assert "no more than 3 features" in TopK(3).reason(at([1.0, 0.0], 5.0))
+
+
+@pytest.mark.parametrize("rule", [Tolerance(1.0), AbsoluteTolerance(9.0), TopK(1), TopK(9)])
+def test_errors_from_few_units_are_not_trusted(rule):
+    tiny = at([1.0, 0.0], 1e-9, n_units=MIN_UNITS)
+    assert rule.reason(tiny) is not None
+    assert rule.reason(at([1.0, 0.0], 1e-9, n_units=MIN_UNITS - 1)) is None
+    assert rule.reason(at([1.0, 0.0], [np.nan, 0.0])) is None
+
+
+def test_time_and_orderings_end_whatever_the_errors():
+    nothing = at([0.0, 0.0], np.nan, n_units=1, n_orderings=1, seconds=2.0)
+    assert TimeBudget(2).reason(nothing) == "the time of 2 seconds is spent"
+    assert TimeBudget(2.1).reason(nothing) is None
+    assert NOrderings(1).reason(nothing) == "1 orderings are done"
+    assert NOrderings(2).reason(nothing) is None
+
+
+def test_any_of_gives_the_first_reason():
+    rules = AnyOf([NOrderings(1000), TimeBudget(1), AbsoluteTolerance(9)])
+    assert rules.reason(Progress()) == "the time of 1 seconds is spent"
+    assert AnyOf([NOrderings(1000)]).reason(Progress()) is None
+    assert isinstance(rules, Stopping)
+
+
+def test_options_become_rules():
+    assert as_stopping(tolerance=0.05) == Tolerance(0.05)
+    rule = as_stopping(
+        tolerance=0.1, absolute=2.0, top_k=3, seconds=60, n_orderings=50, level=0.9, min_units=5
+    )
+    assert rule == AnyOf(
+        [
+            Tolerance(0.1, 5),
+            AbsoluteTolerance(2.0, 5),
+            TopK(3, 0.9, 5),
+            NOrderings(50),
+            TimeBudget(60),
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "text"),
+    [
+        ({}, ValueError, "Without a limit there is no end"),
+        ({"tolerance": 0.0}, ValueError, r"tolerance must be in \(0, 1\]; got 0"),
+        ({"tolerance": 1.5}, ValueError, r"tolerance must be in \(0, 1\]; got 1.5"),
+        ({"tolerance": "1%"}, TypeError, "tolerance must be a number; got '1%'"),
+        ({"absolute": -1.0}, ValueError, "absolute must be in"),
+        ({"absolute": float("nan")}, ValueError, "absolute must be in"),
+        ({"top_k": 0}, ValueError, "top_k must be at least 1; got 0"),
+        ({"top_k": 1, "level": 1.0}, ValueError, "level must be in"),
+        ({"seconds": 0}, ValueError, "seconds must be in"),
+        ({"n_orderings": 2.5}, TypeError, "n_orderings must be an integer; got 2.5"),
+        ({"tolerance": 0.1, "min_units": 1}, ValueError, "min_units must be at least 2; got 1"),
+    ],
+)
+def test_limits_that_make_no_sense_are_refused(options, error, text):
+    with pytest.raises(error, match=text):
+        as_stopping(**options)
+
+
+def test_any_of_refuses_what_is_not_a_rule():
+    with pytest.raises(TypeError, match="rules must be objects with a method reason; got 60"):
+        AnyOf([60])
+    with pytest.raises(ValueError, match="rules must be at least one"):
+        AnyOf([])

@@ -1,0 +1,198 @@
+import json
+import zipfile
+from dataclasses import fields
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dsage.result.saving
+from dsage import _files
+from dsage.estimate import Estimate
+from dsage.result.explanation import Explanation, load
+from records import make_record
+
+
+@pytest.fixture(scope="module")
+def explanation():
+    return make_record(4, ["alter", "größe", "名前", "a/b"], kind=Explanation)
+
+
+def assert_same(one, other):
+    pd.testing.assert_frame_equal(one.to_frame(), other.to_frame())
+    for field in fields(Estimate):
+        first, second = getattr(one.estimate, field.name), getattr(other.estimate, field.name)
+        if isinstance(first, np.ndarray):
+            np.testing.assert_array_equal(first, second)
+            assert first.dtype == second.dtype
+        elif isinstance(first, (int, str, float, bool)):
+            assert first == second
+            assert type(first) is type(second)
+    pd.testing.assert_frame_equal(
+        one.estimate.skipped_surpluses, other.estimate.skipped_surpluses, check_dtype=False
+    )
+    np.testing.assert_array_equal(one.estimate.history.values, other.estimate.history.values)
+    assert one.estimate.history.n_units.tolist() == other.estimate.history.n_units.tolist()
+    for first, second in zip(one.estimate.levels, other.estimate.levels, strict=True):
+        assert (first.name, first.n_orderings, first.df) == (
+            second.name,
+            second.n_orderings,
+            second.df,
+        )
+        np.testing.assert_array_equal(first.values, second.values)
+    assert one.graph == other.graph
+    assert one.choices == other.choices
+    assert one.choices.to_dict() == other.choices.to_dict()
+    for first, second in (
+        (one.edge_strength, other.edge_strength),
+        (one.sampler_scores, other.sampler_scores),
+    ):
+        assert (first is None) == (second is None)
+        if first is not None:
+            pd.testing.assert_frame_equal(first, second)
+    assert (one.target, one.groups, one.warnings) == (other.target, other.groups, other.warnings)
+
+
+def test_what_is_saved_is_loaded(explanation, tmp_path):
+    path = explanation.save(tmp_path / "run.dsage")
+    assert path == tmp_path / "run.dsage"
+    assert_same(explanation, load(path))
+    assert repr(load(path)) == repr(explanation)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["run.dsage"]
+
+
+def test_plain_values_and_groups_are_kept(tmp_path):
+    for record in (
+        make_record(2, audited=False, kind=Explanation),
+        make_record(3, groups={"both": ["feature 0", "feature 2"]}, kind=Explanation),
+    ):
+        assert_same(record, load(record.save(str(tmp_path / "run.dsage"))))
+
+
+def test_a_file_is_json_and_arrays_without_pickles(explanation, tmp_path):
+    path = explanation.save(tmp_path / "run.dsage")
+    with zipfile.ZipFile(path) as file:
+        assert {name.rsplit(".", 1)[1] for name in file.namelist()} == {"npy"}
+    header, arrays = _files.read_arrays(path)
+    json.dumps(header, allow_nan=False)
+    assert all(array.dtype.kind in "fiub" for array in arrays.values())
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"a file that is there; got '.*nothing\.dsage'"):
+        load(tmp_path / "nothing.dsage")
+
+
+def test_a_folder_that_is_not_there_is_refused(explanation, tmp_path):
+    with pytest.raises(ValueError, match="in a folder that exists"):
+        explanation.save(tmp_path / "nowhere" / "run.dsage")
+
+
+@pytest.mark.parametrize("content", [b"", b"no zip at all", b"PK\x03\x04 half a zip"])
+def test_other_files_are_refused(tmp_path, content):
+    path = tmp_path / "other.dsage"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match="the file of an explanation"):
+        load(path)
+
+
+def test_an_archive_of_somebody_else_is_refused(tmp_path):
+    path = tmp_path / "other.npz"
+    np.savez(path, values=np.ones(3))
+    with pytest.raises(ValueError, match="the file of an explanation"):
+        load(path)
+    _files.write_arrays(path, {"kind": "recipes"}, {})
+    with pytest.raises(ValueError, match="something else; an explanation is written by"):
+        load(path)
+
+
+def test_every_cut_and_every_flipped_part_is_noticed(explanation, tmp_path):
+    whole = explanation.save(tmp_path / "run.dsage").read_bytes()
+    path = tmp_path / "damaged.dsage"
+    generator = np.random.default_rng(0)
+    for length in generator.integers(0, len(whole), 20):
+        path.write_bytes(whole[:length])
+        with pytest.raises(ValueError, match="damaged"):
+            load(path)
+    for at in generator.integers(0, len(whole), 40):
+        flipped = bytearray(whole)
+        flipped[at] ^= 0xFF
+        path.write_bytes(bytes(flipped))
+        try:
+            found = load(path)
+        except ValueError as error:
+            assert "the file of an explanation" in str(error)  # noqa: PT017
+        else:
+            assert_same(explanation, found)  # a byte that means nothing, such as a date
+
+
+def test_a_header_that_lacks_something_is_noticed(explanation, tmp_path):
+    header, arrays = _files.read_arrays(explanation.save(tmp_path / "run.dsage"))
+    for name in set(header) - {"kind", "format", "version"}:
+        rest = {key: value for key, value in header.items() if key != name}
+        _files.write_arrays(tmp_path / "less.dsage", rest, arrays)
+        with pytest.raises(ValueError, match="damaged"):
+            load(tmp_path / "less.dsage")
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        (("choices",), {}),
+        (("estimate", "levels"), []),
+        (("estimate", "feature_names"), ["alter"]),
+        (("estimate", "estimand"), "foo"),
+        (("estimate", "n_orderings"), "5"),
+        (("target",), 3),
+        (("target",), "nobody"),
+        (("warnings",), [1]),
+        (("graph",), {"names": ["a"], "edges": [], "bidirected": []}),
+    ],
+)
+def test_parts_that_do_not_fit_together_are_noticed(explanation, tmp_path, place, value):
+    header, arrays = _files.read_arrays(explanation.save(tmp_path / "run.dsage"))
+    owner = header
+    for name in place[:-1]:
+        owner = owner[name]
+    owner[place[-1]] = value
+    _files.write_arrays(tmp_path / "edited.dsage", header, arrays)
+    with pytest.raises(ValueError, match="the file of an explanation"):
+        load(tmp_path / "edited.dsage")
+
+
+@pytest.mark.parametrize(
+    "change", [lambda a: a[:-1], lambda a: np.full_like(a, np.nan), lambda a: a > 0]
+)
+def test_values_that_are_none_are_noticed(explanation, tmp_path, change):
+    header, arrays = _files.read_arrays(explanation.save(tmp_path / "run.dsage"))
+    arrays["estimate/values"] = change(arrays["estimate/values"])
+    _files.write_arrays(tmp_path / "edited.dsage", header, arrays)
+    with pytest.raises(ValueError, match="damaged"):
+        load(tmp_path / "edited.dsage")
+
+
+def test_no_unsafe_way_of_reading_is_advised(tmp_path):
+    path = tmp_path / "text.txt"
+    path.write_text("root:x:0:0\n")
+    with pytest.raises(ValueError, match="something else") as caught:
+        load(path)
+    assert "pickle" not in str(caught.value)
+
+
+def test_folders_are_no_files(explanation, tmp_path):
+    with pytest.raises(FileNotFoundError, match="It is a folder"):
+        load(tmp_path)
+    with pytest.raises(ValueError, match="It is a folder: name a file in it"):
+        explanation.save(tmp_path)
+
+
+def test_a_later_format_is_refused_with_the_version_that_wrote_it(
+    explanation, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(dsage.result.saving, "_FORMAT", 2)
+    path = explanation.save(tmp_path / "run.dsage")
+    monkeypatch.undo()
+    with pytest.raises(
+        ValueError, match=f"in format 1; got 2. It was written by dsage {dsage.__version__}"
+    ):
+        load(path)

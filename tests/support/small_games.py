@@ -1,0 +1,89 @@
+"""Small cases for the tests of the engine: known laws, models and tables of risks."""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+
+from dsage import Graph
+from dsage.games import LossGame
+from dsage.graphs import LinearGaussian
+from dsage.models import as_model
+from dsage.samplers import Categorical, Gaussian
+from exact_values import BinaryCase, LinearGaussianCase
+
+NAMES = ["a", "b", "c", "e", "y"]
+FEATURES = tuple("abce")
+GRAPH = Graph(NAMES, [("a", "b"), ("b", "y"), ("c", "y"), ("y", "e")])
+ORACLE = GRAPH.oracle("y")
+
+
+def gaussian_case(**options):
+    """A linear-Gaussian law on the graph above, with the optimal model by default."""
+    weights = {("a", "b"): 0.8, ("b", "y"): -0.7, ("c", "y"): 0.5, ("y", "e"): 0.9}
+    variances = {"a": 1.0, "b": 0.5, "c": 2.0, "e": 0.4, "y": 0.3}
+    return LinearGaussianCase.of(LinearGaussian(GRAPH, weights, variances), "y", **options)
+
+
+def suboptimal_gaussian_case():
+    return gaussian_case(
+        weights=[0.9, -0.2, 0.3, 0.4], intercept=0.7, mean=[1.0, -2.0, 0.5, 0.0, 3.0]
+    )
+
+
+def exact_sampler(case, names=FEATURES):
+    return Gaussian.from_moments(case.mean[:-1], case.covariance[:-1, :-1], names)
+
+
+def gaussian_game(case, X, y, *, is_drawn=False, names=FEATURES, **options):
+    """The game of a linear model; where it is drawn, nobody is told that it is affine."""
+    model = case.predict if is_drawn else as_model(case.predict, "squared_error", affine=True)
+    return LossGame(model, exact_sampler(case, names), X, y, loss="squared_error", **options)
+
+
+def binary_case_of_rows(n_rows, *, seed=3, classifier=None):
+    """The law of a table of rows, exactly, and its rows: X, y, and the case."""
+    law = BinaryCase.of(GRAPH, "y", np.random.default_rng(seed))
+    X, y = law.sample(n_rows, np.random.default_rng(seed + 1))
+    joint = np.zeros_like(law.joint)
+    np.add.at(joint, (*X.T, y), 1.0 / n_rows)
+    return (
+        pd.DataFrame(X, columns=FEATURES),
+        y,
+        BinaryCase(joint, law.classifier if classifier is None else classifier),
+    )
+
+
+def binary_game(case, table, X, y, **options):
+    """The game of a classifier; the sampler draws from the table's own conditionals."""
+    sampler = Categorical(discrete=FEATURES).fit(table)
+    model = as_model(case.predict, "cross_entropy", classes=[0, 1])
+    return LossGame(model, sampler, X, y, loss="cross_entropy", **options)
+
+
+class TableGame:
+    """A game that is a table: ``table[code of the coalition, row]``, feature j is bit j."""
+
+    n_replicates = 1
+
+    def __init__(self, table, names=None):
+        self.table = np.asarray(table, dtype=float)
+        n_features = int(np.log2(len(self.table)))
+        self.feature_names = tuple(names or (f"v{j + 1}" for j in range(n_features)))
+        self.n_rows = self.table.shape[1]
+        self.asked = []
+
+    def risks(self, known, rows, epoch=0):
+        self.asked += [tuple(np.flatnonzero(row).tolist()) for row in known]
+        codes = known @ (1 << np.arange(known.shape[1]))
+        return self.table[codes][:, rows, None]
+
+    def risk(self, coalition):
+        return float(self.table[sum(1 << j for j in coalition)].mean())
+
+
+def additive_table(worth, rng, n_rows=3):
+    """Risks that fall by `worth[j]` for every known j, on each row from a level of its own."""
+    n_features = len(worth)
+    states = np.array(list(itertools.product([0, 1], repeat=n_features)))[:, ::-1]
+    return rng.normal(size=n_rows) - (states @ np.asarray(worth))[:, None]

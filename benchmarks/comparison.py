@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from benchmarks.table import markdown, publish
 from dsage import learn_graph
 from dsage.datasets import paper_graph
-from dsage.estimate import compare, run
+from dsage.estimate import compare_games, run
 from dsage.games import LossGame
 from dsage.games.base import Floats
 from dsage.graphs.separation import Oracle
@@ -45,7 +45,7 @@ TINY = Sizes(n_train=300, n_rows=64, n_trees=3, n_predictions=4_000)
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """What there is to compare, all from the same training rows."""
+    """What there is to compare_games, all from the same training rows."""
 
     models: dict[str, Any]
     samplers: dict[str, Sampler]
@@ -127,7 +127,7 @@ def once(sizes: Sizes, pair: tuple[Side, Side], seed: int) -> tuple[Floats, Floa
     one = oracles[0] if oracles[0] is oracles[1] else None
     options: dict[str, Any] = {"exact": "never", "audit": False}
     a, b = (game(sizes, side, seed) for side in pair)
-    paired = compare(
+    paired = compare_games(
         a,
         b,
         oracle=one if one is not None or oracles == [None, None] else (oracles[0], oracles[1]),

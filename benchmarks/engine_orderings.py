@@ -67,7 +67,7 @@ def kinds(n_features: int, most_orderings: int) -> dict[str, Make]:
     made["orthogonal, 8 vectors"] = partial(_orthogonal, n_features)
     made["herding, 16 orderings"] = partial(_herded, n_features)
     return {
-        name: make for name, make in made.items() if make(Streams(0)).unit_size <= most_orderings
+        name: make for name, make in made.items() if make(Streams(0)).batch_size <= most_orderings
     }
 
 
@@ -131,7 +131,7 @@ def measured(sizes: Sizes, case: Case, n_seeds: int) -> tuple[list[list[str]], l
     most = sizes.share * case.n_predictions
     table, spreads = [], []
     for name, make in made.items():
-        line = [name, str(make(Streams(0)).unit_size)]
+        line = [name, str(make(Streams(0)).batch_size)]
         for column in COLUMNS:
             value = truth[column[0]]
             runs = [looks(sizes, case, column, make, seed, most) for seed in range(n_seeds)]

@@ -13,7 +13,7 @@ import numpy as np
 
 from benchmarks.table import markdown, publish, seconds
 from dsage.datasets import PAPER_GRAPHS, PaperGraph, paper_graph
-from dsage.graphs import compare
+from dsage.graphs import compare_graphs
 
 N_COALITIONS = 65_536
 N_REFERENCE = 300
@@ -64,7 +64,7 @@ def share_of_separations(name: str) -> list[str]:
     results = []
     took = seconds(
         lambda: results.append(
-            compare(model.graph, model.graph, model.target, N_QUERIES, random_state=0)
+            compare_graphs(model.graph, model.graph, model.target, N_QUERIES, random_state=0)
         ),
         repeats=1,
     )
@@ -89,7 +89,7 @@ def memory(name: str) -> list[str]:
     """Measure the most memory that a million queries have allocated at a time."""
     model = paper_graph(name)
     tracemalloc.start()
-    compare(model.graph, model.graph, model.target, N_QUERIES, random_state=0)
+    compare_graphs(model.graph, model.graph, model.target, N_QUERIES, random_state=0)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     return [name, f"{peak / 1e6:.0f}"]
@@ -125,7 +125,7 @@ def main() -> None:
     sections = [
         (asked, speed),
         ("Share of separations, as the paper's Algorithm 2 asks for them.", shares),
-        (f"Memory of {N_QUERIES:,} queries (`dsage.graphs.compare`).", peaks),
+        (f"Memory of {N_QUERIES:,} queries (`dsage.graphs.compare_graphs`).", peaks),
     ]
     publish("separation", "Separation", sections, ["dsage", "networkx", "numpy"])
 

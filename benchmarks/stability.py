@@ -11,7 +11,7 @@ from tqdm.auto import tqdm
 from benchmarks.structure_quality import fresh_models
 from benchmarks.table import markdown, publish
 from dsage import learn_graph
-from dsage.graphs import Graph, Oracle, compare
+from dsage.graphs import Graph, Oracle, compare_graphs
 from dsage.structure import stability
 
 N_GRAPHS = 20
@@ -40,7 +40,7 @@ def main() -> None:
                         label = f"{resample}, share {share:g}, {score}"
                         oracles[label] = found.oracle(target, share=share)
                 for label, oracle in oracles.items():
-                    result = compare(model.graph, oracle, target, N_QUERIES, random_state=0)
+                    result = compare_graphs(model.graph, oracle, target, N_QUERIES, random_state=0)
                     rates = (result.f1, result.recall, result.false_discovery_rate)
                     results.setdefault(label, []).append(rates)
         rows = [

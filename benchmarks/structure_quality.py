@@ -17,7 +17,7 @@ from tqdm.auto import tqdm
 from benchmarks.table import markdown, publish
 from dsage import learn_graph
 from dsage.datasets import PAPER_GRAPHS, paper_graph
-from dsage.graphs import Graph, LinearGaussian, compare, random_dag, random_linear_gaussian
+from dsage.graphs import Graph, LinearGaussian, compare_graphs, random_dag, random_linear_gaussian
 
 N_SEEDS = 5
 N_QUERIES = 200_000
@@ -41,7 +41,7 @@ def measured(cases: Iterable[Case], options: Mapping[str, Any]) -> pd.DataFrame:
         start = time.perf_counter()
         graph = learn_graph(data, **options)
         took = time.perf_counter() - start
-        result = compare(true, graph, target, N_QUERIES, random_state=0)
+        result = compare_graphs(true, graph, target, N_QUERIES, random_state=0)
         rows.append((name, result.f1, result.false_discovery_rate, took))
     return pd.DataFrame(rows, columns=["graph", "f1", "fdr", "seconds"])
 

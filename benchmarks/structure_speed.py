@@ -18,7 +18,7 @@ from matplotlib import pyplot as plt
 from benchmarks.table import RESULTS, markdown, publish, seconds
 from dsage import learn_graph, score_graph
 from dsage.datasets import PAPER_GRAPHS, paper_graph
-from dsage.graphs import Graph, compare, random_dag, random_linear_gaussian
+from dsage.graphs import Graph, compare_graphs, random_dag, random_linear_gaussian
 from dsage.structure import Moments, search_graph
 
 N_GRAPHS = 5
@@ -112,7 +112,7 @@ def growth(n_nodes: int, seed: int) -> dict[str, float]:
     local = search_graph(moments, method="tabu").seconds
     result = search_graph(moments)
     target = max(model.graph.names, key=lambda name: len(model.graph.markov_blanket(name)))
-    f1 = compare(model.graph, result.graph, target, 100_000, random_state=0).f1
+    f1 = compare_graphs(model.graph, result.graph, target, 100_000, random_state=0).f1
     return {
         "nodes": n_nodes,
         "tabu": local,

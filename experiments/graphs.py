@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from dsage.datasets import PAPER_GRAPHS, paper_graph
-from dsage.graphs import compare
+from dsage.graphs import compare_graphs
 from experiments.drawing import BLUE, ORANGE, RED, drawn
 from experiments.part import Part
 from experiments.simulate import Questions
@@ -59,7 +59,7 @@ def _lines(name: str, sizes: Sizes, seed: int) -> list[Line]:
     n_features = len(graph) - 1
     n_all = n_features * 2 ** (n_features - 1)
     n_queries = n_all if n_all <= sizes.most_queries else sizes.n_queries
-    result = compare(graph, graph, target, n_queries, random_state=seed)
+    result = compare_graphs(graph, graph, target, n_queries, random_state=seed)
     questions = Questions.drawn(n_features, sizes.n_orderings, seed)
     along = questions.answers(graph.oracle(target))
     line = {

@@ -11,7 +11,7 @@ from typing import Any
 from threadpoolctl import threadpool_limits
 
 from dsage.datasets import PAPER_GRAPHS, PaperGraph, paper_graph
-from dsage.graphs import compare, cpdag, structural_hamming_distance
+from dsage.graphs import compare_graphs, cpdag, structural_hamming_distance
 from dsage.structure import Moments, search_graph
 from experiments.simulate import simulated_moments, warm_up
 from experiments.store import Line, Store, seed_of
@@ -84,7 +84,7 @@ def _learned(
         graph = search_graph(moments, **options).graph
         took = time.perf_counter() - began
     # The same random queries for all methods.
-    result = compare(model.graph, graph, model.target, n_queries, random_state=seed)
+    result = compare_graphs(model.graph, graph, model.target, n_queries, random_state=seed)
     return {
         "seconds_search": took,
         "n_edges": len(graph.edges),

@@ -17,7 +17,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import train_test_split
 
 import dsage
-from dsage.estimate import as_stopping, compare
+from dsage.estimate import as_stopping, compare_games
 from dsage.games import LossGame
 from dsage.samplers import Gaussian
 
@@ -58,14 +58,14 @@ explanations["linear"].plot.compare(explanations["forest"])
 # --------------------------
 # The intervals above are of each model alone. Whether two models *differ* is another question,
 # and far easier: evaluated at the same coalitions, on the same rows, with the same noise, most
-# of what is random cancels. :func:`dsage.estimate.compare` does that.
+# of what is random cancels. :func:`dsage.estimate.compare_games` does that.
 
 games = [
     LossGame(model, Gaussian().fit(X_train), X_test, y_test, random_state=0)
     for model in (models["forest"], models["linear"])
 ]
 oracle = graph.oracle("target", features=list(X.columns))
-comparison = compare(
+comparison = compare_games(
     *games,
     oracle=oracle,
     audit=False,

@@ -128,7 +128,7 @@ def test_a_root_cause_gets_the_credit_for_what_it_does_through_others():
 class Backwards:
     """Another's orderings: always the last feature first."""
 
-    n_features, unit_size, n_units = 3, 1, None
+    n_features, batch_size, n_units = 3, 1, None
 
     def block(self, number):
         return np.array([[2, 1, 0]])

@@ -3,7 +3,7 @@ import pytest
 from scipy import stats
 
 from dsage import Graph
-from dsage.estimate import as_stopping, compare, holm, run
+from dsage.estimate import as_stopping, compare_games, holm, run
 from dsage.estimate.comparison import TOLERANCE
 from dsage.games import Boundary, Difference, LossGame
 from exact_values import LinearGaussianCase, shapley, tabulated
@@ -50,7 +50,7 @@ def tables():
 
 def test_differences_are_those_of_the_values():
     a, b = tables()
-    frame = compare(a, b, exact="always").to_frame().set_index("feature")
+    frame = compare_games(a, b, exact="always").to_frame().set_index("feature")
     truth = [shapley(tabulated(game.risk, 4), 4) for game in (a, b)]
     found = frame.loc[list(FEATURES), "difference"]
     np.testing.assert_allclose(found, truth[0] - truth[1], atol=1e-12)
@@ -68,7 +68,9 @@ def test_each_game_may_have_its_own_graph(pair, exact):
         for game, oracle in zip((a, b), oracles, strict=True)
     ]
     stopping = as_stopping(n_orderings=1500)
-    found = compare(a, b, oracle=oracles, exact=exact, stopping=stopping, random_state=0).difference
+    found = compare_games(
+        a, b, oracle=oracles, exact=exact, stopping=stopping, random_state=0
+    ).difference
     off = np.abs(found.values - (truth[0] - truth[1]))
     assert (off <= 4.5 * found.se + 1e-12).all()
     assert found.is_exact == (exact == "always")
@@ -80,7 +82,7 @@ def test_two_graphs_share_what_both_of_them_share():
     """The difference is asked for at unions of boundaries only, to the same values."""
     a, b = tables()
     oracles = (ORACLE, Graph([*FEATURES, "y"], [("a", "b"), ("b", "y"), ("c", "e")]).oracle("y"))
-    shared = compare(a, b, oracle=oracles, exact="always").difference
+    shared = compare_games(a, b, oracle=oracles, exact="always").difference
     n_unions = len(np.unique(oracles[0].boundary(EVERY) | oracles[1].boundary(EVERY), axis=0))
     plain = run(Difference(Boundary(a, oracles[0]), Boundary(b, oracles[1])), exact="always")
     np.testing.assert_allclose(shared.values, plain.values, atol=1e-12)
@@ -94,9 +96,9 @@ def test_one_graph_for_both_is_audited():
     nothing = TableGame(np.zeros((16, 4)), FEATURES)
     blind = Graph([*FEATURES, "y"], [("c", "y")]).oracle("y")
     with pytest.warns(UserWarning, match=r"changes the values of \['a'\]"):
-        found = compare(game, nothing, oracle=blind).difference
+        found = compare_games(game, nothing, oracle=blind).difference
     np.testing.assert_allclose(found.audit_frame()["difference"], [-3.0, 0, 0, 0], atol=1e-12)
-    corrected = compare(game, nothing, oracle=blind, estimand="sage").difference
+    corrected = compare_games(game, nothing, oracle=blind, estimand="sage").difference
     np.testing.assert_allclose(corrected.values, [3.0, 0.0, 1.0, 0.0], atol=1e-12)
 
 
@@ -109,7 +111,7 @@ def test_the_difference_is_far_better_known_than_from_two_runs(oracle):
     paired, separate = np.empty((2, n_seeds, 4))
     for seed in range(n_seeds):
         a, b = games(seed, seed)
-        paired[seed] = compare(a, b, random_state=seed, **options).difference.values
+        paired[seed] = compare_games(a, b, random_state=seed, **options).difference.values
         a, b = games(seed, 100 + seed)
         one, other = (
             run(a, random_state=seed, **options),
@@ -130,7 +132,7 @@ def test_intervals_hold_the_difference(oracle):
     held = []
     for seed in range(8):
         options = {"exact": "never", "audit": False, "stopping": as_stopping(n_orderings=60)}
-        found = compare(*games(seed, seed), oracle=oracle, random_state=seed, **options)
+        found = compare_games(*games(seed, seed), oracle=oracle, random_state=seed, **options)
         frame = found.to_frame().set_index("feature").loc[list(FEATURES)]
         held.append((frame["lower"] <= truth) & (truth <= frame["upper"]))
         assert (
@@ -142,25 +144,25 @@ def test_intervals_hold_the_difference(oracle):
 
 def test_the_default_rule_holds_errors_against_the_worth_of_all_features():
     a, b = games()
-    found = compare(a, b, random_state=0).difference
+    found = compare_games(a, b, random_state=0).difference
     risks = [law.risk_on(X, Y) for law in (CASE, CLOSE_LAW)]
     worth = max(abs(risk(frozenset()) - risk(frozenset(range(4)))) for risk in risks)
     # The risk of nothing is drawn for, so the rule knows the worth with a small error.
     limit = float(found.reason.split()[-1])
     assert limit == pytest.approx(TOLERANCE * worth, rel=0.1)
     assert found.se.max() <= limit
-    same = compare(a, a, random_state=0).difference
+    same = compare_games(a, a, random_state=0).difference
     np.testing.assert_array_equal(same.values, 0.0)
     assert "standard error, 0, is within" in same.reason
 
 
 def test_p_values_are_two_sided_and_count_the_rows():
-    comparison = compare(*games(), random_state=0, stopping=as_stopping(n_orderings=200))
+    comparison = compare_games(*games(), random_state=0, stopping=as_stopping(n_orderings=200))
     known = comparison.difference
     frame = comparison.to_frame().set_index("feature").loc[list(FEATURES)]
     t = np.abs(known.values) / known.se_total
     np.testing.assert_allclose(frame["p_value"], holm(2 * stats.t.sf(t, known.df_total)))
-    flipped = compare(*games()[::-1], random_state=0, stopping=as_stopping(n_orderings=200))
+    flipped = compare_games(*games()[::-1], random_state=0, stopping=as_stopping(n_orderings=200))
     again = flipped.to_frame().set_index("feature").loc[list(FEATURES)]
     np.testing.assert_allclose(again["difference"], -frame["difference"], rtol=1e-9)
     np.testing.assert_allclose(again["p_value"], frame["p_value"], rtol=1e-9)
@@ -168,7 +170,7 @@ def test_p_values_are_two_sided_and_count_the_rows():
 
 def test_p_values_of_equal_games_are_one():
     a, _ = games()
-    np.testing.assert_array_equal(compare(a, a, random_state=0).to_frame()["p_value"], 1.0)
+    np.testing.assert_array_equal(compare_games(a, a, random_state=0).to_frame()["p_value"], 1.0)
 
 
 @pytest.mark.parametrize(
@@ -181,24 +183,24 @@ def test_p_values_of_equal_games_are_one():
 )
 def test_what_two_graphs_do_not_have_is_refused(options, text):
     with pytest.raises(ValueError, match=text):
-        compare(*tables(), oracle=(ORACLE, None), **options)
+        compare_games(*tables(), oracle=(ORACLE, None), **options)
 
 
 def test_a_pair_has_two():
     with pytest.raises(ValueError, match="oracle must be one oracle, or a pair of them"):
-        compare(*tables(), oracle=(ORACLE,))
+        compare_games(*tables(), oracle=(ORACLE,))
 
 
 def test_games_that_are_worth_nothing_need_a_rule():
     nothing = TableGame(np.ones((16, 3)), FEATURES)
     with pytest.raises(ValueError, match=r"stopping must be given where all features .* nothing"):
-        compare(nothing, nothing)
-    found = compare(nothing, nothing, stopping=as_stopping(absolute=0.1))
+        compare_games(nothing, nothing)
+    found = compare_games(nothing, nothing, stopping=as_stopping(absolute=0.1))
     np.testing.assert_array_equal(found.difference.values, 0.0)
 
 
 def test_given_orderings_are_all_used():
     a, b = tables()
     orderings = [["a", "b", "c", "e"], ["e", "c", "b", "a"]]
-    found = compare(a, b, orderings=orderings).difference
+    found = compare_games(a, b, orderings=orderings).difference
     assert found.n_orderings == 2

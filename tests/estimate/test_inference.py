@@ -107,8 +107,8 @@ def test_effective_df_lies_between_the_smallest_part_and_the_sum():
         ([1.0], [-1.0], {}, "se must be 1 numbers of 0 or more"),
         ([1.0], [1.0], {"df": 0}, "df must be one positive number or 1"),
         ([1.0], [1.0], {"df": [3, 4]}, "df must be one positive number or 1"),
-        ([1.0], [1.0], {"level": 95}, "level must be between 0 and 1; got 95"),
-        ([1.0], [1.0], {"level": 1.0}, "level must be between 0 and 1; got 1.0"),
+        ([1.0], [1.0], {"confidence": 95}, "confidence must be between 0 and 1; got 95"),
+        ([1.0], [1.0], {"confidence": 1.0}, "confidence must be between 0 and 1; got 1.0"),
     ],
 )
 def test_what_are_not_estimates_with_errors_is_refused(values, se, options, text):

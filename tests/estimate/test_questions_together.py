@@ -10,7 +10,7 @@ from sklearn.linear_model import LinearRegression
 
 from dsage import Graph
 from dsage._random import Streams
-from dsage.estimate import as_stopping, compare, run
+from dsage.estimate import as_stopping, compare_games, run
 from dsage.games import Difference, Grouped, LossGame
 from dsage.graphs import Consensus, GroupedOracle
 from dsage.orderings import Order, Orthogonal
@@ -38,7 +38,7 @@ def test_a_number_of_orderings_ends_a_run_whose_main_term_is_known_at_once():
         random_state=0,
     )
     assert 200 <= found.n_orderings < 300
-    assert max(level.n_orderings for level in found.levels[1:]) == found.n_orderings
+    assert max(level.n_orderings for level in found.terms[1:]) == found.n_orderings
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_a_number_of_orderings_ends_a_run_whose_main_term_is_known_at_once():
 def test_equal_models_are_compared_with_the_same_rule_whatever_the_orderings(orderings):
     models = [HistGradientBoostingRegressor(max_iter=n).fit(X, Y) for n in (10, 11)]
     a, b = (LossGame(model, Gaussian().fit(X), X, Y, random_state=0) for model in models)
-    found = compare(a, b, orderings=orderings, exact="never", random_state=0).difference
+    found = compare_games(a, b, orderings=orderings, exact="never", random_state=0).difference
     assert "absolute" in found.reason or "largest standard error" in found.reason
     worth = abs(float((a.risks(np.zeros((1, 4), bool), np.arange(200))).mean()))
     assert 0 < found.se.max() < 0.01 * worth
@@ -77,7 +77,7 @@ def test_two_graphs_are_compared_rightly_also_where_one_is_a_vote():
         one, two = (
             run(game, oracle=each, exact="always", audit=False).values for each in (vote, other)
         )
-        found = compare(game, game, oracle=(vote, other), exact="always", stopping=rule)
+        found = compare_games(game, game, oracle=(vote, other), exact="always", stopping=rule)
         np.testing.assert_allclose(found.difference.values, one - two, atol=1e-10)
 
 
@@ -101,7 +101,7 @@ def test_two_codings_of_a_column_are_compared_as_groups():
         games.append(LossGame(model, Gaussian().fit(frame), frame, Y, random_state=0))
     grouped = Grouped(games[0], {"c": ["zero", "positive"]})
     plain = Grouped(games[1], {"c": ["c"]})
-    found = compare(grouped, plain, exact="always").difference
+    found = compare_games(grouped, plain, exact="always").difference
     expected = run(grouped, exact="always").values - run(plain, exact="always").values
     assert found.feature_names == ("c", "X1", "X2")
     np.testing.assert_allclose(found.values, expected, atol=1e-10)

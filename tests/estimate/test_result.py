@@ -6,13 +6,15 @@ import pytest
 
 from dsage.estimate.accumulate.history import History
 from dsage.estimate.inference import holm, intervals, p_values, simultaneous_intervals
-from dsage.estimate.result import Estimate, Level
+from dsage.estimate.result import Estimate, TermEstimate
 
 NAMES = ("a", "b", "c")
 
 
 def made(**changes):
-    level = Level("surpluses", np.array([0.1, 2.0, 0.1]), np.array([0.03, 0.04, 0.0]), 20, 400)
+    term = TermEstimate(
+        "surpluses", np.array([0.1, 2.0, 0.1]), np.array([0.03, 0.04, 0.0]), 20, 400
+    )
     options = {
         "feature_names": NAMES,
         "values": np.array([0.1, 2.0, 0.1]),
@@ -25,7 +27,7 @@ def made(**changes):
         "n_evaluated": 400,
         "n_shared": 30,
         "share_skipped": np.array([0.5, 0.0, 0.25]),
-        "levels": (level,),
+        "terms": (term,),
         "audit": None,
         "skipped_surpluses": pd.DataFrame(),
         "seconds": 1.0,
@@ -65,15 +67,15 @@ def test_the_frame_has_one_row_a_feature_the_largest_value_first_and_ties_in_ord
     assert frame["se_rows"].tolist() == [0.0, 0.12, 0.0]
 
 
-@pytest.mark.parametrize("level", [0.95, 0.5])
-def test_intervals_are_about_these_rows_and_tests_about_the_population(level):
+@pytest.mark.parametrize("confidence", [0.95, 0.5])
+def test_intervals_are_about_these_rows_and_tests_about_the_population(confidence):
     result = made()
-    frame = result.to_frame(level).set_index("feature").loc[list(NAMES)]
+    frame = result.to_frame(confidence).set_index("feature").loc[list(NAMES)]
     df = [9.0, np.inf, 9.0]
-    lower, upper = intervals(result.values, [0.05, 0.05, 0.0], level, df=df)
+    lower, upper = intervals(result.values, [0.05, 0.05, 0.0], confidence, df=df)
     np.testing.assert_allclose(frame["lower"], lower)
     np.testing.assert_allclose(frame["upper"], upper)
-    lower, upper = simultaneous_intervals(result.values, [0.05, 0.05, 0.0], level, df=df)
+    lower, upper = simultaneous_intervals(result.values, [0.05, 0.05, 0.0], confidence, df=df)
     np.testing.assert_allclose(frame["lower_all"], lower)
     np.testing.assert_allclose(frame["upper_all"], upper)
     total_df = [9.0 * (0.13 / 0.05) ** 4, np.inf, np.inf]
@@ -109,10 +111,10 @@ def test_one_row_is_no_evidence_about_the_population():
     assert np.isfinite(result.to_frame()["lower"]).all()
 
 
-@pytest.mark.parametrize("level", [0.0, 1.0, 95])
-def test_a_level_outside_0_and_1_is_refused(level):
-    with pytest.raises(ValueError, match="level must be between 0 and 1"):
-        made().to_frame(level)
+@pytest.mark.parametrize("confidence", [0.0, 1.0, 95])
+def test_a_level_outside_0_and_1_is_refused(confidence):
+    with pytest.raises(ValueError, match="confidence must be between 0 and 1"):
+        made().to_frame(confidence)
 
 
 # The audit
@@ -124,7 +126,7 @@ def test_without_an_audit_there_is_no_frame_of_it():
 
 
 def test_the_audit_tells_d_sage_minus_sage_in_the_order_of_the_features():
-    audit = Level(
+    audit = TermEstimate(
         "SAGE - d-SAGE", np.array([0.3, -0.01, 0.0]), np.array([0.05, 0.02, 0.0]), 8, 90, 7
     )
     frame = made(audit=audit).audit_frame(0.9)
@@ -151,7 +153,9 @@ def test_the_audit_tells_d_sage_minus_sage_in_the_order_of_the_features():
 def test_a_difference_matters_where_it_is_surely_above_2_percent_of_the_range(
     difference, se, matters
 ):
-    audit = Level("SAGE - d-SAGE", np.array([difference, 0.0, 0.0]), np.array([se, 0.0, 0.0]), 8, 9)
+    audit = TermEstimate(
+        "SAGE - d-SAGE", np.array([difference, 0.0, 0.0]), np.array([se, 0.0, 0.0]), 8, 9
+    )
     assert made(audit=audit).audit_frame()["matters"].tolist() == [matters, False, False]
 
 
@@ -161,7 +165,9 @@ def test_whether_differences_matter_is_judged_for_all_features_at_once():
     names = tuple(f"v{number}" for number in range(n_features))
     values = np.zeros(n_features)
     values[0] = 1.9
-    audit = Level("SAGE - d-SAGE", np.full(n_features, 0.14), np.full(n_features, 0.04), 8, 9)
+    audit = TermEstimate(
+        "SAGE - d-SAGE", np.full(n_features, 0.14), np.full(n_features, 0.04), 8, 9
+    )
     frame = made(feature_names=names, values=values, audit=audit).audit_frame()
     assert (frame["upper"] < -0.02 * 1.9).all()
     assert not frame["matters"].any()

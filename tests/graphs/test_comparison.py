@@ -8,7 +8,7 @@ import pytest
 
 from dsage import Graph
 from dsage.datasets import PAPER_GRAPHS, paper_graph
-from dsage.graphs import Comparison, Consensus, NoSeparation, compare, comparison
+from dsage.graphs import Consensus, GraphComparison, NoSeparation, compare_graphs, comparison
 from given import random_graph
 
 
@@ -29,10 +29,10 @@ def test_all_queries_are_asked_where_they_are_few(seed):
     rng = np.random.default_rng(seed)
     true, estimated = random_graph(rng, 6, directed=0.3), random_graph(rng, 6, directed=0.3)
     counts = by_brute_force(true, estimated, "v0")
-    result = compare(true, estimated, "v0", n_queries=5 * 2**4)
+    result = compare_graphs(true, estimated, "v0", n_queries=5 * 2**4)
     assert result.is_exhaustive
     assert result.n_queries == 5 * 2**4
-    expected = Comparison(
+    expected = GraphComparison(
         tp=counts[True, True],
         tn=counts[False, False],
         fp=counts[False, True],
@@ -46,9 +46,9 @@ def test_all_queries_are_asked_where_they_are_few(seed):
 def test_random_queries_estimate_the_exhaustive_rates(seed):
     rng = np.random.default_rng(seed)
     true, estimated = random_graph(rng, 10, directed=0.25), random_graph(rng, 10, directed=0.25)
-    exact = compare(true, estimated, "v0")
+    exact = compare_graphs(true, estimated, "v0")
     n_queries = 2000
-    drawn = compare(true, estimated, "v0", n_queries=n_queries, random_state=seed)
+    drawn = compare_graphs(true, estimated, "v0", n_queries=n_queries, random_state=seed)
     assert exact.is_exhaustive
     assert not drawn.is_exhaustive
     assert drawn.n_queries == n_queries
@@ -68,7 +68,7 @@ def test_sizes_of_the_conditioning_sets_are_binomial(monkeypatch):
 
     d, n_queries = 20, 50_000
     names = [f"v{i}" for i in range(d)]
-    compare(Spy(names), NoSeparation(names), "y", n_queries=n_queries, random_state=0)
+    compare_graphs(Spy(names), NoSeparation(names), "y", n_queries=n_queries, random_state=0)
     observed = np.bincount(np.concatenate(sizes), minlength=d) / n_queries
     expected = np.array([math.comb(d - 1, k) for k in range(d)]) / 2 ** (d - 1)
     np.testing.assert_array_less(
@@ -84,7 +84,7 @@ def test_shares_of_the_papers_graphs(name):
     """
     model = paper_graph(name)
     n_queries = 200_000
-    result = compare(model.graph, model.graph, model.target, n_queries, random_state=0)
+    result = compare_graphs(model.graph, model.graph, model.target, n_queries, random_state=0)
     printed = model.printed["share_d_separated"]
     if result.is_exhaustive:
         assert round(result.share, 3) == printed
@@ -100,31 +100,31 @@ def test_the_order_of_the_nodes_does_not_matter():
     true = paper_graph("dag_s(3)").graph
     other = Graph(reversed(true.names), true.edges[2:])
     again = Graph(true.names, true.edges[2:])
-    assert compare(true, other, "X1") == compare(true, again, "X1")
+    assert compare_graphs(true, other, "X1") == compare_graphs(true, again, "X1")
 
 
 def test_same_seed_same_result_whatever_the_size_of_the_batch(monkeypatch):
     model = paper_graph("dag_sm(3)")
     other = Graph(model.graph.names, model.graph.edges[3:])
     arguments = (model.graph, other, model.target, 10_000)
-    expected = compare(*arguments, random_state=1)
-    assert compare(*arguments, random_state=1) == expected
-    assert compare(*arguments, random_state=2) != expected
+    expected = compare_graphs(*arguments, random_state=1)
+    assert compare_graphs(*arguments, random_state=1) == expected
+    assert compare_graphs(*arguments, random_state=2) != expected
     monkeypatch.setattr(comparison, "_QUERIES_AT_ONCE", 999)
-    assert compare(*arguments, random_state=1) == expected
+    assert compare_graphs(*arguments, random_state=1) == expected
 
 
 def test_oracles_can_be_compared_too():
     model = paper_graph("dag_s(2)")
     oracle = model.graph.oracle(model.target)
     cautious = Consensus([oracle, NoSeparation(oracle.feature_names)], share=1.0)
-    result = compare(model.graph, cautious, model.target)
+    result = compare_graphs(model.graph, cautious, model.target)
     assert (result.tp, result.fp) == (0, 0)
-    assert compare(oracle, model.graph, model.target).f1 == 1.0
+    assert compare_graphs(oracle, model.graph, model.target).f1 == 1.0
 
 
 def test_rates_follow_their_definitions():
-    result = Comparison(tp=30, tn=50, fp=10, fn=20, is_exhaustive=False)
+    result = GraphComparison(tp=30, tn=50, fp=10, fn=20, is_exhaustive=False)
     assert result.n_queries == 110
     assert result.share == 50 / 110
     assert result.precision == 0.75
@@ -138,18 +138,18 @@ def test_rates_follow_their_definitions():
 
 
 def test_undefined_rates_are_nan_and_no_discovery_is_no_false_one():
-    result = Comparison(tp=0, tn=5, fp=0, fn=0, is_exhaustive=True)
+    result = GraphComparison(tp=0, tn=5, fp=0, fn=0, is_exhaustive=True)
     assert math.isnan(result.precision)
     assert math.isnan(result.recall)
     assert math.isnan(result.f1)
     assert result.false_discovery_rate == 0.0
-    assert math.isnan(Comparison(tp=0, tn=0, fp=0, fn=0, is_exhaustive=True).share)
+    assert math.isnan(GraphComparison(tp=0, tn=0, fp=0, fn=0, is_exhaustive=True).share)
 
 
 def test_a_million_queries_stay_below_300_megabytes():
     model = paper_graph("dag_l(4)")
     tracemalloc.start()
-    compare(model.graph, model.graph, model.target, n_queries=1_000_000, random_state=0)
+    compare_graphs(model.graph, model.graph, model.target, n_queries=1_000_000, random_state=0)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 300e6
@@ -158,22 +158,22 @@ def test_a_million_queries_stay_below_300_megabytes():
 def test_bad_input_is_refused():
     graph = Graph(["a", "b", "y"], [("a", "y")])
     with pytest.raises(ValueError, match=r"over the nodes of the true graph; got \['b', 'z'\]"):
-        compare(graph, Graph(["a", "y", "z"], []), "y")
+        compare_graphs(graph, Graph(["a", "y", "z"], []), "y")
     with pytest.raises(ValueError, match="target must be one of the nodes of the graph; got 'q'"):
-        compare(graph, graph, "q")
+        compare_graphs(graph, graph, "q")
     with pytest.raises(ValueError, match="n_queries must be at least 1; got 0"):
-        compare(graph, graph, "y", n_queries=0)
+        compare_graphs(graph, graph, "y", n_queries=0)
     with pytest.raises(TypeError, match=r"n_queries must be an integer; got 1\.5"):
-        compare(graph, graph, "y", n_queries=1.5)
+        compare_graphs(graph, graph, "y", n_queries=1.5)
     with pytest.raises(TypeError, match=r"true must be a dsage\.Graph; got 'DiGraph'"):
-        compare(graph.to_networkx(), graph, "y")
+        compare_graphs(graph.to_networkx(), graph, "y")
     with pytest.raises(
         ValueError, match=r"true must be about 'a'; got SeparationOracle\(target='y'"
     ):
-        compare(graph.oracle("y"), graph.oracle("y"), "a")
+        compare_graphs(graph.oracle("y"), graph.oracle("y"), "a")
     with pytest.raises(TypeError, match="random_state must be an int"):
-        compare(graph, graph, "y", random_state="0")
+        compare_graphs(graph, graph, "y", random_state="0")
     with pytest.raises(ValueError, match="a node besides the target; got 'y'"):
-        compare(Graph(["y"], []), Graph(["y"], []), "y")
+        compare_graphs(Graph(["y"], []), Graph(["y"], []), "y")
     with pytest.raises(ValueError, match="estimated must be over the features"):
-        compare(graph, NoSeparation(["b", "a"]), "y")
+        compare_graphs(graph, NoSeparation(["b", "a"]), "y")

@@ -35,7 +35,7 @@ def test_the_discrepancy_of_one_ordering_is_one_less_the_mean_of_the_kernel():
 
 @pytest.mark.parametrize("n_features", [4, 9, 19])
 def test_herding_lowers_the_discrepancy_below_that_of_any_independent_sample(n_features):
-    herded = discrepancy(Herded(n_features, Streams(1), n_orderings=12).block(0))
+    herded = discrepancy(Herded(n_features, Streams(1), n_orderings=12).batch(0))
     independent = [
         discrepancy(np.array([Streams(k)("x", i).permutation(n_features) for i in range(12)]))
         for k in range(200)
@@ -45,18 +45,18 @@ def test_herding_lowers_the_discrepancy_below_that_of_any_independent_sample(n_f
 
 def test_renaming_leaves_the_discrepancy_of_every_unit_alone():
     orderings = Herded(7, Streams(0))
-    found = [discrepancy(orderings.block(number)) for number in range(5)]
+    found = [discrepancy(orderings.batch(number)) for number in range(5)]
     np.testing.assert_allclose(found, found[0], rtol=1e-12)
 
 
 def test_the_second_ordering_reverses_the_first_one():
-    unit = Herded(9, Streams(0)).block(3)
+    unit = Herded(9, Streams(0)).batch(3)
     np.testing.assert_array_equal(unit[1], unit[0, ::-1])
 
 
 def test_a_longer_herd_begins_like_a_shorter_one():
     short, long = (Herded(8, Streams(5), n_orderings=m) for m in (4, 20))
-    np.testing.assert_array_equal(long.block(2)[:4], short.block(2))
+    np.testing.assert_array_equal(long.batch(2)[:4], short.batch(2))
 
 
 @pytest.mark.parametrize("option", ["n_orderings", "n_candidates"])

@@ -30,8 +30,8 @@ def make(kind, n_features=4, seed=0):
 @pytest.mark.parametrize("n_features", [1, 2, 5, 12])
 def test_a_unit_holds_permutations(kind, n_features):
     orderings = make(kind, n_features)
-    unit = orderings.block(3)
-    assert unit.shape == (orderings.unit_size, n_features)
+    unit = orderings.batch(3)
+    assert unit.shape == (orderings.batch_size, n_features)
     assert unit.dtype == np.intp
     np.testing.assert_array_equal(
         np.sort(unit, axis=1), np.tile(np.arange(n_features), (len(unit), 1))
@@ -41,28 +41,28 @@ def test_a_unit_holds_permutations(kind, n_features):
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_unit_depends_on_seed_and_number_alone(kind):
     orderings = make(kind, 20)
-    forth = [orderings.block(number) for number in range(5)]
-    back = [make(kind, 20).block(number) for number in reversed(range(5))]
+    forth = [orderings.batch(number) for number in range(5)]
+    back = [make(kind, 20).batch(number) for number in reversed(range(5))]
     for one, other in zip(forth, reversed(back), strict=True):
         np.testing.assert_array_equal(one, other)
-    assert not np.array_equal(orderings.block(0), orderings.block(1))
-    assert not np.array_equal(orderings.block(0), make(kind, 20, seed=1).block(0))
+    assert not np.array_equal(orderings.batch(0), orderings.batch(1))
+    assert not np.array_equal(orderings.batch(0), make(kind, 20, seed=1).batch(0))
 
 
 def test_all_kinds_start_a_unit_with_the_same_ordering():
     for number in range(5):
-        first = [make(kind, 9).block(number)[0] for kind in KINDS]
+        first = [make(kind, 9).batch(number)[0] for kind in KINDS]
         np.testing.assert_array_equal(first, np.tile(first[0], (len(KINDS), 1)))
 
 
 def test_an_antithetic_unit_is_an_ordering_and_its_reverse():
-    forth, back = make("antithetic", 7).block(0)
+    forth, back = make("antithetic", 7).batch(0)
     np.testing.assert_array_equal(forth, back[::-1])
 
 
 @pytest.mark.parametrize("n_features", [1, 2, 3, 8, 11])
 def test_a_stratified_unit_has_each_feature_once_at_each_position(n_features):
-    square = make("stratified", n_features).block(2)
+    square = make("stratified", n_features).batch(2)
     every = np.tile(np.arange(n_features)[:, None], (1, n_features))
     np.testing.assert_array_equal(np.sort(square, axis=0), every)
 
@@ -71,7 +71,7 @@ def test_a_stratified_unit_has_each_feature_once_at_each_position(n_features):
 def test_a_balanced_unit_holds_the_reverses_and_each_feature_equally_often_at_each_position(
     n_features,
 ):
-    unit = make("balanced", n_features).block(2)
+    unit = make("balanced", n_features).batch(2)
     times = len(unit) // n_features
     assert times == (1 if n_features % 2 == 0 else 2)
     every = np.tile(np.repeat(np.arange(n_features), times)[:, None], (1, n_features))
@@ -82,7 +82,7 @@ def test_a_balanced_unit_holds_the_reverses_and_each_feature_equally_often_at_ea
 
 def mean_surpluses(orderings, risk, number=0):
     """The mean over a unit of the surplus of each feature; risk is a function of a boolean mask."""
-    unit = orderings.block(number)
+    unit = orderings.batch(number)
     total = np.zeros(orderings.n_features)
     for ordering in unit:
         known = np.zeros(orderings.n_features, dtype=bool)
@@ -111,7 +111,7 @@ def test_interactions_of_pairs_are_exact_within_a_unit(kind, n_features):
 
 
 def test_a_stratified_unit_is_not_a_rotation_of_one_ordering():
-    square = make("stratified", 12).block(0)
+    square = make("stratified", 12).batch(0)
     rotations = {tuple(np.roll(square[0], -shift)) for shift in range(12)}
     assert {tuple(row) for row in square} != rotations
 
@@ -120,9 +120,9 @@ def test_a_stratified_unit_is_not_a_rotation_of_one_ordering():
 def test_every_ordering_of_a_unit_is_uniform_by_itself(kind):
     """Chi-squared for all 24 orderings of four features, for each row of the unit."""
     orderings = make(kind)
-    units = np.array([orderings.block(number) for number in range(6000)])
+    units = np.array([orderings.batch(number) for number in range(6000)])
     cell = {ordering: at for at, ordering in enumerate(permutations(range(4)))}
-    for row in range(orderings.unit_size):
+    for row in range(orderings.batch_size):
         counts = np.bincount([cell[tuple(o)] for o in units[:, row].tolist()], minlength=24)
         assert stats.chisquare(counts).pvalue > 1e-3
 
@@ -132,7 +132,7 @@ def test_stratified_units_hold_all_pairs_of_orderings_that_share_no_position():
     orderings = make("stratified")
     seen = set()
     for number in range(3000):
-        square = orderings.block(number)
+        square = orderings.batch(number)
         place = np.argsort(square[0])
         seen |= {tuple(place[row].tolist()) for row in square[1:]}
     derangements = {p for p in permutations(range(4)) if all(p[k] != k for k in range(4))}
@@ -143,17 +143,17 @@ def test_orderings_are_taken_by_names_and_by_positions():
     given = as_orderings(
         [["b", "a", "e", "c"], (0, 1, 2, 3), np.array([3, 2, 1, 0])], NAMES, Streams(0)
     )
-    assert (given.n_units, given.unit_size, given.n_features) == (3, 1, 4)
-    units = [given.block(number).tolist() for number in range(3)]
+    assert (given.n_batches, given.batch_size, given.n_features) == (3, 1, 4)
+    units = [given.batch(number).tolist() for number in range(3)]
     assert units == [[[1, 0, 3, 2]], [[0, 1, 2, 3]], [[3, 2, 1, 0]]]
     matrix = as_orderings(np.array([[3, 2, 1, 0]]), NAMES, Streams(0))
-    assert matrix.block(0).tolist() == [[3, 2, 1, 0]]
+    assert matrix.batch(0).tolist() == [[3, 2, 1, 0]]
 
 
 def test_a_unit_that_is_changed_does_not_change_the_list():
     given = Given([[0, 1, 2, 3]], NAMES)
-    given.block(0)[:] = 0
-    assert given.block(0).tolist() == [[0, 1, 2, 3]]
+    given.batch(0)[:] = 0
+    assert given.batch(0).tolist() == [[0, 1, 2, 3]]
 
 
 def test_objects_with_the_members_are_taken_as_they_are():
@@ -161,7 +161,7 @@ def test_objects_with_the_members_are_taken_as_they_are():
     assert as_orderings(orderings, NAMES, Streams(0)) is orderings
     for kind in (Uniform, Antithetic, Stratified, Balanced, Orthogonal, Herded):
         assert isinstance(kind(4, Streams(0)), Orderings)
-        assert kind(4, Streams(0)).n_units is None
+        assert kind(4, Streams(0)).n_batches is None
 
 
 def test_orderings_of_another_number_of_features_are_refused():
@@ -194,10 +194,10 @@ def test_what_is_not_a_list_of_permutations_is_refused(orderings, error, text):
 def test_units_beyond_the_list_and_below_zero_are_refused():
     given = Given([[0, 1, 2, 3]], NAMES)
     with pytest.raises(ValueError, match="number must be below 1; got 1"):
-        given.block(1)
+        given.batch(1)
     for orderings in (given, make("uniform")):
         with pytest.raises(ValueError, match="number must be at least 0"):
-            orderings.block(-1)
+            orderings.batch(-1)
 
 
 def test_no_features_are_refused():

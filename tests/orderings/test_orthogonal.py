@@ -8,7 +8,7 @@ from dsage.orderings.orthogonal import orthonormal
 
 @pytest.mark.parametrize("n_features", [2, 3, 8, 11])
 def test_the_second_half_of_a_unit_reverses_the_first(n_features):
-    unit = Orthogonal(n_features, Streams(0), n_vectors=n_features - 1).block(4)
+    unit = Orthogonal(n_features, Streams(0), n_vectors=n_features - 1).batch(4)
     assert len(unit) == 2 * (n_features - 1)
     np.testing.assert_array_equal(unit[n_features - 1 :], unit[: n_features - 1, ::-1])
 
@@ -32,23 +32,23 @@ def test_orderings_of_a_unit_are_nearly_orthogonal_where_independent_ones_are_no
         return np.corrcoef(position)[0, 1] ** 2
 
     code = Orthogonal(n_features, Streams(0))
-    found = np.mean([squared_correlation(code.block(number)) for number in range(200)])
+    found = np.mean([squared_correlation(code.batch(number)) for number in range(200)])
     assert found < 0.2 / (n_features - 1)
 
 
 def test_one_vector_gives_antithetic_units():
     for number in range(4):
         np.testing.assert_array_equal(
-            Orthogonal(7, Streams(3), n_vectors=1).block(number),
-            Antithetic(7, Streams(3)).block(number),
+            Orthogonal(7, Streams(3), n_vectors=1).batch(number),
+            Antithetic(7, Streams(3)).batch(number),
         )
 
 
-@pytest.mark.parametrize(("n_features", "unit_size"), [(1, 2), (2, 2), (3, 4), (9, 4)])
-def test_few_features_have_few_vectors(n_features, unit_size):
+@pytest.mark.parametrize(("n_features", "batch_size"), [(1, 2), (2, 2), (3, 4), (9, 4)])
+def test_few_features_have_few_vectors(n_features, batch_size):
     orderings = Orthogonal(n_features, Streams(0))
-    assert orderings.unit_size == unit_size
-    assert orderings.block(0).shape == (unit_size, n_features)
+    assert orderings.batch_size == batch_size
+    assert orderings.batch(0).shape == (batch_size, n_features)
 
 
 @pytest.mark.parametrize(

@@ -147,7 +147,7 @@ def test_the_value_that_was_not_estimated_has_an_error_made_of_the_terms():
         record = cases.made_up(["a"], estimand=estimand)
         left, _ = sage_and_dsage(record)
         known = record.estimate
-        main = known.levels[0].se
+        main = known.terms[0].se
         other = np.hypot(main, known.se_draws)
         if estimand == "d-sage":
             other = np.hypot(known.se, known.audit.se)

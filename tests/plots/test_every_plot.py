@@ -167,8 +167,8 @@ def test_top_must_be_a_count(name):
 
 @pytest.mark.parametrize("name", [name for name in PLOTS if name != "graph"])
 def test_level_must_be_a_probability(name):
-    with pytest.raises(ValueError, match="level must be between 0 and 1; got 95"):
-        PLOTS[name](cases.made_up(cases.plain_names(3)), level=95)
+    with pytest.raises(ValueError, match="confidence must be between 0 and 1; got 95"):
+        PLOTS[name](cases.made_up(cases.plain_names(3)), confidence=95)
 
 
 def test_matplotlib_is_imported_only_by_the_plots_and_named_where_it_is_missing():

@@ -38,7 +38,7 @@ def test_lines_follow_the_looks_and_end_at_the_values():
 
 def test_the_last_band_is_the_interval_of_the_run():
     record = cases.made_up(["a"], df=np.array([5.0]))
-    (band,) = convergence(record, level=0.8).collections
+    (band,) = convergence(record, confidence=0.8).collections
     last = band.get_paths()[0].vertices
     last = last[last[:, 0] == record.estimate.history.n_evaluated[-1], 1]
     frame = record.to_frame(0.8)

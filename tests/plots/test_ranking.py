@@ -39,7 +39,7 @@ def test_the_largest_value_is_on_top_and_bars_end_at_the_values():
 
 def test_the_thick_interval_is_of_computing_and_the_thin_one_of_the_population():
     record = cases.made_up(cases.plain_names(5))
-    ax = bar(record, level=0.9)
+    ax = bar(record, confidence=0.9)
     frame = record.to_frame(0.9)
     assert lines(ax, 0) == pytest.approx(frame[["lower", "upper"]].to_numpy())
     assert lines(ax, 1) == pytest.approx(frame[["lower_total", "upper_total"]].to_numpy())

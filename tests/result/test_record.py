@@ -54,11 +54,11 @@ def test_all_orderings_of_many_features_are_counted_exactly(record):
     known = record.estimate
     count = math.factorial(200)
     levels = tuple(
-        replace(level, n_orderings=count) if level.name.startswith("surpluses") else level
-        for level in known.levels
+        replace(term, n_orderings=count) if term.name.startswith("surpluses") else term
+        for term in known.terms
     )
     share = np.array([0.0, 0.25, 0.5, 1.0])
-    many = replace(record, estimate=replace(known, levels=levels, share_skipped=share))
+    many = replace(record, estimate=replace(known, terms=levels, share_skipped=share))
     frame = many.to_frame().set_index("feature").loc[list(record.feature_names)]
     assert frame["n_skipped"].tolist() == [0, count // 4, count // 2, count]
     assert set(frame["n_evaluated"] + frame["n_skipped"]) == {count}

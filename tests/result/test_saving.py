@@ -1,6 +1,7 @@
 import json
 import zipfile
 from dataclasses import fields
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -33,7 +34,7 @@ def assert_same(one, other):
     )
     np.testing.assert_array_equal(one.estimate.history.values, other.estimate.history.values)
     assert one.estimate.history.n_units.tolist() == other.estimate.history.n_units.tolist()
-    for first, second in zip(one.estimate.levels, other.estimate.levels, strict=True):
+    for first, second in zip(one.estimate.terms, other.estimate.terms, strict=True):
         assert (first.name, first.n_orderings, first.df) == (
             second.name,
             second.n_orderings,
@@ -139,7 +140,7 @@ def test_a_header_that_lacks_something_is_noticed(explanation, tmp_path):
     ("place", "value"),
     [
         (("choices",), {}),
-        (("estimate", "levels"), []),
+        (("estimate", "terms"), []),
         (("estimate", "feature_names"), ["alter"]),
         (("estimate", "estimand"), "foo"),
         (("estimate", "n_orderings"), "5"),
@@ -196,3 +197,11 @@ def test_a_later_format_is_refused_with_the_version_that_wrote_it(
         ValueError, match=f"in format 1; got 2. It was written by dsage {dsage.__version__}"
     ):
         load(path)
+
+
+def test_a_file_of_the_first_release_is_loaded():
+    explanation = load(Path(__file__).with_name("explained_0.1.0.dsage"))
+    assert explanation.target == "target"
+    assert explanation.to_frame()["feature"].tolist()[:3] == ["bmi", "bp", "serum"]
+    assert explanation.groups == {"serum": ("s1", "s2", "s3")}
+    np.testing.assert_allclose(explanation.values.sum(), 2261.0, atol=1.0)

@@ -12,7 +12,7 @@ from tqdm import tqdm
 import dsage
 from dsage import Graph
 from dsage.datasets import paper_graph
-from dsage.graphs import compare, cpdag
+from dsage.graphs import compare_graphs, cpdag
 from dsage.structure import Counts, Moments, SearchResult, search_graph
 from dsage.structure.learn import _then
 
@@ -29,7 +29,7 @@ def test_every_method_returns_a_dag_over_the_columns(data, method):
     graph = dsage.learn_graph(data, method=method)
     assert graph.names == tuple(data.columns)
     assert graph.is_dag
-    assert compare(MODEL.graph, graph, MODEL.target).f1 > 0.7
+    assert compare_graphs(MODEL.graph, graph, MODEL.target).f1 > 0.7
 
 
 def test_auto_finds_the_true_class(data):

@@ -8,7 +8,7 @@ import pytest
 
 import dsage
 from dsage.datasets import paper_graph
-from dsage.graphs import compare
+from dsage.graphs import compare_graphs
 
 PAGE = Path(__file__).parents[2] / "docs" / "structure.md"
 MODEL = paper_graph("dag_s(2)")
@@ -36,4 +36,4 @@ def test_recipe_learns_a_graph_that_tells_separations(learner, name):
         warnings.simplefilter("ignore")
         graph = dsage.learn_graph(data, method=recipe(learner)[name])
     assert graph.names == tuple(data.columns)
-    assert compare(MODEL.graph, graph, MODEL.target).f1 > 0.8
+    assert compare_graphs(MODEL.graph, graph, MODEL.target).f1 > 0.8

@@ -10,7 +10,7 @@ from dsage import Graph
 from dsage._random import Streams
 from dsage.data.table import Table
 from dsage.datasets import paper_graph
-from dsage.graphs import compare
+from dsage.graphs import compare_graphs
 from dsage.structure import Moments, learn_graph, search_graph, stability
 
 MODEL = paper_graph("dag_s(3)")
@@ -63,8 +63,8 @@ def test_edge_shares_are_means_over_the_graphs(data):
 
 def test_consensus_separates_less_than_its_graphs_and_rarely_falsely(data):
     found = stability(data[:120], 10, random_state=0)
-    cautious = compare(MODEL.graph, found.oracle(MODEL.target, share=1.0), MODEL.target)
-    bold = compare(MODEL.graph, found.oracle(MODEL.target, share=0.1), MODEL.target)
+    cautious = compare_graphs(MODEL.graph, found.oracle(MODEL.target, share=1.0), MODEL.target)
+    bold = compare_graphs(MODEL.graph, found.oracle(MODEL.target, share=0.1), MODEL.target)
     assert cautious.tp + cautious.fp < bold.tp + bold.fp
     assert cautious.false_discovery_rate <= bold.false_discovery_rate
 

@@ -176,11 +176,11 @@ def _games(model) -> tuple[LossGame, Gaussian]:
 
 
 def _compared():
-    from dsage.estimate import compare
+    from dsage.estimate import compare_games
 
     first, second = _games(_linear())[0], _games(_forest())[0]
     rule = as_stopping(n_orderings=16)
-    found = compare(first, second, stopping=rule, random_state=0).difference
+    found = compare_games(first, second, stopping=rule, random_state=0).difference
     return {"values": found.values, "se": found.se, "se_rows": found.se_rows}
 
 

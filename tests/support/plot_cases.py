@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from dsage import Graph
-from dsage.estimate import Estimate, Level
+from dsage.estimate import Estimate, TermEstimate
 from dsage.estimate.accumulate.history import History
 from dsage.result.choices import Choices
 from dsage.result.record import Record
@@ -66,9 +66,11 @@ def made_up(
         values + wander,
         np.hypot(se, 0.001) * np.sqrt(128 / looks)[:, None],
     )
-    main = Level("surpluses", values, se, 128, 30_000, df=127.0)
+    main = TermEstimate("surpluses", values, se, 128, 30_000, df=127.0)
     difference = np.where(np.arange(n_features) == 0, 0.5, 0.01) * values
-    correction = Level("SAGE - d-SAGE", difference, np.full(n_features, 0.004), 64, 900, df=63.0)
+    correction = TermEstimate(
+        "SAGE - d-SAGE", difference, np.full(n_features, 0.004), 64, 900, df=63.0
+    )
     found = Estimate(
         feature_names=names,
         values=values,
@@ -81,7 +83,7 @@ def made_up(
         n_evaluated=38_400,
         n_shared=100,
         share_skipped=skipped if audited else np.zeros(n_features),
-        levels=(main, correction) if audited and estimand == "sage" else (main,),
+        terms=(main, correction) if audited and estimand == "sage" else (main,),
         audit=correction if audited else None,
         skipped_surpluses=_skipped(names, skipped, generator)
         if audited

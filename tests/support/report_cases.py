@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pandas as pd
 
-from dsage.estimate import Estimate, Level
+from dsage.estimate import Estimate, TermEstimate
 from dsage.estimate.accumulate.history import History
 from dsage.graphs import Graph, random_dag
 from dsage.result.choices import Choices
@@ -36,7 +36,7 @@ def synthetic_record(n_features=100, *, names=None, with_graph=True, seed=0, **c
     values[-1:] *= 1 if n_features < 4 else -0.1
     se = np.full(n_features, 0.004)
     share_skipped = generator.uniform(size=n_features) if with_graph else np.zeros(n_features)
-    audit = Level(
+    audit = TermEstimate(
         "SAGE - d-SAGE", generator.normal(scale=0.02, size=n_features), se, 100, 1000, 30.0
     )
     estimate = {
@@ -51,7 +51,7 @@ def synthetic_record(n_features=100, *, names=None, with_graph=True, seed=0, **c
         "n_evaluated": 123_456,
         "n_shared": 654_321,
         "share_skipped": share_skipped,
-        "levels": (Level("surpluses", values, se, 1000, 100_000, 40.0),),
+        "terms": (TermEstimate("surpluses", values, se, 1000, 100_000, 40.0),),
         "audit": audit if with_graph else None,
         "skipped_surpluses": pd.DataFrame(
             {"feature": [], "position": [], "surplus": [], "n_rows": []}

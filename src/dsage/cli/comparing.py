@@ -28,15 +28,15 @@ def check_comparable(first: Record, second: Record) -> None:
         )
 
 
-def differences(first: Record, second: Record, level: float) -> pd.DataFrame:
+def differences(first: Record, second: Record, confidence: float) -> pd.DataFrame:
     """Return the values of features that both runs have, and second minus first.
 
     Parameters
     ----------
     first, second : Record
         The runs, taken for independent.
-    level : float
-        Level of the intervals.
+    confidence : float
+        Confidence level of the intervals.
 
     Returns
     -------
@@ -63,7 +63,7 @@ def differences(first: Record, second: Record, level: float) -> pd.DataFrame:
         freedom = effective_df(np.stack(se) ** 2, np.stack(df))
         ends[f"se{ending}"] = error
         ends[f"lower{ending}"], ends[f"upper{ending}"] = intervals(
-            two - one, error, level, df=freedom
+            two - one, error, confidence, df=freedom
         )
     frame = pd.DataFrame(
         {"feature": names, "first": one, "second": two, "difference": two - one, **ends}
@@ -78,14 +78,16 @@ def have_same_rows(first: Record, second: Record) -> bool:
     return marks[0] is not None and marks[0] == marks[1]
 
 
-def as_table(frame: pd.DataFrame, names: tuple[str, str], level: float, *, same_rows: bool) -> str:
+def as_table(
+    frame: pd.DataFrame, names: tuple[str, str], confidence: float, *, same_rows: bool
+) -> str:
     """Return the differences as lines to read; a star marks those that are surely not zero.
 
     The intervals are those for the evaluation rows where both runs have the same, else those for
     the population: other rows alone make other values.
     """
     low, high = ("lower", "upper") if same_rows else ("lower_total", "upper_total")
-    heads = ["feature", *names, "difference", f"{level:.0%} interval", ""]
+    heads = ["feature", *names, "difference", f"{confidence:.0%} interval", ""]
     lines = [
         [
             str(line["feature"]),

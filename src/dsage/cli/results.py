@@ -54,14 +54,14 @@ def report(
 def compare(
     run: Run,
     other: Other,
-    level: Annotated[
+    confidence: Annotated[
         float,
         typer.Option(
             metavar="NUMBER",
             min=0.5,
             max=0.9999,
             rich_help_panel=RUN,
-            help="Level of the intervals.",
+            help="Confidence level of the intervals.",
         ),
     ] = 0.95,
     plot: Annotated[
@@ -97,14 +97,14 @@ def compare(
         from dsage import plots  # noqa: F401, PLC0415
     first, second = dsage.load(run), dsage.load(other)
     check_comparable(first, second)
-    frame = differences(first, second, level)
+    frame = differences(first, second, confidence)
     names = _labels(run, other)
     if not quiet:
         note(
             "The intervals take the two runs for independent. For two models on the same rows,"
-            " dsage.estimate.compare in Python is sharper: it gives both the same noise."
+            " dsage.estimate.compare_games in Python is sharper: it gives both the same noise."
         )
-    table = as_table(frame, names, level, same_rows=have_same_rows(first, second))
+    table = as_table(frame, names, confidence, same_rows=have_same_rows(first, second))
     finish(table, _writings(first, second, frame, names, plot=plot, csv=csv), quiet=quiet)
 
 

@@ -1,7 +1,7 @@
 """Estimation: the average surplus of every feature over orderings, its errors, when to stop."""
 
 from dsage.estimate.accumulate.history import History
-from dsage.estimate.comparison import Comparison, compare
+from dsage.estimate.comparison import GameComparison, compare_games
 from dsage.estimate.exact import Enumeration, enumerate_boundaries
 from dsage.estimate.exact_order import enumerate_extensions
 from dsage.estimate.inference import (
@@ -15,7 +15,7 @@ from dsage.estimate.local.result import LocalEstimate
 from dsage.estimate.local.running import run_local
 from dsage.estimate.loop import Estimation
 from dsage.estimate.plan import Plan
-from dsage.estimate.result import Estimate, Level
+from dsage.estimate.result import Estimate, TermEstimate
 from dsage.estimate.running.checkpoint import Checkpoint, as_checkpoint
 from dsage.estimate.running.run import estimate, refine, run
 from dsage.estimate.running.stopping import (
@@ -33,22 +33,22 @@ __all__ = [
     "AbsoluteTolerance",
     "AnyOf",
     "Checkpoint",
-    "Comparison",
     "Enumeration",
     "Estimate",
     "Estimation",
+    "GameComparison",
     "History",
-    "Level",
     "LocalEstimate",
     "NOrderings",
     "Plan",
     "Stopping",
+    "TermEstimate",
     "TimeBudget",
     "Tolerance",
     "TopK",
     "as_checkpoint",
     "as_stopping",
-    "compare",
+    "compare_games",
     "effective_df",
     "enumerate_boundaries",
     "enumerate_extensions",

@@ -28,7 +28,7 @@ _ROWS = 1024
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class GameComparison:
     """How much more each feature is worth in one game than in another.
 
     Attributes
@@ -40,7 +40,7 @@ class Comparison:
 
     difference: Estimate
 
-    def to_frame(self, level: float = 0.95) -> pd.DataFrame:
+    def to_frame(self, confidence: float = 0.95) -> pd.DataFrame:
         """Return differences, errors, intervals and tests, the largest difference first.
 
         ``lower`` and ``upper`` enclose the difference for these evaluation rows, one feature at a
@@ -49,8 +49,8 @@ class Comparison:
         adjusted for the number of features (Holm).
         """
         known = self.difference
-        lower, upper = intervals(known.values, known.se, level, df=known.df)
-        lowest, highest = simultaneous_intervals(known.values, known.se, level, df=known.df)
+        lower, upper = intervals(known.values, known.se, confidence, df=known.df)
+        lowest, highest = simultaneous_intervals(known.values, known.se, confidence, df=known.df)
         frame = pd.DataFrame(
             {
                 "feature": list(known.feature_names),
@@ -68,14 +68,14 @@ class Comparison:
         return frame.iloc[order].reset_index(drop=True)
 
 
-def compare(
+def compare_games(
     a: Game,
     b: Game,
     *,
     oracle: Oracle | tuple[Oracle | None, Oracle | None] | None = None,
     stopping: Stopping | None = None,
     **options: Any,  # noqa: ANN401
-) -> Comparison:
+) -> GameComparison:
     """Estimate how much more each feature is worth in one game than in another.
 
     Both games are evaluated at the same coalitions, rows and noise, and only the difference is
@@ -100,7 +100,7 @@ def compare(
 
     Returns
     -------
-    Comparison
+    GameComparison
 
     Examples
     --------
@@ -113,7 +113,7 @@ def compare(
     >>> sampler = Gaussian().fit(X)
     >>> a, b = (LossGame(model.fit(X, y), sampler, X, y, random_state=0)
     ...         for model in (LinearRegression(), Ridge(alpha=200.0)))
-    >>> frame = compare(a, b).to_frame()
+    >>> frame = compare_games(a, b).to_frame()
     >>> frame["feature"].tolist(), bool((frame["difference"][:2] > 0).all())
     (['X2', 'X1', 'X3'], True)
     """
@@ -124,9 +124,9 @@ def compare(
     else:
         options["oracle"] = oracle
     given = as_orderings(options.get("orderings", "antithetic"), game.feature_names, Streams(0))
-    if stopping is None and given.n_units is None:
+    if stopping is None and given.n_batches is None:
         stopping = AbsoluteTolerance(TOLERANCE * _scale(game))
-    return Comparison(run(game, stopping=stopping, **options))
+    return GameComparison(run(game, stopping=stopping, **options))
 
 
 def _at_boundaries(

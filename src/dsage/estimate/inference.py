@@ -21,7 +21,7 @@ MIN_UNITS = 30
 def intervals(
     values: npt.ArrayLike,
     se: npt.ArrayLike,
-    level: float = 0.95,
+    confidence: float = 0.95,
     *,
     df: npt.ArrayLike = np.inf,
 ) -> tuple[Floats, Floats]:
@@ -31,7 +31,7 @@ def intervals(
     ----------
     values, se : arrays of shape (n_features,)
         Estimates and their standard errors.
-    level : float, default=0.95
+    confidence : float, default=0.95
         Probability with which the interval of *one* feature holds its value.
     df : float or array of shape (n_features,), default=inf
         Degrees of freedom of the standard errors; q is the quantile of Student's distribution.
@@ -48,17 +48,17 @@ def intervals(
     (array([0.02, 2.  ]), array([1.98, 2.  ]))
     """
     values, se, df = _checked(values, se, df)
-    return _ends(values, se, df, _check_level(level))
+    return _ends(values, se, df, _check_confidence(confidence))
 
 
 def simultaneous_intervals(
     values: npt.ArrayLike,
     se: npt.ArrayLike,
-    level: float = 0.95,
+    confidence: float = 0.95,
     *,
     df: npt.ArrayLike = np.inf,
 ) -> tuple[Floats, Floats]:
-    """Return intervals that hold *all* values at once with probability `level` or more.
+    """Return intervals that hold *all* values at once with probability `confidence` or more.
 
     Each of the m intervals has level ``level ** (1 / m)``. By Šidák's inequality (1967), centred
     jointly normal errors lie in a box at least as often as independent ones would, whatever their
@@ -70,7 +70,7 @@ def simultaneous_intervals(
     ----------
     values, se : arrays of shape (n_features,)
         Estimates and their standard errors.
-    level : float, default=0.95
+    confidence : float, default=0.95
         Joint level.
     df : float or array of shape (n_features,), default=inf
         Degrees of freedom of the standard errors.
@@ -87,7 +87,7 @@ def simultaneous_intervals(
     """
     values, se, df = _checked(values, se, df)
     n_uncertain = max(int(np.count_nonzero(se)), 1)
-    return _ends(values, se, df, _check_level(level) ** (1 / n_uncertain))
+    return _ends(values, se, df, _check_confidence(confidence) ** (1 / n_uncertain))
 
 
 def p_values(values: npt.ArrayLike, se: npt.ArrayLike, *, df: npt.ArrayLike = np.inf) -> Floats:
@@ -194,10 +194,10 @@ def effective_df(variances: npt.ArrayLike, df: npt.ArrayLike) -> Floats:
     return result
 
 
-def _ends(values: Floats, se: Floats, df: Floats, level: float) -> tuple[Floats, Floats]:
+def _ends(values: Floats, se: Floats, df: Floats, confidence: float) -> tuple[Floats, Floats]:
     half = np.where(np.isfinite(se), se, np.inf)
-    # (1 + level) / 2 would round away what a joint level close to one leaves.
-    half = np.where(half > 0, stats.t.isf((1 - level) / 2, df) * half, 0.0)
+    # (1 + confidence) / 2 would round away what a joint level close to one leaves.
+    half = np.where(half > 0, stats.t.isf((1 - confidence) / 2, df) * half, 0.0)
     return values - half, values + half
 
 
@@ -216,7 +216,7 @@ def _checked(
     return values, se, np.broadcast_to(df, values.shape)
 
 
-def _check_level(level: float) -> float:
-    if not 0 < level < 1:
-        raise refusal("level", "between 0 and 1", level, "Give a level such as 0.95")
-    return float(level)
+def _check_confidence(confidence: float) -> float:
+    if not 0 < confidence < 1:
+        raise refusal("confidence", "between 0 and 1", confidence, "Give a number such as 0.95")
+    return float(confidence)

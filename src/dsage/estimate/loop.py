@@ -20,7 +20,7 @@ from dsage.estimate.accumulate.state import nested, part_of, put_back, taken
 from dsage.estimate.accumulate.tally import Tally
 from dsage.estimate.inference import MIN_UNITS, effective_df
 from dsage.estimate.plan import Plan
-from dsage.estimate.result import Estimate, Level
+from dsage.estimate.result import Estimate, TermEstimate
 from dsage.estimate.terms import Outcome
 from dsage.estimate.walk import Asking
 from dsage.games.base import Floats, Game, Request
@@ -174,8 +174,8 @@ class Estimation:
     def _n_left(self, term: int) -> int:
         """Return how many units of a term there are yet; very many if there is no end."""
         n_units, n_blocks = self._tallies[term].n_units, len(self.plan.blocks)
-        if self.plan.orderings.n_units is not None:
-            return self.plan.orderings.n_units * n_blocks - n_units
+        if self.plan.orderings.n_batches is not None:
+            return self.plan.orderings.n_batches * n_blocks - n_units
         if term == 0 and self._is_settled:
             return 0
         return 1 << 40
@@ -222,7 +222,7 @@ class Estimation:
     def _n_at_once(self) -> int:
         """How many units are under way together: as many as memory allows."""
         rows = max(map(len, self.plan.blocks))
-        asked = max(term.unit_size for term in self.plan.terms) * (self.plan.n_columns + 1)
+        asked = max(term.batch_size for term in self.plan.terms) * (self.plan.n_columns + 1)
         return max(1, _BYTES_AT_ONCE // (_COPIES * 8 * asked * rows * self.plan.game.n_replicates))
 
     def _evaluate(self, term: int, units: Sequence[tuple[int, int]]) -> None:
@@ -356,12 +356,12 @@ class Estimation:
             control_se = np.sqrt(self.plan.control.variance) * abs(slope)
             n_control = self.plan.control.n_orderings
             levels.append(
-                Level("moments", slope * self.plan.control.mean, control_se, n_control, 0)
+                TermEstimate("moments", slope * self.plan.control.mean, control_se, n_control, 0)
             )
             value = value - slope * control
         own = self._own_variance(0)
         term = self.plan.terms[0]
-        n_orderings, n_units = main.n_units * term.unit_size, main.n_units
+        n_orderings, n_units = main.n_units * term.batch_size, main.n_units
         is_exact = self._is_complete and self._estimated == [0]
         if is_exact:
             n_orderings = self.plan.n_all_orderings
@@ -369,14 +369,14 @@ class Estimation:
         elif self._is_complete:
             # The orderings are those of the correction, the only term that samples any.
             n_correction = self._tallies[1].n_units
-            n_orderings = n_correction * self.plan.terms[1].unit_size
+            n_orderings = n_correction * self.plan.terms[1].batch_size
             n_units = min(n_correction, self._n_pieces)
         elif len(self._estimated) == 2:
             n_correction = self._tallies[1].n_units
             n_units = min(n_units, n_correction)
-            n_orderings = max(n_orderings, n_correction * self.plan.terms[1].unit_size)
-        n_own = self.plan.n_all_orderings if is_exact else main.n_units * term.unit_size
-        own_level = Level(
+            n_orderings = max(n_orderings, n_correction * self.plan.terms[1].batch_size)
+        n_own = self.plan.n_all_orderings if is_exact else main.n_units * term.batch_size
+        own_level = TermEstimate(
             term.name, value, np.sqrt(own), n_own, int(self._costs[0]), df=float(main.df)
         )
         levels.append(own_level)
@@ -398,7 +398,7 @@ class Estimation:
             n_evaluated=self.plan.game.n_evaluated,
             n_shared=self.plan.game.n_shared,
             share_skipped=self._share_skipped(),
-            levels=tuple(levels),
+            terms=tuple(levels),
             audit=audit,
             skipped_surpluses=self._skipped_frame(),
             seconds=self._seconds,
@@ -415,7 +415,7 @@ class Estimation:
             return np.full(self.plan.n_columns, np.nan)
         return np.sqrt(self._ledger.draw_variance(terms))
 
-    def _df(self, levels: Sequence[Level]) -> Floats:
+    def _df(self, levels: Sequence[TermEstimate]) -> Floats:
         """Return the degrees of freedom of the whole, by Satterthwaite."""
         drawn = self._draw_se(self._estimated) ** 2
         variances = np.stack([*(level.se**2 for level in levels), drawn])
@@ -426,15 +426,15 @@ class Estimation:
     def _share_skipped(self) -> Floats:
         if self.plan.enumeration is not None:
             return self.plan.enumeration.skipped
-        n_orderings = self._tallies[0].n_units * self.plan.terms[0].unit_size
+        n_orderings = self._tallies[0].n_units * self.plan.terms[0].batch_size
         return self._skipped / max(n_orderings, 1)
 
-    def _audit(self) -> Level:
+    def _audit(self) -> TermEstimate:
         tally = self._tallies[1]
         se = np.hypot(np.sqrt(self._own_variance(1)), self._draw_se([1]))
-        n_orderings = tally.n_units * self.plan.terms[1].unit_size
+        n_orderings = tally.n_units * self.plan.terms[1].batch_size
         name = self.plan.terms[1].name
-        return Level(
+        return TermEstimate(
             name,
             tally.mean()[0],
             se,

@@ -164,7 +164,7 @@ class Plan:
             "audit": str(audit),
         }
         self.orderings = as_orderings(orderings, self.names, self.streams)
-        self.is_given = self.orderings.n_units is not None
+        self.is_given = self.orderings.n_batches is not None
         moment = self._moment_game(game) if levels == "auto" else None
         enumeration = self._enumerate(exact, has_control=moment is not None)
         self.control = None if moment is None else self._make_control(moment, enumeration)

@@ -19,7 +19,7 @@ MAIN = "surpluses"
 
 
 @dataclass(frozen=True, eq=False)
-class Level:
+class TermEstimate:
     """One term of an estimate.
 
     Attributes
@@ -72,9 +72,9 @@ class Estimate:
         Pairs of a coalition and a row that were evaluated, and that were known already.
     share_skipped : array of shape (n_features,)
         Share of the orderings in which the surplus of the feature is zero by separation.
-    levels : tuple of Level
+    levels : tuple of TermEstimate
         The terms of the estimate.
-    audit : Level or None
+    audit : TermEstimate or None
         SAGE minus d-SAGE, where it was estimated; its `se` includes that of draws.
     skipped_surpluses : pandas.DataFrame
         The surpluses at the coalitions themselves of what separation sets to zero, from the audit.
@@ -105,8 +105,8 @@ class Estimate:
     n_evaluated: int
     n_shared: int
     share_skipped: Floats
-    levels: tuple[Level, ...]
-    audit: Level | None
+    terms: tuple[TermEstimate, ...]
+    audit: TermEstimate | None
     skipped_surpluses: pd.DataFrame
     seconds: float
     is_exact: bool
@@ -125,7 +125,7 @@ class Estimate:
     @property
     def n_surpluses(self) -> int:
         """Orderings that the main term has averaged over: so many surpluses of each feature."""
-        return next(each.n_orderings for each in self.levels if each.name.startswith(MAIN))
+        return next(each.n_orderings for each in self.terms if each.name.startswith(MAIN))
 
     @property
     def se_total(self) -> Floats:
@@ -143,7 +143,7 @@ class Estimate:
         variances[~np.isfinite(variances)] = 0.0
         return effective_df(variances, np.stack([self.df, np.full_like(self.df, self.df_rows)]))
 
-    def to_frame(self, level: float = 0.95) -> pd.DataFrame:
+    def to_frame(self, confidence: float = 0.95) -> pd.DataFrame:
         """Return values, errors, intervals and tests, the largest value first.
 
         ``lower`` and ``upper`` enclose the value for these evaluation rows;
@@ -151,8 +151,8 @@ class Estimate:
         value in the population is not above zero, adjusted for the number of features (Holm); it
         is 1 where the rows are too few to tell.
         """
-        lower, upper = intervals(self.values, self.se, level, df=self.df)
-        lower_all, upper_all = simultaneous_intervals(self.values, self.se, level, df=self.df)
+        lower, upper = intervals(self.values, self.se, confidence, df=self.df)
+        lower_all, upper_all = simultaneous_intervals(self.values, self.se, confidence, df=self.df)
         columns = {
             "feature": list(self.feature_names),
             "value": self.values,
@@ -171,7 +171,7 @@ class Estimate:
         order = np.argsort(-self.values, kind="stable")
         return frame.iloc[order].reset_index(drop=True)
 
-    def audit_frame(self, level: float = 0.95) -> pd.DataFrame:
+    def audit_frame(self, confidence: float = 0.95) -> pd.DataFrame:
         """Return the estimated differences d-SAGE minus SAGE with their intervals.
 
         ``matters`` marks the features whose difference is, for all features at once, surely
@@ -181,8 +181,8 @@ class Estimate:
             raise ValueError("there is no audit: nothing is skipped, or it was turned off.")
         difference, se = -self.audit.values, self.audit.se
         df = self.audit.df
-        lower, upper = intervals(difference, se, level, df=df)
-        lowest, highest = simultaneous_intervals(difference, se, level, df=df)
+        lower, upper = intervals(difference, se, confidence, df=df)
+        lowest, highest = simultaneous_intervals(difference, se, confidence, df=df)
         threshold = MATTERS * np.ptp(self.values)
         return pd.DataFrame(
             {

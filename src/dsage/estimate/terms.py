@@ -38,7 +38,7 @@ class Term(Protocol):
     """A mean over units of orderings."""
 
     name: str
-    unit_size: int
+    batch_size: int
 
     def __call__(self, unit: int, rows: Rows, epoch: int) -> Asking[Outcome]:
         """Give what a unit gives on some rows, asking the model's game for risks."""
@@ -69,11 +69,11 @@ class Sampled:
     ) -> None:
         self._walk, self._orderings = walk, orderings
         self._control_walk, self._control = control_walk, control
-        self.unit_size = orderings.unit_size
+        self.batch_size = orderings.batch_size
 
     def __call__(self, unit: int, rows: Rows, epoch: int) -> Asking[Outcome]:
         """Give what a unit gives on some rows; see :class:`Term`."""
-        orders = self._orderings.block(unit)
+        orders = self._orderings.batch(unit)
         values, skipped = yield from self._walk(orders, rows, epoch)
         control = np.zeros(orders.shape[1])
         if self._control_walk is not None and self._control is not None:
@@ -94,7 +94,7 @@ class Enumerated:
     """
 
     name = "surpluses, all orderings"
-    unit_size = 1
+    batch_size = 1
 
     def __init__(self, enumeration: Enumeration, control: CheapGame | None) -> None:
         self._enumeration, self._control = enumeration, control
@@ -134,11 +134,11 @@ class Correction:
     ) -> None:
         self._plain, self._walk, self._oracle = plain, walk, oracle
         self._orderings, self._first_unit = orderings, first_unit
-        self.unit_size = orderings.unit_size
+        self.batch_size = orderings.batch_size
 
     def __call__(self, unit: int, rows: Rows, epoch: int) -> Asking[Outcome]:
         """Give what a unit gives on some rows; see :class:`Term`."""
-        orders = self._orderings.block(self._first_unit + unit)
+        orders = self._orderings.batch(self._first_unit + unit)
         values = (yield from self._plain(orders, rows, epoch)).values
         difference = values - (yield from self._walk(orders, rows, epoch)).values
         skipped = by_feature(separated_steps(self._oracle, prefixes(orders), orders), orders)

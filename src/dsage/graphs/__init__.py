@@ -1,6 +1,6 @@
 """Graphs, the separations that they imply, and how to compare and generate them."""
 
-from dsage.graphs.comparison import Comparison, compare
+from dsage.graphs.comparison import GraphComparison, compare_graphs
 from dsage.graphs.convert import as_graph
 from dsage.graphs.equivalence import (
     CPDAG,
@@ -16,16 +16,16 @@ from dsage.graphs.separation import Consensus, NoSeparation, Oracle, SeparationO
 
 __all__ = [
     "CPDAG",
-    "Comparison",
     "Consensus",
     "Graph",
+    "GraphComparison",
     "GroupedOracle",
     "LinearGaussian",
     "NoSeparation",
     "Oracle",
     "SeparationOracle",
     "as_graph",
-    "compare",
+    "compare_graphs",
     "cpdag",
     "markov_equivalent",
     "random_dag",

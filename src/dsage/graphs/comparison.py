@@ -20,7 +20,7 @@ _QUERIES_AT_ONCE = 1 << 16
 
 
 @dataclass(frozen=True)
-class Comparison:
+class GraphComparison:
     """How well an estimated graph finds the separations of the true one.
 
     A query asks whether a feature is separated from the target given a set of others; "positive"
@@ -77,13 +77,13 @@ class Comparison:
         return pd.DataFrame([asdict(self) | {rate: getattr(self, rate) for rate in rates}])
 
 
-def compare(
+def compare_graphs(
     true: Graph | Oracle,
     estimated: Graph | Oracle,
     target: str,
     n_queries: int = 1_000_000,
     random_state: RandomState = None,
-) -> Comparison:
+) -> GraphComparison:
     """Count how often two graphs agree that a feature is separated from the target.
 
     Algorithm 2 of the d-SAGE paper: each query draws a feature uniformly and a conditioning set
@@ -104,15 +104,15 @@ def compare(
 
     Returns
     -------
-    Comparison
+    GraphComparison
 
     Examples
     --------
     >>> true = Graph(list("aby"), [("a", "b"), ("b", "y")])
     >>> estimated = Graph(list("aby"), [("a", "b"), ("b", "y"), ("a", "y")])
-    >>> result = compare(true, estimated, "y")
+    >>> result = compare_graphs(true, estimated, "y")
     >>> result
-    Comparison(tp=0, tn=3, fp=0, fn=1, is_exhaustive=True)
+    GraphComparison(tp=0, tn=3, fp=0, fn=1, is_exhaustive=True)
     >>> result.share, result.recall
     (0.25, 0.0)
     """
@@ -137,7 +137,7 @@ def compare(
         pair = 2 * truth.separated(known)[asked] + guess.separated(known)[asked]
         counts += np.bincount(pair, minlength=4)
     tn, fp, fn, tp = counts.tolist()
-    return Comparison(tp=tp, tn=tn, fp=fp, fn=fn, is_exhaustive=is_exhaustive)
+    return GraphComparison(tp=tp, tn=tn, fp=fp, fn=fn, is_exhaustive=is_exhaustive)
 
 
 Queries = Iterator[tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]]

@@ -25,17 +25,17 @@ class Orderings(Protocol):
         ...
 
     @property
-    def unit_size(self) -> int:
+    def batch_size(self) -> int:
         """Number of orderings in a unit."""
         ...
 
     @property
-    def n_units(self) -> int | None:
+    def n_batches(self) -> int | None:
         """Number of units, or None if there is no end to them."""
         ...
 
-    def block(self, number: int) -> npt.NDArray[np.intp]:
-        """Return a unit as an array (unit_size, n_features): column k is the k-th feature."""
+    def batch(self, number: int) -> npt.NDArray[np.intp]:
+        """Return a unit as an array (batch_size, n_features): column k is the k-th feature."""
         ...
 
 
@@ -54,7 +54,7 @@ class Unbounded:
         return self._n_features
 
     @property
-    def n_units(self) -> None:
+    def n_batches(self) -> None:
         """None: there is no end to the units."""
         return
 

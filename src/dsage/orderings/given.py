@@ -24,7 +24,7 @@ class Given:
     Examples
     --------
     >>> orderings = Given([["b", "a", "c"], [0, 1, 2]], ["a", "b", "c"])
-    >>> orderings.n_units, orderings.block(0)
+    >>> orderings.n_batches, orderings.batch(0)
     (2, array([[1, 0, 2]]))
     """
 
@@ -47,16 +47,16 @@ class Given:
         return int(self._orderings.shape[1])
 
     @property
-    def unit_size(self) -> int:
+    def batch_size(self) -> int:
         """Number of orderings in a unit: 1."""
         return 1
 
     @property
-    def n_units(self) -> int:
+    def n_batches(self) -> int:
         """Number of orderings in the list."""
         return len(self._orderings)
 
-    def block(self, number: int) -> npt.NDArray[np.intp]:
+    def batch(self, number: int) -> npt.NDArray[np.intp]:
         """Return ordering `number` of the list as an array (1, n_features)."""
         at = check_count(number, "number", minimum=0)
         if at >= len(self._orderings):
@@ -66,4 +66,4 @@ class Given:
         return self._orderings[at : at + 1].copy()
 
     def __repr__(self) -> str:
-        return f"Given({self.n_units} orderings, n_features={self.n_features})"
+        return f"Given({self.n_batches} orderings, n_features={self.n_features})"

@@ -41,9 +41,9 @@ class Herded(Unbounded):
     Examples
     --------
     >>> from dsage._random import Streams
-    >>> Herded(6, Streams(0)).block(0).shape
+    >>> Herded(6, Streams(0)).batch(0).shape
     (4, 6)
-    >>> herded = Herded(6, Streams(0), n_orderings=20).block(0)
+    >>> herded = Herded(6, Streams(0), n_orderings=20).batch(0)
     >>> random = np.array([Streams(0)("example", k).permutation(6) for k in range(20)])
     >>> bool(discrepancy(herded) < discrepancy(random) / 2)
     True
@@ -67,12 +67,12 @@ class Herded(Unbounded):
         )
 
     @property
-    def unit_size(self) -> int:
+    def batch_size(self) -> int:
         """Number of orderings in a unit."""
         return len(self._herd)
 
-    def block(self, number: int) -> npt.NDArray[np.intp]:
-        """Return unit `number` as an array (unit_size, n_features)."""
+    def batch(self, number: int) -> npt.NDArray[np.intp]:
+        """Return unit `number` as an array (batch_size, n_features)."""
         return relabelled(self._herd, self._first(number))
 
 

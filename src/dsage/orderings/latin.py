@@ -30,7 +30,7 @@ class Stratified(Unbounded):
     Examples
     --------
     >>> from dsage._random import Streams
-    >>> square = Stratified(4, Streams(0)).block(0)
+    >>> square = Stratified(4, Streams(0)).batch(0)
     >>> [sorted(column.tolist()) for column in square.T] == [[0, 1, 2, 3]] * 4
     True
     """
@@ -38,11 +38,11 @@ class Stratified(Unbounded):
     __slots__ = ()
 
     @property
-    def unit_size(self) -> int:
+    def batch_size(self) -> int:
         """Number of orderings in a unit: one for each position."""
         return self._n_features
 
-    def block(self, number: int) -> npt.NDArray[np.intp]:
+    def batch(self, number: int) -> npt.NDArray[np.intp]:
         """Return unit `number` as an array (n_features, n_features)."""
         ordering, generator = self._first(number), self._generator(number)
         return _latin_square(ordering, generator.permutation(self._n_features))
@@ -66,9 +66,9 @@ class Balanced(Unbounded):
     Examples
     --------
     >>> from dsage._random import Streams
-    >>> Balanced(4, Streams(0)).unit_size, Balanced(5, Streams(0)).unit_size
+    >>> Balanced(4, Streams(0)).batch_size, Balanced(5, Streams(0)).batch_size
     (4, 10)
-    >>> square = Balanced(4, Streams(0)).block(0)
+    >>> square = Balanced(4, Streams(0)).batch(0)
     >>> bool((square[2:] == square[:2, ::-1]).all())
     True
     """
@@ -76,12 +76,12 @@ class Balanced(Unbounded):
     __slots__ = ()
 
     @property
-    def unit_size(self) -> int:
+    def batch_size(self) -> int:
         """Number of orderings in a unit: one or two for each position."""
         return self._n_features * (1 + self._n_features % 2)
 
-    def block(self, number: int) -> npt.NDArray[np.intp]:
-        """Return unit `number` as an array (unit_size, n_features)."""
+    def batch(self, number: int) -> npt.NDArray[np.intp]:
+        """Return unit `number` as an array (batch_size, n_features)."""
         ordering, generator = self._first(number), self._generator(number)
         if self._n_features % 2:
             square = _latin_square(ordering, generator.permutation(self._n_features))

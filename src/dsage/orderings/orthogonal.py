@@ -40,9 +40,9 @@ class Orthogonal(Unbounded):
     Examples
     --------
     >>> from dsage._random import Streams
-    >>> Orthogonal(5, Streams(0)).block(0).shape
+    >>> Orthogonal(5, Streams(0)).batch(0).shape
     (4, 5)
-    >>> unit = Orthogonal(5, Streams(0), n_vectors=4).block(0)
+    >>> unit = Orthogonal(5, Streams(0), n_vectors=4).batch(0)
     >>> bool((unit[4:] == unit[:4, ::-1]).all())
     True
     """
@@ -62,12 +62,12 @@ class Orthogonal(Unbounded):
         self._basis: npt.NDArray[np.float64] = helmert(self._n_features)
 
     @property
-    def unit_size(self) -> int:
+    def batch_size(self) -> int:
         """Number of orderings in a unit: two for each vector."""
         return 2 * self._n_vectors
 
-    def block(self, number: int) -> npt.NDArray[np.intp]:
-        """Return unit `number` as an array (unit_size, n_features): orderings, then reverses."""
+    def batch(self, number: int) -> npt.NDArray[np.intp]:
+        """Return unit `number` as an array (batch_size, n_features): orderings, then reverses."""
         first = self._first(number)
         if self._n_features == 1:
             return np.stack([first, first])

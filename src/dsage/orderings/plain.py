@@ -22,20 +22,20 @@ class Uniform(Unbounded):
     --------
     >>> from dsage._random import Streams
     >>> orderings = Uniform(4, Streams(0))
-    >>> orderings.block(7).shape
+    >>> orderings.batch(7).shape
     (1, 4)
-    >>> bool((orderings.block(7) == Uniform(4, Streams(0)).block(7)).all())
+    >>> bool((orderings.batch(7) == Uniform(4, Streams(0)).batch(7)).all())
     True
     """
 
     __slots__ = ()
 
     @property
-    def unit_size(self) -> int:
+    def batch_size(self) -> int:
         """Number of orderings in a unit: 1."""
         return 1
 
-    def block(self, number: int) -> npt.NDArray[np.intp]:
+    def batch(self, number: int) -> npt.NDArray[np.intp]:
         """Return unit `number` as an array (1, n_features)."""
         return self._first(number)[None, :]
 
@@ -57,7 +57,7 @@ class Antithetic(Unbounded):
     Examples
     --------
     >>> from dsage._random import Streams
-    >>> forth, back = Antithetic(4, Streams(0)).block(0)
+    >>> forth, back = Antithetic(4, Streams(0)).batch(0)
     >>> bool((forth == back[::-1]).all())
     True
     """
@@ -65,11 +65,11 @@ class Antithetic(Unbounded):
     __slots__ = ()
 
     @property
-    def unit_size(self) -> int:
+    def batch_size(self) -> int:
         """Number of orderings in a unit: 2."""
         return 2
 
-    def block(self, number: int) -> npt.NDArray[np.intp]:
+    def batch(self, number: int) -> npt.NDArray[np.intp]:
         """Return unit `number` as an array (2, n_features)."""
         ordering = self._first(number)
         return np.stack([ordering, ordering[::-1]])

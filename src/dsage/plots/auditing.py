@@ -15,7 +15,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from dsage._check import check_count, refusal
-from dsage.estimate.result import MATTERS, Level
+from dsage.estimate.result import MATTERS, TermEstimate
 from dsage.plots.fonts import n_lines
 from dsage.plots.rows import Rows, as_rows, draw_interval, draw_zero, n_shown
 from dsage.plots.style import (
@@ -44,7 +44,7 @@ def audit(
     record: Record,
     *,
     top: int = 20,
-    level: float = 0.95,
+    confidence: float = 0.95,
     ax: Sequence[Axes] | None = None,
 ) -> npt.NDArray[np.object_]:
     """Draw the surpluses that were skipped, and by how much that changes the values.
@@ -61,8 +61,8 @@ def audit(
         A run with an audit.
     top : int, default=20
         So many features are drawn, those with the largest differences.
-    level : float, default=0.95
-        Level of the intervals, each on its own.
+    confidence : float, default=0.95
+        Confidence level of the intervals, each on its own.
     ax : sequence of two matplotlib Axes, optional
         Where to draw surpluses and differences; by default a new figure.
 
@@ -94,7 +94,7 @@ def audit(
             "one that skipped nothing",
             "The graph separates no feature from the target: d-SAGE is SAGE here",
         )
-    frame = known.audit_frame(level)
+    frame = known.audit_frame(confidence)
     size = -frame["difference"].abs().to_numpy()
     order = np.argsort(size, kind="stable")[: n_shown(len(frame), check_count(top, "top"))]
     shown = frame.iloc[order]
@@ -110,11 +110,11 @@ def audit(
     label_x(right, "difference: d-SAGE minus SAGE")
     boxes = Patch(facecolor=SKY, edgecolor=GREY, label="quartiles, median, whiskers")
     legend_above(left, [boxes], title=_title(len(order), size))
-    legend_above(right, [*_difference_handles(shown, level), *zone_handles(record)])
+    legend_above(right, [*_difference_handles(shown, confidence), *zone_handles(record)])
     return np.array([left, right], dtype=object)
 
 
-def check_audited(record: object) -> Level:
+def check_audited(record: object) -> TermEstimate:
     """Return the audit of a record that has one."""
     found = check_record(record).estimate.audit
     if found is None:
@@ -198,8 +198,8 @@ def _title(n_drawn: int, size: npt.NDArray[np.float64]) -> str | None:
     return f"{len(size) - n_drawn} others differ by {largest:.2g} at most"
 
 
-def _difference_handles(shown: pd.DataFrame, level: float) -> list[Artist]:
-    text = f"difference with {percent(level)} interval"
+def _difference_handles(shown: pd.DataFrame, confidence: float) -> list[Artist]:
+    text = f"difference with {percent(confidence)} interval"
     handles: list[Artist] = [
         Line2D([], [], marker="o", color=INK, linewidth=3, markersize=4.5, label=text)
     ]

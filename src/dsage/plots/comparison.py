@@ -9,7 +9,7 @@ import numpy.typing as npt
 from matplotlib.axes import Axes
 
 from dsage._check import check_names, refusal
-from dsage.estimate.result import Level
+from dsage.estimate.result import TermEstimate
 from dsage.plots.auditing import check_audited, draw_zone, zone_handles
 from dsage.plots.pairs import Pair, Series, effective
 from dsage.plots.style import check_record, legend_above, loss_name, value_label
@@ -21,14 +21,14 @@ def compare(
     *others: Record,
     labels: Sequence[str] | None = None,
     top: int = 20,
-    level: float = 0.95,
+    confidence: float = 0.95,
     ax: Sequence[Axes] | None = None,
 ) -> npt.NDArray[np.object_]:
     """Draw the values of several explanations side by side, and their differences to the first.
 
     The features are those that all explanations have, by name. The intervals of the differences
     take the runs for independent. Runs on the same evaluation rows are not: the thin intervals, for
-    the population, are then too wide. :func:`dsage.estimate.compare` is far more precise.
+    the population, are then too wide. :func:`dsage.estimate.compare_games` is far more precise.
 
     Parameters
     ----------
@@ -38,8 +38,8 @@ def compare(
         What they are called; by default by the names of their models.
     top : int, default=20
         So many features are drawn, those with the largest mean value.
-    level : float, default=0.95
-        Level of the intervals.
+    confidence : float, default=0.95
+        Confidence level of the intervals.
     ax : sequence of two matplotlib Axes, optional
         Where to draw values and differences; by default a new figure.
 
@@ -85,14 +85,14 @@ def compare(
         f"difference: {'each' if len(records) > 2 else named[1]} minus {named[0]}",
     )
     pair = Pair(common, mean, series, differences, shown, notes)
-    return np.array(pair.draw(top=top, level=level, ax=ax), dtype=object)
+    return np.array(pair.draw(top=top, confidence=confidence, ax=ax), dtype=object)
 
 
 def sage_and_dsage(
     record: Record,
     *,
     top: int = 20,
-    level: float = 0.95,
+    confidence: float = 0.95,
     ax: Sequence[Axes] | None = None,
 ) -> npt.NDArray[np.object_]:
     """Draw d-SAGE and SAGE values of one audited run side by side, and their differences.
@@ -107,8 +107,8 @@ def sage_and_dsage(
         A run with an audit.
     top : int, default=20
         So many features are drawn, those with the largest values of the run.
-    level : float, default=0.95
-        Level of the intervals.
+    confidence : float, default=0.95
+        Confidence level of the intervals.
     ax : sequence of two matplotlib Axes, optional
         Where to draw values and differences; by default a new figure.
 
@@ -138,13 +138,13 @@ def sage_and_dsage(
     difference = Series("d-SAGE", -audit.values, audit.se, df, unknown, np.ones(len(names)))
     shown = value_label(record, ""), "difference: d-SAGE minus SAGE"
     pair = Pair(names, record.values, _both(record, audit, difference), [difference], shown)
-    left, right = pair.draw(top=top, level=level, ax=ax)
+    left, right = pair.draw(top=top, confidence=confidence, ax=ax)
     draw_zone(right, record)
     legend_above(right, zone_handles(record))
     return np.array([left, right], dtype=object)
 
 
-def _both(record: Record, audit: Level, difference: Series) -> list[Series]:
+def _both(record: Record, audit: TermEstimate, difference: Series) -> list[Series]:
     """Return SAGE and d-SAGE; the error of the one that was not estimated is made of both.
 
     What the choice of the rows does to that one was not estimated.
@@ -154,7 +154,7 @@ def _both(record: Record, audit: Level, difference: Series) -> list[Series]:
     unknown = np.full(len(own.values), np.nan)
     if known.estimand == "sage":
         # Without the correction, whose orderings are its own.
-        parts = [each.se**2 for each in known.levels if each.name != audit.name]
+        parts = [each.se**2 for each in known.terms if each.name != audit.name]
         se = np.sqrt(np.sum([*parts, known.se_draws**2], axis=0))
         values = own.values + difference.values
         return [own, Series("d-SAGE", values, se, own.df, unknown, own.df_total)]

@@ -42,7 +42,7 @@ def convergence(
     *,
     features: str | Iterable[str] | None = None,
     top: int = 8,
-    level: float = 0.95,
+    confidence: float = 0.95,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw how the values changed with the evaluations, with bands for what was still open.
@@ -58,8 +58,8 @@ def convergence(
         The features to name, in place of the `top`.
     top : int, default=8
         So many features are named, those with the largest values.
-    level : float, default=0.95
-        Level of the bands, each on its own.
+    confidence : float, default=0.95
+        TermEstimate of the bands, each on its own.
     ax : matplotlib Axes, optional
         Where to draw; by default a new figure.
 
@@ -97,7 +97,7 @@ def convergence(
     x = history.n_evaluated.astype(np.float64)
     rest = np.setdiff1d(np.arange(len(names)), order)
     ax.plot(x, history.values[:, rest], color=LIGHT, linewidth=0.7, zorder=1)
-    low, high = _bands(record, level)
+    low, high = _bands(record, confidence)
     _draw_lines(ax, x, history.values[:, order], low[:, order], high[:, order])
     tidy(ax, grid="y")
     _set_limits(ax, x, history.values, low[:, order], high[:, order])
@@ -109,19 +109,19 @@ def convergence(
     legend_above(
         ax,
         handles if len(rest) else [],
-        title=f"{percent(level)} {bands} for these rows: computing",
+        title=f"{percent(confidence)} {bands} for these rows: computing",
     )
     return ax
 
 
-def _bands(record: Record, level: float) -> tuple[Floats, Floats]:
+def _bands(record: Record, confidence: float) -> tuple[Floats, Floats]:
     """Return the ends of the intervals at all looks."""
     history = record.estimate.history
     df = np.maximum(history.n_units - 1.0, 1.0)[:, None] * np.ones(history.values.shape)
     # Only the last look's are known; those before are about the number of units.
     df[-1] = record.estimate.df
     ends = [
-        intervals(values, se, level, df=own)
+        intervals(values, se, confidence, df=own)
         for values, se, own in zip(history.values, history.se, df, strict=True)
     ]
     return np.stack([low for low, _ in ends]), np.stack([high for _, high in ends])

@@ -107,7 +107,7 @@ class Pair:
     labels: tuple[str, str]
     notes: list[str] = field(default_factory=list)
 
-    def draw(self, *, top: int, level: float, ax: Sequence[Axes] | None) -> tuple[Axes, Axes]:
+    def draw(self, *, top: int, confidence: float, ax: Sequence[Axes] | None) -> tuple[Axes, Axes]:
         """Draw values at the left and differences at the right, with the same rows."""
         n_rows = n_shown(len(self.names), check_count(top, "top"))
         order = np.argsort(-self.ranked_by, kind="stable")[:n_rows]
@@ -117,8 +117,8 @@ class Pair:
         least = max(0.28, _STEP * len(self.series) + 0.1)
         rows = as_rows([self.names[number] for number in order], least=least)
         left, right = two_axes(ax, *self._size(rows, notes), (1.25, 1.0))
-        drawn = _draw_series(left, rows, [each.take(order) for each in self.series], 0, level)
-        _draw_series(right, rows, [each.take(order) for each in self.differences], 1, level)
+        drawn = _draw_series(left, rows, [each.take(order) for each in self.series], 0, confidence)
+        _draw_series(right, rows, [each.take(order) for each in self.differences], 1, confidence)
         rows.put(left)
         rows.put(right, with_names=False)
         label_x(left, self.labels[0], width=_VALUES)
@@ -128,7 +128,7 @@ class Pair:
             for number, each in enumerate(self.series)
         ]
         title = "\n".join(notes) or None
-        legend_above(left, [*handles, *interval_handles(level, **drawn)], title=title)
+        legend_above(left, [*handles, *interval_handles(confidence, **drawn)], title=title)
         return left, right
 
     def _size(self, rows: Rows, notes: list[str]) -> tuple[float, float]:
@@ -138,7 +138,7 @@ class Pair:
 
 
 def _draw_series(
-    ax: Axes, rows: Rows, series: list[Series], first: int, level: float
+    ax: Axes, rows: Rows, series: list[Series], first: int, confidence: float
 ) -> dict[str, bool]:
     """Draw marks with intervals, those of one feature under each other."""
     drawn = {"computing": False, "population": False}
@@ -150,7 +150,7 @@ def _draw_series(
             ("computing", each.se, each.df),
             ("population", each.se_total, each.df_total),
         ):
-            low, high = intervals(each.values, se, level, df=df)
+            low, high = intervals(each.values, se, confidence, df=df)
             is_thick = name == "computing"
             drawn[name] |= draw_interval(ax, at, low, high, colour=colour, is_thick=is_thick)
         ax.plot(each.values, at, linestyle="none", zorder=5, **style)

@@ -35,7 +35,7 @@ from dsage.result.record import Record
 _BAR = 0.17
 
 
-def bar(record: Record, *, top: int = 20, level: float = 0.95, ax: Axes | None = None) -> Axes:
+def bar(record: Record, *, top: int = 20, confidence: float = 0.95, ax: Axes | None = None) -> Axes:
     """Draw the ranking: a bar a feature, the largest value on top, with two intervals.
 
     The thick interval is for these evaluation rows: more computing makes it shorter. The thin one
@@ -50,8 +50,8 @@ def bar(record: Record, *, top: int = 20, level: float = 0.95, ax: Axes | None =
     top : int, default=20
         So many features have a bar of their own. The others share one, their sum. It has no
         interval, as the errors of its parts depend on each other.
-    level : float, default=0.95
-        Level of the intervals.
+    confidence : float, default=0.95
+        Confidence level of the intervals.
     ax : matplotlib Axes, optional
         Where to draw; by default a new figure whose size follows the names.
 
@@ -73,7 +73,7 @@ def bar(record: Record, *, top: int = 20, level: float = 0.95, ax: Axes | None =
     >>> [label.get_text() for label in ax.get_yticklabels()]
     ['bmi', 's5', 'bp', 'age']
     """
-    frame = check_record(record).to_frame(level)
+    frame = check_record(record).to_frame(confidence)
     shown = frame[: n_shown(len(frame), check_count(top, "top"))]
     rest = frame[len(shown) :]
     names = shown["feature"].tolist()
@@ -88,7 +88,7 @@ def bar(record: Record, *, top: int = 20, level: float = 0.95, ax: Axes | None =
     ax.barh(at, shown["value"], height=_BAR, color=colours)
     if len(rest):
         _draw_rest(ax, float(rows.centres[-1]), shown, float(rest["value"].sum()))
-    handles = _draw_intervals(ax, at, shown, level)
+    handles = _draw_intervals(ax, at, shown, confidence)
     handles += _audit_handles(record, matters)
     handles += _mark_separated(ax, at, shown, record)
     draw_zero(ax)
@@ -112,13 +112,13 @@ def _draw_rest(ax: Axes, at: float, shown: pd.DataFrame, total: float) -> None:
         ax.text(end, at, text, ha=side, va="center", fontsize=SMALL, color=INK)
 
 
-def _draw_intervals(ax: Axes, at: Floats, shown: pd.DataFrame, level: float) -> list[Artist]:
+def _draw_intervals(ax: Axes, at: Floats, shown: pd.DataFrame, confidence: float) -> list[Artist]:
     drawn = {}
     for ends, name in (("", "computing"), ("_total", "population")):
         low, high = shown[f"lower{ends}"].to_numpy(), shown[f"upper{ends}"].to_numpy()
         is_thick = name == "computing"
         drawn[name] = draw_interval(ax, at, low, high, colour=INK, is_thick=is_thick)
-    return interval_handles(level, **drawn)
+    return interval_handles(confidence, **drawn)
 
 
 def _audit_handles(record: Record, matters: npt.NDArray[np.bool_]) -> list[Artist]:

@@ -87,14 +87,14 @@ def draw_interval(
     return bool((high[known] > low[known]).any())
 
 
-def interval_handles(level: float, *, computing: bool, population: bool) -> list[Artist]:
+def interval_handles(confidence: float, *, computing: bool, population: bool) -> list[Artist]:
     """Return what explains the two intervals, as far as they are drawn."""
     handles: list[Artist] = []
     if computing:
-        text = f"{percent(level)} interval for these rows: computing"
+        text = f"{percent(confidence)} interval for these rows: computing"
         handles.append(Line2D([], [], color=INK, linewidth=THICK, label=text))
     if population:
-        text = f"{percent(level)} interval for the population: rows, too"
+        text = f"{percent(confidence)} interval for the population: rows, too"
         handles.append(Line2D([], [], color=INK, linewidth=THIN, label=text))
     return handles
 

@@ -122,7 +122,7 @@ def legend_above(ax: Axes, handles: Sequence[Any], *, title: str | None = None) 
         text.update(text_style())
 
 
-def percent(level: float) -> str:
+def percent(confidence: float) -> str:
     """Return a share as a reader wants it.
 
     Examples
@@ -130,7 +130,7 @@ def percent(level: float) -> str:
     >>> percent(0.95)
     '95 %'
     """
-    return f"{100 * level:.4g} %"
+    return f"{100 * confidence:.4g} %"
 
 
 def value_label(record: Record, estimand: str | None = None) -> str:

@@ -32,8 +32,8 @@ def cautions(summary: Summary) -> list[Caution]:
     return sorted(found, key=lambda caution: caution["level"] != "warning")
 
 
-def _caution(level: str, heading: str, text: str, advice: str = "") -> Caution:
-    return {"level": level, "title": heading, "text": text, "advice": advice}
+def _caution(confidence: str, heading: str, text: str, advice: str = "") -> Caution:
+    return {"level": confidence, "title": heading, "text": text, "advice": advice}
 
 
 def _interrupted(summary: Summary) -> list[Caution]:

@@ -83,7 +83,7 @@ def _audit_scale(summary: Summary) -> Scale:
 
 def _columns(summary: Summary) -> list[_Column]:
     scale = summary.scale
-    level = percent(LEVEL)
+    confidence = percent(LEVEL)
     return [
         _Column(
             "Value",
@@ -93,13 +93,13 @@ def _columns(summary: Summary) -> list[_Column]:
         ),
         _Column("Share", _share_hint(summary), _of("share"), _by(_share, "share")),
         _Column(
-            f"{level} interval, these rows",
+            f"{confidence} interval, these rows",
             "Where the value for these evaluation rows lies; more computing narrows it",
             _of("lower"),
             lambda line: scale.interval(line["lower"], line["upper"]),
         ),
         _Column(
-            f"{level} interval, population",
+            f"{confidence} interval, population",
             "Where the value in the population lies; counts the choice of the rows as well",
             _of("lower_total"),
             lambda line: scale.interval(line["lower_total"], line["upper_total"]),

@@ -154,7 +154,7 @@ def meaning(summary: Summary) -> list[dict[str, str]]:
     """Return what the numbers are, for a reader who has not seen a SAGE value before."""
     noun, loss = summary.noun, summary.loss
     unit = f": {summary.unit}" if summary.unit else ""
-    level = percent(LEVEL)
+    confidence = percent(LEVEL)
     result = {
         f"The value of a {noun}": f"How much the {loss} falls, on average, when the model comes to "
         f"know the {noun}. {_orders(summary)}Values are in units of the loss{unit}.",
@@ -164,7 +164,7 @@ def meaning(summary: Summary) -> list[dict[str, str]]:
         "in which things become known. It may still tell much where little else is known. Below "
         "zero, knowing it makes the predictions worse on average: by chance, or because the model "
         "learned something that does not hold on these rows.",
-        "The two intervals": f"The thick one ({level}) is for these evaluation rows, and more "
+        "The two intervals": f"The thick one ({confidence}) is for these evaluation rows, and more "
         "computing narrows it. The thin one is for the population that the rows come from. It "
         "counts the choice of the rows as well, and that only more rows can mend.",
         "What it is not": "Not a causal effect. A value says what the model's performance rests "
@@ -244,7 +244,7 @@ def savings(summary: Summary) -> list[str]:
     else:
         many = counted(known.n_surpluses, "ordering")
         sentences.append(f"The values rest on {many}, each with one surplus a {summary.noun}.")
-    longest = max(known.levels, key=lambda level: level.n_orderings)
+    longest = max(known.terms, key=lambda term: term.n_orderings)
     if longest.n_orderings > known.n_surpluses:
         many = counted(longest.n_orderings, "ordering")
         sentences.append(f"The term that needed most, {longest.name}, has {many}.")

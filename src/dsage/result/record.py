@@ -71,13 +71,13 @@ class Record:
         """Share of all surpluses that are zero by separation, and were not evaluated."""
         return float(np.mean(self.estimate.share_skipped))
 
-    def to_frame(self, level: float = 0.95) -> pd.DataFrame:
+    def to_frame(self, confidence: float = 0.95) -> pd.DataFrame:
         """Return one line a feature, the largest value first.
 
         Parameters
         ----------
-        level : float, default=0.95
-            Level of the intervals.
+        confidence : float, default=0.95
+            Confidence level of the intervals.
 
         Returns
         -------
@@ -99,8 +99,8 @@ class Record:
               number of features.
         """
         known = self.estimate
-        base = known.to_frame(level).set_index("feature").loc[list(known.feature_names)]
-        ends = np.stack(intervals(known.values, known.se_total, level, df=known.df_total))
+        base = known.to_frame(confidence).set_index("feature").loc[list(known.feature_names)]
+        ends = np.stack(intervals(known.values, known.se_total, confidence, df=known.df_total))
         lower_total, upper_total = np.where(np.isfinite(ends), ends, math.nan)
         total = float(known.values.sum())
         share = known.values / total if total > 0 else np.full(len(known.values), math.nan)
@@ -118,14 +118,14 @@ class Record:
                 "share": share,
                 "n_evaluated": [known.n_surpluses - skipped for skipped in n_skipped],
                 "n_skipped": n_skipped,
-                **self._audit_columns(level),
+                **self._audit_columns(confidence),
                 "p_value": base["p_value"].to_numpy(),
             }
         )
         order = np.argsort(-known.values, kind="stable")
         return frame.iloc[order].reset_index(drop=True)
 
-    def _audit_columns(self, level: float) -> dict[str, object]:
+    def _audit_columns(self, confidence: float) -> dict[str, object]:
         if self.estimate.audit is None:
             unknown = np.full(len(self.values), math.nan)
             return {
@@ -134,7 +134,7 @@ class Record:
                 "audit_upper": unknown,
                 "audit_matters": np.zeros(len(self.values), dtype=bool),
             }
-        audit = self.estimate.audit_frame(level)
+        audit = self.estimate.audit_frame(confidence)
         return {
             "audit_difference": audit["difference"].to_numpy(),
             "audit_lower": audit["lower"].to_numpy(),

@@ -35,8 +35,8 @@ def check_record(record: Record) -> None:
     for name in ("values", "se_orderings", "se_draws", "se_rows", "df", "share_skipped"):
         _check_column(getattr(known, name), len(names), name)
     _require(bool(np.isfinite(known.values).all()), "a value is no number")
-    _require(any(each.name.startswith(MAIN) for each in known.levels), "the main term is missing")
-    levels = [*known.levels, *([] if known.audit is None else [known.audit])]
+    _require(any(each.name.startswith(MAIN) for each in known.terms), "the main term is missing")
+    levels = [*known.terms, *([] if known.audit is None else [known.audit])]
     for level in levels:
         _check_column(level.values, len(names), level.name)
         _check_column(level.se, len(names), level.name)

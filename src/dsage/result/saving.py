@@ -14,7 +14,7 @@ import pandas as pd
 from dsage._check import refusal
 from dsage._files import DAMAGES, Arrays, read_arrays, write_arrays
 from dsage._version import __version__
-from dsage.estimate import Estimate, History, Level
+from dsage.estimate import Estimate, History, TermEstimate
 from dsage.graphs import Graph
 from dsage.result.choices import Choices
 from dsage.result.record import Record
@@ -134,7 +134,7 @@ def _packed_value(value: Any, place: str, arrays: Arrays) -> Any:  # noqa: ANN40
         return None
     if isinstance(value, pd.DataFrame):
         return _frame_parts(value, place, arrays)
-    if isinstance(value, (Level, History)):
+    if isinstance(value, (TermEstimate, History)):
         return _packed(value, place, arrays)
     if isinstance(value, tuple):
         return [_packed_value(each, f"{place}/{at}", arrays) for at, each in enumerate(value)]
@@ -142,14 +142,18 @@ def _packed_value(value: Any, place: str, arrays: Arrays) -> Any:  # noqa: ANN40
 
 
 def _estimate(parts: Mapping[str, Any], arrays: Arrays) -> Estimate:
-    own = _unpacked(Estimate, parts, "estimate", arrays)
+    # The first release called the terms levels.
+    name = "terms" if "terms" in parts else "levels"
+    own = _unpacked(Estimate, {"terms": [], **parts}, "estimate", arrays)
     own["feature_names"] = tuple(own["feature_names"])
-    own["levels"] = tuple(
-        Level(**_unpacked(Level, each, f"estimate/levels/{at}", arrays))
-        for at, each in enumerate(parts["levels"])
+    own["terms"] = tuple(
+        TermEstimate(**_unpacked(TermEstimate, each, f"estimate/{name}/{at}", arrays))
+        for at, each in enumerate(parts[name])
     )
     if parts["audit"] is not None:
-        own["audit"] = Level(**_unpacked(Level, parts["audit"], "estimate/audit", arrays))
+        own["audit"] = TermEstimate(
+            **_unpacked(TermEstimate, parts["audit"], "estimate/audit", arrays)
+        )
     place = "estimate/skipped_surpluses"
     own["skipped_surpluses"] = _frame(parts["skipped_surpluses"], place, arrays)
     own["history"] = History(**_unpacked(History, parts["history"], "estimate/history", arrays))

@@ -210,10 +210,10 @@ the rows are refused.
 Examples
 --------
 >>> from dsage.datasets import paper_graph
->>> from dsage.graphs import compare
+>>> from dsage.graphs import compare_graphs
 >>> model = paper_graph("dag_s(3)")
 >>> graph = learn_graph(model.sample(10_000, random_state=0))
->>> compare(model.graph, graph, model.target).f1
+>>> compare_graphs(model.graph, graph, model.target).f1
 1.0
 """
 

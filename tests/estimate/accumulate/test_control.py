@@ -87,7 +87,7 @@ def test_the_variance_is_that_of_the_mean_of_units(game, case):
     assert (n_units, sampled.n_orderings) == (64, 128)
     orderings = as_orderings("antithetic", NAMES, Streams(0))
     walk, first = walk_of(game, case), 1 << 41
-    units = np.array([walk(orderings.block(first + unit)).mean(axis=0) for unit in range(n_units)])
+    units = np.array([walk(orderings.batch(first + unit)).mean(axis=0) for unit in range(n_units)])
     np.testing.assert_allclose(sampled.mean, units.mean(axis=0), rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(
         sampled.variance, units.var(axis=0, ddof=1) / n_units, rtol=1e-7, atol=1e-18

@@ -62,7 +62,7 @@ def test_surpluses_of_the_control_are_those_of_the_linear_output(case):
     oracle, _ = CASES[case]
     rows = np.array([3, 30, 7])
     control = row_control(case, rows)
-    orders = as_orderings("antithetic", NAMES, Streams(0)).block(4)
+    orders = as_orderings("antithetic", NAMES, Streams(0)).batch(4)
     walk = Boundaries(oracle) if case == "boundary" else Prefixes(CHEAP, oracle)
     values = played(walk(orders, rows, 0), CHEAP).values[:, :, 0]
     found = control.surpluses(orders)
@@ -204,7 +204,7 @@ def test_the_loop_of_sage_values_gives_their_mean_over_rows():
     np.testing.assert_allclose(mean.values, local.values.mean(axis=0), atol=1e-12)
     exact = run(output_game(), stopping=FEW)
     assert exact.is_exact
-    assert [level.name for level in exact.levels] == ["surpluses, all orderings"]
+    assert [level.name for level in exact.terms] == ["surpluses, all orderings"]
 
 
 def test_two_models_differ_by_the_difference_of_their_local_values():

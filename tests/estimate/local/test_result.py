@@ -39,15 +39,15 @@ def test_what_base_and_values_leave_of_the_predictions_is_unexplained():
     np.testing.assert_allclose(LOCAL.unexplained, [-0.05, 0.0, 0.05], atol=1e-15)
 
 
-@pytest.mark.parametrize("level", [0.5, 0.95])
-def test_the_frame_has_a_line_for_each_row_and_feature(level):
-    frame = LOCAL.to_frame(level)
+@pytest.mark.parametrize("confidence", [0.5, 0.95])
+def test_the_frame_has_a_line_for_each_row_and_feature(confidence):
+    frame = LOCAL.to_frame(confidence)
     assert frame.columns.tolist() == ["row", "feature", "value", "se", "lower", "upper"]
     assert frame["row"].tolist() == [0, 0, 1, 1, 2, 2]
     assert frame["feature"].tolist() == ["a", "b"] * 3
     for line in frame.itertuples():
         at = line.row, ["a", "b"].index(line.feature)
-        low, high = intervals([VALUES[at]], [LOCAL.se[at]], level, df=LOCAL.df[at])
+        low, high = intervals([VALUES[at]], [LOCAL.se[at]], confidence, df=LOCAL.df[at])
         assert (line.value, line.se) == (VALUES[at], LOCAL.se[at])
         assert (line.lower, line.upper) == (pytest.approx(low[0]), pytest.approx(high[0]))
 

@@ -74,8 +74,8 @@ def assert_same(one, other):
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
     for name in COUNTS:
         assert getattr(one, name) == getattr(other, name), name
-    assert [level.n_evaluated for level in one.levels] == [
-        level.n_evaluated for level in other.levels
+    assert [level.n_evaluated for level in one.terms] == [
+        level.n_evaluated for level in other.terms
     ]
 
 

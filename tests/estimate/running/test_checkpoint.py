@@ -39,7 +39,7 @@ def assert_same(one, other):
     for name in COUNTS:
         assert getattr(one, name) == getattr(other, name), name
     assert one.skipped_surpluses.equals(other.skipped_surpluses)
-    for here, there in zip(one.levels, other.levels, strict=True):
+    for here, there in zip(one.terms, other.terms, strict=True):
         np.testing.assert_array_equal(here.values, there.values)
         np.testing.assert_array_equal(here.se, there.se)
         assert (here.name, here.n_evaluated, here.df) == (there.name, there.n_evaluated, there.df)

@@ -71,9 +71,9 @@ def test_absolute_tolerance_compares_the_largest_error_with_a_number():
 
 def test_top_k_waits_until_the_intervals_part():
     values = [3.0, 0.0, 2.0, 0.5]
-    assert TopK(2).reason(at(values, 0.2)) == "the 2 largest values are settled at level 95 %"
+    assert TopK(2).reason(at(values, 0.2)) == "the 2 largest values are settled with confidence 95 %"
     assert TopK(2).reason(at(values, 0.5)) is None
-    assert TopK(1).reason(at(values, 0.1)) == "the largest value is settled at level 95 %"
+    assert TopK(1).reason(at(values, 0.1)) == "the largest value is settled with confidence 95 %"
     assert TopK(1).reason(at(values, 0.3)) is None
 
 
@@ -85,9 +85,9 @@ def test_top_k_needs_only_the_border_to_be_settled():
 
 def test_top_k_is_stricter_at_a_higher_level_and_with_fewer_units():
     progress = at([1.0, 0.0], 0.23)
-    assert TopK(1, level=0.9).reason(progress)
-    assert TopK(1, level=0.99).reason(progress) is None
-    assert TopK(1, level=0.9).reason(at([1.0, 0.0], 0.23, n_units=10)) is None
+    assert TopK(1, confidence=0.9).reason(progress)
+    assert TopK(1, confidence=0.99).reason(progress) is None
+    assert TopK(1, confidence=0.9).reason(at([1.0, 0.0], 0.23, n_units=10)) is None
 
 
 def test_top_k_is_wrong_no_more_often_than_its_level_at_one_look():
@@ -137,7 +137,13 @@ def test_any_of_gives_the_first_reason():
 def test_options_become_rules():
     assert as_stopping(tolerance=0.05) == Tolerance(0.05)
     rule = as_stopping(
-        tolerance=0.1, absolute=2.0, top_k=3, seconds=60, n_orderings=50, level=0.9, min_units=5
+        tolerance=0.1,
+        absolute=2.0,
+        top_k=3,
+        seconds=60,
+        n_orderings=50,
+        confidence=0.9,
+        min_units=5,
     )
     assert rule == AnyOf(
         [
@@ -160,7 +166,7 @@ def test_options_become_rules():
         ({"absolute": -1.0}, ValueError, "absolute must be in"),
         ({"absolute": float("nan")}, ValueError, "absolute must be in"),
         ({"top_k": 0}, ValueError, "top_k must be at least 1; got 0"),
-        ({"top_k": 1, "level": 1.0}, ValueError, "level must be in"),
+        ({"top_k": 1, "confidence": 1.0}, ValueError, "confidence must be in"),
         ({"seconds": 0}, ValueError, "seconds must be in"),
         ({"n_orderings": 2.5}, TypeError, "n_orderings must be an integer; got 2.5"),
         ({"tolerance": 0.1, "min_units": 1}, ValueError, "min_units must be at least 2; got 1"),

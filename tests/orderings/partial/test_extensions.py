@@ -49,7 +49,7 @@ def test_both_orderings_of_a_unit_are_uniform_over_the_extensions(shape):
     order = SHAPES[shape]
     orderings = Extensions(order, Streams(2))
     assert orderings.is_exact
-    units = np.array([orderings.block(number) for number in range(2500)])
+    units = np.array([orderings.batch(number) for number in range(2500)])
     for row in range(2):
         assert p_value(units[:, row], brute(order)) > 1e-3
 
@@ -57,7 +57,7 @@ def test_both_orderings_of_a_unit_are_uniform_over_the_extensions(shape):
 def test_an_order_of_every_shape_has_uniform_extensions():
     every = brute(ALL)
     units = np.array(
-        [Extensions(ALL, Streams(0)).block(number) for number in range(40 * len(every))]
+        [Extensions(ALL, Streams(0)).batch(number) for number in range(40 * len(every))]
     )
     for row in range(2):
         assert p_value(units[:, row], every) > 1e-3
@@ -68,19 +68,19 @@ def test_an_order_of_every_shape_has_uniform_extensions():
 def test_every_ordering_of_every_unit_keeps_the_order(case, number):
     labels = names(case[0])
     order = Order(labels, [(labels[one], labels[other]) for one, other in case[1]])
-    for ordering in Extensions(order, Streams(1)).block(number):
+    for ordering in Extensions(order, Streams(1)).batch(number):
         assert order.is_consistent(ordering)
 
 
 def test_without_pairs_units_are_antithetic():
     for number in range(5):
-        forth, back = Extensions(Order(names(9)), Streams(4)).block(number)
+        forth, back = Extensions(Order(names(9)), Streams(4)).batch(number)
         np.testing.assert_array_equal(forth, back[::-1])
 
 
 def test_the_partner_reverses_every_tier():
     order = Order.tiers([list("abc"), list("efgh"), list("i")])
-    forth, mirrored = Extensions(order, Streams(0)).block(0)
+    forth, mirrored = Extensions(order, Streams(0)).batch(0)
     expected = np.concatenate([forth[:3][::-1], forth[3:7][::-1], forth[7:]])
     np.testing.assert_array_equal(mirrored, expected)
 
@@ -88,12 +88,12 @@ def test_the_partner_reverses_every_tier():
 @pytest.mark.parametrize("order", [N, ALL, SHAPES["tiers"]], ids=["N", "all", "tiers"])
 def test_a_unit_depends_on_seed_and_number_alone(order):
     orderings = Extensions(order, Streams(0))
-    forth = [orderings.block(number) for number in range(12)]
+    forth = [orderings.batch(number) for number in range(12)]
     again = pickle.loads(pickle.dumps(orderings))
-    back = [again.block(number) for number in reversed(range(12))][::-1]
+    back = [again.batch(number) for number in reversed(range(12))][::-1]
     np.testing.assert_array_equal(forth, back)
     assert len({block.tobytes() for block in forth}) > 1
-    other = [Extensions(order, Streams(1)).block(number) for number in range(12)]
+    other = [Extensions(order, Streams(1)).batch(number) for number in range(12)]
     assert not np.array_equal(forth, other)
 
 
@@ -196,8 +196,8 @@ def test_an_order_with_too_many_ideals_is_drawn_by_a_chain():
     order = wide_order()
     orderings = Extensions(order, Streams(0))
     assert not orderings.is_exact
-    units = np.array([orderings.block(number) for number in range(20)])
-    np.testing.assert_array_equal(orderings.block(3), units[3])
+    units = np.array([orderings.batch(number) for number in range(20)])
+    np.testing.assert_array_equal(orderings.batch(3), units[3])
     for ordering in units.reshape(40, -1):
         assert order.is_consistent(ordering)
     # By symmetry all of the first row have one mean place, and the others mirror it.
@@ -221,8 +221,8 @@ def test_orders_are_taken_as_orderings_in_the_order_of_the_features():
     )
     assert isinstance(orderings, Extensions)
     assert isinstance(orderings, Orderings)
-    assert orderings.n_units is None
-    assert orderings.block(0).tolist() == [[2, 0, 1], [2, 0, 1]]
+    assert orderings.n_batches is None
+    assert orderings.batch(0).tolist() == [[2, 0, 1], [2, 0, 1]]
 
 
 def test_orders_that_leave_out_a_feature_are_refused():

@@ -109,7 +109,7 @@ class Control:
     @property
     def n_orderings(self) -> int:
         """Number of orderings so far."""
-        return self.n_units * self._orderings.unit_size
+        return self.n_units * self._orderings.batch_size
 
     @property
     def variance(self) -> Floats:
@@ -128,7 +128,7 @@ class Control:
 
     def _add(self, n_units: int) -> None:
         first = FIRST_UNIT + self.n_units
-        orders = [self._orderings.block(first + unit) for unit in range(n_units)]
+        orders = [self._orderings.batch(first + unit) for unit in range(n_units)]
         values = self._walk(np.concatenate(orders))
         units = values.reshape(n_units, -1, values.shape[-1]).mean(axis=1)
         mean, total = units.mean(axis=0), self.n_units + n_units

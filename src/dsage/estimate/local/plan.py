@@ -52,7 +52,7 @@ class ByRow:
         self, term: Term, rows: Rows, control: Callable[[int], Floats] | None = None
     ) -> None:
         self._term, self._rows, self._control = term, rows, control
-        self.name, self.unit_size = term.name, term.unit_size
+        self.name, self.batch_size = term.name, term.batch_size
 
     def __call__(self, unit: int, rows: Rows, epoch: int) -> Asking[Outcome]:  # noqa: ARG002
         """Give what a unit gives on the rows of this term; see :class:`Term`."""
@@ -135,7 +135,7 @@ class MeanCoefficients:
     def add(self, n_units: int) -> None:
         """Add some units; they are keyed apart from those of other levels."""
         first = FIRST_UNIT + self.n_units
-        orders = [self._orderings.block(first + unit) for unit in range(n_units)]
+        orders = [self._orderings.batch(first + unit) for unit in range(n_units)]
         added = self._steps(np.concatenate(orders))
         units = added.reshape(n_units, -1, *added.shape[1:]).mean(axis=1)
         mean = units.mean(axis=0)
@@ -183,7 +183,7 @@ class RowControl(Control):
 
     def of_unit(self, unit: int) -> Floats:
         """Return the mean surpluses of a unit of orderings, (n_rows * n_features,)."""
-        orders = self._orderings.block(unit)
+        orders = self._orderings.batch(unit)
         return self._steps.outputs(self._steps(orders).mean(axis=0), self._rows)
 
     def _add(self, n_units: int) -> None:

@@ -97,12 +97,12 @@ class LocalEstimate:
         left: Floats = self.predictions - self.base_value - self.values.sum(axis=1)
         return left
 
-    def to_frame(self, level: float = 0.95) -> pd.DataFrame:
+    def to_frame(self, confidence: float = 0.95) -> pd.DataFrame:
         """Return one line a row and feature: value, error and interval.
 
         Parameters
         ----------
-        level : float, default=0.95
+        confidence : float, default=0.95
             Probability with which the interval of *one* value holds it.
 
         Returns
@@ -112,7 +112,7 @@ class LocalEstimate:
         """
         n_rows, n_features = self.values.shape
         values, se = self.values.ravel(), self.se.ravel()
-        lower, upper = intervals(values, se, level, df=self.df.ravel())
+        lower, upper = intervals(values, se, confidence, df=self.df.ravel())
         return pd.DataFrame(
             {
                 "row": np.repeat(np.arange(n_rows), n_features),

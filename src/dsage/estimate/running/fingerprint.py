@@ -118,8 +118,8 @@ def _of_plan(plan: Plan) -> dict[str, str]:
     oracle = plan.oracle
     texts = {"the seed": str(plan.streams.entropy)}
     texts |= {f"the option {name!r}": value for name, value in plan.described.items()}
-    n_units = plan.orderings.n_units or _N_UNITS
-    units = [plan.orderings.block(number) for number in range(n_units)]
+    n_units = plan.orderings.n_batches or _N_UNITS
+    units = [plan.orderings.batch(number) for number in range(n_units)]
     texts["the orderings"] = f"{_shown(plan.orderings)} {_digest(*units)}"
     order = getattr(plan.orderings, "order", None)
     if order is not None:

@@ -156,7 +156,7 @@ class TopK:
     ----------
     k : int
         Number of features.
-    level : float, default=0.95
+    confidence : float, default=0.95
         Joint level of the intervals.
     min_units : int, default=30
         Units of orderings before the standard errors are trusted.
@@ -166,18 +166,18 @@ class TopK:
     >>> from types import SimpleNamespace
     >>> progress = SimpleNamespace(values=np.array([2.5, 0.1, 2.0]), se=np.full(3, 0.2), n_units=50)
     >>> TopK(2).reason(progress)
-    'the 2 largest values are settled at level 95 %'
+    'the 2 largest values are settled with confidence 95 %'
     >>> TopK(1).reason(progress) is None
     True
     """
 
     k: int
-    level: float = 0.95
+    confidence: float = 0.95
     min_units: int = MIN_UNITS
 
     def __post_init__(self) -> None:
         check_count(self.k, "top_k")
-        check_real(self.level, "level", above=0.0, high=np.nextafter(1.0, 0.0))
+        check_real(self.confidence, "confidence", above=0.0, high=np.nextafter(1.0, 0.0))
         check_count(self.min_units, "min_units", minimum=2)
 
     def reason(self, progress: Progress) -> str | None:
@@ -187,13 +187,13 @@ class TopK:
         if self.k >= len(progress.values):
             return f"there are no more than {self.k} features, so the largest {self.k} are settled"
         low, high = simultaneous_intervals(
-            progress.values, progress.se, self.level, df=progress.n_units - 1
+            progress.values, progress.se, self.confidence, df=progress.n_units - 1
         )
         order = np.argsort(-progress.values, kind="stable")
         if low[order[: self.k]].min() < high[order[self.k :]].max():
             return None
         noun = "largest value is" if self.k == 1 else f"{self.k} largest values are"
-        return f"the {noun} settled at level {_percent(self.level)}"
+        return f"the {noun} settled with confidence {_percent(self.confidence)}"
 
 
 @dataclass(frozen=True)
@@ -279,7 +279,7 @@ def as_stopping(
     top_k: int | None = None,
     seconds: float | None = None,
     n_orderings: int | None = None,
-    level: float = 0.95,
+    confidence: float = 0.95,
     min_units: int = MIN_UNITS,
 ) -> Stopping:
     """Return the rule that stops at the first of the limits that are given.
@@ -296,8 +296,8 @@ def as_stopping(
         Time; see `TimeBudget`.
     n_orderings : int, optional
         Number of orderings; see `NOrderings`.
-    level : float, default=0.95
-        Level for `top_k`.
+    confidence : float, default=0.95
+        TermEstimate for `top_k`.
     min_units : int, default=30
         Units of orderings before the standard errors are trusted.
 
@@ -314,7 +314,7 @@ def as_stopping(
     if absolute is not None:
         rules.append(AbsoluteTolerance(absolute, min_units))
     if top_k is not None:
-        rules.append(TopK(top_k, level, min_units))
+        rules.append(TopK(top_k, confidence, min_units))
     if n_orderings is not None:
         rules.append(NOrderings(n_orderings))
     if seconds is not None:

@@ -33,7 +33,7 @@ class Extensions(Unbounded):
     Examples
     --------
     >>> orderings = Extensions(Order.tiers([["a", "b"], ["c"]]), Streams(0))
-    >>> orderings.block(0)
+    >>> orderings.batch(0)
     array([[0, 1, 2],
            [1, 0, 2]])
     """
@@ -51,7 +51,7 @@ class Extensions(Unbounded):
         return self._order
 
     @property
-    def unit_size(self) -> int:
+    def batch_size(self) -> int:
         """Number of orderings in a unit: 2."""
         return 2
 
@@ -60,7 +60,7 @@ class Extensions(Unbounded):
         """Whether the orderings are exactly uniform, not only nearly."""
         return self._order.part.is_exact
 
-    def block(self, number: int) -> npt.NDArray[np.intp]:
+    def batch(self, number: int) -> npt.NDArray[np.intp]:
         """Return unit `number` as an array (2, n_features)."""
         return np.stack(self._order.part.draw(self._generator(number)))
 

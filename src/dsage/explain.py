@@ -27,6 +27,7 @@ from dsage.models.losses import Loss
 from dsage.models.resolve import find_model
 from dsage.orderings import Order, Orderings
 from dsage.result.describe import describe
+from dsage.result.events import Event, Phase, PhaseFinished, PhaseStarted
 from dsage.result.explanation import Explanation
 from dsage.samplers.resolve import as_sampler, find_sampler
 from dsage.structure.resolve import find_graph
@@ -66,7 +67,7 @@ def explain(
     n_jobs: int | None = None,
     checkpoint: str | Path | Checkpoint | None = None,
     random_state: RandomState = None,
-    progress: bool = True,
+    progress: bool | Callable[[Event], None] = True,
     **options: Any,  # noqa: ANN401
 ) -> Explanation:
     """Tell how much each feature contributes to a model's predictive performance.
@@ -120,8 +121,8 @@ def explain(
         A file that keeps the state of the estimation: the same call goes on where it ended.
     random_state : int, numpy Generator or None, default=None
         Seed of everything. None takes a fresh one, which is in `choices`.
-    progress : bool, default=True
-        Show progress bars.
+    progress : bool or callable, default=True
+        Show progress bars. A callable receives the events of :mod:`dsage.result.events` instead.
     **options
         Of :class:`dsage.games.LossGame` (such as `n_draws`, `sample_weight`, `max_bytes`) and of
         :class:`dsage.estimate.Plan` (such as `semantics`, `exact`, `levels`, `audit`).
@@ -144,7 +145,8 @@ def explain(
     ['bmi', 's5']
     """
     game_options, plan_options = _divided(options)
-    clock = Clock()
+    clock = Clock(progress if callable(progress) else None)
+    progress = progress is True
     with _kept() as warned:
         inputs = check_inputs(X_train, y_train, X_test, y_test, target=target, discrete=discrete)
         chosen_loss, checked = find_model(model, loss, classes, inputs)
@@ -161,7 +163,7 @@ def explain(
         meant = as_sampler(sampler, inputs, seed=seed)
         plan_options |= {"estimand": estimand, "orderings": orderings, "n_jobs": n_jobs}
         _rehearse(inputs, members, plan_options, game_options.get("sample_weight"))
-        with clock("graph"):
+        with clock(Phase.GRAPH):
             found = find_graph(
                 graph,
                 inputs,
@@ -171,11 +173,11 @@ def explain(
                 seed=seed,
                 progress=progress,
             )
-        with clock("sampler"):
+        with clock(Phase.SAMPLER):
             drawn = find_sampler(
                 meant, inputs, is_named=isinstance(sampler, str), seed=seed, progress=progress
             )
-        with clock("estimate"):
+        with clock(Phase.ESTIMATE):
             game: Game = LossGame(
                 checked,
                 drawn.sampler,
@@ -232,7 +234,12 @@ def explain(
 
 
 class Clock:
-    """How long each phase took, which it tells the log, too.
+    """Measures how long each phase takes, and reports its start and end.
+
+    Parameters
+    ----------
+    listen : callable, optional
+        Receives the events; they are always logged.
 
     Attributes
     ----------
@@ -240,18 +247,24 @@ class Clock:
         The phases that are over, and ``"total"`` since the beginning.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, listen: Callable[[Event], None] | None = None) -> None:
         self._start = time.perf_counter()
+        self._listen = listen
         self._phases: dict[str, float] = {}
 
     @contextmanager
-    def __call__(self, phase: str) -> Iterator[None]:
-        """Take the time of a phase."""
+    def __call__(self, phase: Phase) -> Iterator[None]:
+        """Measure a phase."""
         start = time.perf_counter()
-        logger.info("%s: begins", phase)
+        self._report(PhaseStarted(phase))
         yield
         self._phases[phase] = time.perf_counter() - start
-        logger.info("%s: took %.2f s", phase, self._phases[phase])
+        self._report(PhaseFinished(phase, self._phases[phase]))
+
+    def _report(self, event: Event) -> None:
+        logger.info("%s", event)
+        if self._listen is not None:
+            self._listen(event)
 
     @property
     def seconds(self) -> dict[str, float]:

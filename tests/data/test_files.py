@@ -55,7 +55,7 @@ def test_parquet_keeps_categories_and_loses_the_index(tmp_path, codec):
 
 def test_text_and_booleans_are_classes_for_the_samplers(tmp_path):
     TABLE.to_csv(tmp_path / "people.csv", index=False)
-    assert Layout.of(read_table(tmp_path / "people.csv")).n_levels.tolist() == [0, 0, 3, 2]
+    assert Layout.of(read_table(tmp_path / "people.csv")).n_categories.tolist() == [0, 0, 3, 2]
 
 
 def test_empty_fields_are_missing_values(tmp_path):

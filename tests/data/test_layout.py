@@ -102,13 +102,13 @@ def test_a_frame_of_floats_only_comes_back(kind):
     frame = full.select(names) if kind != "pandas" else full[names]
     layout = Layout.of(frame)
     assert_equal(layout.decode(layout.encode(frame)), frame)
-    assert layout.n_levels.tolist() == [0, 0]
+    assert layout.n_categories.tolist() == [0, 0]
 
 
 def test_codes_follow_declared_categories_and_else_the_sorted_values():
     layout = Layout.of(pandas_frame())
     codes = dict(zip(layout.names, layout.encode(pandas_frame()).T.tolist(), strict=True))
-    levels = dict(zip(layout.names, layout.n_levels.tolist(), strict=True))
+    levels = dict(zip(layout.names, layout.n_categories.tolist(), strict=True))
     assert codes["category"] == [1, 0, 1, 0]
     assert levels["category"] == 3
     assert codes["ordered"] == [2, 0, 2, 0]
@@ -140,7 +140,7 @@ def test_arrays_come_back_with_their_type(array):
 def test_named_columns_of_numbers_become_codes():
     array = np.array([[2.0, 0.5], [7.0, 1.5], [2.0, 2.5]])
     layout = Layout.of(array, discrete="X1")
-    assert layout.n_levels.tolist() == [2, 0]
+    assert layout.n_categories.tolist() == [2, 0]
     np.testing.assert_array_equal(layout.encode(array)[:, 0], [0, 1, 0])
     np.testing.assert_array_equal(layout.decode(layout.encode(array)), array)
     with pytest.raises(ValueError, match=r"column 'X1' must be made of the levels seen"):
@@ -346,7 +346,9 @@ def test_a_pipeline_trained_on_the_frame_accepts_decoded_draws(convert):
 
 
 def test_repr_names_the_columns():
-    assert repr(Layout.of(np.zeros((1, 1)))) == "Layout(kind='numpy', names=('X1',), n_levels=[0])"
+    assert (
+        repr(Layout.of(np.zeros((1, 1)))) == "Layout(kind='numpy', names=('X1',), n_categories=[0])"
+    )
 
 
 @pytest.mark.parametrize("convert", [lambda frame: frame, pl.from_pandas, pa.Table.from_pandas])
@@ -365,13 +367,13 @@ def test_lists_of_numbers_and_strings_are_refused():
     # NumPy would make strings of the numbers.
     with pytest.raises(TypeError, match="Use a data frame for columns of different types"):
         Layout.of([[1.5, "a"], [2.5, "b"]])
-    assert Layout.of([["x", "a"], ["y", "b"]]).n_levels.tolist() == [2, 2]
+    assert Layout.of([["x", "a"], ["y", "b"]]).n_categories.tolist() == [2, 2]
 
 
 def test_numbers_held_as_objects_are_told_to_be_classes():
     frame = pd.DataFrame({"price": [Decimal("1.5"), 2, 2.5], "flag": [True, False, True], "b": "x"})
     frame = frame.astype({"price": object, "flag": object})
     with pytest.warns(UserWarning, match="Column 'price' holds numbers as objects") as told:
-        assert Layout.of(frame).n_levels.tolist() == [3, 2, 1]
+        assert Layout.of(frame).n_categories.tolist() == [3, 2, 1]
     assert len(told) == 1
-    assert Layout.of(frame, discrete="price").n_levels.tolist() == [3, 2, 1]
+    assert Layout.of(frame, discrete="price").n_categories.tolist() == [3, 2, 1]

@@ -66,15 +66,15 @@ def test_chosen_sampler_is_fitted_to_all_rows_and_candidates_stay_as_they_were()
 
 
 @pytest.mark.parametrize(
-    ("n_levels", "names"),
+    ("n_categories", "names"),
     [
         ([0, 0], ["Gaussian", "GaussianCopula", "GaussianMixture", "Neighbors", "Forest"]),
         ([2, 3], ["Categorical", "Sequential", "Forest"]),
         ([2, 0], ["Sequential", "Neighbors", "Forest"]),
     ],
 )
-def test_candidates_suit_the_data(n_levels, names):
-    assert list(candidates_for(np.array(n_levels), 0)) == names
+def test_candidates_suit_the_data(n_categories, names):
+    assert list(candidates_for(np.array(n_categories), 0)) == names
 
 
 def test_mixed_and_discrete_frames_get_a_sampler():
@@ -135,9 +135,9 @@ def test_only_the_sampler_chosen_warns_and_scores_keep_what_others_said():
     assert choice.scores.loc["Marginal", "warnings"] == ""
 
 
-@pytest.mark.parametrize("n_levels", [[0, 0], [2, 3], [2, 0]])
-def test_options_reach_all_candidates(n_levels):
-    made = candidates_for(np.array(n_levels), 7, dtype=np.float32, max_bytes=5, discrete=["X1"])
+@pytest.mark.parametrize("n_categories", [[0, 0], [2, 3], [2, 0]])
+def test_options_reach_all_candidates(n_categories):
+    made = candidates_for(np.array(n_categories), 7, dtype=np.float32, max_bytes=5, discrete=["X1"])
     for sampler in made.values():
         options = sampler.get_params()
         assert options["dtype"] is np.float32

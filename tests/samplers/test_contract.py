@@ -258,7 +258,9 @@ def test_bad_input_is_refused(case):
     with pytest.raises(ValueError, match=r"X must be of (at least one row|more rows)"):
         make(case).fit(X.iloc[:0])
     classes = [
-        name for name in X.columns[:-1] if sampler.layout_.n_levels[list(X.columns).index(name)] > 2
+        name
+        for name in X.columns[:-1]
+        if sampler.layout_.n_categories[list(X.columns).index(name)] > 2
     ]
     for name in classes:
         with pytest.raises(

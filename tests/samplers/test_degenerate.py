@@ -89,7 +89,7 @@ REFUSALS = {
         "Gaussian-shrunk": TWO_ROWS,
         "GaussianCopula": TWO_ROWS,
         "GaussianMixture": TWO_ROWS,
-        "FunctionSampler": r"codes from 0 to n_levels - 1 .*; got \['word'\]",
+        "FunctionSampler": r"codes from 0 to n_categories - 1 .*; got \['word'\]",
         "Auto-continuous": NO_CHOICE.format(1),
         "Auto-mixed": NO_CHOICE.format(1),
     },

@@ -82,13 +82,13 @@ def test_many_levels_do_not_overflow():
 @settings(max_examples=50, deadline=None)
 @given(st.data())
 def test_configurations_number_what_occurs(data):
-    n_levels = data.draw(st.lists(st.integers(1, 6), max_size=4))
+    n_categories = data.draw(st.lists(st.integers(1, 6), max_size=4))
     n_rows = data.draw(st.integers(1, 20))
     columns = [
         np.array(data.draw(st.lists(st.integers(0, r - 1), min_size=n_rows, max_size=n_rows)))
-        for r in n_levels
+        for r in n_categories
     ]
-    codes, n_observed = configurations(columns, n_levels, n_rows)
+    codes, n_observed = configurations(columns, n_categories, n_rows)
     combinations = list(zip(*columns, strict=True)) if columns else [()] * n_rows
     assert n_observed == len(set(combinations))
     assert len({(code, row) for code, row in zip(codes.tolist(), combinations, strict=True)}) == (

@@ -8,10 +8,10 @@ NAMES = tuple("abcd")
 class Table:
     """Random risks, one for each coalition, row, group and epoch; `asked` notes the questions."""
 
-    def __init__(self, feature_names=NAMES, *, n_rows=6, n_groups=2, n_epochs=3, seed=0):
+    def __init__(self, feature_names=NAMES, *, n_rows=6, n_replicates=2, n_epochs=3, seed=0):
         self.feature_names = tuple(feature_names)
-        self.n_rows, self.n_groups = n_rows, n_groups
-        shape = (n_epochs, 2 ** len(self.feature_names), n_rows, n_groups)
+        self.n_rows, self.n_replicates = n_rows, n_replicates
+        shape = (n_epochs, 2 ** len(self.feature_names), n_rows, n_replicates)
         self.table = np.random.default_rng(seed).normal(size=shape)
         self.asked = []
 
@@ -29,7 +29,7 @@ class PathTable(Table):
     """The same with all prefixes at once."""
 
     def path_risks(self, orders, rows, epoch, needed):
-        out = np.full((*needed.shape, len(rows), self.n_groups), np.nan)
+        out = np.full((*needed.shape, len(rows), self.n_replicates), np.nan)
         for at, length in np.argwhere(needed):
             coalition = tuple(sorted(orders[at, :length].tolist()))
             self.asked.append(coalition)

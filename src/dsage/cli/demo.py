@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
@@ -42,7 +41,7 @@ def demo(
 
     import dsage  # noqa: PLC0415
     from dsage.cli.fitting import make_model  # noqa: PLC0415
-    from dsage.cli.phases import PHASES, phases_told  # noqa: PLC0415
+    from dsage.cli.phases import PHASES, tell_phases  # noqa: PLC0415
     from dsage.cli.places import PAGES, Place, Writing, check_places, finish  # noqa: PLC0415
     from dsage.cli.texts import check_tolerance  # noqa: PLC0415
 
@@ -55,17 +54,16 @@ def demo(
     if not quiet:
         note(f"Fitting a random forest to {len(X_train)} of 442 patients.")
     model = make_model("rf", (), is_of_classes=False, seed=0).fit(X_train, y_train)
-    with nullcontext() if quiet or progress else phases_told(PHASES):
-        explanation = dsage.explain(
-            model,
-            X_train,
-            y_train,
-            X_test,
-            y_test,
-            tolerance=tolerance,
-            random_state=0,
-            progress=progress,
-        )
+    explanation = dsage.explain(
+        model,
+        X_train,
+        y_train,
+        X_test,
+        y_test,
+        tolerance=tolerance,
+        random_state=0,
+        progress=progress or (False if quiet else tell_phases(PHASES)),
+    )
     writing = Writing("--report", report, explanation.report, "The report")
     finish(repr(explanation), [writing], quiet=True)
     show(f"\nThe report is in {report.resolve()}. Open it in a browser.")

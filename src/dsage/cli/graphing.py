@@ -104,6 +104,7 @@ def graph(
     from dsage.cli.places import PICTURES, Place, check_places, finish  # noqa: PLC0415
     from dsage.cli.rows import read_rows, tell_classes  # noqa: PLC0415
     from dsage.cli.texts import check_jobs, csv_options  # noqa: PLC0415
+    from dsage.result.events import Phase  # noqa: PLC0415
     from dsage.structure import search_graph, stability  # noqa: PLC0415
 
     places = [Place("--out", out), Place("--plot", plot, PICTURES), Place("--dot", dot)]
@@ -117,7 +118,7 @@ def graph(
     if not quiet:
         tell_classes(table, None)
         if not progress:
-            note(PHASES["graph"])
+            note(PHASES[Phase.GRAPH])
     options: dict[str, Any] = {
         "method": method,
         "score": score,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,13 +14,14 @@ from dsage._check import check_member, check_members, refusal
 from dsage.cli.errors import note
 from dsage.cli.fitting import FITS, aligned, make_model
 from dsage.cli.judging import as_labels, check_target, held_out_score, tell_order
-from dsage.cli.phases import PHASES, phases_told
+from dsage.cli.phases import PHASES, tell_phases
 from dsage.cli.places import PAGES, Place, Writing, check_places, finish
 from dsage.cli.rows import Split, read_rows, read_test_rows, split_rows, tell_classes
 from dsage.cli.sessions import seconds_held
 from dsage.cli.texts import check_test_size
 from dsage.models.files import load_model
 from dsage.models.losses import as_loss, gives_classes
+from dsage.result.events import Phase
 from dsage.result.explanation import Explanation
 from dsage.samplers.resolve import SAMPLERS
 
@@ -128,18 +128,19 @@ def explained(request: Request, options: Mapping[str, Any]) -> Explanation:
     whose = "Its" if request.model is None else "The model's"
     request.tell(f"{whose} {name} on the {len(split.y_test)} rows held out is {score:.3f}.")
     held = seconds_held(given["checkpoint"])
-    with nullcontext() if request.is_quiet or given["progress"] else phases_told(_words(given)):
-        explanation = dsage.explain(
-            model,
-            X_train,
-            split.y_train,
-            X_test,
-            split.y_test,
-            target=request.target,
-            discrete=split.discrete,
-            random_state=request.seed,
-            **given,
-        )
+    if not (request.is_quiet or given["progress"]):
+        given["progress"] = tell_phases(_words(given))
+    explanation = dsage.explain(
+        model,
+        X_train,
+        split.y_train,
+        X_test,
+        split.y_test,
+        target=request.target,
+        discrete=split.discrete,
+        random_state=request.seed,
+        **given,
+    )
     is_late = given["seconds"] is not None and held >= given["seconds"]
     if is_late and explanation.estimate.reason.startswith("the time"):
         note(
@@ -169,11 +170,11 @@ def _check(request: Request, options: Mapping[str, Any]) -> None:
     check_test_size(request.test_size)
 
 
-def _words(options: Mapping[str, Any]) -> dict[str, str]:
+def _words(options: Mapping[str, Any]) -> dict[Phase, str]:
     """Return what to say of the phases: nothing of a graph that is not learned."""
     words = dict(PHASES)
     if not isinstance(options["graph"], str):
-        del words["graph"]
+        del words[Phase.GRAPH]
     return words
 
 

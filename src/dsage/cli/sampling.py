@@ -41,13 +41,14 @@ def score_samplers(
     from dsage.cli.phases import PHASES  # noqa: PLC0415
     from dsage.cli.rows import read_rows, tell_classes  # noqa: PLC0415
     from dsage.cli.texts import csv_options  # noqa: PLC0415
+    from dsage.result.events import Phase  # noqa: PLC0415
     from dsage.samplers import choose_sampler  # noqa: PLC0415
 
     table = read_rows(data, target, drop or (), discrete or (), csv_options(sep, decimal, encoding))
     features = table if target is None else table.drop(columns=target)
     if not quiet:
         tell_classes(features, None)
-        note(PHASES["sampler"])
+        note(PHASES[Phase.SAMPLER])
     chosen = tuple(name for name in discrete or () if name != target)
     choice = choose_sampler(features, discrete=chosen, random_state=seed)
     heads = ["sampler", *(name.replace("_", " ") for name in _COLUMNS)]

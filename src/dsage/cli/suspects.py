@@ -44,9 +44,9 @@ def check_texts(
                 " (and --sep if fields are not separated by commas); if they separate thousands,"
                 f" take them out of the file. If they are classes, say --discrete {column!r}.",
             )
-        n_levels, n_rows = len(texts), len(table)
-        if column != target and n_levels > n_rows / 2 and n_levels > _FEWEST:
-            got = f"{n_levels} classes in {n_rows} rows"
+        n_categories, n_rows = len(texts), len(table)
+        if column != target and n_categories > n_rows / 2 and n_categories > _FEWEST:
+            got = f"{n_categories} classes in {n_rows} rows"
             raise _refusal(column, name, got, _advice(str(column), texts))
 
 

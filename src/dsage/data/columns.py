@@ -216,12 +216,12 @@ class Column:
             )
 
     def _whole_codes(self, values: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
-        n_levels = 0 if self.levels is None else len(self.levels)
-        good = (values >= 0) & (values < n_levels) & (values == np.floor(values))
+        n_categories = 0 if self.levels is None else len(self.levels)
+        good = (values >= 0) & (values < n_categories) & (values == np.floor(values))
         if not good.all():
             raise refusal(
                 f"column {self.name!r} of the matrix",
-                f"codes, whole numbers from 0 to {n_levels - 1}",
+                f"codes, whole numbers from 0 to {n_categories - 1}",
                 float(values[np.argmin(good)]),
                 "Encode the data with the layout first",
             )

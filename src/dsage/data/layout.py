@@ -108,7 +108,7 @@ class Layout:
 
     Numbers stay as they are, but become floats: whole numbers beyond 2**53 are rounded, with a
     warning. Strings, booleans, categories and other objects, and the columns
-    named in `discrete`, become codes 0 .. n_levels - 1: declared categories in their order (all
+    named in `discrete`, become codes 0 .. n_categories - 1: declared categories in their order (all
     of them, seen or not), ``False`` before ``True``, other values sorted.
 
     Attributes
@@ -117,7 +117,7 @@ class Layout:
         The container.
     names : tuple of str
         The columns; ``X1, X2, ...`` for an array.
-    n_levels : int array of shape (n_features,)
+    n_categories : int array of shape (n_features,)
         Number of levels of each column, 0 where it is continuous.
     is_whole : bool array of shape (n_features,)
         Which continuous columns hold whole numbers, to which `decode` rounds.
@@ -127,7 +127,7 @@ class Layout:
     >>> import pandas as pd
     >>> frame = pd.DataFrame({"age": [31, 54], "sex": pd.Categorical(["m", "f"], ["m", "f", "x"])})
     >>> layout = Layout.of(frame)
-    >>> layout.n_levels
+    >>> layout.n_categories
     array([0, 3])
     >>> matrix = layout.encode(frame)
     >>> matrix
@@ -140,7 +140,7 @@ class Layout:
     def __init__(self, kind: str, columns: Sequence[Column]) -> None:
         self.kind = kind
         self.names = tuple(column.name for column in columns)
-        self.n_levels: npt.NDArray[np.intp] = np.array(
+        self.n_categories: npt.NDArray[np.intp] = np.array(
             [0 if column.levels is None else len(column.levels) for column in columns], np.intp
         )
         self.is_whole: npt.NDArray[np.bool_] = np.array(
@@ -177,7 +177,8 @@ class Layout:
         return cls(kind, columns)
 
     def __repr__(self) -> str:
-        return f"Layout(kind={self.kind!r}, names={self.names}, n_levels={self.n_levels.tolist()})"
+        counts = self.n_categories.tolist()
+        return f"Layout(kind={self.kind!r}, names={self.names}, n_categories={counts})"
 
     def encode(self, data: Any, known: npt.NDArray[np.bool_] | None = None) -> Floats:  # noqa: ANN401
         """Return data as a matrix (n_rows, n_features), classes as codes.

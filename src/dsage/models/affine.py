@@ -204,8 +204,8 @@ def column_precision(layout: Layout) -> npt.NDArray[np.intp]:
     >>> column_precision(Layout.of(pd.DataFrame({"a": [1.5], "b": [1], "c": ["x"]})))
     array([2, 0, 0])
     """
-    tried = np.where(layout.n_levels == 0, 1.0 + 2.0 ** np.array([[-20], [-50]]), 0.0)
-    kept = (_seen(layout, tried) == tried) & (layout.n_levels == 0)
+    tried = np.where(layout.n_categories == 0, 1.0 + 2.0 ** np.array([[-20], [-50]]), 0.0)
+    kept = (_seen(layout, tried) == tried) & (layout.n_categories == 0)
     precision: npt.NDArray[np.intp] = kept.sum(axis=0)
     return precision
 

@@ -119,7 +119,7 @@ def _data(inputs: Inputs, groups: Mapping[str, tuple[str, ...]] | None) -> dict[
     return {
         "target": inputs.target,
         "features": len(inputs.names),
-        "features_of_classes": int((inputs.layout.n_levels > 0).sum()),
+        "features_of_classes": int((inputs.layout.n_categories > 0).sum()),
         "numbers_that_are_classes": ", ".join(inputs.discrete) or None,
         "groups": None if groups is None else len(groups),
         "rows_train": len(inputs.y_train),

@@ -156,7 +156,7 @@ class BaseSampler(BaseEstimator):  # type: ignore[misc]
         self.layout_ = layout
         self.feature_names_ = layout.names
         self.n_features_ = len(layout.names)
-        self.n_levels_ = layout.n_levels
+        self.n_levels_ = layout.n_categories
         try:
             self._fit(matrix)
         except BaseException:
@@ -261,7 +261,7 @@ def check_sizes(matrix: Floats, layout: Layout) -> None:
     huge = np.maximum(-low, high) > LARGEST
     # Halved, for the spread of numbers near the largest float is none.
     tiny = (low < high) & (high / 2 - low / 2 < 1 / LARGEST)
-    bad = (layout.n_levels == 0) & (huge | tiny)
+    bad = (layout.n_categories == 0) & (huge | tiny)
     if bad.any():
         raise refusal(
             "X",
@@ -279,7 +279,7 @@ def warn_of_copies(X: Floats, layout: Layout, consequence: str, among: Mask | No
         if (among is not None and not among[at]) or column.min() == column.max():
             continue
         # Zero is added to make one zero of two.
-        key = bool(layout.n_levels[at]), (column + 0.0).tobytes()
+        key = bool(layout.n_categories[at]), (column + 0.0).tobytes()
         if key in first:
             copies.append(f"{name!r} repeats {first[key]!r}")
         first.setdefault(key, name)

@@ -239,22 +239,22 @@ class _Sorted:
         return drawn
 
 
-def _information(cells: Indices, counts: Indices, n_levels: Indices) -> Floats:
+def _information(cells: Indices, counts: Indices, n_categories: Indices) -> Floats:
     """Return the mutual information of all pairs of columns, less its bias, at least 0."""
     n_features = cells.shape[1]
     n_rows = counts.sum()
     entropies = np.zeros((n_features, n_features))
     for i in range(n_features):
         for j in range(i + 1):
-            pair = cells[:, i] * n_levels[j] + cells[:, j]
-            if n_levels[i] * n_levels[j] > _TABLE * len(cells):
+            pair = cells[:, i] * n_categories[j] + cells[:, j]
+            if n_categories[i] * n_categories[j] > _TABLE * len(cells):
                 # A table of all pairs of many levels would be nearly empty, and huge.
                 _, pair = np.unique(pair, return_inverse=True)
             joint = np.bincount(pair, weights=counts)
             share = joint[joint > 0] / n_rows
             entropies[i, j] = entropies[j, i] = -(share * np.log(share)).sum()
     single = np.diag(entropies)
-    bias = np.outer(n_levels - 1, n_levels - 1) / (2.0 * n_rows)
+    bias = np.outer(n_categories - 1, n_categories - 1) / (2.0 * n_rows)
     information: Floats = np.maximum(single[:, None] + single - entropies - bias, 0.0)
     np.fill_diagonal(information, 0.0)
     return information

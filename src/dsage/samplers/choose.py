@@ -68,7 +68,7 @@ class Choice:
 
 
 def candidates_for(
-    n_levels: npt.NDArray[np.intp],
+    n_categories: npt.NDArray[np.intp],
     random_state: int,
     **options: Any,  # noqa: ANN401
 ) -> dict[str, Sampler]:
@@ -87,12 +87,12 @@ def candidates_for(
         Forest(random_state=random_state, **options),
     ]
     first: list[Sampler] = []
-    if (n_levels == 0).all():
+    if (n_categories == 0).all():
         options.pop("discrete", None)
         mixture = GaussianMixture(random_state=random_state, **options)
         # In the order given, one regression after the other adds little to the Gaussian.
         first, shared = [Gaussian(**options), GaussianCopula(**options), mixture], shared[1:]
-    elif (n_levels > 0).all():
+    elif (n_categories > 0).all():
         first, shared = [Categorical(**options)], [shared[0], shared[2]]
     return {type(sampler).__name__: sampler for sampler in [*first, *shared]}
 
@@ -163,7 +163,7 @@ def choose_sampler(
     order = streams("choose-rows").permutation(len(matrix))[:max_rows]
     test, train = (
         take_rows(X, np.sort(part))
-        for part in _split(matrix, layout.n_levels, order, round(test_share * len(order)))
+        for part in _split(matrix, layout.n_categories, order, round(test_share * len(order)))
     )
     evaluations: dict[str, Evaluation] = {}
     lines: dict[str, dict[str, Any]] = {}
@@ -178,12 +178,12 @@ def choose_sampler(
 
 
 def _split(
-    X: Floats, n_levels: npt.NDArray[np.intp], order: npt.NDArray[np.intp], n_test: int
+    X: Floats, n_categories: npt.NDArray[np.intp], order: npt.NDArray[np.intp], n_test: int
 ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
     """Return rows held out and rows to train with; all levels of the former are in the latter."""
     test, train = order[:n_test], order[n_test:]
     unseen = np.zeros(n_test, bool)
-    for column in np.flatnonzero(n_levels):
+    for column in np.flatnonzero(n_categories):
         unseen |= ~np.isin(X[test, column], X[train, column])
     test, train = test[~unseen], np.concatenate([test[unseen], train])
     if len(test) < 5 or len(train) < 5:
@@ -199,7 +199,7 @@ def _named(
     options: dict[str, Any],
 ) -> dict[str, Sampler]:
     if candidates is None:
-        return candidates_for(layout.n_levels, seed, **options)
+        return candidates_for(layout.n_categories, seed, **options)
     if isinstance(candidates, Mapping):
         named = dict(candidates)
     else:

@@ -165,7 +165,7 @@ def evaluate(
         _check_draws(draws, noise.shape, unknown, layout.names)
         if layout.is_whole.any():
             draws = np.where(layout.is_whole, np.rint(draws), draws)
-        scores[number] = energy_scores(matrix, draws, unknown, layout.n_levels, scale)
+        scores[number] = energy_scores(matrix, draws, unknown, layout.n_categories, scale)
         calibration.add(draws, unknown)
     return Evaluation(layout.names, known, scores, calibration.to_frame())
 
@@ -217,7 +217,7 @@ def energy_scores(
     X: Floats,
     draws: Floats,
     features: npt.NDArray[np.intp],
-    n_levels: npt.NDArray[np.intp],
+    n_categories: npt.NDArray[np.intp],
     scale: Floats,
 ) -> Floats:
     """Return the unbiased energy score of each row, over the root of the number of features.
@@ -230,7 +230,7 @@ def energy_scores(
         Draws of them.
     features : int array
         The columns that count; without any the score is 0.
-    n_levels : int array of shape (n_features,)
+    n_categories : int array of shape (n_features,)
         0 for numbers.
     scale : array of shape (n_features,)
         What numbers are divided by.
@@ -252,7 +252,7 @@ def energy_scores(
         to_row, apart = np.zeros((size, n_draws)), np.zeros((size, n_draws, n_draws))
         for feature in features:
             x, y = X[rows, None, feature], draws[rows, :, feature]
-            if n_levels[feature]:
+            if n_categories[feature]:
                 to_row += 2.0 * (y != x)
                 apart += 2.0 * (y[:, :, None] != y[:, None, :])
             else:
@@ -278,10 +278,10 @@ class _Calibration:
         for feature in unknown:
             x, y = self._X[:, feature, None], draws[:, :, feature]
             self._count[feature] += 1
-            n_levels = self._layout.n_levels[feature]
-            if n_levels:
+            n_categories = self._layout.n_categories[feature]
+            if n_categories:
                 self._observed[feature, 0] += (y == x).mean(axis=1)
-                for level in range(n_levels):
+                for level in range(n_categories):
                     equal = (y == level).sum(axis=1)
                     self._nominal[feature, 0] += equal * (equal - 1) / (n_draws * (n_draws - 1))
                 continue
@@ -297,7 +297,7 @@ class _Calibration:
         lines = []
         for feature, name in enumerate(self._layout.names):
             count = self._count[feature]
-            is_class = bool(self._layout.n_levels[feature])
+            is_class = bool(self._layout.n_categories[feature])
             for position, level in enumerate(LEVELS[:1] if is_class else LEVELS):
                 if not count:
                     continue

@@ -85,14 +85,14 @@ class FunctionSampler(BaseSampler):
 
     def _check(self, drawn: Floats, unknown: npt.NDArray[np.intp]) -> None:
         """Refuse draws that are not finite, or no codes where the column is discrete."""
-        n_levels = self.n_levels_[unknown]
-        codes = (drawn == np.floor(drawn)) & (drawn >= 0) & (drawn < n_levels)
-        bad = ~np.where(n_levels > 0, codes, np.isfinite(drawn)).all(axis=(0, 1))
+        n_categories = self.n_levels_[unknown]
+        codes = (drawn == np.floor(drawn)) & (drawn >= 0) & (drawn < n_categories)
+        bad = ~np.where(n_categories > 0, codes, np.isfinite(drawn)).all(axis=(0, 1))
         if bad.any():
             names = [self.feature_names_[at] for at in unknown[bad]]
             raise refusal(
                 "the result of function",
-                "finite, and codes from 0 to n_levels - 1 where a column is discrete",
+                "finite, and codes from 0 to n_categories - 1 where a column is discrete",
                 names,
                 "The draws of these columns are not",
             )

@@ -217,7 +217,7 @@ def name_features(sampler: BaseSampler, names: Sequence[str]) -> None:
     sampler.layout_ = Layout.of(pd.DataFrame(np.zeros((1, len(names))), columns=list(names)))
     sampler.feature_names_ = tuple(names)
     sampler.n_features_ = len(names)
-    sampler.n_levels_ = sampler.layout_.n_levels
+    sampler.n_levels_ = sampler.layout_.n_categories
 
 
 def require_continuous(sampler: BaseSampler) -> None:

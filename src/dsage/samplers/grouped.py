@@ -62,7 +62,7 @@ class GroupedGaussian:
             [f"c{k}" for k in range(self.child.shape[1])],
         )
         self.layout_ = Layout.of(self._frame(np.zeros((1, len(self.feature_names_)))))
-        self.n_levels_ = self.layout_.n_levels
+        self.n_levels_ = self.layout_.n_categories
 
     @classmethod
     def random(

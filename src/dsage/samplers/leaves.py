@@ -58,14 +58,14 @@ class Leaves:
     table of probabilities. Arrays are (n_features, n_leaves), so that one feature is contiguous.
     """
 
-    def __init__(self, X: Floats, n_levels: Ints, boxes: Boxes, smoothing: float) -> None:
+    def __init__(self, X: Floats, n_categories: Ints, boxes: Boxes, smoothing: float) -> None:
         n_trees, n_rows = boxes.leaf_of.shape
         n_leaves, n_features = boxes.low.shape
         flat = boxes.leaf_of.ravel()
         order = np.argsort(flat, kind="stable")
         count = np.bincount(flat, minlength=n_leaves)
         starts = np.concatenate([[0], np.cumsum(count)[:-1]])
-        self.n_levels = n_levels
+        self.n_categories = n_categories
         self.log_weight = np.log(count / (n_trees * n_rows))
         self.low = np.ascontiguousarray(boxes.low.T)
         self.high = np.ascontiguousarray(boxes.high.T)
@@ -77,7 +77,7 @@ class Leaves:
         self.probability: list[Floats | None] = [None] * n_features
         for feature in range(n_features):
             values = np.tile(X[:, feature], n_trees)[order]
-            if n_levels[feature]:
+            if n_categories[feature]:
                 self._fit_table(feature, values, flat[order], count, smoothing)
             else:
                 self._fit_normal(feature, values, starts, count)
@@ -105,7 +105,7 @@ class Leaves:
         self, feature: int, values: Floats, leaf: Ints, count: Ints, smoothing: float
     ) -> None:
         """Count levels; ``smoothing`` rows are added, shared out as the levels are overall."""
-        levels = np.arange(self.n_levels[feature])[:, None]
+        levels = np.arange(self.n_categories[feature])[:, None]
         codes = values.astype(np.intp)
         counts = np.zeros((len(levels), len(count)))
         np.add.at(counts, (codes, leaf), 1.0)

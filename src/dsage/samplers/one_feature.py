@@ -38,16 +38,16 @@ class Model(Protocol):
 class Encoder:
     """Predictors of models: numbers standardised, classes as one column a level."""
 
-    def __init__(self, X: Floats, n_levels: Ints) -> None:
+    def __init__(self, X: Floats, n_categories: Ints) -> None:
         deviation = X.std(axis=0)
-        self.n_levels = n_levels
-        self.centre = np.where(n_levels == 0, np.median(X, axis=0), 0.0)
-        self.scale = np.where((n_levels == 0) & (deviation > 0), deviation, 1.0)
+        self.n_categories = n_categories
+        self.centre = np.where(n_categories == 0, np.median(X, axis=0), 0.0)
+        self.scale = np.where((n_categories == 0) & (deviation > 0), deviation, 1.0)
 
     def columns(self, feature: int, values: Floats) -> list[Floats]:
         """Return the columns of one feature, each of the shape of `values`."""
-        if self.n_levels[feature]:
-            return [np.equal(values, level) * 1.0 for level in range(self.n_levels[feature])]
+        if self.n_categories[feature]:
+            return [np.equal(values, level) * 1.0 for level in range(self.n_categories[feature])]
         return [(values - self.centre[feature]) / self.scale[feature]]
 
     def matrix(self, features: Sequence[int], given: Sequence[Floats]) -> Floats:
@@ -86,11 +86,11 @@ class Residuals:
 class Marginal:
     """No conditioning feature, or nothing to learn: the distribution of the rows themselves."""
 
-    def __init__(self, y: Floats, n_levels: int, residuals: str) -> None:
+    def __init__(self, y: Floats, n_categories: int, residuals: str) -> None:
         self._shares: list[float] | None = None
         self._residuals: Residuals | None = None
-        if n_levels:
-            counts = np.bincount(y.astype(np.intp), minlength=n_levels)
+        if n_categories:
+            counts = np.bincount(y.astype(np.intp), minlength=n_categories)
             self._shares = (counts / len(y)).tolist()
         else:
             # The middle of equal numbers is their value, to the bit.
@@ -145,9 +145,9 @@ class Logistic:
     """A multinomial logistic model of a class."""
 
     def __init__(
-        self, encoder: Encoder, features: Sequence[int], X: Floats, y: Floats, n_levels: int
+        self, encoder: Encoder, features: Sequence[int], X: Floats, y: Floats, n_categories: int
     ) -> None:
-        self._encoder, self._features, self._n_levels = encoder, list(features), n_levels
+        self._encoder, self._features, self._n_levels = encoder, list(features), n_categories
         design = encoder.matrix(features, [X[:, feature] for feature in features])
         fitted = LogisticRegression(max_iter=1000).fit(design, y)
         slopes, intercept = fitted.coef_.T, fitted.intercept_
@@ -182,13 +182,13 @@ class Fitted:
         self._n_levels = 0
         self._residuals: Residuals | None = None
 
-    def fit(self, estimator: Any, n_levels: int, seed: int) -> Fitted:  # noqa: ANN401
+    def fit(self, estimator: Any, n_categories: int, seed: int) -> Fitted:  # noqa: ANN401
         """Fit a clone of the estimator; for a number, keep its errors on folds left out."""
         design = self._encoder.matrix(self._features, [self._X[:, j] for j in self._features])
         y = self._y
-        self._n_levels = n_levels
-        self._model = seeded(estimator, seed).fit(design, y.astype(np.intp) if n_levels else y)
-        if not n_levels:
+        self._n_levels = n_categories
+        self._model = seeded(estimator, seed).fit(design, y.astype(np.intp) if n_categories else y)
+        if not n_categories:
             folds = KFold(min(N_FOLDS, len(y)), shuffle=True, random_state=seed)
             errors = y - cross_val_predict(seeded(estimator, seed), design, y, cv=folds)
             self._residuals = Residuals(errors, self._kind)
@@ -253,11 +253,11 @@ def _lines(
     lines = [np.full((1, 1), intercept) for intercept in intercepts]
     at = 0
     for feature, values in zip(features, given, strict=True):
-        if encoder.n_levels[feature]:
+        if encoder.n_categories[feature]:
             codes = values.astype(np.intp)
-            table = np.array(slopes[at : at + encoder.n_levels[feature]])
+            table = np.array(slopes[at : at + encoder.n_categories[feature]])
             lines = [line + column[codes] for line, column in zip(lines, table.T, strict=True)]
-            at += int(encoder.n_levels[feature])
+            at += int(encoder.n_categories[feature])
         else:
             (column,) = encoder.columns(feature, values)
             lines = [line + slope * column for line, slope in zip(lines, slopes[at], strict=True)]

@@ -156,17 +156,17 @@ class Sequential(BaseSampler):
         return model
 
     def _fitted(self, feature: int, given: Mask) -> Model:
-        X, y, n_levels = self._X, self._X[:, feature], int(self.n_levels_[feature])
+        X, y, n_categories = self._X, self._X[:, feature], int(self.n_levels_[feature])
         features = np.flatnonzero(given).tolist()
         if not features or self._is_constant[feature]:
-            return Marginal(y, n_levels, self.residuals)
-        estimator = self.classifier if n_levels else self.regressor
+            return Marginal(y, n_categories, self.residuals)
+        estimator = self.classifier if n_categories else self.regressor
         if estimator is not None:
             seed = self._streams("sequential", feature, *features).integers(2**31)
             fitted = Fitted(self._encoder, features, X, y, self.residuals)
-            return fitted.fit(estimator, n_levels, int(seed))
-        if n_levels:
-            return Logistic(self._encoder, features, X, y, n_levels)
+            return fitted.fit(estimator, n_categories, int(seed))
+        if n_categories:
+            return Logistic(self._encoder, features, X, y, n_categories)
         return Linear(self._encoder, features, X, y, self.residuals)
 
     def __getstate__(self) -> dict[str, Any]:

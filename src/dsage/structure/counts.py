@@ -61,11 +61,11 @@ class Counts:
         shape = (len(codes), len(self._names))
         if codes.shape != shape or len(self._levels) != len(self._names):
             raise refusal("rows", f"of shape {shape}", codes.shape, "Give one column a variable")
-        for name, column, n_levels in zip(self._names, codes.T, self.n_levels, strict=True):
-            if len(column) and not (column.min() >= 0 and column.max() < n_levels):
+        for name, column, n_categories in zip(self._names, codes.T, self.n_categories, strict=True):
+            if len(column) and not (column.min() >= 0 and column.max() < n_categories):
                 raise refusal(
                     "rows",
-                    f"codes from 0 to {n_levels - 1} in the column {name!r}",
+                    f"codes from 0 to {n_categories - 1} in the column {name!r}",
                     (int(column.min()), int(column.max())),
                     "Give each code a level",
                 )
@@ -76,7 +76,7 @@ class Counts:
                 "multiplicity", "a positive integer for each row", weights, "Count the rows"
             )
         self._rows, self._multiplicity = _distinct(
-            codes.astype(_code_type(self._levels)), counted.astype(np.int64), self.n_levels
+            codes.astype(_code_type(self._levels)), counted.astype(np.int64), self.n_categories
         )
         self._rows.flags.writeable = self._multiplicity.flags.writeable = False
 
@@ -129,7 +129,7 @@ class Counts:
         return self._levels
 
     @property
-    def n_levels(self) -> tuple[int, ...]:
+    def n_categories(self) -> tuple[int, ...]:
         """How many levels each variable has."""
         return tuple(len(of_column) for of_column in self._levels)
 
@@ -160,7 +160,7 @@ class Counts:
         """Return the contingency table of some variables, one axis a variable."""
         chosen = check_members(names, self._names, "names", "the variables of the counts")
         at = [self._names.index(name) for name in chosen]
-        shape = tuple(self.n_levels[node] for node in at)
+        shape = tuple(self.n_categories[node] for node in at)
         table = np.zeros(shape, dtype=np.int64)
         np.add.at(table, tuple(self._rows[:, node] for node in at), self._multiplicity)
         return table
@@ -197,7 +197,7 @@ class Counts:
 
 
 def configurations(
-    columns: Sequence[npt.NDArray[np.integer[Any]]], n_levels: Sequence[int], n_rows: int
+    columns: Sequence[npt.NDArray[np.integer[Any]]], n_categories: Sequence[int], n_rows: int
 ) -> tuple[Codes, int]:
     """Return a number from 0 for the combination of codes in each row, and how many occur.
 
@@ -207,7 +207,7 @@ def configurations(
     (array([0, 1, 1]), 2)
     """
     key, radix = np.zeros(n_rows, dtype=np.intp), 1
-    for codes, levels in zip(columns, n_levels, strict=True):
+    for codes, levels in zip(columns, n_categories, strict=True):
         if radix * levels > _LARGEST_KEY:
             key, radix = _numbered(key, radix)
         key, radix = key * levels + codes, radix * levels
@@ -232,9 +232,11 @@ def _code_type(levels: Sequence[Sequence[Level]]) -> np.dtype[np.unsignedinteger
 
 
 def _distinct(
-    rows: npt.NDArray[np.integer[Any]], multiplicity: npt.NDArray[np.int64], n_levels: Sequence[int]
+    rows: npt.NDArray[np.integer[Any]],
+    multiplicity: npt.NDArray[np.int64],
+    n_categories: Sequence[int],
 ) -> tuple[npt.NDArray[np.integer[Any]], npt.NDArray[np.int64]]:
-    key, n_distinct = configurations(list(rows.T), n_levels, len(rows))
+    key, n_distinct = configurations(list(rows.T), n_categories, len(rows))
     first = np.full(n_distinct, -1, dtype=np.intp)
     first[key[::-1]] = np.arange(len(rows) - 1, -1, -1)
     total = np.zeros(n_distinct, dtype=np.int64)

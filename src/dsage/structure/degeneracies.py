@@ -109,7 +109,7 @@ def discrete_degeneracies(counts: Counts) -> Degeneracies:
     >>> found.constant, found.duplicated
     (('c',), (('a', 'b'),))
     """
-    constant = [name for name, n in zip(counts.names, counts.n_levels, strict=True) if n < 2]
+    constant = [name for name, n in zip(counts.names, counts.n_categories, strict=True) if n < 2]
     groups: dict[bytes, list[str]] = {}
     for name, codes in zip(counts.names, counts.rows.T, strict=True):
         if name not in constant:

@@ -94,8 +94,8 @@ def _check_levels(counts: Counts) -> None:
     """Refuse columns whose classes hardly recur: every family with them is a table of all rows."""
     rare = [
         name
-        for name, n_levels in zip(counts.names, counts.n_levels, strict=True)
-        if n_levels > max(_MOST_RARE_LEVELS, counts.n_rows / 2)
+        for name, n_categories in zip(counts.names, counts.n_categories, strict=True)
+        if n_categories > max(_MOST_RARE_LEVELS, counts.n_rows / 2)
     ]
     if rare:
         raise refusal(

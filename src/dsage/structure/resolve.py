@@ -131,7 +131,7 @@ def _learned(
         # Half a graph separates what the whole one would not.
         raise KeyboardInterrupt
     if n_resamples is None:
-        n_discrete = int((inputs.layout.n_levels > 0).sum()) + is_of_classes
+        n_discrete = int((inputs.layout.n_categories > 0).sum()) + is_of_classes
         is_mixed = 0 < n_discrete <= len(inputs.names)
         n_cheap = _CHEAP_MIXED if is_mixed else _CHEAP_COLUMNS
         n_resamples = _RESAMPLES if len(inputs.names) < n_cheap else 0

@@ -71,7 +71,9 @@ def test_absolute_tolerance_compares_the_largest_error_with_a_number():
 
 def test_top_k_waits_until_the_intervals_part():
     values = [3.0, 0.0, 2.0, 0.5]
-    assert TopK(2).reason(at(values, 0.2)) == "the 2 largest values are settled with confidence 95 %"
+    assert (
+        TopK(2).reason(at(values, 0.2)) == "the 2 largest values are settled with confidence 95 %"
+    )
     assert TopK(2).reason(at(values, 0.5)) is None
     assert TopK(1).reason(at(values, 0.1)) == "the largest value is settled with confidence 95 %"
     assert TopK(1).reason(at(values, 0.3)) is None

@@ -36,7 +36,7 @@ class DiscreteScore(ABC):
     def __init__(self, counts: Counts) -> None:
         self._names = counts.names
         self._n_rows = counts.n_rows
-        self._levels = np.array(counts.n_levels)
+        self._levels = np.array(counts.n_categories)
         # Level k of a variable is column `start + k` of all tables side by side.
         self._starts: Codes = np.cumsum(self._levels) - self._levels
         width = int(self._levels.sum())
@@ -94,7 +94,7 @@ class DiscreteScore(ABC):
 
         Parameters
         ----------
-        joint : array of shape (n_observed, n_levels of the node, width)
+        joint : array of shape (n_observed, n_categories of the node, width)
             Each table is a range of the last axis. Configurations of the parents that do not
             occur need not be there: they contribute nothing to any of the scores.
         starts : array of shape (n_tables,)

@@ -287,7 +287,7 @@ def test_an_interrupt_before_anything_is_known_says_so(dsage, monkeypatch):
     def interrupted(*args, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("dsage.cli.running.read_rows", interrupted)
+    monkeypatch.setattr("dsage.cli.explain.read_rows", interrupted)
     ran = dsage("explain", "data.csv", *LM)
     assert ran.code == 130
     assert ran.err == "Interrupted before anything was known.\n"

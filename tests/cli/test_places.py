@@ -92,7 +92,7 @@ def test_files_are_written_before_anything_is_shown(dsage, monkeypatch, tmp_path
     def shown(text):
         assert (tmp_path / "run.dsage").exists()
 
-    monkeypatch.setattr("dsage.cli.places.show", shown)
+    monkeypatch.setattr("dsage.cli.output.show", shown)
     ran = dsage(*LM, "--out", "run.dsage")
     assert ran.code == 0, ran.exception
 
@@ -100,7 +100,7 @@ def test_files_are_written_before_anything_is_shown(dsage, monkeypatch, tmp_path
 def test_a_reader_that_goes_away_is_no_error():
     read, write = os.pipe()
     os.close(read)
-    code = "from dsage.cli.errors import show; show('some\\nlines'); show('and more')"
+    code = "from dsage.cli.output import show; show('some\\nlines'); show('and more')"
     ran = subprocess.run(
         [sys.executable, "-c", code], stdout=write, stderr=subprocess.PIPE, text=True, check=False
     )

@@ -289,6 +289,6 @@ def test_an_error_nobody_thought_of_is_one_line_too(dsage, monkeypatch):
     def failing(*args, **options):
         raise KeyError("a\nb")
 
-    monkeypatch.setattr("dsage.cli.running.read_rows", failing)
+    monkeypatch.setattr("dsage.cli.explain.read_rows", failing)
     error = dsage(*EXPLAIN).error
     assert error == "Error: KeyError: 'a\\nb'. Run the same with --debug to see where."

@@ -10,7 +10,7 @@ from sklearn.linear_model import LinearRegression
 
 import dsage as package
 from cli_case import table
-from dsage.cli.judging import as_labels, held_out_score, tell_order
+from dsage.cli.models import note_column_order, parse_labels, score_held_out
 
 FAST = ("--sampler", "gaussian", "--tolerance", 0.4, "--resamples", 0)
 UNNAMED = "Warning: the model has no column names; its columns are taken to be in this order:"
@@ -44,7 +44,7 @@ def test_boosters_tell_whether_they_have_names(capsys):
     for features, is_told in ((X.iloc[:, :3], False), (X.iloc[:, :3].to_numpy(), True)):
         data = lgb.Dataset(features, label=X["outcome"])
         booster = lgb.train({"verbosity": -1, "num_threads": 1}, data, 2)
-        tell_order(booster, X.iloc[:, :3])
+        note_column_order(booster, X.iloc[:, :3])
         assert (UNNAMED in capsys.readouterr().err) == is_told
 
 
@@ -88,7 +88,7 @@ def test_labels_are_of_the_type_of_the_target():
         ((X["outcome"] > 0) + 0.5, ["0.5", "1.5"], [0.5, 1.5]),
         (X["outcome"].gt(0).map({True: "1", False: "0"}), ["1", "0", "2"], ["1", "0", "2"]),
     ):
-        found = as_labels(texts, y, y)
+        found = parse_labels(texts, y, y)
         assert found == labels
         assert list(map(type, found)) == list(map(type, labels))
 
@@ -110,16 +110,16 @@ def test_classes_that_do_not_fit_are_refused(dsage, classes, error):
 def test_texts_are_no_labels_of_numbers():
     y = table()["outcome"].gt(0)
     with pytest.raises(ValueError, match="--classes must be numbers, as the target is; got 'a,b'"):
-        as_labels(["a", "b"], y + 1, y + 1)
+        parse_labels(["a", "b"], y + 1, y + 1)
     with pytest.raises(ValueError, match="--classes must be true or false"):
-        as_labels(["a", "b"], y, y)
+        parse_labels(["a", "b"], y, y)
 
 
 def test_a_target_that_does_not_vary_has_no_score():
     X = table()
     model = LinearRegression().fit(X.iloc[:, :3], X["outcome"])
     y = X["outcome"] * 0
-    name, score = held_out_score(model, X.iloc[:, :3], y, loss="auto", labels=[])
+    name, score = score_held_out(model, X.iloc[:, :3], y, loss="auto", labels=[])
     assert name == "R2"
     assert np.isnan(score)
 

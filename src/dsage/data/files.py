@@ -16,7 +16,7 @@ from zipfile import BadZipFile
 
 import pandas as pd
 
-from dsage._check import check_members, refusal
+from dsage._check import Setting, Text, check_members, refusal
 from dsage.data.columns import shown
 from dsage.data.paths import check_file
 
@@ -113,9 +113,13 @@ def read_table(
             f"the columns of {file.name}",
             "named",
             nameless,
-            f"{'It looks' if len(nameless) == 1 else 'They look'} like an index that was saved"
-            f" with the table: name it, or leave it out with drop={nameless}"
-            f" (--drop {nameless[0]!r})",
+            Text(
+                [
+                    "An index seems to have been saved with the table: name it, or leave it out",
+                    " with ",
+                    Setting("drop", nameless),
+                ]
+            ),
         )
     if not len(table):
         raise refusal("the data file", "of one row at least", file.name, "It has none")
@@ -151,7 +155,7 @@ def _read_csv(
     file: Path, separator: str, compression: str | None, *, decimal: str, encoding: str
 ) -> pd.DataFrame:
     if separator == decimal:
-        advice = "Say what separates the fields, such as sep=';' (--sep ';')"
+        advice = Text(["Say what separates the fields, such as ", Setting("sep", ";")])
         raise refusal("decimal", "another sign than sep", decimal, advice)
     text = {"sep": separator, "encoding": encoding}
     with _worded(file, compression, encoding):
@@ -170,8 +174,9 @@ def _worded(file: Path, compression: str | None, encoding: str) -> Iterator[None
     try:
         yield
     except UnicodeError as error:
-        advice = "Save it as UTF-8, or name its encoding: encoding='latin-1' (--encoding latin-1)"
-        raise _unreadable(file, f"text in {encoding.upper()}", advice) from error
+        text = "Save it as UTF-8, or name its encoding, such as "
+        remedy = Text([text, Setting("encoding", "latin-1")])
+        raise _unreadable(file, f"text in {encoding.upper()}", remedy) from error
     except pd.errors.EmptyDataError as error:
         raise _unreadable(file, "a table with a header", "It has no columns") from error
     except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
@@ -214,14 +219,17 @@ def _check_header(names: list[Any], file: Path, separator: str) -> None:
             f"the columns of {file.name}",
             f"separated by {separator!r}",
             f"one column, {texts[0]!r}",
-            f"Name what separates them: {_sep_advice(others[0])}",
+            _sep_advice(others[0]),
         )
 
 
-def _sep_advice(sign: str) -> str:
+def _sep_advice(sign: str) -> Text:
     if sign == "\t":
-        return "a file with tabs is called .tsv, or give sep='\\t' (--sep tab)"
-    return f"sep={sign!r} (--sep {sign!r}); where decimals have commas, decimal=',' (--decimal ,)"
+        return Text(["Call a file with tabs .tsv, or add ", Setting("sep", sign)])
+    comma = "; if decimals have commas, add "
+    return Text(
+        ["Name what separates them: ", Setting("sep", sign), comma, Setting("decimal", ",")]
+    )
 
 
 def _read_parquet(file: Path) -> pd.DataFrame:
@@ -250,6 +258,6 @@ def _pyarrow(what: str) -> Any:  # noqa: ANN401
         ) from error
 
 
-def _unreadable(file: Path, condition: str, advice: str, reason: str = "") -> Exception:
+def _unreadable(file: Path, condition: str, advice: str | Text, reason: str = "") -> Exception:
     value = f"{file.name}: {reason}" if reason else file.name
     return refusal("the data file", condition, value, advice)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from dsage._check import refusal
+from dsage._check import Setting, Text, refusal
 from dsage.data.columns import shown, sorted_positions
 from dsage.data.layout import is_frame, open_frame
 
@@ -100,7 +100,12 @@ def codes(labels: Array, classes: Sequence[Any] | Array | None, n_classes: int |
                 "y",
                 f"of the {n_classes} classes that the model has probabilities of",
                 index.tolist()[:6],
-                "Name the model's classes, in the order of its columns, with classes=",
+                Text(
+                    [
+                        "Name the model's classes, in the order of its columns, with ",
+                        Setting("classes"),
+                    ]
+                ),
             )
     else:
         index = as_classes(classes)

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import is_classifier, is_regressor
 
-from dsage._check import check_member, check_real, refusal
+from dsage._check import Setting, Text, check_member, check_real, refusal
 from dsage.data.columns import shown
 from dsage.data.targets import are_numbers, check_prediction, codes, numbers, probabilities, values
 from dsage.models.boosters import as_booster
@@ -432,7 +432,12 @@ def choose_loss(model: object, y: Any = None) -> Loss:  # noqa: ANN401
                 "model",
                 "a classifier with predict_proba where no loss is given",
                 type(model).__name__,
-                "Wrap it in sklearn.calibration.CalibratedClassifierCV, or give loss='zero_one'",
+                Text(
+                    [
+                        "Wrap it in sklearn.calibration.CalibratedClassifierCV, or choose ",
+                        Setting("loss", "zero_one"),
+                    ]
+                ),
                 TypeError,
             )
         return _NAMED["cross_entropy"]

@@ -9,7 +9,7 @@ import joblib
 import numpy as np
 import numpy.typing as npt
 
-from dsage._check import refusal
+from dsage._check import Setting, Text, refusal
 from dsage.data.columns import shown
 from dsage.data.layout import Layout
 from dsage.data.targets import are_numbers, as_classes, codes
@@ -323,7 +323,12 @@ def _function(model: Any, name: str, loss: Loss, classes: Array | None) -> Calla
         "model",
         f"a classifier with predict_proba for {loss.name}",
         name,
-        "Wrap it in sklearn.calibration.CalibratedClassifierCV, or choose loss='zero_one'",
+        Text(
+            [
+                "Wrap it in sklearn.calibration.CalibratedClassifierCV, or choose ",
+                Setting("loss", "zero_one"),
+            ]
+        ),
         TypeError,
     )
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dsage._check import warn
+from dsage._check import Setting, Text, warn
 from dsage.data.columns import shown, sorted_positions
 from dsage.data.inputs import Inputs
 from dsage.data.targets import Array, are_numbers, codes
@@ -42,10 +42,11 @@ def find_model(
         labels = _labels(inputs)
         checked = as_model(model, chosen, classes=labels)
         if not are_numbers(np.asarray(labels)):
-            warn(
-                f"{checked.name} does not tell its classes: the columns of its probabilities are "
-                f"taken to be {shown(labels)}, in this order. Name them with classes=."
+            text = (
+                f"{checked.name} does not store its classes: the columns of its probabilities are "
+                f"taken to be {shown(labels)}, in this order. Otherwise name them with "
             )
+            warn(Text([text, Setting("classes"), "."]))
     if is_labelled and checked.classes is not None:
         for name, y in (("y_train", inputs.y_train), ("y_test", inputs.y_test)):
             _check_labels(name, y, checked)

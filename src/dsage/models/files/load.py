@@ -13,7 +13,7 @@ from zipfile import is_zipfile
 
 import joblib
 
-from dsage._check import check_names, refusal
+from dsage._check import Setting, Text, check_names, refusal
 from dsage.data.paths import check_file
 from dsage.models.files.lightgbm_text import DamagedTextError, check_text
 
@@ -112,8 +112,7 @@ def _load_skops(file: Path, trusted: tuple[str, ...]) -> Any:  # noqa: ANN401
             f"the types in {file.name}",
             "trusted, since each can run code of its own or harm the process",
             unknown,
-            f"Name those that you trust, with trusted={unknown}"
-            f" ({' '.join(f'--trust {name}' for name in unknown)})",
+            Text(["Name those that you trust, with ", Setting("trusted", unknown)]),
         )
     try:
         model = skops.load(file, trusted=list(trusted))
@@ -159,9 +158,14 @@ def _load_pickle(file: Path, trust: bool) -> Any:  # noqa: ANN401
             "the model file",
             "of a kind that is safe to load",
             file.name,
-            "A pickle can run any program with your rights when it is loaded, read and send"
-            " your files. If you made it yourself, or trust who did, give trust_pickle=True"
-            " (--trust-pickle); else ask for a skops or ONNX file",
+            Text(
+                [
+                    "A pickle can run any program with your rights when it is loaded, read and ",
+                    "send your files. If you made it yourself, or trust who did, add ",
+                    Setting("trust_pickle", value=True),
+                    "; otherwise ask for a skops or ONNX file",
+                ]
+            ),
         )
     try:
         model = joblib.load(file)

@@ -111,7 +111,7 @@ def load_record(path: str | Path, kind: type[R]) -> R:
 
 
 def _something_else(path: str | Path) -> Exception:
-    advice = "It is damaged or something else; an explanation is written by explanation.save(path)"
+    advice = "It is damaged or something else; use explanation.save(path) or dsage explain --out"
     return refusal("path", "the file of an explanation", str(path), advice)
 
 

@@ -18,20 +18,31 @@ _MOST_LINES = 20
 _MARK = "!"
 
 
+def format_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    r"""Return the lines of a table: first column left-aligned, others right, a rule below the head.
+
+    Examples
+    --------
+    >>> print(*format_table(["edge", "share"], [["a -> b", "90%"], ["b", "5%"]]), sep="\n")
+    edge    share
+    -------------
+    a -> b    90%
+    b          5%
+    """
+    widths = [max(map(_width, column)) for column in zip(heads, *rows, strict=True)]
+
+    def align(cells: Sequence[str]) -> str:
+        gaps = [" " * (width - _width(cell)) for cell, width in zip(cells, widths, strict=True)]
+        others = [gap + cell for gap, cell in zip(gaps[1:], cells[1:], strict=True)]
+        return "  ".join([cells[0] + gaps[0], *others]).rstrip()
+
+    return [align(heads), "-" * (sum(widths) + 2 * (len(widths) - 1)), *map(align, rows)]
+
+
 def as_text(record: Record) -> str:
     """Return a record as text: a headline, the ranking, and what to know about it."""
     heads, lines, rest = _cells(record)
-    widths = [max(_width(line[at]) for line in [heads, *lines]) for at in range(len(heads))]
-
-    def aligned(cells: Sequence[str]) -> str:
-        first = cells[0] + " " * (widths[0] - _width(cells[0]))
-        others = (
-            " " * (width - _width(cell)) + cell
-            for cell, width in zip(cells[1:], widths[1:], strict=True)
-        )
-        return "  ".join([first, *others]).rstrip()
-
-    table = [aligned(heads), "-" * (sum(widths) + 2 * (len(widths) - 1)), *map(aligned, lines)]
+    table = format_table(heads, lines)
     return "\n".join([headline(record), "", *table, *rest, "", *notes(record)])
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,24 @@ from dsage.data.inputs import Inputs
 from dsage.data.targets import Array, are_numbers, codes
 from dsage.models.losses import Loss, as_loss, choose_loss
 from dsage.models.model import Model, as_model
+
+
+class LossSource(StrEnum):
+    """How the loss was chosen."""
+
+    GIVEN = "given"
+    CHOSEN = "chosen"
+
+
+@dataclass(frozen=True)
+class ModelInfo:
+    """The model of a run."""
+
+    name: str
+    type_name: str
+    steps: tuple[str, ...]
+    classes: tuple[str | int | float | bool, ...] | None
+    packages: tuple[str, ...]
 
 
 def find_model(

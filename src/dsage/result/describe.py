@@ -20,11 +20,31 @@ from dsage.estimate import Estimate, Stopping
 from dsage.models.model import Model
 from dsage.orderings import Order
 from dsage.result.choices import Choices
+from dsage.samplers.info import SamplerInfo, SamplerSource
 
 # Reading the lists of all that is installed takes half a second.
 _distributions = cache(packages_distributions)
 
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "pandas", "networkx")
+
+
+_SOURCES = {
+    SamplerSource.CHOSEN: "chosen by its held-out score",
+    SamplerSource.NAMED: "given by name",
+    SamplerSource.GIVEN: "given",
+}
+
+
+def describe_sampler(info: SamplerInfo) -> dict[str, Choice]:
+    """Return how the sampler was found, in words."""
+    how = _SOURCES[info.source]
+    return {
+        "name": info.name,
+        "source": how,
+        "reason": f"It was {how}." if info.decision is None else info.decision.words(),
+        "energy_score": info.energy_score,
+        "energy_score_of_independence": info.energy_score_of_independence,
+    }
 
 
 def describe(

@@ -26,10 +26,10 @@ from dsage.graphs import GroupedOracle, Oracle
 from dsage.models.losses import Loss
 from dsage.models.resolve import find_model
 from dsage.orderings import Order, Orderings
-from dsage.result.describe import describe
+from dsage.result.describe import describe, describe_sampler
 from dsage.result.events import Event, Phase, PhaseFinished, PhaseStarted
 from dsage.result.explanation import Explanation
-from dsage.samplers.resolve import as_sampler, find_sampler
+from dsage.samplers.resolve import find_sampler, parse_sampler
 from dsage.structure.resolve import find_graph
 
 logger = logging.getLogger("dsage")
@@ -160,7 +160,7 @@ def explain(
         members = None if groups is None else Groups(groups, inputs.names).members
         kept = as_checkpoint(checkpoint)
         seed = _seed(random_state, kept)
-        meant = as_sampler(sampler, inputs, seed=seed)
+        request = parse_sampler(sampler, inputs, seed=seed)
         plan_options |= {"estimand": estimand, "orderings": orderings, "n_jobs": n_jobs}
         _rehearse(inputs, members, plan_options, game_options.get("sample_weight"))
         with clock(Phase.GRAPH):
@@ -174,9 +174,7 @@ def explain(
                 progress=progress,
             )
         with clock(Phase.SAMPLER):
-            drawn = find_sampler(
-                meant, inputs, is_named=isinstance(sampler, str), seed=seed, progress=progress
-            )
+            drawn = find_sampler(request, inputs, seed=seed, progress=progress)
         with clock(Phase.ESTIMATE):
             game: Game = LossGame(
                 checked,
@@ -205,7 +203,7 @@ def explain(
         inputs=inputs,
         groups=members,
         graph=found.described,
-        sampler=drawn.described,
+        sampler=describe_sampler(drawn.info),
         loss={
             "name": chosen_loss.name,
             "source": "chosen for the model and the target" if loss == "auto" else "given",

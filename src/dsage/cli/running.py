@@ -23,7 +23,7 @@ from dsage.models.files import load_model
 from dsage.models.losses import as_loss, gives_classes
 from dsage.result.events import Phase
 from dsage.result.explanation import Explanation
-from dsage.samplers.resolve import SAMPLERS
+from dsage.samplers.registry import SAMPLERS
 
 _TEST_SIZE = 0.25
 

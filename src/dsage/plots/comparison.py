@@ -154,7 +154,7 @@ def _both(record: Record, audit: TermEstimate, difference: Series) -> list[Serie
     unknown = np.full(len(own.values), np.nan)
     if known.estimand == "sage":
         # Without the correction, whose orderings are its own.
-        parts = [each.se**2 for each in known.terms if each.name != audit.name]
+        parts = [each.se**2 for each in known.terms if each.kind is not audit.kind]
         se = np.sqrt(np.sum([*parts, known.se_draws**2], axis=0))
         values = own.values + difference.values
         return [own, Series("d-SAGE", values, se, own.df, unknown, own.df_total)]

@@ -247,7 +247,7 @@ def savings(summary: Summary) -> list[str]:
     longest = max(known.terms, key=lambda term: term.n_orderings)
     if longest.n_orderings > known.n_surpluses:
         many = counted(longest.n_orderings, "ordering")
-        sentences.append(f"The term that needed most, {longest.name}, has {many}.")
+        sentences.append(f"The term that needed most, {longest.kind}, has {many}.")
     total = summary.choice("seconds", "total")
     seconds = float(total) if isinstance(total, (int, float)) else known.seconds
     sentences.append(

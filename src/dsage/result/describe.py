@@ -80,7 +80,7 @@ def describe(
                 "n_orderings": estimate.n_orderings,
                 "all_orderings": estimate.is_exact,
                 "stopping": repr(stopping) if stopping is not None else "tolerance 1 %, by default",
-                "stopped_because": estimate.reason,
+                "stopped_because": str(estimate.reason),
                 "interrupted": estimate.interrupted,
                 "audit": estimate.audit is not None,
                 **{name: _short(value) for name, value in options.items()},

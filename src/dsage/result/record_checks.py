@@ -6,7 +6,6 @@ import numpy as np
 
 from dsage._check import check_member, check_names
 from dsage.estimate.plan import ESTIMANDS
-from dsage.estimate.result import MAIN
 from dsage.games.base import Floats
 from dsage.result.record import Record
 
@@ -35,11 +34,11 @@ def check_record(record: Record) -> None:
     for name in ("values", "se_orderings", "se_draws", "se_rows", "df", "share_skipped"):
         _check_column(getattr(known, name), len(names), name)
     _require(bool(np.isfinite(known.values).all()), "a value is no number")
-    _require(any(each.name.startswith(MAIN) for each in known.terms), "the main term is missing")
+    _require(any(each.is_main for each in known.terms), "the main term is missing")
     levels = [*known.terms, *([] if known.audit is None else [known.audit])]
     for level in levels:
-        _check_column(level.values, len(names), level.name)
-        _check_column(level.se, len(names), level.name)
+        _check_column(level.values, len(names), str(level.kind))
+        _check_column(level.se, len(names), str(level.kind))
     _require(len(known.history) > 0, "the history is empty")
     _check_column(known.history.values[-1], len(names), "history")
     if record.graph is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import zipfile
 from collections.abc import Mapping
 from dataclasses import fields
+from enum import Enum
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,7 +15,7 @@ import pandas as pd
 from dsage._check import refusal
 from dsage._files import DAMAGES, Arrays, read_arrays, write_arrays
 from dsage._version import __version__
-from dsage.estimate import Estimate, History, TermEstimate
+from dsage.estimate import Estimate, History, StopKind, StopReason, TermEstimate, TermKind
 from dsage.graphs import Graph
 from dsage.result.choices import Choices
 from dsage.result.record import Record
@@ -134,7 +135,13 @@ def _packed_value(value: Any, place: str, arrays: Arrays) -> Any:  # noqa: ANN40
         return None
     if isinstance(value, pd.DataFrame):
         return _frame_parts(value, place, arrays)
-    if isinstance(value, (TermEstimate, History)):
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, dict):
+        return {
+            name: _packed_value(each, f"{place}/{name}", arrays) for name, each in value.items()
+        }
+    if isinstance(value, (TermEstimate, History, StopReason)):
         return _packed(value, place, arrays)
     if isinstance(value, tuple):
         return [_packed_value(each, f"{place}/{at}", arrays) for at, each in enumerate(value)]
@@ -147,17 +154,38 @@ def _estimate(parts: Mapping[str, Any], arrays: Arrays) -> Estimate:
     own = _unpacked(Estimate, {"terms": [], **parts}, "estimate", arrays)
     own["feature_names"] = tuple(own["feature_names"])
     own["terms"] = tuple(
-        TermEstimate(**_unpacked(TermEstimate, each, f"estimate/{name}/{at}", arrays))
-        for at, each in enumerate(parts[name])
+        _term(each, f"estimate/{name}/{at}", arrays) for at, each in enumerate(parts[name])
     )
     if parts["audit"] is not None:
-        own["audit"] = TermEstimate(
-            **_unpacked(TermEstimate, parts["audit"], "estimate/audit", arrays)
-        )
+        own["audit"] = _term(parts["audit"], "estimate/audit", arrays)
+    own["reason"] = _reason(parts["reason"], arrays)
+    # The first release wrote two fields.
+    if parts.get("interrupted"):
+        own["reason"] = StopReason(StopKind.INTERRUPTED)
     place = "estimate/skipped_surpluses"
     own["skipped_surpluses"] = _frame(parts["skipped_surpluses"], place, arrays)
     own["history"] = History(**_unpacked(History, parts["history"], "estimate/history", arrays))
     return Estimate(**own)
+
+
+def _term(parts: Mapping[str, Any], place: str, arrays: Arrays) -> TermEstimate:
+    # The first release wrote the kind as a name.
+    parts = {"kind": parts.get("name"), **parts}
+    own = _unpacked(TermEstimate, parts, place, arrays)
+    return TermEstimate(**{**own, "kind": TermKind(own["kind"])})
+
+
+def _reason(parts: Mapping[str, Any] | str | None, arrays: Arrays) -> StopReason | None:
+    if parts is None:
+        return None
+    # The first release wrote a sentence.
+    if isinstance(parts, str):
+        return StopReason(StopKind.OTHER, text=parts)
+    numbers = {
+        name: arrays[f"estimate/reason/numbers/{name}"].item() if number is None else number
+        for name, number in parts["numbers"].items()
+    }
+    return StopReason(StopKind(parts["kind"]), numbers, parts["text"])
 
 
 def _unpacked(kind: type, parts: Mapping[str, Any], place: str, arrays: Arrays) -> dict[str, Any]:

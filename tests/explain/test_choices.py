@@ -115,7 +115,7 @@ def test_every_choice_is_told(explanation):
     assert choices["data"]["rows_evaluation"] == 100
     assert choices["graph"]["method"].startswith("auto: tabu")
     assert choices["graph"]["markov_blanket"] == "c"
-    assert choices["estimate"]["stopped_because"] == explanation.estimate.reason
+    assert choices["estimate"]["stopped_because"] == str(explanation.estimate.reason)
     assert choices["seconds"]["total"] >= choices["seconds"]["estimate"]
     assert choices["versions"]["dsage"] == dsage.__version__
     assert choices["run"]["random_state"] == "0"

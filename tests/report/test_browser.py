@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dsage.estimate import StopKind, StopReason
 from dsage.report import report_data, write_report
 from records import make_record
 from report_cases import IMAGE, ODD_NAMES, SCRIPT, synthetic_record
@@ -59,7 +60,10 @@ def records():
         "many": synthetic_record(100),
         "odd": synthetic_record(names=ODD_NAMES),
         "unknown": synthetic_record(
-            3, se_rows=np.full(3, np.nan), values=-np.arange(3.0), interrupted=True
+            3,
+            se_rows=np.full(3, np.nan),
+            values=-np.arange(3.0),
+            reason=StopReason(StopKind.INTERRUPTED),
         ),
     }
 

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from dsage import Graph
-from dsage.estimate import TermEstimate
+from dsage.estimate import StopKind, StopReason, TermEstimate, TermKind
 from dsage.estimate.running.run import _warn
 from dsage.report import report_data
 from dsage.report.network import MOST_NODES
@@ -120,7 +120,7 @@ def test_the_warning_of_the_run_about_the_audit_is_not_said_twice(record):
 def test_verdicts_say_the_direction_and_fit_the_features():
     values, se = np.arange(6.0)[::-1], np.array([0.01, 0.01, 0.01, 1.0, 0.06, 0.0])
     changes = np.array([0.5, -0.5, 0.02, 0.1, 0.15, 0.0])
-    audit = TermEstimate("SAGE - d-SAGE", changes, se, 50, 1, 30.0)
+    audit = TermEstimate(TermKind.CORRECTION, changes, se, 50, 1, 30.0)
     data = report_data(synthetic_record(6, values=values, audit=audit))
     low, high, small, wide, likely, none = map(spaced, data["audit"]["verdicts"])
     assert low == "Matters: with skipping the value is too low by 0.50 (10 % of the range)."
@@ -134,11 +134,11 @@ def test_verdicts_say_the_direction_and_fit_the_features():
 
 def test_an_audit_that_cannot_tell_does_not_speak_for_the_model():
     values = np.array([3.0, 2.0, 1.0])
-    wide = TermEstimate("SAGE - d-SAGE", np.zeros(3), np.full(3, 1.0), 50, 1, 30.0)
+    wide = TermEstimate(TermKind.CORRECTION, np.zeros(3), np.full(3, 1.0), 50, 1, 30.0)
     data = report_data(synthetic_record(3, values=values, audit=wide))
     assert "The audit leaves some differences open" in titles(data)
     assert data["assumptions"][0]["status"] == "silent"
-    sure = TermEstimate("SAGE - d-SAGE", np.zeros(3), np.full(3, 0.001), 50, 1, 30.0)
+    sure = TermEstimate(TermKind.CORRECTION, np.zeros(3), np.full(3, 0.001), 50, 1, 30.0)
     data = report_data(synthetic_record(3, values=values, audit=sure))
     assert data["assumptions"][0]["status"] == "for"
     assert titles(data) == []
@@ -163,7 +163,7 @@ def test_interrupts_wide_errors_and_few_rows_are_warned_of():
         3, values=np.array([3.0, 2.0, 1.0]), audit=None, share_skipped=np.zeros(3)
     )
     assert report_data(quiet)["cautions"] == []
-    interrupted = report_data(of_estimate(quiet, interrupted=True))
+    interrupted = report_data(of_estimate(quiet, reason=StopReason(StopKind.INTERRUPTED)))
     assert titles(interrupted) == ["The run was interrupted"]
     unsettled = report_data(of_estimate(quiet, se_orderings=np.full(3, 0.3)))
     assert titles(unsettled) == ["The values are not settled"]
@@ -228,7 +228,7 @@ def test_shares_beyond_the_whole_are_explained_and_not_in_the_headline():
 
 
 def test_one_feature_has_no_range_and_no_neighbours():
-    audit = TermEstimate("SAGE - d-SAGE", np.array([0.5]), np.array([0.01]), 50, 1, 30.0)
+    audit = TermEstimate(TermKind.CORRECTION, np.array([0.5]), np.array([0.01]), 50, 1, 30.0)
     changes = {"audit": audit, "se_rows": np.array([0.5]), "share_skipped": np.array([0.3])}
     record = synthetic_record(1, values=np.array([2.0]), with_graph=False, **changes)
     for each in (record, of_estimate(record, values=np.array([-2.0]), estimand="sage")):
@@ -246,7 +246,7 @@ def test_one_feature_has_no_range_and_no_neighbours():
 
 
 def test_nothing_skipped_is_no_support_for_model_and_graph():
-    sure = TermEstimate("SAGE - d-SAGE", np.zeros(3), np.zeros(3), 50, 1, 30.0)
+    sure = TermEstimate(TermKind.CORRECTION, np.zeros(3), np.zeros(3), 50, 1, 30.0)
     values = np.array([3.0, 2.0, 1.0])
     record = synthetic_record(3, values=values, audit=sure, share_skipped=np.zeros(3))
     model, graph, hidden, sampler, rows = report_data(record)["assumptions"]
@@ -265,15 +265,15 @@ def test_the_orderings_are_those_of_the_surpluses_and_others_are_named():
     assert "of 3,000 surpluses" in told
     assert "The values rest on 1,000 orderings, each with one surplus a feature." in told
     assert "5,000" not in told
-    longer = TermEstimate("control", np.zeros(3), np.zeros(3), 5000, 1, 30.0)
+    longer = TermEstimate(TermKind.FIRST_LEVEL, np.zeros(3), np.zeros(3), 5000, 1, 30.0)
     record = of_estimate(record, terms=(*record.estimate.terms, longer))
     told = " ".join(report_data(record)["savings"])
-    assert "The term that needed most, control, has 5,000 orderings." in told
+    assert "The term that needed most, moments, has 5,000 orderings." in told
 
 
 def test_exact_results_with_huge_counts_are_said_by_their_size(record):
     n_all = math.factorial(200)
-    levels = (TermEstimate("surpluses", record.values, record.se, 10**60, 3),)
+    levels = (TermEstimate(TermKind.SAMPLED, record.values, record.se, 10**60, 3),)
     exact = of_estimate(record, n_orderings=n_all, is_exact=True, terms=levels)
     told = " ".join(report_data(exact)["savings"])
     assert "10\N{SUPERSCRIPT SIX}\N{SUPERSCRIPT ZERO} orderings were" in told

@@ -9,7 +9,7 @@ import pytest
 
 import dsage.result.saving
 from dsage import _files
-from dsage.estimate import Estimate
+from dsage.estimate import Estimate, StopKind, TermKind
 from dsage.result.explanation import Explanation, load
 from records import make_record
 
@@ -32,11 +32,12 @@ def assert_same(one, other):
     pd.testing.assert_frame_equal(
         one.estimate.skipped_surpluses, other.estimate.skipped_surpluses, check_dtype=False
     )
+    assert one.estimate.reason == other.estimate.reason
     np.testing.assert_array_equal(one.estimate.history.values, other.estimate.history.values)
     assert one.estimate.history.n_units.tolist() == other.estimate.history.n_units.tolist()
     for first, second in zip(one.estimate.terms, other.estimate.terms, strict=True):
-        assert (first.name, first.n_orderings, first.df) == (
-            second.name,
+        assert (first.kind, first.n_orderings, first.df) == (
+            second.kind,
             second.n_orderings,
             second.df,
         )
@@ -204,4 +205,7 @@ def test_a_file_of_the_first_release_is_loaded():
     assert explanation.target == "target"
     assert explanation.to_frame()["feature"].tolist()[:3] == ["bmi", "bp", "serum"]
     assert explanation.groups == {"serum": ("s1", "s2", "s3")}
+    assert explanation.estimate.reason.kind is StopKind.OTHER
+    assert "40320 orderings are done" in str(explanation.estimate.reason)
+    assert explanation.estimate.terms[-1].kind in TermKind
     np.testing.assert_allclose(explanation.values.sum(), 2261.0, atol=1.0)

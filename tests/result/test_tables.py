@@ -4,6 +4,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from dsage.estimate import StopKind, StopReason
 from dsage.result.explanation import Explanation
 from records import make_record
 
@@ -21,7 +22,7 @@ def test_the_table_has_each_feature_with_value_and_error(explanation):
     for line, value in zip(lines[1:], frame["value"], strict=True):
         assert f"{value:.4f} ±" in line
     assert "SAGE values of RandomForestRegressor: target, squared_error, 64 evaluation rows" in text
-    assert explanation.estimate.reason in text
+    assert str(explanation.estimate.reason) in text
     assert "audit:" in text
 
 
@@ -58,7 +59,9 @@ def test_a_notebook_gets_a_table_with_names_as_text():
 
 
 def test_an_interrupted_run_says_so(explanation):
-    broken = replace(explanation, estimate=replace(explanation.estimate, interrupted=True))
+    broken = replace(
+        explanation, estimate=replace(explanation.estimate, reason=StopReason(StopKind.INTERRUPTED))
+    )
     assert "interrupted: these are the values so far" in repr(broken)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from dsage import Graph
-from dsage.estimate import Estimate, TermEstimate
+from dsage.estimate import Estimate, TermEstimate, TermKind
 from dsage.estimate.accumulate.history import History
 from dsage.result.choices import Choices
 from dsage.result.record import Record
@@ -66,10 +66,10 @@ def made_up(
         values + wander,
         np.hypot(se, 0.001) * np.sqrt(128 / looks)[:, None],
     )
-    main = TermEstimate("surpluses", values, se, 128, 30_000, df=127.0)
+    main = TermEstimate(TermKind.SAMPLED, values, se, 128, 30_000, df=127.0)
     difference = np.where(np.arange(n_features) == 0, 0.5, 0.01) * values
     correction = TermEstimate(
-        "SAGE - d-SAGE", difference, np.full(n_features, 0.004), 64, 900, df=63.0
+        TermKind.CORRECTION, difference, np.full(n_features, 0.004), 64, 900, df=63.0
     )
     found = Estimate(
         feature_names=names,

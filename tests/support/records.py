@@ -70,7 +70,7 @@ def _choices(found, audited):
             "graph": {"source": "given" if audited else None},
             "sampler": {"name": "Gaussian", "reason": "It was given.", "energy_score": 0.41},
             "loss": {"name": "squared_error"},
-            "estimate": {"estimand": found.estimand, "stopped_because": found.reason},
+            "estimate": {"estimand": found.estimand, "stopped_because": str(found.reason)},
             "evaluations": {
                 "made": found.n_evaluated,
                 "shared": found.n_shared,

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pandas as pd
 
-from dsage.estimate import Estimate, TermEstimate
+from dsage.estimate import Estimate, StopKind, StopReason, TermEstimate, TermKind
 from dsage.estimate.accumulate.history import History
 from dsage.graphs import Graph, random_dag
 from dsage.result.choices import Choices
@@ -37,7 +37,7 @@ def synthetic_record(n_features=100, *, names=None, with_graph=True, seed=0, **c
     se = np.full(n_features, 0.004)
     share_skipped = generator.uniform(size=n_features) if with_graph else np.zeros(n_features)
     audit = TermEstimate(
-        "SAGE - d-SAGE", generator.normal(scale=0.02, size=n_features), se, 100, 1000, 30.0
+        TermKind.CORRECTION, generator.normal(scale=0.02, size=n_features), se, 100, 1000, 30.0
     )
     estimate = {
         "feature_names": tuple(names),
@@ -51,7 +51,7 @@ def synthetic_record(n_features=100, *, names=None, with_graph=True, seed=0, **c
         "n_evaluated": 123_456,
         "n_shared": 654_321,
         "share_skipped": share_skipped,
-        "terms": (TermEstimate("surpluses", values, se, 1000, 100_000, 40.0),),
+        "terms": (TermEstimate(TermKind.SAMPLED, values, se, 1000, 100_000, 40.0),),
         "audit": audit if with_graph else None,
         "skipped_surpluses": pd.DataFrame(
             {"feature": [], "position": [], "surplus": [], "n_rows": []}
@@ -60,7 +60,7 @@ def synthetic_record(n_features=100, *, names=None, with_graph=True, seed=0, **c
         "is_exact": False,
         "estimand": "d-sage",
         "history": _history(values, se, generator),
-        "reason": "1000 orderings are done",
+        "reason": StopReason(StopKind.ORDERINGS, {"n": 1000, "is_all": False}),
         **changes,
     }
     graph = _graph(names, seed) if with_graph else None

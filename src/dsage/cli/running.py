@@ -19,6 +19,7 @@ from dsage.cli.places import PAGES, Place, Writing, check_places, finish
 from dsage.cli.rows import Split, read_rows, read_test_rows, split_rows, tell_classes
 from dsage.cli.sessions import seconds_held
 from dsage.cli.texts import check_test_size
+from dsage.estimate import StopKind
 from dsage.models.files import load_model
 from dsage.models.losses import as_loss, gives_classes
 from dsage.result.events import Phase
@@ -142,7 +143,8 @@ def explained(request: Request, options: Mapping[str, Any]) -> Explanation:
         **given,
     )
     is_late = given["seconds"] is not None and held >= given["seconds"]
-    if is_late and explanation.estimate.reason.startswith("the time"):
+    reason = explanation.estimate.reason
+    if is_late and reason is not None and reason.kind is StopKind.TIME:
         note(
             f"Warning: {given['checkpoint']} already holds {held:.3g} s of work, and --time counts"
             " them, so this run ended at once. Give a longer --time to go on."

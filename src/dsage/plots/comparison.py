@@ -129,7 +129,7 @@ def _both(explanation: Explanation, audit: TermEstimate, difference: Series) -> 
     unknown = np.full(len(own.values), np.nan)
     if estimate.estimand == "sage":
         # Without the correction, whose orderings are its own.
-        parts = [each.se**2 for each in estimate.terms if each.name != audit.name]
+        parts = [each.se**2 for each in estimate.terms if each.kind != audit.kind]
         se = np.sqrt(np.sum([*parts, estimate.se_draws**2], axis=0))
         values = own.values + difference.values
         return [own, Series("d-SAGE", values, se, own.df, unknown, own.df_total)]

@@ -41,7 +41,7 @@ def _interrupted(summary: Summary) -> list[Caution]:
         _caution(
             "warning",
             "The run was interrupted",
-            "The values are the estimates up to then. They are valid, but less precise than requested.",
+            "The values are the estimates so far. They are valid, but less precise than requested.",
             "Run it again without interruption, or resume it from its checkpoint.",
         )
     ]
@@ -65,8 +65,8 @@ def _audit(summary: Summary) -> list[Caution]:
                 f"The value of {listed(summary.changed)} differs from plain SAGE"
                 f"{_by_more(summary)}. The graph misses dependences, or the model is far "
                 "from optimal.",
-                'Estimate with estimand="sage", which corrects for it. Check the graph, and how well the '
-                "model fits.",
+                'Estimate with estimand="sage", which corrects for it. Check the graph, and how well '
+                "the model fits.",
             )
         ]
     if summary.undecided:
@@ -181,8 +181,8 @@ def _negative(summary: Summary) -> list[Caution]:
             "note",
             "Some values are significantly negative",
             f"Knowing {listed(names)} makes the predictions worse on average.",
-            f"Check whether the model overfits {'it' if len(names) == 1 else 'them'}, or whether the "
-            "evaluation rows differ from the training rows.",
+            f"Check whether the model overfits {'it' if len(names) == 1 else 'them'}, or whether "
+            "the evaluation rows differ from the training rows.",
         )
     ]
 

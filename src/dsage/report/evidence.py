@@ -42,10 +42,7 @@ def convergence(summary: Summary) -> dict[str, object]:
     many = counted(len(at), "look")
     sentences = [
         f"Each line is the estimated value of a {summary.noun} during the run, at {many}.",
-        (
-            "The bands are two standard errors from computing to each side; very wide ones are left "
-            "out."
-        ),
+        "The bands are two standard errors from computing to each side, unless very wide.",
         "Lines that are flat and apart at the end will not change places with more computing.",
     ]
     if len(order) > _LABELLED:
@@ -83,10 +80,7 @@ def sampler(summary: Summary) -> dict[str, object]:
     chosen = info.name
     sentences = [
         f"Unknown features were drawn by {named(chosen)}.",
-        (
-            "A sampler draws the unknown features given the known ones, and every value rests on its "
-            "draws."
-        ),
+        "A sampler draws unknown features given the known ones. Every value rests on its draws.",
         f"It was {word(info.source)}." if info.decision is None else info.decision.words(),
     ]
     frame = summary.explanation.sampler_scores

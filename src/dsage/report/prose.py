@@ -229,7 +229,8 @@ def savings(summary: Summary) -> list[str]:
     elif not summary.skips:
         sentences.append("No graph was used, so nothing was skipped: this is plain SAGE.")
     n_needed = estimate.n_evaluated + estimate.n_shared
-    text = f"The model was evaluated on {counted(estimate.n_evaluated, 'pair')} of a coalition and a row."
+    pairs = counted(estimate.n_evaluated, "pair")
+    text = f"The model was evaluated on {pairs} of a coalition and a row."
     if estimate.n_shared:
         text += (
             f" Another {count(estimate.n_shared)} ({percent(estimate.n_shared / n_needed)} of all "
@@ -237,16 +238,15 @@ def savings(summary: Summary) -> list[str]:
         )
     sentences.append(text)
     if estimate.is_exact:
-        sentences.append(
-            f"The values are averages over all {count(estimate.n_surpluses)} orderings, not a sample."
-        )
+        n_all = count(estimate.n_surpluses)
+        sentences.append(f"The values are averages over all {n_all} orderings, not a sample.")
     else:
         many = counted(estimate.n_surpluses, "ordering")
         sentences.append(f"The values rest on {many}, each with one surplus per {summary.noun}.")
     longest = max(estimate.terms, key=lambda term: term.n_orderings)
     if longest.n_orderings > estimate.n_surpluses:
         many = counted(longest.n_orderings, "ordering")
-        sentences.append(f"The term that needed most, {longest.name}, has {many}.")
+        sentences.append(f"The term that needed most, {longest.kind}, has {many}.")
     seconds = summary.explanation.choices.seconds.total
     sentences.append(f"The run took {duration(seconds)}. It stopped because {estimate.reason}.")
     return sentences

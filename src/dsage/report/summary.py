@@ -99,7 +99,7 @@ class Summary:
 
     @property
     def hardly_differ(self) -> bool:
-        """Whether the values are nearly equal, so that their range says nothing about their size."""
+        """Whether the values are so close that their range says nothing about their size."""
         return not self.is_single and self.spread < _NEARLY * self._largest
 
     @property

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dsage._files import Arrays
+from dsage.estimate.reasons import StopKind
 from dsage.models.resolve import LossSource
 from dsage.samplers.info import SamplerSource
 from dsage.structure.info import GraphSource
@@ -29,6 +30,10 @@ def upgrade(header: Mapping[str, Any], arrays: Arrays) -> dict[str, Any]:
     """Return the header in today's format, and rename the arrays."""
     estimate = dict(header["estimate"])
     estimate["terms"] = estimate.pop("levels")
+    for term in [*estimate["terms"], *([estimate["audit"]] if estimate["audit"] else [])]:
+        term["kind"] = term.pop("name")
+    kind = StopKind.INTERRUPTED if estimate.pop("interrupted") else StopKind.OTHER
+    estimate["reason"] = {"kind": kind, "numbers": {}, "text": estimate["reason"]}
     for place in [each for each in arrays if each.startswith("estimate/levels/")]:
         arrays[place.replace("/levels/", "/terms/")] = arrays.pop(place)
     # Single numbers were arrays, too.

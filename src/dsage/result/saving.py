@@ -139,7 +139,7 @@ def _unpack(kind: Any, parts: Any, place: str, arrays: Arrays) -> Any:  # noqa: 
         return tuple(
             _unpack(inner[0], each, f"{place}/{at}", arrays) for at, each in enumerate(parts)
         )
-    if origin is dict:
+    if origin in (dict, Mapping):
         return {
             name: _unpack(inner[1], each, f"{place}/{name}", arrays) for name, each in parts.items()
         }
@@ -158,8 +158,11 @@ def _unpack(kind: Any, parts: Any, place: str, arrays: Arrays) -> Any:  # noqa: 
         return kind(
             **{name: _unpack(hints[name], parts[name], f"{place}/{name}", arrays) for name in names}
         )
-    if issubclass(kind, (Enum, float)):
+    if issubclass(kind, Enum):
         return kind(parts)
+    if kind is float:
+        # Counts stay counts; NaN and infinities were written as text.
+        return parts if isinstance(parts, (int, float)) else float(parts)
     if type(parts) is not kind:
         raise TypeError(f"{place[1:]} must be of type {kind.__name__}; got {parts!r}")
     return parts

@@ -95,8 +95,8 @@ def notes(explanation: Explanation) -> list[str]:
             f"({'rows and computing' if is_known else 'unknown: too few rows'})"
         ),
         (
-            f"stopped because {estimate.reason}; {explanation.share_skipped:.0%} of the surpluses are "
-            "zero by separation"
+            f"stopped because {estimate.reason}; "
+            f"{explanation.share_skipped:.0%} of the surpluses are zero by separation"
         ),
     ]
     if estimate.audit is not None:

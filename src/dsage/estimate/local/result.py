@@ -10,6 +10,7 @@ import pandas as pd
 
 from dsage.data.layout import is_frame, open_frame
 from dsage.estimate.inference import intervals
+from dsage.estimate.reasons import StopKind, StopReason
 from dsage.games.base import Floats
 
 
@@ -44,10 +45,8 @@ class LocalEstimate:
         Time taken.
     is_exact : bool
         Whether all orderings were averaged over.
-    reason : str
+    reason : StopReason or None
         Why the estimation ended.
-    interrupted : bool
-        Whether the user ended it.
 
     Examples
     --------
@@ -78,8 +77,12 @@ class LocalEstimate:
     share_skipped: Floats
     seconds: float
     is_exact: bool
-    reason: str = ""
-    interrupted: bool = False
+    reason: StopReason | None = None
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether the user ended the estimation."""
+        return self.reason is not None and self.reason.kind is StopKind.INTERRUPTED
 
     @property
     def se(self) -> Floats:

@@ -134,5 +134,4 @@ def _joined(game: OutputGame, plan: LocalPlan, found: list[Estimate]) -> LocalEs
         seconds=sum(each.seconds for each in found),
         is_exact=all(each.is_exact for each in found),
         reason=found[-1].reason,
-        interrupted=found[-1].interrupted,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import platform
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields, is_dataclass
 from enum import Enum
 from fractions import Fraction
@@ -16,8 +16,10 @@ from typing import Any
 import numpy as np
 
 from dsage._version import __version__
+from dsage.data.groups import Groups
 from dsage.data.inputs import Inputs
-from dsage.estimate import Estimate, Stopping
+from dsage.estimate import Estimate, PlanOptions, Stopping
+from dsage.games import GameOptions
 from dsage.models.resolve import LossSource, ModelInfo
 from dsage.orderings import Order
 from dsage.samplers.info import Decision, SamplerInfo, SamplerSource
@@ -73,14 +75,14 @@ class DataInfo:
     container: str
 
     @classmethod
-    def of(cls, inputs: Inputs, groups: Mapping[str, tuple[str, ...]] | None) -> DataInfo:
+    def of(cls, inputs: Inputs, groups: Groups | None) -> DataInfo:
         """Describe the rows."""
         return cls(
             target=inputs.target,
             n_features=len(inputs.names),
             n_class_features=int((inputs.layout.n_categories > 0).sum()),
             class_numbers=tuple(inputs.discrete),
-            n_groups=None if groups is None else len(groups),
+            n_groups=None if groups is None else len(groups.members),
             n_rows_train=len(inputs.y_train),
             n_rows_evaluation=len(inputs.y_test),
             digest=_digest(inputs),
@@ -119,9 +121,9 @@ class EstimateInfo:
     has_audit : bool
         Whether the difference to SAGE was estimated.
     semantics, first_level, exact, rows_per_ordering, cache_bytes
-        Options of :class:`dsage.estimate.Plan`.
+        See :class:`dsage.estimate.PlanOptions`.
     n_draws, n_replicates, noise, max_bytes
-        Options of :class:`dsage.games.LossGame`.
+        See :class:`dsage.games.GameOptions`.
     is_weighted : bool
         Whether the evaluation rows have weights.
     """
@@ -150,12 +152,12 @@ class EstimateInfo:
         cls,
         estimate: Estimate,
         stopping: Stopping | None,
-        orderings: object,
-        options: Mapping[str, Any],
+        game: GameOptions,
+        plan: PlanOptions,
     ) -> EstimateInfo:
-        """Describe an estimate that was made with `options` of game and plan."""
+        """Describe an estimate."""
+        orderings = plan.orderings
         is_named = isinstance(orderings, (str, Order))
-        own = {field.name for field in fields(cls)} & set(options)
         return cls(
             estimand=estimate.estimand,
             orderings=str(orderings) if is_named else f"given: {type(orderings).__name__}",
@@ -165,8 +167,16 @@ class EstimateInfo:
             stopping="default" if stopping is None else repr(stopping),
             stopped_because=str(estimate.reason),
             has_audit=estimate.audit is not None,
-            is_weighted=options["sample_weight"] is not None,
-            **{name: options[name] for name in own},
+            semantics=plan.semantics,
+            first_level=plan.first_level,
+            exact=plan.exact,
+            rows_per_ordering=plan.rows_per_ordering,
+            cache_bytes=plan.cache_bytes,
+            n_draws=game.n_draws,
+            n_replicates=game.n_replicates,
+            noise=game.noise,
+            max_bytes=game.max_bytes,
+            is_weighted=game.sample_weight is not None,
         )
 
 

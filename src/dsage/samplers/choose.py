@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -15,7 +14,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 from tqdm.auto import tqdm
 
-from dsage._check import check_count, check_real, refusal, warn
+from dsage._check import check_count, check_real, record_warnings, refusal, warn
 from dsage._random import RandomState, Streams
 from dsage.data.layout import Layout, take_rows
 from dsage.samplers.base import AdaptedSampler, Sampler, check_sampler
@@ -220,9 +219,8 @@ def _try(
     """Return the evaluation of a candidate with its times, or its error."""
     n_coalitions, n_draws, seed = options
     start = time.perf_counter()
-    with warnings.catch_warnings(record=True) as caught:
-        # All candidates warn about the same columns; the chosen one warns the user.
-        warnings.simplefilter("always")
+    # All candidates warn about the same columns; the chosen one warns the user.
+    with record_warnings(show=False) as caught:
         try:
             fitted = candidate.clone().fit(train)
             between = time.perf_counter()
@@ -236,7 +234,7 @@ def _try(
         "fit_seconds": between - start,
         "draw_seconds": time.perf_counter() - between,
         "error": "",
-        "warnings": "; ".join(dict.fromkeys(str(warning.message) for warning in caught)),
+        "warnings": "; ".join(dict.fromkeys(map(str, caught))),
     }
 
 

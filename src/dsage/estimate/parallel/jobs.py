@@ -172,7 +172,10 @@ class Jobs:
             for text, category, where in each.warned:
                 if where not in self._warned:
                     self._warned.add(where)
-                    warnings.warn(text, category, stacklevel=2)
+                    if issubclass(category, DsageWarning):
+                        warn(text, category)
+                    else:
+                        warnings.warn(text, category, stacklevel=2)
 
 
 class _Done(NamedTuple):

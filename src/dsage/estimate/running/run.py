@@ -9,7 +9,7 @@ from inspect import signature
 from pathlib import Path
 from typing import Any
 
-from dsage._check import refusal, warn
+from dsage._check import AuditWarning, refusal, warn
 from dsage.estimate.loop import Estimation, nothing
 from dsage.estimate.reasons import StopKind, StopReason, as_reason
 from dsage.estimate.result import Estimate
@@ -183,5 +183,6 @@ def _warn(result: Estimate) -> None:
         warn(
             f"Skipping by separation changes the values of {names} by more than 2 % of the range: "
             "the graph misses dependences, or the model is far from optimal. Look at the audit, "
-            'or estimate with estimand="sage".'
+            'or estimate with estimand="sage".',
+            AuditWarning,
         )

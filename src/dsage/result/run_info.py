@@ -18,12 +18,15 @@ import numpy as np
 from dsage._version import __version__
 from dsage.data.groups import Groups
 from dsage.data.inputs import Inputs
-from dsage.estimate import Estimate, PlanOptions, Stopping
-from dsage.games import GameOptions
+from dsage.estimate import Estimate, Stopping
 from dsage.models.resolve import LossSource, ModelInfo
 from dsage.orderings import Order
 from dsage.samplers.info import Decision, SamplerInfo, SamplerSource
 from dsage.structure.info import GraphInfo, GraphSource
+
+if False:
+    from dsage.estimate import PlanOptions
+    from dsage.games import GameOptions
 
 # Scanning the installed packages takes half a second.
 _distributions = cache(packages_distributions)

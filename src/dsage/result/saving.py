@@ -188,5 +188,6 @@ def _check_consistent(explanation: Explanation) -> None:
         raise ValueError("a value is not finite")
     if explanation.graph is not None and explanation.target not in explanation.graph:
         raise ValueError("the target is not in the graph")
-    estimate.n_surpluses  # noqa: B018
+    if not any(term.is_main for term in estimate.terms):
+        raise ValueError("the main term is missing")
     explanation.to_frame()

@@ -10,7 +10,7 @@ from typing import Any
 import networkx as nx
 import pandas as pd
 
-from dsage._check import Choice, Setting, Text, check_count, check_member, refusal
+from dsage._check import Setting, Text, check_count, check_member, refusal
 from dsage.data.inputs import Inputs
 from dsage.data.layout import is_frame
 from dsage.graphs import Consensus, Graph, NoSeparation, Oracle, as_graph
@@ -46,33 +46,6 @@ class GraphFound:
     graph: Graph | None
     strength: pd.DataFrame | None
     info: GraphInfo
-
-    @property
-    def described(self) -> dict[str, Choice]:
-        """The record in words."""
-        info = self.info
-        method = info.method
-        if method is not None and method in METHODS:
-            method = f"{method}: {METHODS.summary(method)}"
-        words: dict[str, Choice] = {
-            "source": {
-                GraphSource.NONE: "none: nothing is skipped",
-                GraphSource.LEARNED: "learned from the training rows",
-                GraphSource.GIVEN: f"given: {info.kind}",
-                GraphSource.VOTE: f"given: a vote of {info.n_graphs} graphs",
-            }[info.source],
-            "method": method,
-            "score": info.score,
-            "score_value": info.score_value,
-            "edges": info.n_edges,
-            "markov_blanket": None
-            if info.markov_blanket is None
-            else ", ".join(info.markov_blanket) or "empty",
-            "seconds": info.seconds,
-            "resamples": info.n_resamples,
-            "resampling_seconds": info.resampling_seconds,
-        }
-        return {name: value for name, value in words.items() if value is not None}
 
 
 def find_graph(

@@ -7,13 +7,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 import pandas as pd
-from scipy import sparse
 
 from dsage._check import check_members, refusal
-from dsage.data.layout import Layout, as_matrix, is_frame, take_rows
+from dsage.data.frames import Frame, check_dense, is_frame, open_frame, take_rows
+from dsage.data.layout import Layout
 from dsage.data.targets import Array, are_numbers, values
 
 _TARGET = "target"
@@ -59,12 +58,8 @@ class Inputs:
                 "learn",
                 "A graph is learned for one target: explain one at a time",
             )
-        if is_frame(self.X_train):
-            frame = nw.from_native(self.X_train, eager_only=True)
-            column = nw.new_series(self.target, self.y_train, backend=frame.implementation)
-            return frame.with_columns(column).to_native()
-        table = pd.DataFrame(as_matrix(self.X_train), columns=list(self.names))
-        return table.assign(**{self.target: self.y_train})
+        names = None if is_frame(self.X_train) else self.names
+        return Frame(self.X_train, names).with_column(self.target, self.y_train)
 
     def first_rows(self, n_rows: int = 2) -> Any:  # noqa: ANN401
         """Return some evaluation rows as the model will be given them."""
@@ -102,7 +97,7 @@ def check_inputs(
     (('age', 'bmi'), 'target')
     """
     for name, X in (("X_train", X_train), ("X_test", X_test)):
-        _check_dense(name, X)
+        check_dense(X, name)
     if is_frame(X_train) != is_frame(X_test):
         advice = "Give both as data frames with the same columns, or both as arrays"
         kinds = (type(X_train).__name__, type(X_test).__name__)
@@ -135,22 +130,6 @@ def check_inputs(
     return Inputs(X_train, targets[0], X_test, targets[1], layout, named, classes)
 
 
-def _check_dense(name: str, X: Any) -> None:  # noqa: ANN401
-    """Refuse what has no rows in memory, or no numbers of its own."""
-    if sparse.issparse(X):
-        advice = f"Convert it with {name}.toarray(), and fit the model to that"
-        raise refusal(name, "dense", type(X).__name__, advice, TypeError)
-    if isinstance(X, pd.DataFrame):
-        kinds = zip(X.columns, X.dtypes, strict=True)
-        thin = [str(column) for column, kind in kinds if isinstance(kind, pd.SparseDtype)]
-        if thin:
-            advice = f"Convert them with {name}.sparse.to_dense()"
-            raise refusal(name, "of dense columns", thin, advice, TypeError)
-    if X is None or isinstance(X, (str, bytes)):
-        advice = "Read the data first, for example with pandas"
-        raise refusal(name, "a data frame or an array", X, advice, TypeError)
-
-
 def _check_order(name: str, X: Any, y: Any) -> None:  # noqa: ANN401
     """Refuse targets in another order than their rows, where pandas' labels tell."""
     if not (isinstance(X, pd.DataFrame) and isinstance(y, (pd.Series, pd.DataFrame))):
@@ -169,7 +148,7 @@ def _target_name(given: str | None, y: Any, features: tuple[str, ...]) -> str:  
         raise refusal("target", "a name", given, "Give a string", TypeError)
     own = getattr(y, "name", None)
     if is_frame(y):
-        columns = nw.from_native(y, eager_only=True).columns
+        columns = open_frame(y).columns
         own = columns[0] if len(columns) == 1 else None
     named = given or (own if isinstance(own, str) and own else None)
     if named is not None:

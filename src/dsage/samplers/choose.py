@@ -19,7 +19,8 @@ from tqdm.auto import tqdm
 
 from dsage._check import check_count, check_real, refusal, warn
 from dsage._random import RandomState, Streams
-from dsage.data.layout import Layout, take_rows
+from dsage.data.frames import take_rows
+from dsage.data.layout import Layout
 from dsage.samplers.base import Floats, Mask, Sampler, check_sampler
 from dsage.samplers.categorical import Categorical
 from dsage.samplers.copula import GaussianCopula

@@ -221,7 +221,7 @@ class ConditionalGaussian:
 
 
 def _centred(table: Table) -> Floats:
-    X = np.concatenate([np.empty((0, len(table.continuous))), *table.blocks()])
+    X = np.concatenate([np.empty((0, len(table.continuous))), *table.chunks()])
     # Around its first value a constant is exactly zero.
     X -= X[:1].copy()
     X -= X.mean(axis=0)

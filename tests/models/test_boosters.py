@@ -145,7 +145,9 @@ def test_columns_that_are_missing_or_unknown_are_named(package):
         model.predict(X.drop(columns="dose"))
     with pytest.raises(ValueError, match=r"Drop 'height'"):
         model.predict(X.assign(height=1.0))
-    with pytest.raises(ValueError, match=r"of the 3 columns .* got 2\. They are 'age'"):
+    with pytest.raises(
+        ValueError, match=r"of shape \(n_rows, 3\); got \(120, 2\)\. Its columns are 'age'"
+    ):
         model.predict(X.to_numpy()[:, :2])
 
 

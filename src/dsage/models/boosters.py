@@ -98,7 +98,9 @@ class BoosterOfNumbers:
         frame = Frame(X)
         rows = frame.matrix() if frame.is_array else self._order_columns(frame, names)
         width = self.booster.num_features() if self.is_xgboost else self.booster.num_feature()
-        advice = f"They are {shown(names)}" if names else "Pass the columns of the training data"
+        advice = (
+            f"Its columns are {shown(names)}" if names else "Pass the columns of the training data"
+        )
         check_shape(rows, ("n_rows", width), f"the data for {self.__name__}", advice)
         if not self.is_xgboost:
             return np.asarray(self.booster.predict(rows, **options))

@@ -149,7 +149,7 @@ def explain(
     progress = progress is True
     with _kept() as warned:
         inputs = check_inputs(X_train, y_train, X_test, y_test, target=target, discrete=discrete)
-        chosen_loss, checked = find_model(model, loss, classes, inputs)
+        chosen_loss, checked, _ = find_model(model, loss, classes, inputs)
         stopping = _rule(
             tolerance=tolerance,
             absolute=absolute,

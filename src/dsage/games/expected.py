@@ -9,7 +9,8 @@ import numpy as np
 
 from dsage._check import check_count, refusal
 from dsage._random import RandomState, Streams
-from dsage.data.layout import Layout, is_frame
+from dsage.data.frames import is_frame
+from dsage.data.layout import Layout
 from dsage.games.base import Floats, Mask, Orders, Rows
 from dsage.games.device import LoadedMeans, device_means
 from dsage.models.affine import Affine

@@ -34,6 +34,8 @@ _distributions = cache(packages_distributions)
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "pandas", "networkx")
 # Larger counts are shown as powers of ten.
 _LARGEST_SHOWN = 10**15
+# Longer lists of names are cut.
+_MOST_LISTED = 20
 # A str enum equals its value, so its class is part of the key.
 _WORDS = {
     (GraphSource, "none"): "none: nothing is skipped",
@@ -343,7 +345,7 @@ def word(value: Any) -> str:  # noqa: ANN401
     if isinstance(value, Decision):
         return value.words()
     if isinstance(value, tuple):
-        return ", ".join(map(word, value))
+        return ", ".join([*map(word, value[:_MOST_LISTED]), *["..."] * (len(value) > _MOST_LISTED)])
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int):

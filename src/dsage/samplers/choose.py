@@ -16,7 +16,8 @@ from tqdm.auto import tqdm
 
 from dsage._check import check_count, check_real, record_warnings, refusal, warn
 from dsage._random import RandomState, Streams
-from dsage.data.layout import Layout, take_rows
+from dsage.data.frames import take_rows
+from dsage.data.layout import Layout
 from dsage.samplers.base import AdaptedSampler, Sampler, check_sampler
 from dsage.samplers.checks import Floats, Mask
 from dsage.samplers.evaluation import Evaluation, evaluate

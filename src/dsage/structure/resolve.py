@@ -11,8 +11,8 @@ import networkx as nx
 import pandas as pd
 
 from dsage._check import Setting, Text, check_count, check_member, refusal
+from dsage.data.frames import is_frame
 from dsage.data.inputs import Inputs
-from dsage.data.layout import is_frame
 from dsage.graphs import Consensus, Graph, NoSeparation, Oracle, as_graph
 from dsage.structure import Stability, search_graph, stability
 from dsage.structure.info import GraphInfo, GraphSource

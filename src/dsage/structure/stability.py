@@ -14,7 +14,7 @@ from tqdm.auto import tqdm
 
 from dsage._check import check_count, check_member, record_warnings, refusal, warn
 from dsage._random import RandomState, Streams
-from dsage.data.layout import take_rows
+from dsage.data.frames import take_rows
 from dsage.data.table import Table
 from dsage.graphs import Consensus, Graph
 from dsage.structure.constraints import Constraints

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dsage.data.layout import is_frame, open_frame
+from dsage.data.frames import Frame, is_frame
 from dsage.estimate.inference import intervals
 from dsage.estimate.reasons import StopKind, StopReason
 from dsage.games.base import Floats
@@ -145,7 +145,7 @@ class LocalEstimate:
             ) from error
         data = self.data
         if is_frame(data):
-            data = open_frame(data).select(*self.feature_names).to_numpy()
+            data = Frame(data, self.feature_names).matrix()
         return Explanation(
             values=self.values,
             base_values=np.full(len(self.values), self.base_value),

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dsage._check import check_member, refusal
-from dsage.data.layout import take_rows
+from dsage.data.frames import take_rows
 from dsage.estimate.local.plan import LocalPlan
 from dsage.estimate.local.result import LocalEstimate
 from dsage.estimate.loop import Estimation

@@ -209,7 +209,7 @@ class ConditionalGaussian(Score):
 
 
 def _center_columns(table: Table) -> Floats:
-    X = np.concatenate([np.empty((0, len(table.continuous))), *table.blocks()])
+    X = np.concatenate([np.empty((0, len(table.continuous))), *table.chunks()])
     # Around its first value a constant is exactly zero.
     X -= X[:1].copy()
     X -= X.mean(axis=0)

@@ -189,6 +189,6 @@ def test_few_rows_are_enough_for_a_sampler_that_is_named(rows):
         model, X, y, X[:3], y[:3], graph=None, sampler="gaussian", n_orderings=4, **QUIET
     )
     assert found.sampler_scores is None
-    assert found.choices["sampler"]["energy_score"] is None
+    assert found.choices.sampler.energy_score is None
     with pytest.raises(ValueError, match="more rows to choose a sampler"):
         dsage.explain(model, X[:8], y[:8], X[:3], y[:3], graph=None, **QUIET)

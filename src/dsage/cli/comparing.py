@@ -6,18 +6,18 @@ import numpy as np
 import pandas as pd
 
 from dsage._check import refusal
-from dsage.cli.tables import as_lines
 from dsage.data.columns import shown
 from dsage.estimate import effective_df, intervals
-from dsage.result.record import Record
+from dsage.result.explanation import Explanation
+from dsage.result.tables import format_table
 
 
-def check_comparable(first: Record, second: Record) -> None:
+def check_comparable(first: Explanation, second: Explanation) -> None:
     """Refuse two runs whose values mean different things."""
     if first.target != second.target:
         advice = f"The other one's is {second.target!r}: compare runs of one target"
         raise refusal("the target", "the same in both runs", first.target, advice)
-    losses = [each.choices["loss"]["name"] for each in (first, second)]
+    losses = [each.choices.loss.name for each in (first, second)]
     if losses[0] != losses[1]:
         advice = f"The other one's is {losses[1]}: values are in units of the loss"
         raise refusal("the loss", "the same in both runs", losses[0], advice)
@@ -28,12 +28,12 @@ def check_comparable(first: Record, second: Record) -> None:
         )
 
 
-def differences(first: Record, second: Record, confidence: float) -> pd.DataFrame:
+def differences(first: Explanation, second: Explanation, confidence: float) -> pd.DataFrame:
     """Return the values of features that both runs have, and second minus first.
 
     Parameters
     ----------
-    first, second : Record
+    first, second : Explanation
         The runs, taken for independent.
     confidence : float
         Confidence level of the intervals.
@@ -72,9 +72,9 @@ def differences(first: Record, second: Record, confidence: float) -> pd.DataFram
     return frame.iloc[order].reset_index(drop=True)
 
 
-def have_same_rows(first: Record, second: Record) -> bool:
+def have_same_rows(first: Explanation, second: Explanation) -> bool:
     """Tell whether two runs were evaluated on the same rows."""
-    marks = [each.choices["data"].get("rows_evaluation_digest") for each in (first, second)]
+    marks = [each.choices.data.digest for each in (first, second)]
     return marks[0] is not None and marks[0] == marks[1]
 
 
@@ -105,4 +105,4 @@ def as_table(
         else "the evaluation rows differ: interval for the population"
     )
     after = ["", f"difference: {names[1]} minus {names[0]}; {meant}; * not zero"]
-    return "\n".join([*as_lines(heads, lines), *after])
+    return "\n".join([*format_table(heads, lines), *after])

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from dsage._check import check_member, refusal
-from dsage.data.layout import as_matrix, is_frame, open_frame
+from dsage.data.frames import as_matrix, is_frame, open_frame
 from dsage.data.table import Table
 from dsage.graphs import Graph
 from dsage.structure.counts import Counts

@@ -24,7 +24,7 @@ from distributed import Client, LocalCluster
 from sklearn.ensemble import RandomForestRegressor
 
 from dsage.datasets import paper_graph
-from dsage.estimate import Estimate, NOrderings, run
+from dsage.estimate import Estimate, NOrderings, StopReason, run
 from dsage.games import LossGame
 from dsage.samplers import Gaussian
 
@@ -61,7 +61,7 @@ class KillsAWorker:
     rule: NOrderings
     killed: list[int] = field(default_factory=list)
 
-    def reason(self, progress: Estimate) -> str | None:
+    def reason(self, progress: Estimate) -> StopReason | str | None:
         """Say why it is enough, if it is."""
         if not self.killed and progress.n_orderings >= self.rule.n // 2:
             pid = next(iter(self.client.run(os.getpid).values()))

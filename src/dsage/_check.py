@@ -5,14 +5,13 @@ from __future__ import annotations
 import difflib
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-
-Choice = str | int | float | bool | None
-"""A value that the record of a run can hold."""
 
 
 class Setting(NamedTuple):
@@ -112,12 +111,39 @@ class DsageWarning(UserWarning):
         self.text = text
 
 
-def warn(text: str | Text) -> None:
+class AuditWarning(DsageWarning):
+    """Skipping changes the values; the result of the run says so itself."""
+
+
+_recorded: ContextVar[tuple[list[DsageWarning], bool]] = ContextVar("recorded")
+
+
+@contextmanager
+def record_warnings(*, show: bool = True) -> Iterator[list[DsageWarning]]:
+    """Collect the warnings of the package in this thread, also those that filters ignore.
+
+    Nothing global is changed, unlike by :func:`warnings.catch_warnings`. Warnings go to the
+    innermost collection only, and from there to the user if `show` is true.
+    """
+    found: list[DsageWarning] = []
+    token = _recorded.set((found, show))
+    try:
+        yield found
+    finally:
+        _recorded.reset(token)
+
+
+def warn(text: str | Text, category: type[DsageWarning] = DsageWarning) -> None:
     """Warn the user, at the line of their own code that called the package."""
+    warning = category(text)
+    recorded, is_shown = _recorded.get(([], True))
+    recorded.append(warning)
+    if not is_shown:
+        return
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == "dsage":
         level, frame = level + 1, frame.f_back
-    warnings.warn(DsageWarning(text), stacklevel=level)
+    warnings.warn(warning, stacklevel=level)
 
 
 def check_names(names: Iterable[str], parameter: str = "names") -> tuple[str, ...]:

@@ -5,39 +5,47 @@ from __future__ import annotations
 import logging
 import secrets
 import time
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from inspect import signature
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
-import numpy.typing as npt
-
-from dsage._check import check_member
+from dsage._check import AuditWarning, check_member, record_warnings
 from dsage._random import RandomState, Streams
 from dsage.data.groups import Groups
 from dsage.data.inputs import Inputs, check_inputs
-from dsage.estimate import Checkpoint, Plan, Stopping, as_checkpoint, as_stopping, run
-from dsage.games import Game, Grouped, LossGame
-from dsage.games.base import Floats, Mask, Rows, check_weights
+from dsage.estimate import (
+    Checkpoint,
+    Estimate,
+    PlanOptions,
+    Stopping,
+    as_checkpoint,
+    as_stopping,
+    run,
+)
+from dsage.games import Game, GameOptions, Grouped, LossGame
 from dsage.graphs import GroupedOracle, Oracle
 from dsage.models.losses import Loss
-from dsage.models.resolve import find_model
+from dsage.models.resolve import ResolvedModel, find_model
 from dsage.orderings import Order, Orderings
-from dsage.result.describe import describe
 from dsage.result.events import Event, Phase, PhaseFinished, PhaseStarted
 from dsage.result.explanation import Explanation
-from dsage.samplers.resolve import as_sampler, find_sampler
+from dsage.result.run_info import (
+    DataInfo,
+    EstimateInfo,
+    EvaluationInfo,
+    LossInfo,
+    RunInfo,
+    SecondsInfo,
+    SessionInfo,
+    find_versions,
+)
+from dsage.samplers.base import Sampler
+from dsage.samplers.resolve import find_sampler, parse_sampler
 from dsage.structure.resolve import find_graph
 
 logger = logging.getLogger("dsage")
 
-# Those that explain has no parameter of its own for.
-_OWN = ("loss", "oracle", "estimand", "orderings", "n_jobs", "random_state")
-_GAME_OPTIONS = tuple(name for name in signature(LossGame).parameters if name not in _OWN)[4:]
-_PLAN_OPTIONS = tuple(name for name in signature(Plan).parameters if name not in _OWN)[1:]
 # A seed that can be read and typed.
 _SEED_BITS = 32
 
@@ -70,68 +78,68 @@ def explain(
     progress: bool | Callable[[Event], None] = True,
     **options: Any,  # noqa: ANN401
 ) -> Explanation:
-    """Tell how much each feature contributes to a model's predictive performance.
+    """Estimate how much each feature contributes to a model's predictive performance.
 
     Learn a causal graph of features and target, choose a conditional sampler and a loss, and
-    estimate d-SAGE values with their errors, and the audit of what the graph changed. Each of these
-    can be given instead. What was chosen is in `choices` of the result.
+    estimate d-SAGE values with their errors, and an audit of what the graph changed. Graph, sampler
+    and loss can also be passed. `choices` of the result holds everything that was chosen.
 
     Parameters
     ----------
     model : estimator, pipeline, booster, torch.nn.Module or callable
         The fitted model; see :func:`dsage.models.as_model`.
     X_train, y_train : data frame or array of shape (n_rows, n_features), array of shape (n_rows,)
-        Rows that graph and sampler are learned from: usually those that the model was fitted to.
+        Rows from which graph and sampler are learned: usually the training rows of the model.
     X_test, y_test : data frame or array, array
-        Rows that the model is evaluated on: it must not have been fitted to them.
+        Rows on which the model is evaluated: it must not have been fitted to them.
     graph : str, Graph, other graph, Stability, Oracle or None, default="learn"
         ``"learn"``, or a method of :func:`dsage.learn_graph` by name; a graph of any kind that
         :func:`dsage.graphs.as_graph` reads, the target among its nodes; or None for plain SAGE.
     sampler : str or Sampler, default="auto"
-        ``"auto"`` takes the simplest one with a good held-out score. Or ``"gaussian"``,
-        ``"copula"``, ``"mixture"``, ``"categorical"``, ``"forest"``, ``"neighbors"``,
-        ``"sequential"``, ``"marginal"``; or an object of :mod:`dsage.samplers`.
+        ``"auto"`` chooses the simplest one with a good held-out score. Or a name such as
+        ``"gaussian"`` or ``"forest"``, or an object, see :mod:`dsage.samplers`.
     loss : str, callable or Loss, default="auto"
         See :func:`dsage.models.as_loss`; ``"auto"`` is cross entropy for classes, squared error
         for numbers.
     estimand : {"d-sage", "sage"}, default="d-sage"
-        ``"sage"`` corrects for the difference: unbiased for any model and any graph, and dearer.
+        ``"sage"`` corrects for the difference: unbiased for any model and graph, but slower.
     tolerance, absolute, top_k, seconds, n_orderings : float or int, optional
-        When to stop: at the first of these that is met, see :func:`dsage.estimate.as_stopping`.
-        With none of them, when the largest standard error is 1 % of the range of the values.
-        `seconds` is the time for the estimation alone; given alone it is used up.
+        Stop at the first of these limits that is met, see :func:`dsage.estimate.as_stopping`. By
+        default stop when the largest standard error is 1 % of the range of the values. `seconds`
+        limits the estimation alone, and is used up if it is the only limit.
     groups : mapping of str to iterables of str, optional
-        Features that are known or unknown together; those in no group stand for themselves.
+        Features that are known or unknown together; the others are on their own.
     orderings : str, Order, sequence or Orderings, default="antithetic"
         A kind of orderings, the orderings themselves, or a partial order that they keep
         (asymmetric SAGE), see :mod:`dsage.orderings`.
     target : str, optional
-        Name of the target, by default that of `y_train`.
+        Name of the target; by default that of `y_train`.
     classes : sequence, optional
-        The classes, in the order of the columns of its probabilities, of a model that does not know
-        them; by default the sorted labels of all rows.
+        The classes of a model that does not have them, in the order of the columns of its
+        probabilities; by default the sorted labels of all rows.
     discrete : str or iterable of str, default=()
-        Columns of numbers that are classes.
+        Numeric columns that are classes.
     n_resamples : int, optional
-        From how many resamples of the rows the graph is learned again, to tell how sure its edges
-        are; by default 20, or 0 beyond 100 columns, 12 where numbers and classes are mixed.
+        Number of resamples of the rows from which the graph is learned again, to see how stable its
+        edges are; by default 20, or 0 beyond 100 columns (12 if numbers and classes are mixed).
     n_jobs : int, optional
-        Jobs that work at the same time; results do not depend on it.
+        Number of parallel jobs; results do not depend on it.
     checkpoint : str, Path or Checkpoint, optional
-        A file that keeps the state of the estimation: the same call goes on where it ended.
+        A file for the state of the estimation: the same call resumes where it stopped.
     random_state : int, numpy Generator or None, default=None
-        Seed of everything. None takes a fresh one, which is in `choices`.
+        Seed of everything. None draws a new one, which `choices` holds.
     progress : bool or callable, default=True
         Show progress bars. A callable receives the events of :mod:`dsage.result.events` instead.
     **options
-        Of :class:`dsage.games.LossGame` (such as `n_draws`, `sample_weight`, `max_bytes`) and of
-        :class:`dsage.estimate.Plan` (such as `semantics`, `exact`, `levels`, `audit`).
+        The other fields of :class:`dsage.games.GameOptions` (`n_draws`, `n_replicates`, `noise`,
+        `sample_weight`, `max_bytes`) and of :class:`dsage.estimate.PlanOptions` (`semantics`,
+        `first_level`, `exact`, `rows_per_ordering`, `audit`, `cache_bytes`).
 
     Returns
     -------
     Explanation
-        An interrupt (Ctrl-C) of the estimation returns what is known by then; one before that ends
-        the call, as half a graph would separate what the whole one does not.
+        An interrupt (Ctrl-C) of the estimation returns the values so far. An earlier one ends the
+        call, since a partial graph would separate too much.
 
     Examples
     --------
@@ -144,92 +152,79 @@ def explain(
     >>> explanation.to_frame()["feature"][:2].tolist()
     ['bmi', 's5']
     """
-    game_options, plan_options = _divided(options)
+    game_options, plan_options = _split_options(options)
     clock = Clock(progress if callable(progress) else None)
     progress = progress is True
-    with _kept() as warned:
+    with record_warnings() as warned:
         inputs = check_inputs(X_train, y_train, X_test, y_test, target=target, discrete=discrete)
-        chosen_loss, checked = find_model(model, loss, classes, inputs)
-        stopping = _rule(
+        resolved = find_model(model, loss, classes, inputs)
+        stopping = _make_rule(
             tolerance=tolerance,
             absolute=absolute,
             top_k=top_k,
             seconds=seconds,
             n_orderings=n_orderings,
         )
-        members = None if groups is None else Groups(groups, inputs.names).members
+        grouped = None if groups is None else Groups(groups, inputs.names)
         kept = as_checkpoint(checkpoint)
-        seed = _seed(random_state, kept)
-        meant = as_sampler(sampler, inputs, seed=seed)
-        plan_options |= {"estimand": estimand, "orderings": orderings, "n_jobs": n_jobs}
-        _rehearse(inputs, members, plan_options, game_options.get("sample_weight"))
+        seed = _make_seed(random_state, kept)
+        for_game = GameOptions.read({**game_options, "random_state": seed})
+        for_game.row_weights(len(inputs.y_test))
+        for_plan = PlanOptions.read(
+            {
+                **plan_options,
+                "estimand": estimand,
+                "orderings": orderings,
+                "n_jobs": n_jobs,
+                "random_state": seed,
+            }
+        )
+        for_plan.check_features(inputs.names if grouped is None else grouped.names)
+        request = parse_sampler(sampler, inputs, seed=seed)
         with clock(Phase.GRAPH):
             found = find_graph(
                 graph,
                 inputs,
-                is_of_classes=chosen_loss.output == "probability",
+                is_of_classes=resolved.loss.output == "probability",
                 n_resamples=n_resamples,
                 n_jobs=n_jobs,
                 seed=seed,
                 progress=progress,
             )
         with clock(Phase.SAMPLER):
-            drawn = find_sampler(
-                meant, inputs, is_named=isinstance(sampler, str), seed=seed, progress=progress
-            )
+            fitted = find_sampler(request, inputs, seed=seed, progress=progress)
         with clock(Phase.ESTIMATE):
-            game: Game = LossGame(
-                checked,
-                drawn.sampler,
-                inputs.X_test,
-                inputs.y_test,
-                loss=chosen_loss,
-                random_state=seed,
-                **game_options,
-            )
-            estimate = run(
-                game if members is None else Grouped(game, members),
-                oracle=_oracle_of(found.oracle, members),
+            estimate = _estimate(
+                _make_game(resolved, fitted.sampler, inputs, for_game),
+                found.oracle,
+                None if grouped is None else grouped.members,
                 stopping=stopping,
                 checkpoint=kept,
-                random_state=seed,
                 progress=progress,
-                **plan_options,
+                **vars(for_plan),
             )
-            if estimate.n_units == 0:
-                # Interrupted before anything was known.
-                raise KeyboardInterrupt
-    choices = describe(
-        model=checked,
-        given=model,
-        inputs=inputs,
-        groups=members,
-        graph=found.described,
-        sampler=drawn.described,
-        loss={
-            "name": chosen_loss.name,
-            "source": "chosen for the model and the target" if loss == "auto" else "given",
-        },
-        estimate=estimate,
-        stopping=stopping,
-        orderings=orderings,
-        options=options,
-        seconds=clock.seconds,
-        run={
-            "random_state": str(seed),
-            "n_jobs": n_jobs,
-            "checkpoint": None if kept is None else str(kept.path),
-        },
+    choices = RunInfo(
+        model=resolved.info,
+        data=DataInfo.of(inputs, grouped),
+        graph=found.info,
+        sampler=fitted.info,
+        loss=LossInfo(resolved.loss.name, resolved.loss_source),
+        estimate=EstimateInfo.of(estimate, stopping, for_game, for_plan),
+        evaluations=EvaluationInfo.of(estimate),
+        seconds=SecondsInfo(**clock.seconds),
+        versions=find_versions(resolved.info.packages),
+        run=SessionInfo(str(seed), n_jobs, None if kept is None else str(kept.path)),
     )
+    texts = [str(each) for each in warned if not isinstance(each, AuditWarning)]
     return Explanation(
         estimate=estimate,
         target=inputs.target,
         graph=found.graph,
         edge_strength=found.strength,
-        sampler_scores=drawn.scores,
-        groups=members,
+        sampler_scores=fitted.scores,
+        groups=None if grouped is None else grouped.members,
         choices=choices,
-        warnings=tuple(warned),
+        warnings=tuple(dict.fromkeys(texts)),
     )
 
 
@@ -244,7 +239,7 @@ class Clock:
     Attributes
     ----------
     seconds : dict of str to float
-        The phases that are over, and ``"total"`` since the beginning.
+        The time of each finished phase, and ``"total"`` since the beginning.
     """
 
     def __init__(self, listen: Callable[[Event], None] | None = None) -> None:
@@ -268,95 +263,52 @@ class Clock:
 
     @property
     def seconds(self) -> dict[str, float]:
-        """The phases so far, and the time in all."""
+        """The time of each finished phase, and the total time."""
         return {**self._phases, "total": time.perf_counter() - self._start}
 
 
-def _divided(options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the options of the game and those of the plan."""
+def _split_options(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the options of the game and those of the plan; refuse unknown names."""
+    own = explain.__kwdefaults__
+    names = [each for kind in (GameOptions, PlanOptions) for each in kind.names()]
     for option in options:
-        known = (*_GAME_OPTIONS, *_PLAN_OPTIONS, *tuple(signature(explain).parameters)[5:-1])
-        check_member(option, known, "each option", "the options of explain")
-    of_game = {name: value for name, value in options.items() if name in _GAME_OPTIONS}
+        check_member(option, list(dict.fromkeys([*own, *names])), "each option", "the options of explain")
+    of_game = {name: value for name, value in options.items() if name in GameOptions.names()}
     return of_game, {name: value for name, value in options.items() if name not in of_game}
 
 
-def _rule(**limits: Any) -> Stopping | None:  # noqa: ANN401
-    """Return the rule of the limits that are given; None where none is."""
-    given = {name: limit for name, limit in limits.items() if limit is not None}
+def _make_rule(**limits: float | None) -> Stopping | None:
+    """Return the stopping rule of the limits; None without limits."""
+    given: dict[str, Any] = {name: each for name, each in limits.items() if each is not None}
     return as_stopping(**given) if given else None
 
 
-def _seed(random_state: RandomState, checkpoint: Checkpoint | None) -> int:
-    """Return the seed of everything: the one given, that of the run to go on with, or a new one."""
+def _make_seed(random_state: RandomState, checkpoint: Checkpoint | None) -> int:
+    """Return the given seed, that of the run to resume, or a new one."""
     if random_state is not None:
         return Streams(random_state).entropy
     entropy = None if checkpoint is None else checkpoint.entropy()
     return secrets.randbits(_SEED_BITS) if entropy is None else entropy
 
 
-class _Stage:
-    """A game of no content, to try options on before anything is learned."""
-
-    n_replicates = 1
-
-    def __init__(self, feature_names: tuple[str, ...], n_rows: int) -> None:
-        self.feature_names = feature_names
-        self.n_rows = n_rows
-
-    def risks(self, known: Mask, rows: Rows, epoch: int = 0) -> Floats:  # noqa: ARG002
-        """Return risks of zero."""
-        return np.zeros((len(known), len(rows), 1))
+def _make_game(
+    resolved: ResolvedModel, sampler: Sampler, inputs: Inputs, options: GameOptions
+) -> Game:
+    X, y = inputs.X_test, inputs.y_test
+    return LossGame(resolved.model, sampler, X, y, loss=resolved.loss, **vars(options))
 
 
-def _rehearse(
-    inputs: Inputs,
+def _estimate(
+    game: Game,
+    oracle: Oracle | None,
     groups: Mapping[str, tuple[str, ...]] | None,
-    options: Mapping[str, Any],
-    sample_weight: npt.ArrayLike | None,
-) -> None:
-    """Refuse options that the estimation would refuse, before anything is learned."""
-    check_weights(sample_weight, len(inputs.y_test))
-    stage: Game = _Stage(inputs.names, len(inputs.y_test))
-    tried = dict(options)
-    # Whether all orderings are possible is up to the graph.
-    if tried.get("exact") == "always":
-        tried["exact"] = "never"
-    Plan(stage if groups is None else Grouped(stage, groups), random_state=0, **tried)
-
-
-def _oracle_of(
-    oracle: Oracle | None, groups: Mapping[str, tuple[str, ...]] | None
-) -> Oracle | None:
-    if oracle is None or groups is None:
-        return oracle
-    return GroupedOracle(oracle, groups)
-
-
-@contextmanager
-def _kept() -> Iterator[list[str]]:
-    """Keep what is warned of, each text once, and pass it on to the filters of the user.
-
-    Kept is also what these filters ignore: it belongs to the result.
-    """
-    texts: list[str] = []
-    seen: set[tuple[Any, ...]] = set()
-    filters, shown = list(warnings.filters), warnings.showwarning
-
-    def keep(
-        text: Warning | str, category: type[Warning], filename: str, lineno: int, *_: object
-    ) -> None:
-        if issubclass(category, UserWarning) and str(text) not in texts:
-            texts.append(str(text))
-        key = (str(text), category, filename, lineno)
-        if key not in seen:
-            seen.add(key)
-            with warnings.catch_warnings():
-                warnings.filters[:] = filters  # type: ignore[index]
-                warnings.showwarning = shown
-                warnings.warn_explicit(text, category, filename, lineno)
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("always")
-        warnings.showwarning = keep  # type: ignore[assignment]
-        yield texts
+    **options: Any,  # noqa: ANN401
+) -> Estimate:
+    if groups is not None:
+        game = Grouped(game, groups)
+        oracle = None if oracle is None else GroupedOracle(oracle, groups)
+    estimate = run(game, oracle=oracle, **options)
+    if estimate.n_units == 0:
+        # Interrupted before the first values.
+        raise KeyboardInterrupt
+    return estimate

@@ -15,12 +15,10 @@ from sklearn.linear_model import LinearRegression
 import dsage as package
 from cli_case import table
 from dsage.cli.app import app
-from dsage.models.losses import LOSSES
+from dsage.models import LOSSES
 from dsage.orderings import KINDS
-from dsage.result.choices import Choices
-from dsage.samplers.resolve import SAMPLERS
-from dsage.structure import METHODS
-from dsage.structure.scores import SCORES
+from dsage.samplers import SAMPLERS
+from dsage.structure import METHODS, SCORES
 
 
 def program(*arguments, code="from dsage.cli import main; main()"):
@@ -193,8 +191,8 @@ def test_runs_on_other_rows_are_compared_for_the_population(dsage, runs, explana
     same = dsage("compare", *runs).out
     assert "intervals for these evaluation rows" in same
     other = explanations[1]
-    data = {**other.choices["data"], "rows_evaluation_digest": "others"}
-    replace(other, choices=Choices({**other.choices, "data": data})).save("others.dsage")
+    data = replace(other.choices.data, digest="others")
+    replace(other, choices=replace(other.choices, data=data)).save("others.dsage")
     apart = dsage("compare", "one.dsage", "others.dsage", "--csv", "apart.csv").out
     assert "intervals for the population" in apart
     line = pd.read_csv("apart.csv").iloc[0]
@@ -206,7 +204,7 @@ def test_runs_that_mean_different_things_are_not_compared(dsage, runs, explanati
     one = explanations[0]
     replace(one, target="age").save("age.dsage")
     assert "the target must be the same" in dsage("compare", "one.dsage", "age.dsage").error
-    choices = Choices({**one.choices, "loss": {"name": "absolute_error"}})
+    choices = replace(one.choices, loss=replace(one.choices.loss, name="absolute_error"))
     replace(one, choices=choices).save("loss.dsage")
     assert "the loss must be the same" in dsage("compare", "one.dsage", "loss.dsage").error
     renamed = replace(one.estimate, feature_names=("a", "b", "c"))

@@ -90,7 +90,7 @@ def test_an_index_without_a_name_is_refused_until_it_is_dropped(tmp_path):
 
 
 def test_a_file_that_is_not_there_is_refused(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"a file that exists; got '.*no\.csv'. Look at"):
+    with pytest.raises(FileNotFoundError, match=r"a file that exists; got '.*no\.csv'. Check"):
         read_table(tmp_path / "no.csv")
     with pytest.raises(FileNotFoundError, match=r"no folder '.*nowhere' either"):
         read_table(tmp_path / "nowhere" / "no.csv")

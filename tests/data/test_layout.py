@@ -108,14 +108,14 @@ def test_a_frame_of_floats_only_comes_back(kind):
 def test_codes_follow_declared_categories_and_else_the_sorted_values():
     layout = Layout.of(pandas_frame())
     codes = dict(zip(layout.names, layout.encode(pandas_frame()).T.tolist(), strict=True))
-    levels = dict(zip(layout.names, layout.n_categories.tolist(), strict=True))
+    categories = dict(zip(layout.names, layout.n_categories.tolist(), strict=True))
     assert codes["category"] == [1, 0, 1, 0]
-    assert levels["category"] == 3
+    assert categories["category"] == 3
     assert codes["ordered"] == [2, 0, 2, 0]
     assert codes["numbers"] == [1, 0, 1, 0]
     assert codes["string"] == [2, 0, 2, 1]
     assert codes["bool"] == [1, 0, 1, 1]
-    assert [levels[name] for name in ("float", "tiny", "nullable", "arrow")] == [0, 0, 0, 0]
+    assert [categories[name] for name in ("float", "tiny", "nullable", "arrow")] == [0, 0, 0, 0]
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_named_columns_of_numbers_become_codes():
     assert layout.n_categories.tolist() == [2, 0]
     np.testing.assert_array_equal(layout.encode(array)[:, 0], [0, 1, 0])
     np.testing.assert_array_equal(layout.decode(layout.encode(array)), array)
-    with pytest.raises(ValueError, match=r"column 'X1' must be made of the levels seen"):
+    with pytest.raises(ValueError, match=r"column 'X1' must be made of the categories seen"):
         layout.encode(array + 1.0)
 
 
@@ -251,11 +251,11 @@ def test_a_missing_category_is_refused_by_name():
         layout.encode(bad)
 
 
-def test_unseen_levels_are_refused_by_column_and_value():
+def test_unseen_categories_are_refused_by_column_and_value():
     layout = Layout.of(pd.DataFrame({"s": ["a", "b"], "c": pd.Categorical(["u", "v"])}))
     with pytest.raises(
         ValueError,
-        match=r"column 's' must be made of the levels seen in training; got 'zz'\. They are 'a', 'b'",
+        match=r"column 's' must be made of the categories seen in training; got 'zz'\. They are 'a', 'b'",
     ):
         layout.encode(pd.DataFrame({"s": ["a", "zz"], "c": ["u", "v"]}))
     with pytest.raises(ValueError, match=r"column 'c' .* got \['w', 'y'\]"):
@@ -281,7 +281,7 @@ def test_what_no_layout_can_hold_is_refused():
         Layout.of(pd.DataFrame({"when": pd.to_datetime(["2020-01-01"])}))
     with pytest.raises(TypeError, match="Use a data frame for columns of different types"):
         Layout.of(np.array([[1, "a"]], dtype=object))
-    with pytest.raises(ValueError, match="one column a variable"):
+    with pytest.raises(ValueError, match="one column per variable"):
         Layout.of(np.zeros(3))
     with pytest.raises(TypeError, match=r"the data frame must be eager.*collect"):
         Layout.of(pl.LazyFrame({"a": [1]}))
@@ -299,9 +299,11 @@ def test_what_no_layout_can_hold_is_refused():
 
 def test_matrices_that_cannot_be_decoded_are_refused():
     layout = Layout.of(pd.DataFrame({"a": [1, 2], "b": ["x", "y"]}))
-    with pytest.raises(ValueError, match="Reshape draws to rows first"):
+    with pytest.raises(ValueError, match="reshape draws to rows first"):
         layout.decode(np.zeros((2, 3, 2)))
-    with pytest.raises(ValueError, match="the array must be of 2 columns; got 3"):
+    with pytest.raises(
+        ValueError, match=r"the matrix must be of shape \(n_rows, 2\); got \(2, 3\)"
+    ):
         layout.decode(np.zeros((2, 3)))
     for code in (2.0, -1.0, 0.5, np.nan):
         with pytest.raises(ValueError, match="column 'b' of the matrix must be codes"):

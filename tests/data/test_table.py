@@ -39,16 +39,16 @@ def test_columns_are_typed_alike_in_every_frame(convert):
     table = Table(convert(FRAME))
     assert table.continuous == ("age", "height")
     assert table.discrete == ("sex", "smokes", "city")
-    np.testing.assert_array_equal(next(table.blocks()), [[30, 1.5], [20, 1.75], [40, 2.0]])
-    codes, levels = table.codes("sex")
-    assert (codes.tolist(), levels) == ([1, 0, 0], ("f", "m"))
-    codes, levels = table.codes("smokes")
-    assert (codes.tolist(), levels) == ([1, 0, 1], (False, True))
-    codes, levels = table.codes("city")
-    assert [levels[code] for code in codes] == ["b", "a", "b"]
+    np.testing.assert_array_equal(next(table.chunks()), [[30, 1.5], [20, 1.75], [40, 2.0]])
+    codes, categories = table.codes("sex")
+    assert (codes.tolist(), categories) == ([1, 0, 0], ("f", "m"))
+    codes, categories = table.codes("smokes")
+    assert (codes.tolist(), categories) == ([1, 0, 1], (False, True))
+    codes, categories = table.codes("city")
+    assert [categories[code] for code in codes] == ["b", "a", "b"]
 
 
-def test_levels_that_do_not_occur_are_dropped():
+def test_categories_that_do_not_occur_are_dropped():
     assert set(Table(FRAME).codes("city")[1]) == {"a", "b"}
 
 
@@ -60,14 +60,14 @@ def test_an_enum_is_discrete():
 def test_numbers_are_classes_where_the_user_says_so():
     table = Table(FRAME, discrete="age")
     assert table.continuous == ("height",)
-    codes, levels = table.codes("age")
-    assert (codes.tolist(), levels) == ([1, 0, 2], (20, 30, 40))
+    codes, categories = table.codes("age")
+    assert (codes.tolist(), categories) == ([1, 0, 2], (20, 30, 40))
 
 
-def test_levels_of_different_types_have_an_order():
+def test_categories_of_different_types_have_an_order():
     frame = pd.DataFrame({"x": pd.Series([1, "a", 1], dtype=object)})
-    codes, levels = Table(frame).codes("x")
-    assert [levels[code] for code in codes] == [1, "a", 1]
+    codes, categories = Table(frame).codes("x")
+    assert [categories[code] for code in codes] == [1, "a", 1]
 
 
 def test_arrays_get_names():
@@ -82,7 +82,7 @@ def test_arrays_of_booleans_and_strings_are_discrete():
 
 def test_some_columns_of_a_frame_can_be_chosen():
     assert Table(FRAME, ["height", "age"]).names == ("height", "age")
-    with pytest.raises(ValueError, match="Did you mean 'height'"):
+    with pytest.raises(ValueError, match="These are missing: 'heigth'"):
         Table(FRAME, ["heigth"])
 
 
@@ -100,7 +100,7 @@ def test_normal_scores_are_the_normal_quantiles_of_middle_ranks():
 def test_the_rank_transform_changes_continuous_columns_only():
     table = Table(FRAME, transform="rank")
     np.testing.assert_allclose(
-        next(table.blocks())[:, 0], norm.ppf([0.5, 1 / 6, 5 / 6]), atol=1e-15
+        next(table.chunks())[:, 0], norm.ppf([0.5, 1 / 6, 5 / 6]), atol=1e-15
     )
     assert table.codes("sex")[0].tolist() == [1, 0, 0]
 
@@ -109,37 +109,37 @@ def test_the_rank_transform_changes_continuous_columns_only():
 def test_some_rows_can_be_taken_again_and_again(convert):
     table = Table(convert(FRAME)).take([2, 0, 2]).take(np.array([1, 2]))
     assert table.n_rows == 2
-    np.testing.assert_array_equal(next(table.blocks()), [[30, 1.5], [40, 2.0]])
-    codes, levels = table.codes("sex")
-    assert (codes.tolist(), levels) == ([1, 0], ("f", "m"))
+    np.testing.assert_array_equal(next(table.chunks()), [[30, 1.5], [40, 2.0]])
+    codes, categories = table.codes("sex")
+    assert (codes.tolist(), categories) == ([1, 0], ("f", "m"))
 
 
-def test_rows_of_an_array_can_be_taken_in_blocks(monkeypatch):
+def test_rows_of_an_array_can_be_taken_in_chunks(monkeypatch):
     X = np.arange(40.0).reshape(20, 2)
     rows = np.random.default_rng(0).integers(0, 20, size=50)
-    monkeypatch.setattr(data_module, "_BLOCK_BYTES", 8 * 2 * 7)
-    blocks = list(Table(X).take(rows).blocks())
-    assert max(len(block) for block in blocks) == 7
-    np.testing.assert_array_equal(np.concatenate(blocks), X[rows])
+    monkeypatch.setattr(data_module, "_CHUNK_BYTES", 8 * 2 * 7)
+    chunks = list(Table(X).take(rows).chunks())
+    assert max(len(chunk) for chunk in chunks) == 7
+    np.testing.assert_array_equal(np.concatenate(chunks), X[rows])
 
 
-def test_rows_taken_keep_the_levels_of_the_whole():
-    codes, levels = Table(FRAME).take([1, 2]).codes("sex")
-    assert (codes.tolist(), levels) == ([0, 0], ("f", "m"))
+def test_rows_taken_keep_the_categories_of_the_whole():
+    codes, categories = Table(FRAME).take([1, 2]).codes("sex")
+    assert (codes.tolist(), categories) == ([0, 0], ("f", "m"))
 
 
 def test_normal_scores_are_of_the_rows_taken():
     table = Table(FRAME, transform="rank").take([0, 1])
-    np.testing.assert_allclose(next(table.blocks())[:, 0], norm.ppf([0.75, 0.25]))
+    np.testing.assert_allclose(next(table.chunks())[:, 0], norm.ppf([0.75, 0.25]))
 
 
 @pytest.mark.parametrize("convert", [lambda frame: frame, pl.from_pandas, pa.Table.from_pandas])
 def test_some_columns_can_be_selected(convert):
     table = Table(convert(FRAME)).select(["sex", "height", "age"])
     assert (table.names, table.discrete) == (("sex", "height", "age"), ("sex",))
-    np.testing.assert_array_equal(next(table.blocks())[:, 0], FRAME["height"])
+    np.testing.assert_array_equal(next(table.chunks())[:, 0], FRAME["height"])
     array = Table(np.arange(6).reshape(2, 3)).select(["X3", "X1"])
-    np.testing.assert_array_equal(next(array.blocks()), [[2, 0], [5, 3]])
+    np.testing.assert_array_equal(next(array.chunks()), [[2, 0], [5, 3]])
 
 
 @pytest.mark.parametrize(
@@ -147,8 +147,8 @@ def test_some_columns_can_be_selected(convert):
     [
         ([3], ValueError, "from 0 to 2; got 3"),
         ([-1], ValueError, "from 0 to 2; got -1"),
-        ([True, False, True], TypeError, "numbers of rows"),
-        (1, TypeError, "numbers of rows"),
+        ([True, False, True], TypeError, "positions of rows"),
+        (1, TypeError, "positions of rows"),
     ],
 )
 def test_rows_that_are_not_there_cannot_be_taken(rows, error, words):
@@ -190,7 +190,7 @@ def test_wrong_options_are_refused():
         Table(FRAME, transform="log")
     with pytest.raises(ValueError, match="Did you mean 'age'"):
         Table(FRAME, discrete=["agee"])
-    with pytest.raises(ValueError, match="as many as the columns of the data, 2; got 1"):
+    with pytest.raises(ValueError, match=r"of shape \(n_rows, 1\); got \(1, 2\)"):
         Table(np.zeros((1, 2)), ["a"])
 
 

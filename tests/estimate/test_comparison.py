@@ -3,7 +3,7 @@ import pytest
 from scipy import stats
 
 from dsage import Graph
-from dsage.estimate import as_stopping, compare_games, holm, run
+from dsage.estimate import StopKind, as_stopping, compare_games, holm, run
 from dsage.estimate.comparison import TOLERANCE
 from dsage.games import Boundary, Difference, LossGame
 from exact_values import LinearGaussianCase, shapley, tabulated
@@ -148,12 +148,13 @@ def test_the_default_rule_holds_errors_against_the_worth_of_all_features():
     risks = [law.risk_on(X, Y) for law in (CASE, CLOSE_LAW)]
     worth = max(abs(risk(frozenset()) - risk(frozenset(range(4)))) for risk in risks)
     # The risk of nothing is drawn for, so the rule knows the worth with a small error.
-    limit = float(found.reason.split()[-1])
+    limit = found.reason.numbers["allowed"]
     assert limit == pytest.approx(TOLERANCE * worth, rel=0.1)
     assert found.se.max() <= limit
     same = compare_games(a, a, random_state=0).difference
     np.testing.assert_array_equal(same.values, 0.0)
-    assert "standard error, 0, is within" in same.reason
+    assert same.reason.kind is StopKind.ABSOLUTE
+    assert same.reason.numbers["se"] == 0.0
 
 
 def test_p_values_are_two_sided_and_count_the_rows():

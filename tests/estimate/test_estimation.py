@@ -10,6 +10,7 @@ from sklearn.linear_model import LinearRegression
 from dsage import Graph
 from dsage.estimate.accumulate.control import Control
 from dsage.estimate.loop import Estimation
+from dsage.estimate.reasons import StopKind, StopReason
 from dsage.estimate.running.run import estimate, run
 from dsage.estimate.running.stopping import NOrderings, as_stopping
 from dsage.estimate.walk import Prefixes, played
@@ -308,7 +309,6 @@ def test_an_interrupt_gives_a_valid_result(n_calls, exact, estimand, oracle):
     options = {"oracle": oracle, "exact": exact, "estimand": estimand, "random_state": 7}
     found = run(game, stopping=rule, **options)
     assert found.interrupted
-    assert "interrupted" in found.reason
     assert len(found.to_frame()) == 4
     assert np.isfinite(found.values).all()
     is_sage = oracle is None or estimand == "sage"
@@ -325,10 +325,11 @@ def test_what_stops_a_run_is_told():
     game = gaussian_game(CASE, *rows(60))
     found = run(game, exact="never", stopping=NOrderings(10), random_state=0)
     assert not found.interrupted
-    assert "orderings are done" in found.reason
-    assert "zero" in run(game).reason
+    assert found.reason.kind is StopKind.ORDERINGS
+    exact = run(game)
+    assert (exact.reason.kind, exact.reason.numbers["se"]) == (StopKind.TOLERANCE, 0.0)
     few = run(gaussian_game(CASE, *rows(3)))
-    assert "nothing left" in few.reason
+    assert few.reason.kind is StopKind.EXHAUSTED
 
 
 # --- options
@@ -346,7 +347,7 @@ def test_given_orderings_are_averaged_over():
     np.testing.assert_allclose(found.values, total / 3, atol=1e-12)
     assert found.n_orderings == 3
     assert not found.is_exact
-    assert "nothing left" in found.reason
+    assert found.reason.kind is StopKind.EXHAUSTED
 
 
 @pytest.mark.parametrize("rows_per_ordering", [1, 7, 50])
@@ -426,7 +427,7 @@ def test_a_constant_model_has_values_of_zero_and_its_run_ends(n_replicates):
     rule = as_stopping(tolerance=0.01, n_orderings=1000)
     found = run(game, exact="never", stopping=rule, random_state=0)
     assert (found.values == 0).all()
-    assert found.reason == "the standard errors are zero"
+    assert (found.reason.kind, found.reason.numbers["se"]) == (StopKind.TOLERANCE, 0.0)
 
 
 def test_an_oracle_about_other_features_is_refused():
@@ -645,7 +646,7 @@ def test_the_result_is_what_the_rule_saw():
     )
     np.testing.assert_array_equal(found.values, rule.looks[-1].values)
     np.testing.assert_array_equal(found.se, rule.looks[-1].se)
-    assert found.reason == "enough"
+    assert found.reason == StopReason(StopKind.OTHER, text="enough")
 
 
 @pytest.mark.parametrize(

@@ -6,14 +6,14 @@ import pytest
 
 from dsage.estimate.accumulate.history import History
 from dsage.estimate.inference import holm, intervals, p_values, simultaneous_intervals
-from dsage.estimate.result import Estimate, TermEstimate
+from dsage.estimate.result import Estimate, TermEstimate, TermKind
 
 NAMES = ("a", "b", "c")
 
 
 def made(**changes):
     term = TermEstimate(
-        "surpluses", np.array([0.1, 2.0, 0.1]), np.array([0.03, 0.04, 0.0]), 20, 400
+        TermKind.SAMPLED, np.array([0.1, 2.0, 0.1]), np.array([0.03, 0.04, 0.0]), 20, 400
     )
     options = {
         "feature_names": NAMES,
@@ -127,7 +127,7 @@ def test_without_an_audit_there_is_no_frame_of_it():
 
 def test_the_audit_tells_d_sage_minus_sage_in_the_order_of_the_features():
     audit = TermEstimate(
-        "SAGE - d-SAGE", np.array([0.3, -0.01, 0.0]), np.array([0.05, 0.02, 0.0]), 8, 90, 7
+        TermKind.CORRECTION, np.array([0.3, -0.01, 0.0]), np.array([0.05, 0.02, 0.0]), 8, 90, 7
     )
     frame = made(audit=audit).audit_frame(0.9)
     assert frame.columns.tolist() == ["feature", "difference", "se", "lower", "upper", "matters"]
@@ -154,7 +154,7 @@ def test_a_difference_matters_where_it_is_surely_above_2_percent_of_the_range(
     difference, se, matters
 ):
     audit = TermEstimate(
-        "SAGE - d-SAGE", np.array([difference, 0.0, 0.0]), np.array([se, 0.0, 0.0]), 8, 9
+        TermKind.CORRECTION, np.array([difference, 0.0, 0.0]), np.array([se, 0.0, 0.0]), 8, 9
     )
     assert made(audit=audit).audit_frame()["matters"].tolist() == [matters, False, False]
 
@@ -166,7 +166,7 @@ def test_whether_differences_matter_is_judged_for_all_features_at_once():
     values = np.zeros(n_features)
     values[0] = 1.9
     audit = TermEstimate(
-        "SAGE - d-SAGE", np.full(n_features, 0.14), np.full(n_features, 0.04), 8, 9
+        TermKind.CORRECTION, np.full(n_features, 0.14), np.full(n_features, 0.04), 8, 9
     )
     frame = made(feature_names=names, values=values, audit=audit).audit_frame()
     assert (frame["upper"] < -0.02 * 1.9).all()

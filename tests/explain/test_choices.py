@@ -28,7 +28,7 @@ def test_without_a_graph_the_values_are_plain_sage(model, rows):
     np.testing.assert_allclose(plain.values, exact_values(model, rows))
     assert plain.graph is None
     assert plain.estimate.estimand == "sage"
-    assert plain.choices["graph"]["source"] == "none: nothing is skipped"
+    assert plain.choices.graph.source == "none: nothing is skipped"
 
 
 @pytest.mark.parametrize(
@@ -45,20 +45,20 @@ def test_a_graph_can_be_given_as_any_kind(model, rows, make):
     graph = dsage.Graph(["a", "b", "c", "d", "y"], [("a", "b"), ("b", "c"), ("c", "y")])
     found = dsage.explain(model, *rows, graph=make(graph), sampler="gaussian", **QUIET)
     np.testing.assert_allclose(found.values, exact_values(model, rows, graph))
-    assert "given" in found.choices["graph"]["source"]
+    assert "given" in found.choices.graph.source
     assert found.edge_strength is None
 
 
 def test_a_vote_of_graphs_can_be_given(model, rows):
     found = stability(rows[0].assign(y=rows[1]), 6, random_state=0)
     voted = dsage.explain(model, *rows, graph=found, sampler="gaussian", **QUIET)
-    assert voted.choices["graph"]["source"] == "given: a vote of 6 graphs"
+    assert voted.choices.graph.source == "given: a vote of 6 graphs"
     assert voted.edge_strength is not None
 
 
 def test_the_graph_is_learned_again_to_tell_how_sure_its_edges_are(explanation):
     strength = explanation.edge_strength.set_index(["from", "to"])
-    assert explanation.choices["graph"]["resamples"] == 20
+    assert explanation.choices.graph.resamples == 20
     assert all(strength.loc[edge, "share"] > 0 for edge in explanation.graph.edges)
 
 
@@ -79,8 +79,8 @@ def test_a_sampler_can_be_named_and_is_scored(model, rows, sampler):
 def test_a_sampler_is_chosen_by_its_score(model, rows):
     found = dsage.explain(model, *rows, n_resamples=0, n_orderings=8, **QUIET)
     best = found.sampler_scores.set_index("sampler")["energy_score"].drop("Marginal").idxmin()
-    assert found.choices["sampler"]["name"] in ("Gaussian", best)
-    assert "held-out" in found.choices["sampler"]["reason"]
+    assert found.choices.sampler.name in ("Gaussian", best)
+    assert "held-out" in found.choices.sampler.reason
 
 
 def test_a_fitted_sampler_is_taken_as_it_is_and_scored_on_the_evaluation_rows(model, rows):
@@ -106,19 +106,19 @@ def test_every_choice_is_told(explanation):
         "model", "data", "graph", "sampler", "loss", "estimate", "evaluations", "seconds",
         "versions", "run",
     }  # fmt: skip
-    assert choices["model"]["name"] == "LinearRegression"
+    assert choices.model.name == "LinearRegression"
     assert choices["loss"] == {
         "name": "squared_error",
         "source": "chosen for the model and the target",
     }
-    assert choices["data"]["rows_train"] == 200
-    assert choices["data"]["rows_evaluation"] == 100
-    assert choices["graph"]["method"].startswith("auto: tabu")
-    assert choices["graph"]["markov_blanket"] == "c"
-    assert choices["estimate"]["stopped_because"] == explanation.estimate.reason
-    assert choices["seconds"]["total"] >= choices["seconds"]["estimate"]
-    assert choices["versions"]["dsage"] == dsage.__version__
-    assert choices["run"]["random_state"] == "0"
+    assert choices.data.rows_train == 200
+    assert choices.data.rows_evaluation == 100
+    assert choices.graph.method.startswith("auto: tabu")
+    assert choices.graph.markov_blanket == "c"
+    assert choices.estimate.stopped_because == str(explanation.estimate.reason)
+    assert choices.seconds.total >= choices.seconds.estimate
+    assert choices.versions.dsage == dsage.__version__
+    assert choices.run.random_state == "0"
     text = str(choices)
     assert all(name in text for section in choices.values() for name in section)
 
@@ -132,18 +132,18 @@ def test_the_seed_of_a_run_without_one_repeats_it(model, rows):
         "audit": False,
     }
     first = dsage.explain(model, *rows, **options)
-    seed = int(first.choices["run"]["random_state"])
+    seed = int(first.choices.run.random_state)
     again = dsage.explain(model, *rows, **options, random_state=seed)
     np.testing.assert_array_equal(first.values, again.values)
 
 
 def test_runs_tell_whether_they_were_evaluated_on_the_same_rows(explanation, model, rows):
     options = {"sampler": "gaussian", "graph": None, "n_orderings": 4, **QUIET}
-    mark = dsage.explain(model, *rows, **options).choices["data"]["rows_evaluation_digest"]
-    assert mark == explanation.choices["data"]["rows_evaluation_digest"]
+    mark = dsage.explain(model, *rows, **options).choices.data.digest
+    assert mark == explanation.choices.data.digest
     for other in ((rows[2][1:], rows[3][1:]), (rows[2], rows[3] + 1.0)):
         found = dsage.explain(model, *rows[:2], *other, **options)
-        assert found.choices["data"]["rows_evaluation_digest"] != mark
+        assert found.choices.data.digest != mark
 
 
 def test_a_checkpoint_is_gone_on_with_also_without_a_seed(model, rows, tmp_path):
@@ -154,12 +154,12 @@ def test_a_checkpoint_is_gone_on_with_also_without_a_seed(model, rows, tmp_path)
     }  # fmt: skip
     rough = dsage.explain(model, *rows, **options, n_orderings=16, checkpoint=path)
     fine = dsage.explain(model, *rows, **options, n_orderings=64, checkpoint=Checkpoint(path))
-    assert fine.choices["run"]["random_state"] == rough.choices["run"]["random_state"]
+    assert fine.choices.run.random_state == rough.choices.run.random_state
     assert len(fine.estimate.history) > len(rough.estimate.history)
     np.testing.assert_array_equal(fine.estimate.history.values[0], rough.estimate.history.values[0])
     whole = dsage.explain(
         model, *rows, **options, n_orderings=64,
-        random_state=int(rough.choices["run"]["random_state"]),
+        random_state=int(rough.choices.run.random_state),
     )  # fmt: skip
     np.testing.assert_array_equal(fine.values, whole.values)
     np.testing.assert_array_equal(fine.estimate.history.se, whole.estimate.history.se)
@@ -186,7 +186,7 @@ def test_classes_that_only_the_training_rows_have_are_known():
         fitted.predict_proba, X, y, X[:60], y[:60], loss="cross_entropy", graph=None,
         sampler="gaussian", n_orderings=4, **QUIET,
     )  # fmt: skip
-    assert found.choices["model"]["classes"] == "0, 1, 2"
+    assert found.choices.model.classes == "0, 1, 2"
 
 
 def test_numbers_of_numpy_can_be_saved_as_options(model, rows, tmp_path):
@@ -195,21 +195,21 @@ def test_numbers_of_numpy_can_be_saved_as_options(model, rows, tmp_path):
         n_orderings=4, **QUIET,
     )  # fmt: skip
     again = dsage.load(found.save(tmp_path / "run.dsage"))
-    assert again.choices["run"]["n_jobs"] == 1
-    assert again.choices["estimate"]["n_draws"] == 16
+    assert again.choices.run.n_jobs == 1
+    assert again.choices.estimate.n_draws == 16
 
 
 def test_a_partial_order_is_told_in_the_headline_and_in_the_choices(model, rows):
     order = Order(["a", "b", "c", "d"], [("a", "b")])
     found = dsage.explain(model, *rows, orderings=order, sampler="gaussian", graph=None, **QUIET)
-    assert found.choices["estimate"]["orderings"] == repr(order)
+    assert found.choices.estimate.orderings == repr(order)
     assert repr(found).startswith("asymmetric SAGE values")
 
 
 def test_steps_of_a_pipeline_are_told(rows):
     model = make_pipeline(StandardScaler(), LinearRegression()).fit(*rows[:2])
     found = dsage.explain(model, *rows, graph=None, sampler="gaussian", **QUIET)
-    assert found.choices["model"]["steps"] == "StandardScaler, LinearRegression"
+    assert found.choices.model.steps == "StandardScaler, LinearRegression"
 
 
 def test_a_target_of_no_name_gets_one_that_is_free():

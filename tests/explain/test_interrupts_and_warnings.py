@@ -53,7 +53,7 @@ def test_classes_of_a_function_are_taken_sorted_with_a_warning_or_as_named():
     with pytest.warns(UserWarning, match="taken to be 'heavy', 'light', in this order"):
         right = dsage.explain(light, *rows, **options)
     assert right.values[0] > 0
-    assert right.choices["model"]["classes"] == "'heavy', 'light'"
+    assert right.choices.model.classes == "'heavy', 'light'"
     named = dsage.explain(light, *rows, classes=["heavy", "light"], **options)
     np.testing.assert_array_equal(named.values, right.values)
     swapped = dsage.explain(light, *rows, classes=["light", "heavy"], **options)
@@ -89,7 +89,7 @@ def test_an_interrupt_before_the_first_units_ends_the_call_and_a_later_one_tells
     found = dsage.explain(interrupted_at(60), *rows, exact="never", tolerance=1e-6, **options)
     assert found.estimate.interrupted
     assert "interrupted: these are the values so far" in repr(found)
-    assert found.choices["estimate"]["interrupted"] is True
+    assert found.choices.estimate.interrupted is True
 
 
 def test_interrupted_resamples_are_counted_as_they_were(model, rows, monkeypatch):
@@ -98,7 +98,7 @@ def test_interrupted_resamples_are_counted_as_they_were(model, rows, monkeypatch
         lambda table, n, **options: stability(table, 3, random_state=0),
     )
     found = dsage.explain(model, *rows, sampler="gaussian", n_orderings=4, **QUIET)
-    assert found.choices["graph"]["resamples"] == 3
+    assert found.choices.graph.resamples == 3
 
 
 def test_what_is_ignored_is_kept_and_what_is_an_error_is_raised(rows):

@@ -27,7 +27,7 @@ def classes():
 
 def check(model, rows, loss):
     found = dsage.explain(model, *rows, **OPTIONS)
-    assert found.choices["loss"]["name"] == loss
+    assert found.choices.loss.name == loss
     assert found.values.sum() > 0
     # b tells most of what c does; a model of few rows may prefer it.
     assert found.to_frame()["feature"][0] in ("b", "c")

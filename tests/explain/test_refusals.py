@@ -30,7 +30,7 @@ from explain_case import QUIET, chain, mixed
         ({"n_resamples": -1}, ValueError, "n_resamples must be at least 0"),
         ({"groups": {"g": ["z"]}}, ValueError, "z"),
         ({"target": 3}, TypeError, "target must be a name"),
-        ({"target": "a"}, ValueError, "the target must be no feature; got 'a'"),
+        ({"target": "a"}, ValueError, "the target must be named unlike the features; got 'a'"),
         ({"discrete": "z"}, ValueError, "discrete must be one of the columns"),
         ({"random_state": "x"}, TypeError, "random_state"),
         ({"checkpoint": "/nowhere/at/all/run.npz"}, ValueError, "in a folder that exists"),
@@ -189,6 +189,6 @@ def test_few_rows_are_enough_for_a_sampler_that_is_named(rows):
         model, X, y, X[:3], y[:3], graph=None, sampler="gaussian", n_orderings=4, **QUIET
     )
     assert found.sampler_scores is None
-    assert found.choices["sampler"]["energy_score"] is None
+    assert found.choices.sampler.energy_score is None
     with pytest.raises(ValueError, match="more rows to choose a sampler"):
         dsage.explain(model, X[:8], y[:8], X[:3], y[:3], graph=None, **QUIET)

@@ -20,8 +20,8 @@ from explain_case import QUIET, mixed
 
 def test_a_method_of_learning_can_be_named(model, rows):
     found = dsage.explain(model, *rows, graph="hc", sampler="gaussian", n_resamples=0, **QUIET)
-    assert found.choices["graph"]["method"] == "hc"
-    assert found.choices["graph"]["score"] == "ebic"
+    assert found.choices.graph.method == "hc"
+    assert found.choices.graph.score == "ebic"
     assert found.edge_strength is None
 
 
@@ -61,11 +61,11 @@ def test_a_pipeline_on_mixed_data_with_labels_of_text():
     found = dsage.explain(
         model, X[:160], y[:160], X[160:], y[160:], tolerance=0.1, n_resamples=2, **QUIET
     )
-    assert found.choices["loss"]["name"] == "cross_entropy"
-    assert found.choices["model"]["classes"] == "'heavy', 'light'"
+    assert found.choices.loss.name == "cross_entropy"
+    assert found.choices.model.classes == "'heavy', 'light'"
     assert found.to_frame()["feature"][0] == "size"
-    assert found.choices["graph"]["score"] == "bic"
-    assert found.choices["data"]["features_of_classes"] == 2
+    assert found.choices.graph.score == "bic"
+    assert found.choices.data.n_class_features == 2
 
 
 def test_groups_are_explained_together(model, rows):
@@ -96,8 +96,8 @@ def test_options_reach_the_game_and_the_plan(model, rows):
     half = (*rows[:2], rows[2][:50], rows[3][:50])
     alone = dsage.explain(model, *half, graph=None, sampler="gaussian", **QUIET)
     np.testing.assert_allclose(found.values, alone.values)
-    assert found.choices["estimate"]["semantics"] == "skip"
-    assert found.choices["estimate"]["sample_weight"] == "numpy.ndarray"
+    assert found.choices.estimate.semantics == "skip"
+    assert found.choices.estimate.sample_weight == "numpy.ndarray"
 
 
 def test_a_single_evaluation_row_gets_values_without_an_error_of_rows(model, rows):
@@ -123,7 +123,7 @@ def test_a_regressor_has_numbers_to_predict_whatever_the_target_is(rows):
     found = dsage.explain(
         yes, X_train, y_train > 0, X_test, y_test > 0, graph=None, sampler="gaussian", **QUIET
     )
-    assert found.choices["loss"]["name"] == "squared_error"
+    assert found.choices.loss.name == "squared_error"
     objects = dsage.explain(
         LinearRegression().fit(X_train, y_train), X_train, y_train.astype(object), X_test,
         y_test.astype(object), sampler="gaussian", n_resamples=0, **QUIET,

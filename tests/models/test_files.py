@@ -368,11 +368,11 @@ def test_columns_that_do_not_fit_the_inputs_are_named(tmp_path):
     X, _ = mixed()
     X = X.drop(columns="old")
     model, _ = of_columns(tmp_path)
-    with pytest.raises(ValueError, match=r"its inputs, 'kind'.* These are missing: 'dose'"):
+    with pytest.raises(ValueError, match=r"exactly 'kind'.* These are missing: 'dose'"):
         model.predict(X.drop(columns="dose"))
-    with pytest.raises(ValueError, match="does not know these: 'height'"):
+    with pytest.raises(ValueError, match="Drop 'height'"):
         model.predict(X.assign(height=1.0))
-    with pytest.raises(ValueError, match="got '2 columns'"):
+    with pytest.raises(ValueError, match=r"got \(3, 2\)"):
         model.predict(np.zeros((3, 2)))
     with pytest.raises(TypeError, match=r"'count' for model\.onnx must be .*tensor\(int64\); got"):
         model.predict(X.assign(count=0.5))
@@ -386,11 +386,11 @@ def test_a_matrix_of_another_width_or_type_is_refused(tmp_path):
     X, y = numbers()
     line = LinearRegression().fit(X.to_numpy(), y)
     model = load_model(exported(tmp_path, line, X.to_numpy(np.float32)[:1]))
-    with pytest.raises(ValueError, match=r"of the 3 columns of its input 'X'; got 2"):
+    with pytest.raises(ValueError, match=r"of shape \(n_rows, 3\); got \(80, 2\).*'X'"):
         model.predict(X[["age", "dose"]])
     with pytest.raises(TypeError, match=r"'dose' for model\.onnx must be of the type of its input"):
         model.predict(X.assign(dose="much"))
-    with pytest.raises(TypeError, match=r"the rows for model\.onnx must be of the type"):
+    with pytest.raises(TypeError, match=r"'X1' for model\.onnx must be of the type"):
         model.predict(np.full((2, 3), "much"))
 
 

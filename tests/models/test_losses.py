@@ -1,4 +1,3 @@
-import pickle
 
 import numpy as np
 import pandas as pd
@@ -17,7 +16,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from dsage.models.losses import EPSILON, LOSSES, Loss, as_loss, choose_loss, pinball
+from dsage.models.losses import EPSILON, Loss, as_loss, choose_loss, pinball
 
 OF_NUMBERS = ["squared_error", "absolute_error", "pinball(0.2)"]
 OF_CLASSES = ["cross_entropy", "zero_one", "brier"]
@@ -144,18 +143,8 @@ def test_zero_one_takes_the_first_of_equal_classes():
     assert loss(np.array([0, 1]), np.array([0.5, 0.5])).tolist() == [0, 1]
 
 
-@pytest.mark.parametrize("name", [*OF_NUMBERS, *OF_CLASSES])
-def test_losses_are_found_by_their_own_name_and_survive_pickling(name):
-    loss = as_loss(name)
-    assert loss.name == name
-    assert as_loss(loss) is loss
-    assert pickle.loads(pickle.dumps(loss)) == loss
-    assert loss == as_loss(name)
-
-
-def test_every_name_of_the_list_is_known():
-    made = [as_loss(name, quantile=0.5 if name == "pinball" else None) for name in LOSSES]
-    assert [loss.name.split("(")[0] for loss in made] == list(LOSSES)
+def test_a_loss_stays_as_it_is():
+    assert as_loss(loss := as_loss("brier")) is loss
 
 
 def test_pinball_by_name_and_by_quantile_are_the_same():
@@ -260,7 +249,7 @@ def test_losses_of_numbers_refuse_labels(y):
 
 
 def test_losses_of_numbers_refuse_several_targets():
-    with pytest.raises(ValueError, match=r"y must be of shape \(n_rows,\) for pinball\(0.2\)"):
+    with pytest.raises(ValueError, match=r"y must be of shape \(n_rows,\).*pinball\(0.2\)"):
         as_loss("pinball(0.2)").target(np.zeros((3, 2)))
 
 
@@ -414,14 +403,14 @@ def test_whole_numbers_of_a_function_become_floats():
 def test_a_function_that_averages_over_rows_is_refused():
     with pytest.raises(
         ValueError,
-        match=r"'mean_squared_error' must be one number a row, of shape \(2,\); got \(\)",
+        match=r"'mean_squared_error' must be one number per row, of shape \(2,\); got \(\)",
     ):
         as_loss(metrics.mean_squared_error)(np.zeros(2), np.ones(2))
 
 
 def test_a_function_that_gives_no_numbers_is_refused():
     with pytest.raises(
-        ValueError, match=r"must be one number a row, of shape \(2,\); got dtype\('<U1'\)"
+        ValueError, match=r"must be one number per row, of shape \(2,\); got dtype\('<U1'\)"
     ):
         as_loss(lambda y, p: np.array(["a", "b"]))(np.zeros(2), np.ones(2))
 

@@ -241,7 +241,7 @@ def test_what_a_model_raises_is_passed_on_with_a_note():
     with pytest.raises(KeyError, match="dose") as caught:
         model.predict(pd.DataFrame({"a": [1.0, 2.0]}))
     assert caught.value.__notes__ == [
-        "Raised by broken when dsage asked it for predictions of 2 rows, given as pandas.DataFrame."
+        "Raised by broken when dsage asked it for predictions of 2 rows, passed as pandas.DataFrame."
     ]
 
 
@@ -315,7 +315,7 @@ def test_a_model_predicts_or_is_a_function(model):
 
 
 def test_a_class_is_no_model():
-    with pytest.raises(TypeError, match=r"Make and fit an instance: Ridge\(\)\.fit\(X, y\)"):
+    with pytest.raises(TypeError, match=r"Fit an instance: Ridge\(\)\.fit\(X, y\)"):
         as_model(Ridge, "squared_error")
 
 

@@ -377,7 +377,7 @@ def test_columns_of_classes_are_refused_by_name(make):
 
 
 def test_arrays_of_strings_are_refused():
-    with pytest.raises(TypeError, match="columns for Linear must be of numbers; got '<U1'"):
+    with pytest.raises(TypeError, match=r"columns for Linear must be of numbers; got \['X1'"):
         as_model(torch.nn.Linear(2, 1), "squared_error").predict(np.array([["a", "b"]]))
 
 

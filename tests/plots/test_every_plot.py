@@ -17,13 +17,12 @@ from matplotlib.text import Text
 
 import plot_cases as cases
 from dsage import plots
-from dsage.result.choices import Choices
-from dsage.result.record import Record
-from records import make_record
+from dsage.result.explanation import Explanation
+from explanations import make_explanation
 
 PLOTS = {
     "bar": plots.bar,
-    "compare": lambda record, **options: plots.compare(record, other_than(record), **options),
+    "compare": lambda explanation, **options: plots.compare(explanation, other_than(explanation), **options),
     "sage_and_dsage": plots.sage_and_dsage,
     "convergence": plots.convergence,
     "audit": plots.audit,
@@ -32,15 +31,16 @@ PLOTS = {
 LABEL = "a gradient boosting machine of many trees, calibrated, and with monotone constraints"
 
 
-def other_than(record):
-    if not isinstance(record, Record):
-        return record
-    choices = Choices({**record.choices, "model": {"name": LABEL}})
-    return dataclasses.replace(record, choices=choices)
+def other_than(explanation):
+    if not isinstance(explanation, Explanation):
+        return explanation
+    model = dataclasses.replace(explanation.choices.model, name=LABEL)
+    choices = dataclasses.replace(explanation.choices, model=model)
+    return dataclasses.replace(explanation, choices=choices)
 
 
 N_AXES = {"bar": 1, "convergence": 1, "graph": 1, "compare": 2, "sage_and_dsage": 2, "audit": 2}
-real_run = cache(lambda: make_record(3))
+real_run = cache(lambda: make_explanation(3))
 NAMES = {"long": cases.long_names, "foreign": cases.foreign_names}
 
 
@@ -99,13 +99,13 @@ def assert_apart(written):
 @pytest.mark.parametrize("n_features", [1, 3, 100])
 @pytest.mark.parametrize("name", PLOTS)
 def test_every_plot_shows_any_names_in_full(name, n_features, kind):
-    record = cases.made_up(NAMES[kind](n_features))
-    drawn = np.atleast_1d(PLOTS[name](record))
+    explanation = cases.made_up(NAMES[kind](n_features))
+    drawn = np.atleast_1d(PLOTS[name](explanation))
     figure = drawn[0].figure
     figure.canvas.draw()
     assert_inside(figure)
     written = {joined(text.get_text()) for text in texts(figure)}
-    full = {joined(each) for each in record.feature_names}
+    full = {joined(each) for each in explanation.feature_names}
     if kind == "long":
         assert len(written & full) >= min(n_features, 8)
     for ax in drawn:
@@ -115,21 +115,21 @@ def test_every_plot_shows_any_names_in_full(name, n_features, kind):
 
 @pytest.mark.parametrize("name", PLOTS)
 def test_every_plot_draws_a_real_run(name):
-    record = real_run()
-    figure = np.atleast_1d(PLOTS[name](record))[0].figure
+    explanation = real_run()
+    figure = np.atleast_1d(PLOTS[name](explanation))[0].figure
     figure.savefig(io.BytesIO(), format="svg")
     figure.draw_without_rendering()
     assert_inside(figure)
     written = {text.get_text() for text in texts(figure)}
-    assert set(record.feature_names) <= written
+    assert set(explanation.feature_names) <= written
 
 
 @pytest.mark.parametrize("name", PLOTS)
 def test_every_plot_draws_where_told_and_nowhere_else(name):
-    record = cases.made_up(cases.plain_names(3))
+    explanation = cases.made_up(cases.plain_names(3))
     figure, given = plt.subplots(1, N_AXES[name], layout="constrained")
     before = dict(mpl.rcParams)
-    drawn = PLOTS[name](record, ax=given)
+    drawn = PLOTS[name](explanation, ax=given)
     assert np.array_equal(np.atleast_1d(drawn), np.atleast_1d(given))
     assert plt.get_fignums() == [figure.number]
     assert dict(mpl.rcParams) == before
@@ -146,17 +146,17 @@ def test_every_plot_returns_its_axes_in_one_new_figure(name):
 
 @pytest.mark.parametrize("name", PLOTS)
 def test_every_plot_refuses_what_is_no_record(name):
-    with pytest.raises(TypeError, match=r"record must be an Explanation or a Record; got 'dict'"):
+    with pytest.raises(TypeError, match=r"explanation must be an Explanation; got 'dict'"):
         PLOTS[name]({})
 
 
 @pytest.mark.parametrize("name", [name for name, n_axes in N_AXES.items() if n_axes == 2])
 def test_plots_of_two_panels_need_two_axes(name):
     _, ax = plt.subplots()
-    record = cases.made_up(cases.plain_names(3))
+    explanation = cases.made_up(cases.plain_names(3))
     for given in (ax, [ax], ["a", "b"]):
         with pytest.raises(ValueError, match="ax must be two Axes"):
-            PLOTS[name](record, ax=given)
+            PLOTS[name](explanation, ax=given)
 
 
 @pytest.mark.parametrize("name", [name for name in PLOTS if name != "graph"])

@@ -10,7 +10,7 @@ mpl.use("agg")
 from matplotlib import pyplot as plt
 
 from dsage.plots import fonts
-from dsage.plots.fonts import n_columns, text_style, wrapped
+from dsage.plots.fonts import n_columns, text_style, wrap
 
 
 @given(
@@ -20,14 +20,14 @@ from dsage.plots.fonts import n_columns, text_style, wrapped
     st.integers(2, 40),
 )
 def test_wrapping_leaves_nothing_out_and_keeps_to_the_width(name, width):
-    lines = wrapped(name, width).split("\n")
+    lines = wrap(name, width).split("\n")
     assert "".join("".join(lines).split()) == "".join(name.split())
     assert all(n_columns(line) <= width for line in lines)
 
 
 def test_lines_end_after_separators_and_are_about_equally_long():
-    assert wrapped("age_at_first_visit_in_years", 16) == "age_at_first_\nvisit_in_years"
-    assert wrapped("a" * 41, 40) == "a" * 21 + "\n" + "a" * 20
+    assert wrap("age_at_first_visit_in_years", 16) == "age_at_first_\nvisit_in_years"
+    assert wrap("a" * 41, 40) == "a" * 21 + "\n" + "a" * 20
 
 
 @pytest.mark.parametrize(
@@ -35,14 +35,14 @@ def test_lines_end_after_separators_and_are_about_equally_long():
 )
 def test_no_name_fails_or_warns(name):
     figure, ax = plt.subplots()
-    ax.text(0.5, 0.5, wrapped(name), **text_style())
+    ax.text(0.5, 0.5, wrap(name), **text_style())
     figure.savefig(io.BytesIO())
     plt.close(figure)
 
 
 def test_letters_without_a_font_become_boxes_and_those_with_one_stay(monkeypatch):
     monkeypatch.setattr(fonts, "_letters", lambda path: frozenset(map(ord, "ab ")))
-    assert wrapped("a\U0001f321\ufe0fb\tc") == "a□b □"
+    assert wrap("a\U0001f321\ufe0fb\tc") == "a□b □"
 
 
 def test_a_font_that_has_the_letters_is_used_where_it_is_installed(monkeypatch):

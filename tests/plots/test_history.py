@@ -26,42 +26,42 @@ def named(ax):
 
 
 def test_lines_follow_the_looks_and_end_at_the_values():
-    record = cases.made_up(cases.plain_names(3))
-    ax = convergence(record)
-    frame = record.to_frame()
+    explanation = cases.made_up(cases.plain_names(3))
+    ax = convergence(explanation)
+    frame = explanation.to_frame()
     assert named(ax) == frame["feature"].tolist()
     ends = [line.get_ydata()[-1] for line in ax.lines[:3]]
     assert ends == pytest.approx(frame["value"])
     assert ax.get_ylabel().split() == ["d-SAGE", "value", "(reduction", "of", "squared", "error)"]
-    assert ax.lines[0].get_xdata().tolist() == record.estimate.history.n_evaluated.tolist()
+    assert ax.lines[0].get_xdata().tolist() == explanation.estimate.history.n_evaluated.tolist()
 
 
 def test_the_last_band_is_the_interval_of_the_run():
-    record = cases.made_up(["a"], df=np.array([5.0]))
-    (band,) = convergence(record, confidence=0.8).collections
+    explanation = cases.made_up(["a"], df=np.array([5.0]))
+    (band,) = convergence(explanation, confidence=0.8).collections
     last = band.get_paths()[0].vertices
-    last = last[last[:, 0] == record.estimate.history.n_evaluated[-1], 1]
-    frame = record.to_frame(0.8)
+    last = last[last[:, 0] == explanation.estimate.history.n_evaluated[-1], 1]
+    frame = explanation.to_frame(0.8)
     assert [last.min(), last.max()] == pytest.approx([frame["lower"][0], frame["upper"][0]])
 
 
 def test_only_the_top_are_named_and_the_others_are_counted():
-    record = cases.made_up(cases.plain_names(30))
-    ax = convergence(record, top=3)
-    assert named(ax) == record.to_frame()["feature"].tolist()[:3]
+    explanation = cases.made_up(cases.plain_names(30))
+    ax = convergence(explanation, top=3)
+    assert named(ax) == explanation.to_frame()["feature"].tolist()[:3]
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["27 others"]
     assert len(ax.collections) == 3
 
 
 def test_the_features_asked_for_are_named():
-    record = cases.made_up(cases.plain_names(30))
-    assert named(convergence(record, features="feature 7")) == ["feature 7"]
-    assert named(convergence(record, features=["feature 9", "feature 2"])) == [
+    explanation = cases.made_up(cases.plain_names(30))
+    assert named(convergence(explanation, features="feature 7")) == ["feature 7"]
+    assert named(convergence(explanation, features=["feature 9", "feature 2"])) == [
         "feature 9",
         "feature 2",
     ]
     with pytest.raises(ValueError, match="features must be one of the features; got 'feature_7'"):
-        convergence(record, features=["feature_7"])
+        convergence(explanation, features=["feature_7"])
 
 
 def test_many_evaluations_are_on_a_logarithmic_axis_and_few_are_not():
@@ -84,8 +84,8 @@ def test_a_single_look_is_a_point_with_its_interval():
 
 
 def test_a_huge_band_at_the_start_does_not_flatten_the_lines():
-    record = cases.made_up(["a", "b"])
-    history = record.estimate.history
+    explanation = cases.made_up(["a", "b"])
+    history = explanation.estimate.history
     se = history.se.copy()
     se[0] = 100.0
     wide = History(history.n_units, history.n_evaluated, history.seconds, history.values, se)

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import plot_cases as cases
-from records import make_record
+from explanations import make_explanation
 
 mpl.use("agg")
 
@@ -40,14 +40,14 @@ def test_every_node_and_edge_is_drawn():
 def test_the_target_and_its_blanket_stand_out():
     model = paper_graph("dag_s(3)")
     ax = draw_graph(model.graph, model.target)
-    colours = {
+    colors = {
         name: to_hex(box.get_bbox_patch().get_facecolor()) for name, box in boxes(ax).items()
     }
     blanket = model.graph.markov_blanket(model.target)
     others = set(model.graph.names) - set(blanket) - {model.target}
-    assert len({colours[name] for name in blanket}) == 1
-    assert len({colours[name] for name in others}) == 1
-    assert len({colours[model.target], colours[blanket[0]], colours[min(others)]}) == 3
+    assert len({colors[name] for name in blanket}) == 1
+    assert len({colors[name] for name in others}) == 1
+    assert len({colors[model.target], colors[blanket[0]], colors[min(others)]}) == 3
 
 
 def test_causes_stand_to_the_left_of_effects_and_no_two_nodes_overlap():
@@ -114,38 +114,38 @@ def test_strength_needs_its_columns():
 
 
 def test_the_graph_of_a_run_has_target_blanket_and_strengths():
-    record = make_record(3)
-    ax = graph(record)
-    assert set(boxes(ax)) == {*record.feature_names, record.target}
+    explanation = make_explanation(3)
+    ax = graph(explanation)
+    assert set(boxes(ax)) == {*explanation.feature_names, explanation.target}
     assert explained(ax)[:2] == ["target", "its Markov blanket"]
     assert len(explained(ax)) == 4
-    unsure = dataclasses.replace(record, edge_strength=None)
+    unsure = dataclasses.replace(explanation, edge_strength=None)
     assert len(explained(graph(unsure))) == 2
 
 
 def test_of_a_large_graph_only_the_blanket_is_drawn_and_that_is_said():
-    record = cases.made_up(cases.plain_names(60))
-    ax = graph(record)
-    blanket = record.graph.markov_blanket("target")
+    explanation = cases.made_up(cases.plain_names(60))
+    ax = graph(explanation)
+    blanket = explanation.graph.markov_blanket("target")
     assert set(boxes(ax)) == {"target", *blanket}
     title = f"the target and its Markov blanket: {len(blanket) + 1} of 61 nodes"
     assert ax.get_legend().get_title().get_text() == title
-    assert len(boxes(graph(record, blanket_only=False))) == 61
+    assert len(boxes(graph(explanation, blanket_only=False))) == 61
     small = graph(cases.made_up(cases.plain_names(4)), blanket_only=True)
     assert set(boxes(small)) == {"target", "feature 0", "feature 3"}
 
 
 def test_the_blanket_keeps_its_edges():
     edges = [("a", "y"), ("b", "a"), ("y", "c"), ("d", "c")]
-    record = dataclasses.replace(
+    explanation = dataclasses.replace(
         cases.made_up(list("abcd")), graph=Graph(list("abcdy"), edges, [("a", "c")]), target="y"
     )
-    ax = graph(record, blanket_only=True)
+    ax = graph(explanation, blanket_only=True)
     assert {"y", "a", "c", "d"} <= set(boxes(ax))
     kept = [edge for edge in edges if set(edge) <= set(boxes(ax))]
     assert len(arrows(ax)) == len(kept) + 1
 
 
 def test_without_a_graph_there_is_nothing_to_draw():
-    with pytest.raises(ValueError, match="record must be of a run with a graph; got 'one without'"):
-        graph(make_record(2, audited=False))
+    with pytest.raises(ValueError, match="explanation must be .*graph"):
+        graph(make_explanation(2, audited=False))

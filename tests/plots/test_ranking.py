@@ -27,9 +27,9 @@ def lines(ax, number):
 
 
 def test_the_largest_value_is_on_top_and_bars_end_at_the_values():
-    record = cases.made_up(cases.plain_names(12))
-    ax = bar(record)
-    frame = record.to_frame()
+    explanation = cases.made_up(cases.plain_names(12))
+    ax = bar(explanation)
+    frame = explanation.to_frame()
     assert [label.get_text() for label in ax.get_yticklabels()] == frame["feature"].tolist()
     assert [each.get_width() for each in ax.patches] == pytest.approx(frame["value"])
     heights = [each.get_y() for each in ax.patches]
@@ -38,47 +38,48 @@ def test_the_largest_value_is_on_top_and_bars_end_at_the_values():
 
 
 def test_the_thick_interval_is_of_computing_and_the_thin_one_of_the_population():
-    record = cases.made_up(cases.plain_names(5))
-    ax = bar(record, confidence=0.9)
-    frame = record.to_frame(0.9)
+    explanation = cases.made_up(cases.plain_names(5))
+    ax = bar(explanation, confidence=0.9)
+    frame = explanation.to_frame(0.9)
     assert lines(ax, 0) == pytest.approx(frame[["lower", "upper"]].to_numpy())
     assert lines(ax, 1) == pytest.approx(frame[["lower_total", "upper_total"]].to_numpy())
     assert ax.collections[0].get_linewidths()[0] > 2 * ax.collections[1].get_linewidths()[0]
-    assert explained(ax)[:2] == [
-        "90 % interval for these rows: computing",
-        "90 % interval for the population: rows, too",
-    ]
+    computing, population = explained(ax)[:2]
+    assert computing.startswith("90 % interval for these rows")
+    assert population.startswith("90 % interval for the population")
 
 
 def test_an_interval_that_is_not_known_is_neither_drawn_nor_explained():
-    record = cases.made_up(cases.plain_names(4), audited=False, se_rows=np.full(4, np.nan))
-    ax = bar(record)
+    explanation = cases.made_up(cases.plain_names(4), audited=False, se_rows=np.full(4, np.nan))
+    ax = bar(explanation)
     assert len(lines(ax, 1)) == 0
-    assert explained(ax) == ["95 % interval for these rows: computing"]
+    (text,) = explained(ax)
+    assert "for these rows" in text
 
 
 def test_an_exact_value_has_no_interval_of_computing_to_explain():
     nothing = np.zeros(4)
-    record = cases.made_up(
+    explanation = cases.made_up(
         cases.plain_names(4), audited=False, se_orderings=nothing, se_draws=nothing
     )
-    assert explained(bar(record)) == ["95 % interval for the population: rows, too"]
+    (text,) = explained(bar(explanation))
+    assert "for the population" in text
 
 
 def test_the_others_share_a_bar_without_interval():
-    record = cases.made_up(cases.plain_names(30), seed=1)
-    ax = bar(record, top=25)
-    values = record.to_frame()["value"]
+    explanation = cases.made_up(cases.plain_names(30), seed=1)
+    ax = bar(explanation, top=25)
+    values = explanation.to_frame()["value"]
     assert ax.patches[-1].get_width() == pytest.approx(values[25:].sum())
     assert ax.get_yticklabels()[-1].get_text().startswith("5 others: their sum,")
     assert len(lines(ax, 0)) == 25
 
 
 def test_a_sum_that_would_dwarf_the_rest_is_cut_and_says_its_size():
-    record = cases.made_up(cases.plain_names(100))
-    ax = bar(record)
-    total = record.to_frame()["value"][20:].sum()
-    largest = record.to_frame()["upper_total"].max()
+    explanation = cases.made_up(cases.plain_names(100))
+    ax = bar(explanation)
+    total = explanation.to_frame()["value"][20:].sum()
+    largest = explanation.to_frame()["upper_total"].max()
     assert ax.patches[-1].get_width() == pytest.approx(1.25 * largest)
     assert [text.get_text() for text in ax.texts] == [f"{total:.3g} → "]
 
@@ -100,12 +101,12 @@ def test_one_feature_more_than_the_top_is_shown_rather_than_called_the_others():
     ("estimand", "word"), [("sage", "corrected by"), ("d-sage", "off SAGE by")]
 )
 def test_features_for_which_the_audit_matters_stand_out(estimand, word):
-    record = cases.made_up(cases.plain_names(5), estimand=estimand)
-    ax = bar(record)
-    frame = record.to_frame()
-    colours = np.array([to_hex(each.get_facecolor()) for each in ax.patches])
+    explanation = cases.made_up(cases.plain_names(5), estimand=estimand)
+    ax = bar(explanation)
+    frame = explanation.to_frame()
+    colors = np.array([to_hex(each.get_facecolor()) for each in ax.patches])
     assert frame["audit_matters"].tolist().count(True) == 1
-    assert len(set(colours[frame["audit_matters"]]) | set(colours[~frame["audit_matters"]])) == 2
+    assert len(set(colors[frame["audit_matters"]]) | set(colors[~frame["audit_matters"]])) == 2
     assert f"audit: {word} over 2 % of the range" in explained(ax)
     label = "SAGE value" if estimand == "sage" else "d-SAGE value"
     assert ax.get_xlabel() == f"{label} (reduction of squared error)"
@@ -115,18 +116,13 @@ def test_features_for_which_the_audit_matters_stand_out(estimand, word):
     ("estimand", "word"), [("sage", "only the correction"), ("d-sage", "zero")]
 )
 def test_a_feature_that_is_always_separated_is_marked(estimand, word):
-    record = cases.made_up(cases.plain_names(5), estimand=estimand)
-    ax = bar(record)
+    explanation = cases.made_up(cases.plain_names(5), estimand=estimand)
+    ax = bar(explanation)
     (marks,) = [line for line in ax.lines if line.get_marker() == "o"]
-    where = record.to_frame()["feature"].tolist().index("feature 4")
+    where = explanation.to_frame()["feature"].tolist().index("feature 4")
     assert marks.get_ydata().tolist() == [ax.get_yticks()[where]]
     assert explained(ax)[-1] == f"always separated: {word}"
 
 
 def test_nothing_is_explained_that_is_not_there():
     assert len(explained(bar(cases.made_up(cases.plain_names(5), audited=False)))) == 2
-
-
-def test_a_loss_without_a_name_is_called_the_loss():
-    ax = bar(cases.made_up(["a"], loss=None))
-    assert ax.get_xlabel() == "d-SAGE value (reduction of the loss)"

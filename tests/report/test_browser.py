@@ -10,9 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dsage.estimate import StopKind, StopReason
 from dsage.report import report_data, write_report
-from records import make_record
-from report_cases import IMAGE, ODD_NAMES, SCRIPT, synthetic_record
+from explanations import make_explanation
+from report_cases import IMAGE, ODD_NAMES, SCRIPT, synthetic_explanation
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
 exceptions = pytest.importorskip("selenium.common.exceptions")
@@ -49,29 +50,32 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def records():
     groups = {"first": ["feature 0", "feature 1"], "last": ["feature 2"]}
-    real = make_record(5)
+    real = make_explanation(5)
     skipping = replace(real, estimate=replace(real.estimate, estimand="d-sage"))
     return {
         "real": skipping,
-        "single": make_record(1),
-        "plain": make_record(3, audited=False),
-        "groups": make_record(3, groups=groups),
-        "many": synthetic_record(100),
-        "odd": synthetic_record(names=ODD_NAMES),
-        "unknown": synthetic_record(
-            3, se_rows=np.full(3, np.nan), values=-np.arange(3.0), interrupted=True
+        "single": make_explanation(1),
+        "plain": make_explanation(3, audited=False),
+        "groups": make_explanation(3, groups=groups),
+        "many": synthetic_explanation(100),
+        "odd": synthetic_explanation(names=ODD_NAMES),
+        "unknown": synthetic_explanation(
+            3,
+            se_rows=np.full(3, np.nan),
+            values=-np.arange(3.0),
+            reason=StopReason(StopKind.INTERRUPTED),
         ),
     }
 
 
 @pytest.fixture
-def show(browser, folder, records):
-    """Open the report of a record of that name."""
+def show(browser, folder, explanations):
+    """Open the report of a explanation of that name."""
 
     def opened(name, *, width=1280, scheme="light"):
         path = folder / f"{name}.html"
         if not path.exists():
-            write_report(records[name], path)
+            write_report(explanations[name], path)
         size = {"width": width, "height": 1000, "deviceScaleFactor": 1, "mobile": False}
         browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
         # Without smooth scrolling, clicks hit what they aim at.
@@ -114,9 +118,9 @@ def test_it_renders_without_errors_or_requests_at_any_width(show, name, tmp_path
     assert all(headings)
 
 
-def test_it_shows_what_the_data_say(show, records):
+def test_it_shows_what_the_data_say(show, explanations):
     browser = show("real")
-    data = report_data(records["real"])
+    data = report_data(explanations["real"])
     text = browser.find_element(By.TAG_NAME, "body").text
     told = [*data["headline"], *data["savings"], *data["audit"]["sentences"]]
     told += [caution["text"] for caution in data["cautions"]]
@@ -230,7 +234,7 @@ def test_the_filter_finds_features_and_more_can_be_shown(show):
     assert not show("real").find_element(By.ID, "filter").is_displayed()
 
 
-def test_the_table_is_copied_as_csv(show, records):
+def test_the_table_is_copied_as_csv(show, explanations):
     browser = show("real")
     catch = "window.copied = null; document.addEventListener('copy', () => { window.copied = "
     catch += "document.activeElement.value; });"
@@ -240,7 +244,7 @@ def test_the_table_is_copied_as_csv(show, records):
     status = browser.find_element(By.ID, "copied")
     assert status.text == "Copied 5 features."
     lines = list(csv.reader(io.StringIO(browser.execute_script("return window.copied"))))
-    frame = records["real"].to_frame()
+    frame = explanations["real"].to_frame()
     assert lines[0] == list(frame.columns)
     assert [line[0] for line in lines[1:]] == list(frame["feature"])
 

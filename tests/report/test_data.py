@@ -8,23 +8,22 @@ import pandas as pd
 import pytest
 
 from dsage import Graph
-from dsage.estimate import TermEstimate
+from dsage.estimate import StopKind, StopReason, TermEstimate, TermKind
 from dsage.estimate.running.run import _warn
 from dsage.report import report_data
 from dsage.report.network import MOST_NODES
 from dsage.report.words import MINUS, Scale, count, listed, named, number, percent
-from dsage.result.choices import Choices
-from records import make_record
-from report_cases import synthetic_record
+from explanations import make_explanation
+from report_cases import synthetic_explanation
 
 
 @pytest.fixture(scope="module")
-def record():
-    return make_record(4)
+def explanation():
+    return make_explanation(4)
 
 
-def of_estimate(record, **changes):
-    return replace(record, estimate=replace(record.estimate, **changes))
+def of_estimate(explanation, **changes):
+    return replace(explanation, estimate=replace(explanation.estimate, **changes))
 
 
 def titles(data):
@@ -35,15 +34,15 @@ def spaced(text):
     return text.replace("\N{NO-BREAK SPACE}", " ")
 
 
-def test_the_data_are_json_and_the_same_each_time(record):
-    data = report_data(record)
+def test_the_data_are_json_and_the_same_each_time(explanation):
+    data = report_data(explanation)
     assert json.loads(json.dumps(data, allow_nan=False)) == data
-    assert json.dumps(report_data(record)) == json.dumps(data)
+    assert json.dumps(report_data(explanation)) == json.dumps(data)
 
 
-def test_features_come_in_the_order_of_the_frame_with_all_of_its_numbers(record):
-    data = report_data(record)
-    frame = record.to_frame()
+def test_features_come_in_the_order_of_the_frame_with_all_of_its_numbers(explanation):
+    data = report_data(explanation)
+    frame = explanation.to_frame()
     assert [feature["name"] for feature in data["features"]] == list(frame["feature"])
     for feature, line in zip(data["features"], frame.to_dict("records"), strict=True):
         for key in ("value", "lower", "upper_total", "audit_difference", "share"):
@@ -53,16 +52,16 @@ def test_features_come_in_the_order_of_the_frame_with_all_of_its_numbers(record)
     pd.testing.assert_frame_equal(read, frame)
 
 
-def test_the_headline_names_the_largest_value_and_its_share(record):
-    first = record.to_frame().iloc[0]
-    sentence = report_data(record)["headline"][0]
+def test_the_headline_names_the_largest_value_and_its_share(explanation):
+    first = explanation.to_frame().iloc[0]
+    sentence = report_data(explanation)["headline"][0]
     assert sentence.startswith(f"{first['feature']} contributes most")
     assert f"{100 * first['share']:.0f} % of what the features explain" in spaced(sentence)
     assert "squared error" in sentence
 
 
 def test_the_headline_says_when_the_lead_is_open_and_when_it_is_not():
-    sure = synthetic_record(3, values=np.array([9.0, 1.0, 0.5]))
+    sure = synthetic_explanation(3, values=np.array([9.0, 1.0, 0.5]))
     assert not any("open" in sentence for sentence in report_data(sure)["headline"])
     close = of_estimate(sure, values=np.array([9.0, 8.99, 0.5]))
     told = " ".join(report_data(close)["headline"])
@@ -71,12 +70,12 @@ def test_the_headline_says_when_the_lead_is_open_and_when_it_is_not():
 
 def test_the_headline_does_not_praise_what_may_be_nothing():
     values = np.array([0.02, 0.01, 0.005])
-    told = report_data(synthetic_record(3, values=values, se_rows=np.full(3, 1.0)))["headline"]
+    told = report_data(synthetic_explanation(3, values=values, se_rows=np.full(3, 1.0)))["headline"]
     assert "cannot be told from a feature that adds nothing" in told[-1]
 
 
 def test_values_below_zero_get_no_share_and_no_winner():
-    data = report_data(synthetic_record(3, values=np.array([-1.0, -2.0, -3.0])))
+    data = report_data(synthetic_explanation(3, values=np.array([-1.0, -2.0, -3.0])))
     assert data["headline"][0] == "Together the features raise the squared error by 6.00."
     assert data["figures"][1]["figure"] == "6.00"
     assert data["figures"][1]["note"] == "higher squared error"
@@ -89,26 +88,26 @@ def test_values_below_zero_get_no_share_and_no_winner():
 
 
 def test_one_feature_is_said_to_be_the_only_one():
-    data = report_data(make_record(1))
+    data = report_data(make_explanation(1))
     assert data["headline"][0].endswith("It is the only feature.")
     assert "settled" not in " ".join(titles(data))
 
 
-def test_an_audit_that_matters_is_a_warning_for_d_sage_and_a_note_where_it_corrects(record):
-    assert record.to_frame()["audit_matters"].any()
-    corrected = report_data(record)
+def test_an_audit_that_matters_is_a_warning_for_d_sage_and_a_note_where_it_corrects(explanation):
+    assert explanation.to_frame()["audit_matters"].any()
+    corrected = report_data(explanation)
     (note,) = [each for each in corrected["cautions"] if "graph alone" in each["title"]]
     assert note["level"] == "note"
     assert "corrected" in corrected["audit"]["sentences"][-1]
-    skipping = report_data(of_estimate(record, estimand="d-sage"))
+    skipping = report_data(of_estimate(explanation, estimand="d-sage"))
     warning = skipping["cautions"][0]
     assert warning["level"] == "warning"
-    assert all(name in warning["text"] for name in record.feature_names)
+    assert all(name in warning["text"] for name in explanation.feature_names)
     assert 'estimand="sage"' in warning["advice"]
 
 
-def test_the_warning_of_the_run_about_the_audit_is_not_said_twice(record):
-    skipping = of_estimate(record, estimand="d-sage")
+def test_the_warning_of_the_run_about_the_audit_is_not_said_twice(explanation):
+    skipping = of_estimate(explanation, estimand="d-sage")
     with pytest.warns(UserWarning, match="Skipping") as caught:
         _warn(skipping.estimate)
     told = str(caught[0].message)
@@ -120,8 +119,8 @@ def test_the_warning_of_the_run_about_the_audit_is_not_said_twice(record):
 def test_verdicts_say_the_direction_and_fit_the_features():
     values, se = np.arange(6.0)[::-1], np.array([0.01, 0.01, 0.01, 1.0, 0.06, 0.0])
     changes = np.array([0.5, -0.5, 0.02, 0.1, 0.15, 0.0])
-    audit = TermEstimate("SAGE - d-SAGE", changes, se, 50, 1, 30.0)
-    data = report_data(synthetic_record(6, values=values, audit=audit))
+    audit = TermEstimate(TermKind.CORRECTION, changes, se, 50, 1, 30.0)
+    data = report_data(synthetic_explanation(6, values=values, audit=audit))
     low, high, small, wide, likely, none = map(spaced, data["audit"]["verdicts"])
     assert low == "Matters: with skipping the value is too low by 0.50 (10 % of the range)."
     assert "too high by 0.50" in high
@@ -134,18 +133,18 @@ def test_verdicts_say_the_direction_and_fit_the_features():
 
 def test_an_audit_that_cannot_tell_does_not_speak_for_the_model():
     values = np.array([3.0, 2.0, 1.0])
-    wide = TermEstimate("SAGE - d-SAGE", np.zeros(3), np.full(3, 1.0), 50, 1, 30.0)
-    data = report_data(synthetic_record(3, values=values, audit=wide))
+    wide = TermEstimate(TermKind.CORRECTION, np.zeros(3), np.full(3, 1.0), 50, 1, 30.0)
+    data = report_data(synthetic_explanation(3, values=values, audit=wide))
     assert "The audit leaves some differences open" in titles(data)
     assert data["assumptions"][0]["status"] == "silent"
-    sure = TermEstimate("SAGE - d-SAGE", np.zeros(3), np.full(3, 0.001), 50, 1, 30.0)
-    data = report_data(synthetic_record(3, values=values, audit=sure))
+    sure = TermEstimate(TermKind.CORRECTION, np.zeros(3), np.full(3, 0.001), 50, 1, 30.0)
+    data = report_data(synthetic_explanation(3, values=values, audit=sure))
     assert data["assumptions"][0]["status"] == "for"
     assert titles(data) == []
 
 
 def test_no_graph_and_no_audit_are_said_in_words():
-    data = report_data(make_record(2, audited=False))
+    data = report_data(make_explanation(2, audited=False))
     assert data["graph"]["nodes"] == []
     assert "No graph was used" in data["graph"]["sentences"][0]
     assert "nothing to audit" in data["audit"]["sentences"][0]
@@ -153,17 +152,17 @@ def test_no_graph_and_no_audit_are_said_in_words():
     assert not data["skips"]
     statuses = [each["status"] for each in data["assumptions"]]
     assert statuses[:3] == ["unneeded"] * 3
-    skipped = report_data(synthetic_record(3, audit=None))
+    skipped = report_data(synthetic_explanation(3, audit=None))
     assert "There was no audit" in titles(skipped)
     assert skipped["audit"]["verdicts"] == []
 
 
 def test_interrupts_wide_errors_and_few_rows_are_warned_of():
-    quiet = synthetic_record(
+    quiet = synthetic_explanation(
         3, values=np.array([3.0, 2.0, 1.0]), audit=None, share_skipped=np.zeros(3)
     )
     assert report_data(quiet)["cautions"] == []
-    interrupted = report_data(of_estimate(quiet, interrupted=True))
+    interrupted = report_data(of_estimate(quiet, reason=StopReason(StopKind.INTERRUPTED)))
     assert titles(interrupted) == ["The run was interrupted"]
     unsettled = report_data(of_estimate(quiet, se_orderings=np.full(3, 0.3)))
     assert titles(unsettled) == ["The values are not settled"]
@@ -175,7 +174,7 @@ def test_interrupts_wide_errors_and_few_rows_are_warned_of():
 
 def test_errors_that_are_not_known_are_null_and_said_in_words():
     unknown = np.full(3, math.nan)
-    data = report_data(synthetic_record(3, se_rows=unknown, se_orderings=unknown))
+    data = report_data(synthetic_explanation(3, se_rows=unknown, se_orderings=unknown))
     assert {"The error of computing is not known", "Nothing is known about the population"} <= set(
         titles(data)
     )
@@ -185,20 +184,20 @@ def test_errors_that_are_not_known_are_null_and_said_in_words():
 
 def test_errors_of_nearly_equal_values_are_held_against_the_largest():
     for values in (np.ones(3), np.array([1.0, 0.999, 0.998])):
-        record = synthetic_record(3, values=values, se_rows=np.full(3, 0.2))
-        data = report_data(of_estimate(record, se_orderings=np.full(3, 0.1)))
+        explanation = synthetic_explanation(3, values=values, se_rows=np.full(3, 0.2))
+        data = report_data(of_estimate(explanation, se_orderings=np.full(3, 0.1)))
         assert "The values hardly differ" in titles(data)
         told = spaced(" ".join(each["text"] for each in data["cautions"]))
         assert "is 10 % of the largest value" in told
         assert "up to 20 % of the largest value" in told
         assert spaced(data["figures"][-1]["figure"]) == "10 %"
         assert data["figures"][-1]["note"] == "at most, of the largest value"
-    apart = report_data(synthetic_record(3, values=np.array([1.0, 0.9, 0.8])))
+    apart = report_data(synthetic_explanation(3, values=np.array([1.0, 0.9, 0.8])))
     assert "The values hardly differ" not in titles(apart)
 
 
 def test_values_that_are_all_zero_have_no_size_to_be_held_against():
-    data = report_data(synthetic_record(3, values=np.zeros(3), se_rows=np.zeros(3)))
+    data = report_data(synthetic_explanation(3, values=np.zeros(3), se_rows=np.zeros(3)))
     (caution,) = [each for each in data["cautions"] if "not settled" in each["title"]]
     assert "above zero, and all values are zero" in caution["text"]
     assert data["headline"][0] == "The features do not lower the squared error."
@@ -206,20 +205,20 @@ def test_values_that_are_all_zero_have_no_size_to_be_held_against():
 
 
 def test_shares_beyond_the_whole_are_explained_and_not_in_the_headline():
-    trifle = report_data(synthetic_record(4, values=np.array([5.0, 1.0, 0.5, -0.001])))
+    trifle = report_data(synthetic_explanation(4, values=np.array([5.0, 1.0, 0.5, -0.001])))
     assert "77 % of what the features explain" in spaced(trifle["headline"][0])
     for values in ([5.0, 1.0, -1.0, -4.0], [5.0, 4.0, -0.5, -3.0]):
-        mixed = report_data(synthetic_record(4, values=np.array(values)))
+        mixed = report_data(synthetic_explanation(4, values=np.array(values)))
         assert mixed["headline"][0].endswith("lowers the squared error by 5.00 on average.")
         assert mixed["figures"][0]["note"] == ""
         assert not any("make up" in sentence for sentence in mixed["headline"])
     meant = {each["term"]: each["text"] for each in mixed["meaning"]}
     assert "They are no parts of a whole" in meant["The share"]
     assert "some are below zero" in mixed["columns"][1]["hint"]
-    worse = report_data(synthetic_record(3, values=np.array([1.0, -2.0, -3.0])))["headline"]
+    worse = report_data(synthetic_explanation(3, values=np.array([1.0, -2.0, -3.0])))["headline"]
     assert worse[0] == "Together the features raise the squared error by 4.00."
     assert worse[-1] == "feature_0 lowers it by 1.00; others raise it by more."
-    plain = report_data(synthetic_record(3, values=np.array([3.0, 2.0, 1.0])))
+    plain = report_data(synthetic_explanation(3, values=np.array([3.0, 2.0, 1.0])))
     assert "below zero" not in plain["columns"][1]["hint"]
     meant = {each["term"]: each["text"] for each in plain["meaning"]}
     assert "parts of a whole" not in meant["The share"]
@@ -228,10 +227,10 @@ def test_shares_beyond_the_whole_are_explained_and_not_in_the_headline():
 
 
 def test_one_feature_has_no_range_and_no_neighbours():
-    audit = TermEstimate("SAGE - d-SAGE", np.array([0.5]), np.array([0.01]), 50, 1, 30.0)
+    audit = TermEstimate(TermKind.CORRECTION, np.array([0.5]), np.array([0.01]), 50, 1, 30.0)
     changes = {"audit": audit, "se_rows": np.array([0.5]), "share_skipped": np.array([0.3])}
-    record = synthetic_record(1, values=np.array([2.0]), with_graph=False, **changes)
-    for each in (record, of_estimate(record, values=np.array([-2.0]), estimand="sage")):
+    explanation = synthetic_explanation(1, values=np.array([2.0]), with_graph=False, **changes)
+    for each in (explanation, of_estimate(explanation, values=np.array([-2.0]), estimand="sage")):
         data = report_data(each)
         told = json.dumps([data[key] for key in ("headline", "figures", "cautions", "audit")])
         assert "range" not in told
@@ -246,10 +245,10 @@ def test_one_feature_has_no_range_and_no_neighbours():
 
 
 def test_nothing_skipped_is_no_support_for_model_and_graph():
-    sure = TermEstimate("SAGE - d-SAGE", np.zeros(3), np.zeros(3), 50, 1, 30.0)
+    sure = TermEstimate(TermKind.CORRECTION, np.zeros(3), np.zeros(3), 50, 1, 30.0)
     values = np.array([3.0, 2.0, 1.0])
-    record = synthetic_record(3, values=values, audit=sure, share_skipped=np.zeros(3))
-    model, graph, hidden, sampler, rows = report_data(record)["assumptions"]
+    explanation = synthetic_explanation(3, values=values, audit=sure, share_skipped=np.zeros(3))
+    model, graph, hidden, sampler, rows = report_data(explanation)["assumptions"]
     assert [model["status"], graph["status"]] == ["unneeded"] * 2
     assert "nothing was skipped. So it was not tested" in model["here"]
     assert [hidden["status"], sampler["status"], rows["status"]] == ["silent"] * 3
@@ -260,21 +259,21 @@ def test_nothing_skipped_is_no_support_for_model_and_graph():
 
 
 def test_the_orderings_are_those_of_the_surpluses_and_others_are_named():
-    record = synthetic_record(3, values=np.array([3.0, 2.0, 1.0]), n_orderings=5000)
-    told = " ".join(report_data(record)["savings"])
+    explanation = synthetic_explanation(3, values=np.array([3.0, 2.0, 1.0]), n_orderings=5000)
+    told = " ".join(report_data(explanation)["savings"])
     assert "of 3,000 surpluses" in told
     assert "The values rest on 1,000 orderings, each with one surplus a feature." in told
     assert "5,000" not in told
-    longer = TermEstimate("control", np.zeros(3), np.zeros(3), 5000, 1, 30.0)
-    record = of_estimate(record, terms=(*record.estimate.terms, longer))
-    told = " ".join(report_data(record)["savings"])
-    assert "The term that needed most, control, has 5,000 orderings." in told
+    longer = TermEstimate(TermKind.FIRST_LEVEL, np.zeros(3), np.zeros(3), 5000, 1, 30.0)
+    explanation = of_estimate(explanation, terms=(*explanation.estimate.terms, longer))
+    told = " ".join(report_data(explanation)["savings"])
+    assert "The term that needed most, moments, has 5,000 orderings." in told
 
 
-def test_exact_results_with_huge_counts_are_said_by_their_size(record):
+def test_exact_results_with_huge_counts_are_said_by_their_size(explanation):
     n_all = math.factorial(200)
-    levels = (TermEstimate("surpluses", record.values, record.se, 10**60, 3),)
-    exact = of_estimate(record, n_orderings=n_all, is_exact=True, terms=levels)
+    levels = (TermEstimate(TermKind.SAMPLED, explanation.values, explanation.se, 10**60, 3),)
+    exact = of_estimate(explanation, n_orderings=n_all, is_exact=True, terms=levels)
     told = " ".join(report_data(exact)["savings"])
     assert "10\N{SUPERSCRIPT SIX}\N{SUPERSCRIPT ZERO} orderings were" in told
     assert "none sampled" in told
@@ -282,7 +281,7 @@ def test_exact_results_with_huge_counts_are_said_by_their_size(record):
 
 def test_groups_are_called_groups_and_carry_their_members():
     groups = {"first": ["feature 0", "feature 1"], "last": ["feature 2"]}
-    data = report_data(make_record(3, groups=groups))
+    data = report_data(make_explanation(3, groups=groups))
     assert data["noun"] == "group"
     members = {feature["name"]: feature["members"] for feature in data["features"]}
     assert members == {name: list(held) for name, held in groups.items()}
@@ -292,34 +291,34 @@ def test_groups_are_called_groups_and_carry_their_members():
     assert any(each["term"] == "Groups" for each in data["meaning"])
 
 
-def test_the_graph_has_every_edge_with_its_strength_and_the_blanket_marked(record):
-    graph = report_data(record)["graph"]
+def test_the_graph_has_every_edge_with_its_strength_and_the_blanket_marked(explanation):
+    graph = report_data(explanation)["graph"]
     roles = {node["name"]: node["role"] for node in graph["nodes"]}
     assert roles == {"target": "target", "feature 3": "blanket"} | {
         f"feature {number}": "other" for number in range(3)
     }
-    assert {(edge["from"], edge["to"]) for edge in graph["edges"]} == set(record.graph.edges)
-    strength = record.edge_strength.set_index(["from", "to"])["share_either"]
+    assert {(edge["from"], edge["to"]) for edge in graph["edges"]} == set(explanation.graph.edges)
+    strength = explanation.edge_strength.set_index(["from", "to"])["share_either"]
     for edge in graph["edges"]:
         assert edge["strength"] == pytest.approx(strength[edge["from"], edge["to"]])
     assert "The Markov blanket of target is feature 3." in " ".join(graph["sentences"])
 
 
-def test_an_edge_only_found_reversed_is_as_strong_as_either_direction(record):
+def test_an_edge_only_found_reversed_is_as_strong_as_either_direction(explanation):
     reversed_only = pd.DataFrame(
         {"from": ["target"], "to": ["feature 3"], "share": [0.8], "share_either": [0.8]}
     )
-    data = report_data(replace(record, edge_strength=reversed_only))
+    data = report_data(replace(explanation, edge_strength=reversed_only))
     (edge,) = [edge for edge in data["graph"]["edges"] if edge["to"] == "target"]
     assert edge["strength"] == 0.8
     assert "In 0 % of the resamples, 80 % in either direction" in spaced(edge["words"][0])
 
 
-def test_hidden_causes_and_cycles_are_drawn(record):
-    names = [*record.feature_names, "target"]
+def test_hidden_causes_and_cycles_are_drawn(explanation):
+    names = [*explanation.feature_names, "target"]
     cycle = [("feature 0", "feature 1"), ("feature 1", "feature 0"), ("feature 1", "target")]
     graph = Graph(names, cycle, [("feature 2", "target")])
-    data = report_data(replace(record, graph=graph, edge_strength=None))
+    data = report_data(replace(explanation, graph=graph, edge_strength=None))
     (hidden,) = [edge for edge in data["graph"]["edges"] if edge["both"]]
     assert hidden["words"] == ["An unobserved common cause"]
     assert not data["graph"]["has_strength"]
@@ -327,29 +326,29 @@ def test_hidden_causes_and_cycles_are_drawn(record):
 
 
 def test_a_large_graph_is_cut_to_what_is_near_the_target_and_that_is_said():
-    record = synthetic_record(100)
-    graph = report_data(record)["graph"]
+    explanation = synthetic_explanation(100)
+    graph = report_data(explanation)["graph"]
     shown = {node["name"] for node in graph["nodes"]}
-    assert shown >= {"target", *record.graph.markov_blanket("target")}
+    assert shown >= {"target", *explanation.graph.markov_blanket("target")}
     assert len(shown) <= MOST_NODES
     assert any(f"{len(shown)} of 101 nodes" in sentence for sentence in graph["sentences"])
-    star = Graph(record.graph.names, [(name, "target") for name in record.feature_names])
-    whole = report_data(replace(record, graph=star))["graph"]
+    star = Graph(explanation.graph.names, [(name, "target") for name in explanation.feature_names])
+    whole = report_data(replace(explanation, graph=star))["graph"]
     assert len(whole["nodes"]) == 101
 
 
-def test_weak_edges_speak_against_the_graph(record):
-    weak = record.edge_strength.assign(share=0.2, share_either=0.3)
-    here = report_data(replace(record, edge_strength=weak))["assumptions"][1]["here"]
+def test_weak_edges_speak_against_the_graph(explanation):
+    weak = explanation.edge_strength.assign(share=0.2, share_either=0.3)
+    here = report_data(replace(explanation, edge_strength=weak))["assumptions"][1]["here"]
     assert "fewer than half of the resamples" in here
     assert "feature 3 \N{RIGHTWARDS ARROW} target" in here
 
 
-def test_the_course_ends_with_the_values_and_skips_looks_without_evaluations(record):
-    history = record.estimate.history
+def test_the_course_ends_with_the_values_and_skips_looks_without_evaluations(explanation):
+    history = explanation.estimate.history
     n_evaluated = history.n_evaluated.copy()
     n_evaluated[1] = n_evaluated[0]
-    again = of_estimate(record, history=replace(history, n_evaluated=n_evaluated))
+    again = of_estimate(explanation, history=replace(history, n_evaluated=n_evaluated))
     data = report_data(again)
     course = data["convergence"]
     assert course["at"] == n_evaluated[1:].tolist()
@@ -358,39 +357,39 @@ def test_the_course_ends_with_the_values_and_skips_looks_without_evaluations(rec
         assert len(line["values"]) == len(course["at"]) == len(line["words"])
 
 
-def test_a_single_look_is_no_course(record):
-    history = record.estimate.history
+def test_a_single_look_is_no_course(explanation):
+    history = explanation.estimate.history
     last = replace(history, **{name: getattr(history, name)[-1:] for name in history.STATE})
-    course = report_data(of_estimate(record, history=last))["convergence"]
+    course = report_data(of_estimate(explanation, history=last))["convergence"]
     assert course["at"] == []
     assert "looked at once" in course["sentences"][0]
 
 
 def test_the_sampler_is_held_against_marginal_draws_and_failures_are_shown():
-    record = synthetic_record(3)
-    data = report_data(record)["sampler"]
+    explanation = synthetic_explanation(3)
+    data = report_data(explanation)["sampler"]
     assert any("32 % better" in spaced(sentence) for sentence in data["sentences"])
     assert [line["chosen"] for line in data["lines"]] == [True, False, False]
     assert data["lines"][1]["cells"][-1] == "ValueError: it failed"
-    worse = record.sampler_scores.assign(energy_score=[0.7, 0.9, 0.6])
-    told = report_data(replace(record, sampler_scores=worse))
+    worse = explanation.sampler_scores.assign(energy_score=[0.7, 0.9, 0.6])
+    told = report_data(replace(explanation, sampler_scores=worse))
     assert told["assumptions"][3]["status"] == "against"
     assert any("no better than draws" in each for each in told["sampler"]["sentences"])
-    unscored = report_data(replace(record, sampler_scores=None))
+    unscored = report_data(replace(explanation, sampler_scores=None))
     assert "No sampler was scored" in unscored["sampler"]["sentences"][-1]
     assert unscored["assumptions"][3]["status"] == "silent"
 
 
-def test_every_choice_is_listed_and_none_is_needed(record):
+def test_every_choice_is_listed_and_none_is_needed(explanation):
     listed_choices = {
         (part["section"], line["name"]): line["value"]
-        for part in report_data(record)["choices"]
+        for part in report_data(explanation)["choices"]
         for line in part["lines"]
     }
-    n_choices = sum(len(section) for section in record.choices.values())
+    n_choices = sum(len(section) for section in explanation.choices.values())
     assert len(listed_choices) == n_choices
     assert listed_choices["data", "rows train"] == "240"
-    assert report_data(replace(record, choices=Choices({})))["choices"] == []
+    assert report_data(replace(explanation, choices=Choices({})))["choices"] == []
 
 
 def test_numbers_are_written_for_readers():

@@ -6,8 +6,8 @@ from html.parser import HTMLParser
 import pytest
 
 from dsage.report import report_data, to_html, write_report
-from records import make_record
-from report_cases import IMAGE, ODD_NAMES, SCRIPT, synthetic_record
+from explanations import make_explanation
+from report_cases import IMAGE, ODD_NAMES, SCRIPT, synthetic_explanation
 
 
 class Elements(HTMLParser):
@@ -33,7 +33,7 @@ class Elements(HTMLParser):
 
 @pytest.fixture(scope="module")
 def odd():
-    return synthetic_record(names=ODD_NAMES)
+    return synthetic_explanation(names=ODD_NAMES)
 
 
 def test_the_data_come_back_from_the_page_unchanged(odd):
@@ -48,7 +48,7 @@ def test_the_data_come_back_from_the_page_unchanged(odd):
 
 def test_names_open_no_element_and_fill_no_slot(odd):
     page = to_html(report_data(odd))
-    plain = to_html(report_data(synthetic_record(len(ODD_NAMES))))
+    plain = to_html(report_data(synthetic_explanation(len(ODD_NAMES))))
     assert [tag for tag, _ in Elements(page).found] == [tag for tag, _ in Elements(plain).found]
     assert SCRIPT not in page
     assert IMAGE not in page
@@ -56,7 +56,7 @@ def test_names_open_no_element_and_fill_no_slot(odd):
 
 
 def test_a_target_with_markup_is_escaped_in_the_title():
-    data = report_data(synthetic_record(2)) | {"title": "</title>" + SCRIPT, "headline": [IMAGE]}
+    data = report_data(synthetic_explanation(2)) | {"title": "</title>" + SCRIPT, "headline": [IMAGE]}
     elements = Elements(to_html(data))
     assert [tag for tag, _ in elements.found].count("script") == 2
     assert "</title>" + SCRIPT in elements.texts["title"]
@@ -86,13 +86,13 @@ def test_the_page_refers_to_nothing_outside_of_it(odd):
 
 
 def test_a_hundred_features_stay_well_under_two_megabytes():
-    assert len(to_html(report_data(synthetic_record(100))).encode()) < 500_000
+    assert len(to_html(report_data(synthetic_explanation(100))).encode()) < 500_000
 
 
 def test_the_same_record_gives_the_same_file(tmp_path):
-    record = make_record(2)
-    first = write_report(record, tmp_path / "first.html")
-    second = write_report(record, str(tmp_path / "second.html"))
+    explanation = make_explanation(2)
+    first = write_report(explanation, tmp_path / "first.html")
+    second = write_report(explanation, str(tmp_path / "second.html"))
     assert first.read_bytes() == second.read_bytes()
     assert first == tmp_path / "first.html"
 
@@ -102,11 +102,11 @@ def test_the_same_record_gives_the_same_file(tmp_path):
 )
 def test_a_place_that_cannot_be_written_to_is_refused(tmp_path, path, wrong):
     with pytest.raises(ValueError, match=wrong):
-        write_report(synthetic_record(2), tmp_path / path)
+        write_report(synthetic_explanation(2), tmp_path / path)
 
 
 def test_a_target_that_utf8_cannot_hold_is_still_written(tmp_path):
-    record = replace(synthetic_record(2, with_graph=False), target="\ud800 half")
-    path = write_report(record, tmp_path / "odd.html")
+    explanation = replace(synthetic_explanation(2, with_graph=False), target="\ud800 half")
+    path = write_report(explanation, tmp_path / "odd.html")
     data = json.loads(re.search(r'id="data">(.*?)</script>', path.read_text("utf-8"), re.S)[1])
     assert "\ud800 half" in data["title"]

@@ -9,14 +9,17 @@ import pytest
 
 import dsage.result.saving
 from dsage import _files
-from dsage.estimate import Estimate
-from dsage.result.explanation import Explanation, load
-from records import make_record
+from dsage.estimate import Estimate, StopKind, TermKind
+from dsage.models.resolve import LossSource
+from dsage.result.saving import load
+from dsage.samplers.info import SamplerSource
+from dsage.structure.info import GraphSource
+from explanations import make_explanation
 
 
 @pytest.fixture(scope="module")
 def explanation():
-    return make_record(4, ["alter", "größe", "名前", "a/b"], kind=Explanation)
+    return make_explanation(4, ["alter", "größe", "名前", "a/b"])
 
 
 def assert_same(one, other):
@@ -32,11 +35,12 @@ def assert_same(one, other):
     pd.testing.assert_frame_equal(
         one.estimate.skipped_surpluses, other.estimate.skipped_surpluses, check_dtype=False
     )
+    assert one.estimate.reason == other.estimate.reason
     np.testing.assert_array_equal(one.estimate.history.values, other.estimate.history.values)
     assert one.estimate.history.n_units.tolist() == other.estimate.history.n_units.tolist()
     for first, second in zip(one.estimate.terms, other.estimate.terms, strict=True):
-        assert (first.name, first.n_orderings, first.df) == (
-            second.name,
+        assert (first.kind, first.n_orderings, first.df) == (
+            second.kind,
             second.n_orderings,
             second.df,
         )
@@ -63,11 +67,11 @@ def test_what_is_saved_is_loaded(explanation, tmp_path):
 
 
 def test_plain_values_and_groups_are_kept(tmp_path):
-    for record in (
-        make_record(2, audited=False, kind=Explanation),
-        make_record(3, groups={"both": ["feature 0", "feature 2"]}, kind=Explanation),
+    for each in (
+        make_explanation(2, audited=False),
+        make_explanation(3, groups={"both": ["feature 0", "feature 2"]}),
     ):
-        assert_same(record, load(record.save(str(tmp_path / "run.dsage"))))
+        assert_same(each, load(each.save(str(tmp_path / "run.dsage"))))
 
 
 def test_a_file_is_json_and_arrays_without_pickles(explanation, tmp_path):
@@ -80,12 +84,12 @@ def test_a_file_is_json_and_arrays_without_pickles(explanation, tmp_path):
 
 
 def test_a_missing_file_is_named(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"a file that is there; got '.*nothing\.dsage'"):
+    with pytest.raises(FileNotFoundError, match=r"path must be .*nothing\.dsage'"):
         load(tmp_path / "nothing.dsage")
 
 
 def test_a_folder_that_is_not_there_is_refused(explanation, tmp_path):
-    with pytest.raises(ValueError, match="in a folder that exists"):
+    with pytest.raises(ValueError, match="existing folder.*nowhere"):
         explanation.save(tmp_path / "nowhere" / "run.dsage")
 
 
@@ -103,7 +107,7 @@ def test_an_archive_of_somebody_else_is_refused(tmp_path):
     with pytest.raises(ValueError, match="the file of an explanation"):
         load(path)
     _files.write_arrays(path, {"kind": "recipes"}, {})
-    with pytest.raises(ValueError, match=r"something else; .*explanation\.save"):
+    with pytest.raises(ValueError, match=r"explanation\.save"):
         load(path)
 
 
@@ -164,7 +168,7 @@ def test_parts_that_do_not_fit_together_are_noticed(explanation, tmp_path, place
 @pytest.mark.parametrize(
     "change", [lambda a: a[:-1], lambda a: np.full_like(a, np.nan), lambda a: a > 0]
 )
-def test_values_that_are_none_are_noticed(explanation, tmp_path, change):
+def test_values_that_are_not_finite_numbers_are_noticed(explanation, tmp_path, change):
     header, arrays = _files.read_arrays(explanation.save(tmp_path / "run.dsage"))
     arrays["estimate/values"] = change(arrays["estimate/values"])
     _files.write_arrays(tmp_path / "edited.dsage", header, arrays)
@@ -180,22 +184,20 @@ def test_no_unsafe_way_of_reading_is_advised(tmp_path):
     assert "pickle" not in str(caught.value)
 
 
-def test_folders_are_no_files(explanation, tmp_path):
-    with pytest.raises(FileNotFoundError, match="It is a folder"):
+def test_folders_are_refused(explanation, tmp_path):
+    with pytest.raises(FileNotFoundError, match="folder"):
         load(tmp_path)
-    with pytest.raises(ValueError, match="It is a folder: name a file in it"):
+    with pytest.raises(ValueError, match="folder"):
         explanation.save(tmp_path)
 
 
 def test_a_later_format_is_refused_with_the_version_that_wrote_it(
     explanation, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(dsage.result.saving, "_FORMAT", 2)
+    monkeypatch.setattr(dsage.result.saving, "_FORMAT", 3)
     path = explanation.save(tmp_path / "run.dsage")
     monkeypatch.undo()
-    with pytest.raises(
-        ValueError, match=f"in format 1; got 2. It was written by dsage {dsage.__version__}"
-    ):
+    with pytest.raises(ValueError, match=f"format 1 or 2; got 3.*{dsage.__version__}"):
         load(path)
 
 
@@ -204,4 +206,30 @@ def test_a_file_of_the_first_release_is_loaded():
     assert explanation.target == "target"
     assert explanation.to_frame()["feature"].tolist()[:3] == ["bmi", "bp", "serum"]
     assert explanation.groups == {"serum": ("s1", "s2", "s3")}
+    assert explanation.estimate.reason.kind is StopKind.OTHER
+    assert "40320 orderings are done" in str(explanation.estimate.reason)
+    assert explanation.estimate.terms[-1].kind in TermKind
     np.testing.assert_allclose(explanation.values.sum(), 2261.0, atol=1.0)
+    choices = explanation.choices
+    assert (choices.model.name, choices.loss.name) == ("RandomForestRegressor", "squared_error")
+    assert choices.loss.source is LossSource.CHOSEN
+    assert (choices.data.n_rows_train, choices.data.n_rows_evaluation) == (300, 142)
+    assert choices.graph.source is GraphSource.LEARNED
+    assert choices.graph.method == "auto"
+    assert choices.graph.markov_blanket == ("sex", "bmi", "bp", "s3", "s4", "s5")
+    assert (choices.sampler.name, choices.sampler.source) == (
+        "GaussianCopula",
+        SamplerSource.CHOSEN,
+    )
+    assert choices.estimate.stopping == "NOrderings(n=32)"
+    assert choices.evaluations.n_surpluses == 322_560
+    assert choices.seconds.total == pytest.approx(4.07, abs=0.01)
+    assert "40320 orderings" in str(explanation.estimate.reason)
+    assert explanation.estimate.df_rows == pytest.approx(141.0)
+
+
+def test_a_file_of_the_first_release_can_be_shown_and_saved_again(tmp_path):
+    explanation = load(Path(__file__).with_name("explained_0.1.0.dsage"))
+    assert "squared_error, 142 evaluation rows" in repr(explanation)
+    assert explanation.report(tmp_path / "report.html").stat().st_size > 10_000
+    assert_same(explanation, load(explanation.save(tmp_path / "again.dsage")))

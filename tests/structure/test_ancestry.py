@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dsage.structure.ancestry import Ancestry
+from dsage.structure.searches.ancestry import Ancestry
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(2, 12))

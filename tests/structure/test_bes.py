@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dsage.graphs import Graph, LinearGaussian, cpdag, random_dag, random_linear_gaussian
-from dsage.structure.bes import _Backward, bes
 from dsage.structure.constraints import Constraints, graph_of
 from dsage.structure.moments import Moments
-from dsage.structure.pdag import Pdag, bits_of, members, topological_order
 from dsage.structure.scores.bge import BGe
 from dsage.structure.scores.gaussian import GaussianScore
+from dsage.structure.searches.bes import _Backward, bes
+from dsage.structure.searches.pdag import Pdag, bits_of, members, topological_order
 
 seeds = st.integers(0, 10_000)
 
@@ -80,7 +80,7 @@ def test_class_equals_the_one_of_the_graph_with_names(seed, n_nodes, degree):
     }
     assert wanted.undirected == {
         frozenset((names[one], names[other]))
-        for one, others in enumerate(pdag.neighbours)
+        for one, others in enumerate(pdag.neighbors)
         for other in members(others)
     }
 
@@ -164,7 +164,7 @@ def test_class_of_the_true_graph_is_reached_from_the_complete_graph():
         assert result.method == "bes"
 
 
-def test_many_common_neighbours_are_no_obstacle():
+def test_many_common_neighbors_are_no_obstacle():
     n_nodes = 12
     names = [f"X{node}" for node in range(n_nodes)]
     edges = {("X3", "X7"): 1.0, ("X7", "X1"): 1.0, ("X0", "X1"): 1.0}

@@ -16,7 +16,7 @@ from sklearn.datasets import load_diabetes, load_iris
 
 from dsage.graphs import Graph
 from dsage.structure.scores.choose import choose_score
-from dsage.structure.search import hill_climb, tabu
+from dsage.structure.searches.local import hill_climb, tabu
 
 # A line with the data, the search, the score and its value; then the arcs.
 REFERENCE = """

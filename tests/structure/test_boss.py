@@ -9,14 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dsage.graphs import Graph, LinearGaussian, cpdag, random_dag, random_linear_gaussian
-from dsage.structure.bes import bes
-from dsage.structure.boss import _OrderSearch, boss
 from dsage.structure.constraints import Constraints
 from dsage.structure.counts import Counts
-from dsage.structure.grow_shrink import NOWHERE, GrowShrink
 from dsage.structure.moments import Moments
 from dsage.structure.scores.discrete import DiscreteLikelihood
 from dsage.structure.scores.gaussian import GaussianScore
+from dsage.structure.searches.bes import bes
+from dsage.structure.searches.boss import _OrderSearch, boss
+from dsage.structure.searches.grow_shrink import NOWHERE, GrowShrink
 
 seeds = st.integers(0, 10_000)
 

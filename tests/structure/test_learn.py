@@ -14,7 +14,7 @@ from dsage import Graph
 from dsage.datasets import paper_graph
 from dsage.graphs import compare_graphs, cpdag
 from dsage.structure import Counts, Moments, SearchResult, search_graph
-from dsage.structure.learn import _then
+from dsage.structure.searches.ordered import then
 
 MODEL = paper_graph("dag_s(4)")
 
@@ -382,9 +382,9 @@ class TestPhases:
         better = search_graph(data, method="tabu")
         worse = search_graph(data, method="hc", max_iter=3)
         assert worse.score < better.score
-        assert _then(better, lambda: worse).graph == better.graph
-        assert _then(worse, lambda: better).graph == better.graph
-        assert _then(replace(worse, interrupted=True), lambda: better).graph == worse.graph
+        assert then(better, lambda: worse).graph == better.graph
+        assert then(worse, lambda: better).graph == better.graph
+        assert then(replace(worse, interrupted=True), lambda: better).graph == worse.graph
 
 
 def test_progress_is_shown_on_request(data, capsys):

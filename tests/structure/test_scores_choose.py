@@ -102,11 +102,11 @@ def test_the_rank_transform_makes_the_score_depend_on_ranks_only():
 @pytest.mark.parametrize(
     ("data", "name", "words"),
     [
-        (NUMBERS, "bdeu", "one for continuous data; got 'bdeu'. Take one of bic, aic"),
+        (NUMBERS, "bdeu", "one for continuous data; got 'bdeu'. Use one of bic, aic"),
         (NUMBERS, "k2", "one for continuous data"),
         (CLASSES, "bge", "one for discrete data"),
         (CLASSES, "ebic", "one for discrete data"),
-        (MIXED, "bge", "one for mixed data; got 'bge'. Take one of bic, aic, loglik"),
+        (MIXED, "bge", "one for mixed data; got 'bge'. Use one of bic, aic, loglik"),
         (MIXED, "bde", "one for mixed data"),
         (NUMBERS, "bicc", "Did you mean 'bic'"),
         (NUMBERS.iloc[:0], "bic", r"at least one row and one column; got \(0, 3\)"),

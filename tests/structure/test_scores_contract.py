@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dsage.graphs import Graph, cpdag, markov_equivalent, random_dag
 from dsage.structure.scores.bge import BGe
-from dsage.structure.scores.cached import Cached
+from dsage.structure.scores.cached import CachedScore
 from dsage.structure.scores.choose import choose_score, graph_score
 
 N_NODES = 6
@@ -58,7 +58,7 @@ CASES = [
 def plain(kind: str, name: str, seed: int):
     """Return a score without its cache, which would answer one question from another's answer."""
     score = choose_score(DATA[kind](seed), name)
-    return score._score if isinstance(score, Cached) else score
+    return score._score if isinstance(score, CachedScore) else score
 
 
 @st.composite
@@ -91,7 +91,7 @@ def test_additions_and_removals_agree_with_families(kind, name, seed, family):
 def test_the_cache_gives_the_same_answers(kind, name, seed, family):
     node, parents = family
     score = plain(kind, name, seed)
-    cached = Cached(score)
+    cached = CachedScore(score)
     for _ in range(2):
         for question in ("additions", "removals", "family"):
             expected = getattr(score, question)(node, parents)
@@ -103,7 +103,7 @@ def test_the_cache_gives_the_same_answers(kind, name, seed, family):
 @pytest.mark.parametrize(("kind", "name"), CASES)
 def test_families_read_from_additions_are_the_families(kind, name):
     score = plain(kind, name, 2)
-    cached = Cached(score)
+    cached = CachedScore(score)
     cached.additions(0, (1, 4))
     for other in (2, 3, 5):
         parents = tuple(sorted((1, 4, other)))
@@ -112,7 +112,7 @@ def test_families_read_from_additions_are_the_families(kind, name):
 
 def test_a_full_cache_forgets_and_still_answers():
     score = plain("continuous", "bge", 0)
-    cached = Cached(score, max_bytes=1)
+    cached = CachedScore(score, max_bytes=1)
     families = [(node, (other,)) for node, other in itertools.permutations(range(N_NODES), 2)]
     for node, parents in families + families:
         assert cached.family(node, parents) == score.family(node, parents)
@@ -138,7 +138,7 @@ class Counting:
 
 def test_the_cache_asks_once_and_reads_families_from_additions():
     counting = Counting(plain("discrete", "bic", 0))
-    cached = Cached(counting)
+    cached = CachedScore(counting)
     for _ in range(3):
         cached.additions(0, (1,))
         cached.family(0, (1, 2))
@@ -206,7 +206,7 @@ def test_a_continuous_variable_is_never_the_parent_of_a_discrete_one(name):
 def test_scores_of_few_rows_are_never_nan_or_plus_infinity(kind, name):
     score = plain(kind, name, 3)
     few = choose_score(DATA[kind](3, n_rows=5), name)
-    few = few._score if isinstance(few, Cached) else few
+    few = few._score if isinstance(few, CachedScore) else few
     for size in range(N_NODES):
         for parents in itertools.combinations(range(1, N_NODES), size):
             for answers in (few.additions(0, parents), few.removals(0, parents)):

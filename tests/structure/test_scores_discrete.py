@@ -11,7 +11,8 @@ import pytest
 
 from dsage.structure.counts import Counts
 from dsage.structure.scores import discrete as discrete_module
-from dsage.structure.scores.discrete import K2, BDeu, DiscreteLikelihood
+from dsage.structure.scores.dirichlet import K2, BDeu
+from dsage.structure.scores.discrete import DiscreteLikelihood
 
 
 def data(seed: int, n_rows: int = 80) -> pd.DataFrame:
@@ -92,7 +93,7 @@ def test_chunks_and_lookups_do_not_change_the_answer(make, budget, monkeypatch):
     counts = Counts.from_frame(data(4))
     expected = [make(counts).additions(node, ()) for node in range(3)]
     monkeypatch.setattr(discrete_module, budget, 1)
-    monkeypatch.setattr(discrete_module, "_LOOKED_UP", 0)
+    monkeypatch.setattr(discrete_module, "_MOST_TABULATED", 0)
     for node in range(3):
         np.testing.assert_allclose(make(counts).additions(node, ()), expected[node], rtol=1e-12)
 

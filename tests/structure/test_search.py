@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from dsage.graphs import Graph, cpdag, random_dag, random_linear_gaussian
 from dsage.structure.constraints import Constraints, graph_of
 from dsage.structure.moments import Moments
-from dsage.structure.moves import MoveTable
 from dsage.structure.scores.gaussian import GaussianScore
-from dsage.structure.search import hill_climb, tabu
+from dsage.structure.searches.local import hill_climb, tabu
+from dsage.structure.searches.moves import MoveTable
 
 SEEDS = st.integers(0, 2**32 - 1)
 KINDS = ("add", "delete", "reverse")

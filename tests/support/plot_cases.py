@@ -1,4 +1,4 @@
-"""Records with any numbers of any features, made up at once."""
+"""Explanations with made-up numbers, for plots."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 
 from dsage import Graph
-from dsage.estimate import Estimate, TermEstimate
+from dsage.estimate import Estimate, TermEstimate, TermKind
 from dsage.estimate.accumulate.history import History
-from dsage.result.choices import Choices
-from dsage.result.record import Record
+from dsage.result.explanation import Explanation
+from explanations import make_run_info
 
 LATIN = "the mean of the daily maximum temperature over the seven days before the visit, at the station nearest to the patient's home"
 SCRIPTS = (
@@ -49,7 +49,7 @@ def made_up(
     model="Forest",
     **changes,
 ):
-    """A record whose numbers are drawn, with an audit that matters for the first feature."""
+    """An explanation whose numbers are drawn, with an audit that matters for the first feature."""
     names = tuple(names)
     n_features = len(names)
     generator = np.random.default_rng(seed)
@@ -66,10 +66,10 @@ def made_up(
         values + wander,
         np.hypot(se, 0.001) * np.sqrt(128 / looks)[:, None],
     )
-    main = TermEstimate("surpluses", values, se, 128, 30_000, df=127.0)
+    main = TermEstimate(TermKind.SAMPLED, values, se, 128, 30_000, df=127.0)
     difference = np.where(np.arange(n_features) == 0, 0.5, 0.01) * values
     correction = TermEstimate(
-        "SAGE - d-SAGE", difference, np.full(n_features, 0.004), 64, 900, df=63.0
+        TermKind.CORRECTION, difference, np.full(n_features, 0.004), 64, 900, df=63.0
     )
     found = Estimate(
         feature_names=names,
@@ -100,14 +100,14 @@ def made_up(
     graph = Graph([*names, "target"], edges)
     strength = pd.DataFrame(graph.edges, columns=["from", "to"])
     share = generator.uniform(0.2, 1.0, len(strength))
-    return Record(
+    return Explanation(
         estimate=found,
         target="target",
         graph=graph if audited else None,
         edge_strength=strength.assign(share=share, share_either=share) if audited else None,
         sampler_scores=None,
         groups=None,
-        choices=Choices({"model": {"name": model}, "loss": {"name": loss}}),
+        choices=make_run_info(found, model=model, loss=loss),
         warnings=(),
     )
 

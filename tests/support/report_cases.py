@@ -1,15 +1,15 @@
-"""Records that no run has made, for reports: many features, odd names, odd numbers."""
+"""Explanations with made-up numbers, for reports: many features, odd names, odd numbers."""
 
 import math
 
 import numpy as np
 import pandas as pd
 
-from dsage.estimate import Estimate, TermEstimate
+from dsage.estimate import Estimate, StopKind, StopReason, TermEstimate, TermKind
 from dsage.estimate.accumulate.history import History
 from dsage.graphs import Graph, random_dag
-from dsage.result.choices import Choices
-from dsage.result.record import Record
+from dsage.result.explanation import Explanation
+from explanations import make_run_info
 
 SCRIPT = "</script><script>alert(1)</script>"
 IMAGE = "<img src=x onerror=alert(1)>"
@@ -27,8 +27,8 @@ ODD_NAMES = [
 N_LOOKS = 6
 
 
-def synthetic_record(n_features=100, *, names=None, with_graph=True, seed=0, **changes):
-    """A record with the sizes and shapes of a real one; `changes` are of the estimate."""
+def synthetic_explanation(n_features=100, *, names=None, with_graph=True, seed=0, **changes):
+    """An explanation with the sizes and shapes of a real one; `changes` are of the estimate."""
     generator = np.random.default_rng(seed)
     names = [f"feature_{number}" for number in range(n_features)] if names is None else list(names)
     n_features = len(names)
@@ -37,7 +37,7 @@ def synthetic_record(n_features=100, *, names=None, with_graph=True, seed=0, **c
     se = np.full(n_features, 0.004)
     share_skipped = generator.uniform(size=n_features) if with_graph else np.zeros(n_features)
     audit = TermEstimate(
-        "SAGE - d-SAGE", generator.normal(scale=0.02, size=n_features), se, 100, 1000, 30.0
+        TermKind.CORRECTION, generator.normal(scale=0.02, size=n_features), se, 100, 1000, 30.0
     )
     estimate = {
         "feature_names": tuple(names),
@@ -51,7 +51,7 @@ def synthetic_record(n_features=100, *, names=None, with_graph=True, seed=0, **c
         "n_evaluated": 123_456,
         "n_shared": 654_321,
         "share_skipped": share_skipped,
-        "terms": (TermEstimate("surpluses", values, se, 1000, 100_000, 40.0),),
+        "terms": (TermEstimate(TermKind.SAMPLED, values, se, 1000, 100_000, 40.0),),
         "audit": audit if with_graph else None,
         "skipped_surpluses": pd.DataFrame(
             {"feature": [], "position": [], "surplus": [], "n_rows": []}
@@ -60,18 +60,19 @@ def synthetic_record(n_features=100, *, names=None, with_graph=True, seed=0, **c
         "is_exact": False,
         "estimand": "d-sage",
         "history": _history(values, se, generator),
-        "reason": "1000 orderings are done",
+        "reason": StopReason(StopKind.ORDERINGS, {"n": 1000, "is_all": False}),
         **changes,
     }
     graph = _graph(names, seed) if with_graph else None
-    return Record(
-        estimate=Estimate(**estimate),
+    found = Estimate(**estimate)
+    return Explanation(
+        estimate=found,
         target="target",
         graph=graph,
         edge_strength=None if graph is None else _strength(graph, generator),
         sampler_scores=_scores(),
         groups=None,
-        choices=_choices(),
+        choices=make_run_info(found, n_rows=200, has_graph=with_graph),
         warnings=(),
     )
 
@@ -109,19 +110,5 @@ def _scores():
             "draw_seconds": [0.1, math.nan, 0.0],
             "error": ["", "ValueError: it failed", ""],
             "warnings": ["", math.nan, ""],
-        }
-    )
-
-
-def _choices():
-    return Choices(
-        {
-            "model": {"name": "RandomForestRegressor", "file": "<b>model</b>.skops"},
-            "data": {"rows_train": 800, "rows_evaluation": 200},
-            "sampler": {"name": "Gaussian", "reason": "It scores best.", "energy_score": 0.41},
-            "loss": {"name": "squared_error"},
-            "evaluations": {"made": 123_456, "shared": 654_321, "share_skipped": 0.5},
-            "seconds": {"total": 12.5, "graph": None},
-            "versions": {"dsage": "0.0", "numpy": "2.0"},
         }
     )

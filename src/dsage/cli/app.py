@@ -17,10 +17,10 @@ from dsage.cli import options
 from dsage.cli.output import OneLineGroup, guard
 
 _REGISTRIES = {
-    "{losses}": ("dsage.models.losses", "LOSSES"),
+    "{losses}": ("dsage.models", "LOSSES"),
     "{orderings}": ("dsage.orderings", "KINDS"),
-    "{samplers}": ("dsage.samplers.resolve", "SAMPLERS"),
-    "{scores}": ("dsage.structure.scores", "SCORES"),
+    "{samplers}": ("dsage.samplers", "SAMPLERS"),
+    "{scores}": ("dsage.structure", "SCORES"),
     "{searches}": ("dsage.structure", "METHODS"),
 }
 

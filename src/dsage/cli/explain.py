@@ -38,12 +38,13 @@ from dsage.cli.output import (
     rename_parameter,
 )
 from dsage.cli.rows import Source, Split, note_classes, read_rows, read_test_rows, split_rows
+from dsage.estimate import StopKind
 from dsage.graphs import Graph
 from dsage.models.files import load_model
 from dsage.models.losses import as_loss, gives_classes
 from dsage.orderings import KINDS
 from dsage.result.explanation import Explanation
-from dsage.samplers.resolve import SAMPLERS
+from dsage.samplers import SAMPLERS
 from dsage.structure import METHODS
 
 _TEST_SIZE = 0.25
@@ -147,7 +148,8 @@ def _explain(
         **options,
     )
     is_late = options["seconds"] is not None and seconds_before >= options["seconds"]
-    if is_late and explanation.estimate.reason.startswith("the time"):
+    reason = explanation.estimate.reason
+    if is_late and reason is not None and reason.kind is StopKind.TIME:
         note(
             f"Warning: {request.checkpoint} already holds {seconds_before:.3g} s of work, which"
             " count toward --time, so this run ended at once. Use a longer --time to continue."

@@ -21,8 +21,8 @@ from dsage.cli.output import (
     save_figure,
 )
 from dsage.cli.rows import Source, note_classes, read_rows
-from dsage.cli.tables import as_lines
 from dsage.graphs import Graph
+from dsage.result.tables import format_table
 from dsage.structure import search_graph, stability
 
 
@@ -101,7 +101,9 @@ def _describe(found: Graph, strength: pd.DataFrame | None, request: Request) -> 
         f"Shares of {request.resamples} graphs, each learned from half of the rows, that have the"
         " edge."
     )
-    return "\n".join([*lines, "", *as_lines(["edge", "this way", "either way"], rows), "", after])
+    return "\n".join(
+        [*lines, "", *format_table(["edge", "this way", "either way"], rows), "", after]
+    )
 
 
 def _writings(found: Graph, strength: pd.DataFrame | None, request: Request) -> list[Writing]:

@@ -21,7 +21,8 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 from dsage._check import check_member, refusal
 from dsage.cli.options import FITS
 from dsage.cli.output import note
-from dsage.data.columns import column_kind, shown, sorted_positions
+from dsage.data.categories import sort_labels
+from dsage.data.columns import column_kind, shown
 from dsage.data.targets import codes, values
 from dsage.models.boosters import as_booster
 from dsage.models.losses import as_loss, choose_loss
@@ -224,5 +225,5 @@ def score_held_out(
         raise refusal("--classes", condition, list(classes), "Name them in the model's order")
     order = checked.classes
     if order is None:
-        order = np.array([labels[place] for place in sorted_positions(labels)])
+        order = np.array(sort_labels(labels))
     return "accuracy", float(np.mean(predicted.argmax(axis=1) == codes(target, order, None)))

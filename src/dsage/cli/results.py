@@ -19,10 +19,10 @@ from dsage.cli.output import (
     note,
     save_figure,
 )
-from dsage.cli.tables import as_lines
 from dsage.data.columns import shown
 from dsage.estimate import effective_df, intervals
-from dsage.result.record import Record
+from dsage.result.explanation import Explanation
+from dsage.result.tables import format_table
 
 
 def run_report(run: Path, out: Path | None, *, quiet: bool) -> None:
@@ -68,12 +68,12 @@ def run_compare(
     finish(table, writings, quiet=quiet)
 
 
-def _check_comparable(first: Record, second: Record) -> None:
+def _check_comparable(first: Explanation, second: Explanation) -> None:
     """Refuse two runs whose values mean different things."""
     if first.target != second.target:
         advice = f"The other is {second.target!r}: compare runs of one target"
         raise refusal("the target", "the same in both runs", first.target, advice)
-    losses = [each.choices["loss"]["name"] for each in (first, second)]
+    losses = [each.choices.loss.name for each in (first, second)]
     if losses[0] != losses[1]:
         advice = f"The other is {losses[1]!r}: values are in units of the loss"
         raise refusal("the loss", "the same in both runs", losses[0], advice)
@@ -83,12 +83,12 @@ def _check_comparable(first: Record, second: Record) -> None:
         raise refusal("the features", "partly the same in both runs", features, advice)
 
 
-def compute_differences(first: Record, second: Record, confidence: float) -> pd.DataFrame:
+def compute_differences(first: Explanation, second: Explanation, confidence: float) -> pd.DataFrame:
     """Return the values of the features that both runs have, and second minus first.
 
     Parameters
     ----------
-    first, second : Record
+    first, second : Explanation
         The runs, assumed to be independent.
     confidence : float
         Confidence level of the intervals.
@@ -127,9 +127,9 @@ def compute_differences(first: Record, second: Record, confidence: float) -> pd.
     return frame.iloc[order].reset_index(drop=True)
 
 
-def _have_same_rows(first: Record, second: Record) -> bool:
+def _have_same_rows(first: Explanation, second: Explanation) -> bool:
     """Return whether two runs have the same evaluation rows."""
-    digests = [each.choices["data"].get("rows_evaluation_digest") for each in (first, second)]
+    digests = [each.choices.data.digest for each in (first, second)]
     return digests[0] is not None and digests[0] == digests[1]
 
 
@@ -160,4 +160,4 @@ def _format(
         else "the evaluation rows differ: intervals for the population"
     )
     after = ["", f"difference: {names[1]} minus {names[0]}; {meaning}; * not zero"]
-    return "\n".join([*as_lines(heads, lines), *after])
+    return "\n".join([*format_table(heads, lines), *after])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from dsage.cli.output import PHASES, note, show
 from dsage.cli.rows import Source, note_classes, read_rows
-from dsage.cli.tables import as_lines
+from dsage.result.tables import format_table
 from dsage.samplers import choose_sampler
 
 _COLUMNS = ["energy_score", "difference", "se", "fit_seconds", "draw_seconds"]
@@ -35,4 +35,4 @@ def run_score_samplers(request: Request) -> None:
         [str(name), *("failed" if math.isnan(score) else f"{score:.4f}" for score in scores)]
         for name, *scores in choice.scores[_COLUMNS].itertuples()
     ]
-    show("\n".join([*as_lines(heads, rows), "", choice.reason]))
+    show("\n".join([*format_table(heads, rows), "", choice.reason]))

@@ -1,8 +1,8 @@
-"""One column of a data frame or an array: its kind, its levels, its values as floats and back."""
+"""One column of a data frame or an array: its kind, and its values as floats and back."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 from numbers import Number
@@ -14,6 +14,18 @@ import numpy.typing as npt
 import pandas as pd
 
 from dsage._check import Setting, Text, refusal, warn
+from dsage.data.categories import Categories, shown, sorted_positions
+from dsage.data.missing import check_finite
+
+__all__ = [
+    "Column",
+    "check_kinds",
+    "column_kind",
+    "dtype_kind",
+    "is_boolean",
+    "shown",
+    "sorted_positions",
+]
 
 Floats = npt.NDArray[np.float64]
 
@@ -30,7 +42,7 @@ _ARRAY_KINDS = {
 
 
 def column_kind(native: Any) -> str:  # noqa: ANN401
-    """Tell whether a column holds a ``"number"``, a ``"class"`` or something ``"other"``.
+    """Return whether a column holds a ``"number"``, a ``"class"`` or something ``"other"``.
 
     Strings, booleans, categories and other objects are classes.
 
@@ -40,12 +52,14 @@ def column_kind(native: Any) -> str:  # noqa: ANN401
     ('number', 'class', 'other')
     """
     if isinstance(native, np.ndarray):
-        return _ARRAY_KINDS.get(native.dtype.kind, "other")
+        return dtype_kind(native.dtype)
     return dtype_kind(nw.from_native(native, series_only=True).dtype)
 
 
 def dtype_kind(dtype: Any) -> str:  # noqa: ANN401
-    """Tell the same of a narwhals dtype."""
+    """Return the kind of a column from its dtype, NumPy's or narwhals'."""
+    if isinstance(dtype, np.dtype):
+        return _ARRAY_KINDS.get(dtype.kind, "other")
     if dtype.is_numeric():
         return "number"
     if isinstance(dtype, (nw.String, nw.Boolean, nw.Categorical, nw.Enum, nw.Object)):
@@ -53,51 +67,22 @@ def dtype_kind(dtype: Any) -> str:  # noqa: ANN401
     return "other"
 
 
-def check_kinds(names: Sequence[str], kinds: Sequence[str]) -> None:
+def is_boolean(dtype: Any) -> bool:  # noqa: ANN401
+    """Return whether a dtype, NumPy's or narwhals', is of booleans."""
+    return dtype.kind == "b" if isinstance(dtype, np.dtype) else isinstance(dtype, nw.Boolean)
+
+
+def check_kinds(names: Iterable[str], kinds: Iterable[str]) -> None:
     """Refuse columns that are neither numbers nor classes, by name."""
     if odd := [name for name, kind in zip(names, kinds, strict=True) if kind == "other"]:
-        raise refusal(
-            "the columns",
-            "numbers, strings, booleans or categories",
-            odd,
-            "Convert these columns, or leave them out",
-            TypeError,
-        )
-
-
-def missing(names: Sequence[str]) -> Exception:
-    """Return the error for columns with missing or infinite values."""
-    return refusal(
-        "the data",
-        "finite and without missing values",
-        list(names),
-        "Fill or drop the missing values of these columns",
-    )
-
-
-def sorted_positions(values: Sequence[Any]) -> list[int]:
-    """Return the positions of the values in sorted order; by their text where they do not compare.
-
-    Examples
-    --------
-    >>> sorted_positions(["b", "a"]), sorted_positions([2, "b"])
-    ([1, 0], [1, 0])
-    """
-    positions = range(len(values))
-    try:
-        return sorted(positions, key=values.__getitem__)
-    except TypeError:
-        return sorted(positions, key=lambda position: repr(values[position]))
-
-
-def shown(names: Sequence[Any]) -> str:
-    """Return the first few names for an error message."""
-    return ", ".join(map(repr, names[:6])) + (", ..." if len(names) > 6 else "")
+        condition = "numbers, strings, booleans or categories"
+        advice = "Convert these columns, or leave them out"
+        raise refusal("the columns", condition, odd, advice, TypeError)
 
 
 @dataclass(frozen=True)
 class Column:
-    """What one column is: its dtype in its own library, and its levels if it is discrete.
+    """A column as it was in training.
 
     Attributes
     ----------
@@ -109,28 +94,23 @@ class Column:
         The dtype of its own library.
     limits : tuple of two floats, optional
         The range of a continuous column of integers, as floats that convert back.
-    levels : Levels, optional
-        The levels of a discrete column.
+    categories : Categories, optional
+        The categories of a discrete column.
     """
 
     name: str
     kind: str
     dtype: Any
     limits: tuple[float, float] | None = None
-    levels: Levels | None = None
+    categories: Categories | None = None
 
     @classmethod
     def of(cls, name: str, native: Any, *, discrete: bool) -> Column:  # noqa: ANN401
-        """Learn a column; one of numbers is discrete where `discrete` says so."""
+        """Learn a column; a column of numbers is discrete only if `discrete` is true."""
         kind = column_kind(native)
         dtype = native.type if hasattr(native, "type") else native.dtype
         if discrete or kind == "class":
-            try:
-                column = cls(name, kind, dtype, levels=_levels(native, dtype))
-            except TypeError as error:
-                raise refusal(
-                    "the columns", "numbers or classes", name, f"Convert it: {error}", TypeError
-                ) from None
+            column = cls(name, kind, dtype, categories=Categories.of(native, name))
             if not discrete:
                 column._warn_if_numbers()
             return column
@@ -138,56 +118,57 @@ class Column:
             is_integer = dtype.kind in "iu"
         else:
             is_integer = nw.from_native(native, series_only=True).dtype.is_integer()
-        column = cls(name, kind, dtype, limits=_limits(dtype) if is_integer else None)
+        column = cls(name, kind, dtype, limits=_integer_limits(dtype) if is_integer else None)
         if column.limits is not None and column.limits[1] > _EXACT:
             column._warn_if_rounded(native)
         return column
 
     def encode(self, native: Any) -> Floats:  # noqa: ANN401
-        """Return the values as floats, a discrete column's as codes, NaN where one is missing.
+        """Return the values as floats, a discrete column's as codes, NaN for missing values.
 
-        Refuse a column of another kind than the one learned, and levels that were not.
+        Refuse a column of another kind than in training, and unseen categories.
         """
         self._check_kind(column_kind(native))
-        if self.levels is None:
-            if isinstance(native, np.ndarray):
-                return native.astype(np.float64)
-            return np.asarray(nw.from_native(native, series_only=True).to_numpy(), np.float64)
-        return self.levels.codes(native, self.name)
+        if self.categories is not None:
+            return self.categories.encode(native, self.name)
+        if isinstance(native, np.ndarray):
+            return native.astype(np.float64)
+        return np.asarray(nw.from_native(native, series_only=True).to_numpy(), np.float64)
 
-    def encoded(self, values: npt.NDArray[Any]) -> Floats:
-        """Return values that are encoded already, once it is sure that they are."""
+    def check_encoded(self, values: npt.NDArray[Any]) -> Floats:
+        """Return values that are encoded already as floats, after checking that they are."""
         if column_kind(values) != "number":
             raise refusal(
                 f"column {self.name!r} of the array",
                 "floats, or codes of classes,",
                 values.dtype,
-                "Training data was a data frame: give one, or encode it with its layout",
+                "Training data was a data frame: pass a data frame, or encode it with the layout",
                 TypeError,
             )
         floats = values.astype(np.float64)
-        if self.levels is not None:
-            self._whole_codes(floats)
+        if self.categories is not None:
+            self._check_codes(floats)
         return floats
 
     def decode(self, values: npt.NDArray[Any], container: str) -> Any:  # noqa: ANN401
         """Return floats as an array or a series of the column's library and dtype."""
-        if self.levels is not None:
-            return _taken(self.levels.native, self._whole_codes(values))
-        numbers = values if self.limits is None else self._whole(values)
+        if self.categories is not None:
+            return self.categories.decode(self._check_codes(values))
+        numbers = values if self.limits is None else self._round(values)
         if isinstance(self.dtype, np.dtype):
             return numbers.astype(self.dtype, copy=False)
         if container == "pandas":
             return pd.array(numbers, dtype=self.dtype)
-        made = nw.new_series(self.name, numbers, backend=container)  # type: ignore[arg-type]
-        return made.to_native().cast(self.dtype)
+        series = nw.new_series(self.name, numbers, backend=container)  # type: ignore[arg-type]
+        return series.to_native().cast(self.dtype)
 
     def _warn_if_numbers(self) -> None:
-        """Warn of a column of objects which are all numbers: it was hardly meant for classes."""
-        labels = () if self.levels is None or self.dtype != np.dtype(object) else self.levels.labels
-        if len(labels) and all(
+        """Warn of a column of objects that are all numbers: hardly meant to be classes."""
+        if self.categories is None or self.dtype != np.dtype(object) or not len(self.categories):
+            return
+        if all(
             isinstance(label, (Number, Decimal)) and not isinstance(label, (bool, np.bool_))
-            for label in labels
+            for label in self.categories.labels
         ):
             text = (
                 f"Column {self.name!r} holds numbers as objects, and objects are taken for classes."
@@ -196,9 +177,8 @@ class Column:
             warn(Text([text, Setting("discrete", [self.name]), "."]))
 
     def _warn_if_rounded(self, native: Any) -> None:  # noqa: ANN401
-        values = self.encode(native)
-        # NaN, where a value is missing, is not above anything.
-        if (np.abs(values) > _EXACT).any():
+        # Comparisons with NaN, for missing values, are false.
+        if (np.abs(self.encode(native)) > _EXACT).any():
             text = (
                 f"Column {self.name!r} has whole numbers beyond 2**53, which are rounded: floats "
                 "have no more digits. Leave it out if it is a key; if it is a class, pass "
@@ -216,8 +196,8 @@ class Column:
                 TypeError,
             )
 
-    def _whole_codes(self, values: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
-        n_categories = 0 if self.levels is None else len(self.levels)
+    def _check_codes(self, values: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
+        n_categories = 0 if self.categories is None else len(self.categories)
         good = (values >= 0) & (values < n_categories) & (values == np.floor(values))
         if not good.all():
             raise refusal(
@@ -228,110 +208,15 @@ class Column:
             )
         return values.astype(np.intp)
 
-    def _whole(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        if not np.isfinite(values).all():
-            raise missing([self.name])
+    def _round(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        check_finite(values[:, None], [self.name])
         low, high = self.limits or (-np.inf, np.inf)
         rounded: Floats = np.clip(np.rint(values, dtype=np.float64), low, high)
         return rounded.astype(np.uint64 if low == 0 else np.int64)
 
 
-@dataclass(frozen=True)
-class Levels:
-    """The levels of a discrete column, in the order of their codes.
-
-    Attributes
-    ----------
-    native : array of the column's library
-        The levels, in the column's dtype.
-    labels : pandas Index
-        The same, to look values up.
-    """
-
-    native: Any
-    labels: pd.Index[Any]
-
-    def __len__(self) -> int:
-        return len(self.labels)
-
-    def codes(self, native: Any, name: str) -> Floats:  # noqa: ANN401
-        """Return the codes of a column, NaN where a value is missing; refuse levels never seen."""
-        if isinstance(native, pd.Series) and isinstance(native.dtype, pd.CategoricalDtype):
-            if native.cat.categories.equals(self.labels):
-                codes = native.cat.codes.to_numpy().astype(np.float64)
-                codes[codes < 0] = np.nan
-                return codes
-            native = native.astype(native.cat.categories.dtype)
-        values = _values(native)
-        codes = self.labels.get_indexer(values).astype(np.float64)
-        if (codes < 0).any():
-            absent = np.asarray(pd.isna(values))
-            if unseen := list(pd.unique(pd.Series(values)[(codes < 0) & ~absent])):
-                raise refusal(
-                    f"column {name!r}",
-                    "made of the levels seen in training",
-                    unseen[0] if len(unseen) == 1 else unseen[:6],
-                    f"They are {shown(list(self.labels))}; leave these rows out,"
-                    " or train with them",
-                )
-            codes[absent] = np.nan
-        return codes
-
-
-def _limits(dtype: Any) -> tuple[float, float]:  # noqa: ANN401
+def _integer_limits(dtype: Any) -> tuple[float, float]:  # noqa: ANN401
     name = str(dtype).lower().removesuffix("[pyarrow]")
     info = np.iinfo(np.int64 if name.endswith("128") else name)
     high = float(info.max)
     return float(info.min), high if int(high) <= info.max else float(np.nextafter(high, 0.0))
-
-
-def _levels(native: Any, dtype: Any) -> Levels:  # noqa: ANN401
-    declared = _declared(native, dtype)
-    if declared is not None:
-        return declared
-    values = _values(native)
-    codes, found = pd.factorize(values)
-    order = sorted_positions(list(found))
-    rows = np.flatnonzero(codes >= 0)[::-1]
-    first = np.empty(len(found), np.intp)
-    # Written last to first: what stays is the first row of each level.
-    first[codes[rows]] = rows
-    levels = _taken(native, first[order])
-    return Levels(getattr(levels, "array", levels), pd.Index(found)[order])
-
-
-def _declared(native: Any, dtype: Any) -> Levels | None:  # noqa: ANN401
-    """Return the levels that the dtype itself declares, if it does."""
-    if isinstance(dtype, pd.CategoricalDtype):
-        every = pd.Categorical.from_codes(np.arange(len(dtype.categories)), dtype=dtype)
-        return Levels(every, dtype.categories)
-    both = pd.Index([False, True])
-    if isinstance(native, np.ndarray):
-        return Levels(np.array([False, True]), both) if dtype == np.bool_ else None
-    series = nw.from_native(native, series_only=True)
-    if series.dtype == nw.Boolean:
-        if isinstance(native, pd.Series):
-            return Levels(pd.Series(both, dtype=dtype).array, both)
-        made = nw.new_series("", [False, True], backend=series.implementation)
-        return Levels(made.to_native(), both)
-    if isinstance(series.dtype, nw.Enum):
-        categories = list(series.dtype.categories)
-        return Levels(type(native)(categories, dtype=dtype), pd.Index(categories))
-    if hasattr(native, "unify_dictionaries") and hasattr(dtype, "index_type"):
-        whole = native.unify_dictionaries().combine_chunks()
-        part = whole.chunk(0) if hasattr(whole, "chunks") else whole
-        indices = np.arange(len(part.dictionary), dtype=str(dtype.index_type))
-        levels = type(part).from_arrays(indices, part.dictionary, ordered=dtype.ordered)
-        return Levels(levels, pd.Index(part.dictionary.to_pandas()))
-    return None
-
-
-def _values(native: Any) -> Any:  # noqa: ANN401
-    # pandas knows the codes of its categories, and its own missing values.
-    if isinstance(native, (np.ndarray, pd.Series)):
-        return native
-    return nw.from_native(native, series_only=True).to_numpy()
-
-
-def _taken(levels: Any, codes: npt.NDArray[np.intp]) -> Any:  # noqa: ANN401
-    return levels.gather(codes) if hasattr(levels, "gather") else levels.take(codes)

@@ -17,8 +17,7 @@ from zipfile import BadZipFile
 import pandas as pd
 
 from dsage._check import Setting, Text, check_members, refusal
-from dsage.data.columns import shown
-from dsage.data.paths import check_file
+from dsage.data.frames import check_columns
 
 _SEPARATORS = {".csv": ",", ".tsv": "\t"}
 _PARQUET = (".parquet", ".pq")
@@ -107,7 +106,8 @@ def read_table(
     left_out = check_members(drop, list(table.columns), "drop", f"the columns of {file.name}")
     table = table.drop(columns=list(left_out))
     if columns is not None:
-        table = _kept(table, columns, file)
+        check_columns(list(table.columns), columns, f"the columns of {file.name}")
+        table = table[list(columns)]
     if nameless := [name for name in table.columns if name.startswith("Unnamed: ")]:
         raise refusal(
             f"the columns of {file.name}",
@@ -128,6 +128,21 @@ def read_table(
     return table.reset_index(drop=True)
 
 
+def check_file(path: str | PathLike[str], what: str) -> Path:
+    """Return the path of an existing file that is not empty; `what` names it in errors."""
+    file = Path(path)
+    if file.is_dir():
+        raise refusal(what, "a file", str(file), "It is a folder: name a file", IsADirectoryError)
+    if not file.exists():
+        advice = "Check the spelling and the working directory"
+        if not file.parent.exists():
+            advice = f"There is no folder {str(file.parent)!r} either"
+        raise refusal(what, "a file that exists", str(file), advice, FileNotFoundError)
+    if not file.stat().st_size:
+        raise refusal(what, "a file with content", str(file), "It is empty")
+    return file
+
+
 def _check_text(sep: str | None, decimal: str, encoding: str) -> None:
     """Refuse what cannot separate fields or decimals, and an encoding that nobody knows."""
     for name, sign in (("sep", sep), ("decimal", decimal)):
@@ -138,17 +153,6 @@ def _check_text(sep: str | None, decimal: str, encoding: str) -> None:
     except (LookupError, ValueError) as error:
         advice = "Give one such as 'utf-8', 'latin-1', 'cp1252' or 'utf-16'"
         raise refusal("encoding", "one that Python knows", encoding, advice) from error
-
-
-def _kept(table: pd.DataFrame, columns: Sequence[str], file: Path) -> pd.DataFrame:
-    if absent := [name for name in columns if name not in table.columns]:
-        raise refusal(
-            f"the columns of {file.name}",
-            f"at least {shown(columns)}",
-            list(table.columns),
-            f"These are missing: {shown(absent)}",
-        )
-    return table[list(columns)]
 
 
 def _read_csv(

@@ -1,4 +1,4 @@
-"""What a user gives to be explained, checked before any work is done."""
+"""The rows and targets that a user passes, checked before any work is done."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 import pandas as pd
-from scipy import sparse
 
-from dsage._check import check_members, refusal
-from dsage.data.layout import Layout, as_matrix, is_frame, take_rows
+from dsage._check import Setting, Text, check_members, refusal
+from dsage.data.frames import Frame, check_dense, is_frame, open_frame, take_rows
+from dsage.data.layout import Layout
 from dsage.data.targets import Array, are_numbers, values
 
 _TARGET = "target"
@@ -26,13 +25,13 @@ class Inputs:
     Attributes
     ----------
     X_train, X_test : data frames or arrays
-        The features, as they were given.
+        The features, as the user passed them.
     y_train, y_test : arrays
         The targets.
     layout : Layout
         The columns.
     target : str
-        A name for the target that no feature has.
+        The name of the target, which no feature has.
     discrete : tuple of str
         Columns of numbers that are classes.
     """
@@ -55,19 +54,15 @@ class Inputs:
         if self.y_train.ndim != 1:
             raise refusal(
                 "graph",
-                "None, or a graph, where the target has several columns",
+                "None, or a graph, if the target has several columns",
                 "learn",
                 "A graph is learned for one target: explain one at a time",
             )
-        if is_frame(self.X_train):
-            frame = nw.from_native(self.X_train, eager_only=True)
-            column = nw.new_series(self.target, self.y_train, backend=frame.implementation)
-            return frame.with_columns(column).to_native()
-        table = pd.DataFrame(as_matrix(self.X_train), columns=list(self.names))
-        return table.assign(**{self.target: self.y_train})
+        names = None if is_frame(self.X_train) else self.names
+        return Frame(self.X_train, names).with_column(self.target, self.y_train)
 
     def first_rows(self, n_rows: int = 2) -> Any:  # noqa: ANN401
-        """Return some evaluation rows as the model will be given them."""
+        """Return some evaluation rows in the form that the model receives."""
         rows = take_rows(self.X_test, np.arange(min(n_rows, len(self.y_test))))
         return self.layout.decode(self.layout.encode(rows))
 
@@ -81,7 +76,7 @@ def check_inputs(
     target: str | None = None,
     discrete: str | Iterable[str] = (),
 ) -> Inputs:
-    """Return the inputs, or say what is wrong with them, by the names of the columns.
+    """Check the rows and targets; errors name the columns.
 
     Parameters
     ----------
@@ -102,22 +97,22 @@ def check_inputs(
     (('age', 'bmi'), 'target')
     """
     for name, X in (("X_train", X_train), ("X_test", X_test)):
-        _check_dense(name, X)
+        check_dense(X, name)
     if is_frame(X_train) != is_frame(X_test):
-        advice = "Give both as data frames with the same columns, or both as arrays"
+        advice = "Pass two data frames with the same columns, or two arrays"
         kinds = (type(X_train).__name__, type(X_test).__name__)
         raise refusal("X_train and X_test", "of one kind", kinds, advice, TypeError)
-    with _in("X_train"):
+    with name_argument("X_train"):
         layout = Layout.of(X_train, discrete=discrete)
         n_train = len(layout.encode(X_train))
-    with _in("X_test"):
+    with name_argument("X_test"):
         n_test = len(layout.encode(X_test))
     targets = []
     for name, X, y, n_rows in (
         ("y_train", X_train, y_train, n_train),
         ("y_test", X_test, y_test, n_test),
     ):
-        with _in(name):
+        with name_argument(name):
             found = values(y)
         if found.dtype.kind == "O" and are_numbers(found):
             found = found.astype(np.float64)
@@ -126,7 +121,7 @@ def check_inputs(
                 name,
                 f"of {n_rows} rows, as X{name[1:]} is",
                 len(found),
-                "Give one target for each row",
+                "Pass one target per row",
             )
         _check_order(name, X, y)
         targets.append(found)
@@ -135,51 +130,33 @@ def check_inputs(
     return Inputs(X_train, targets[0], X_test, targets[1], layout, named, classes)
 
 
-def _check_dense(name: str, X: Any) -> None:  # noqa: ANN401
-    """Refuse what has no rows in memory, or no numbers of its own."""
-    if sparse.issparse(X):
-        advice = f"Convert it with {name}.toarray(), and fit the model to that"
-        raise refusal(name, "dense", type(X).__name__, advice, TypeError)
-    if isinstance(X, pd.DataFrame):
-        kinds = zip(X.columns, X.dtypes, strict=True)
-        thin = [str(column) for column, kind in kinds if isinstance(kind, pd.SparseDtype)]
-        if thin:
-            advice = f"Convert them with {name}.sparse.to_dense()"
-            raise refusal(name, "of dense columns", thin, advice, TypeError)
-    if X is None or isinstance(X, (str, bytes)):
-        advice = "Read the data first, for example with pandas"
-        raise refusal(name, "a data frame or an array", X, advice, TypeError)
-
-
 def _check_order(name: str, X: Any, y: Any) -> None:  # noqa: ANN401
-    """Refuse targets in another order than their rows, where pandas' labels tell."""
+    """Refuse targets in another order than their rows, as far as pandas' labels show it."""
     if not (isinstance(X, pd.DataFrame) and isinstance(y, (pd.Series, pd.DataFrame))):
         return
     if X.index.equals(y.index) or not (X.index.is_unique and y.index.is_unique):
         return
     if X.index.sort_values().equals(y.index.sort_values()):
         rows = f"X{name[1:]}"
-        advice = f"Their labels are the same, in another order: give {name}.loc[{rows}.index]"
+        advice = f"Their labels are the same, in another order: pass {name}.loc[{rows}.index]"
         raise refusal(name, f"in the order of {rows}", y.index[:3].tolist(), advice)
 
 
 def _target_name(given: str | None, y: Any, features: tuple[str, ...]) -> str:  # noqa: ANN401
-    """Return the name of the target: the one given, its own, or a free one."""
+    """Return the given name of the target, its own name, or a name that no feature has."""
     if given is not None and not (isinstance(given, str) and given):
-        raise refusal("target", "a name", given, "Give a string", TypeError)
+        raise refusal("target", "a name", given, "Pass a string", TypeError)
     own = getattr(y, "name", None)
     if is_frame(y):
-        columns = nw.from_native(y, eager_only=True).columns
+        columns = open_frame(y).columns
         own = columns[0] if len(columns) == 1 else None
     named = given or (own if isinstance(own, str) and own else None)
     if named is not None:
         if named in features:
-            raise refusal(
-                "the target",
-                "no feature",
-                named,
-                "Drop that column from the features, or name the target with target=",
+            advice = Text(
+                ["Drop that column from the features, or name the target with ", Setting("target")]
             )
+            raise refusal("the target", "named unlike the features", named, advice)
         return named
     free = _TARGET
     while free in features:
@@ -188,8 +165,8 @@ def _target_name(given: str | None, y: Any, features: tuple[str, ...]) -> str:  
 
 
 @contextmanager
-def _in(name: str) -> Iterator[None]:
-    """Say of which argument an error speaks."""
+def name_argument(name: str) -> Iterator[None]:
+    """Add a note to errors that names the argument they are about."""
     try:
         yield
     except (TypeError, ValueError) as error:

@@ -11,8 +11,9 @@ import numpy.typing as npt
 import pandas as pd
 
 from dsage._check import Setting, Text, refusal
-from dsage.data.columns import shown, sorted_positions
-from dsage.data.layout import is_frame, open_frame
+from dsage.data.categories import shown, sort_labels
+from dsage.data.frames import is_frame, open_frame
+from dsage.data.missing import check_target_complete
 
 Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
@@ -35,17 +36,7 @@ def values(y: Any) -> Array:  # noqa: ANN401
         raise refusal(
             "y", "of shape (n_rows,), with one row at least", array.shape, "Give one value a row"
         )
-    absent = np.asarray(pd.isna(array))
-    if array.dtype.kind == "f":
-        absent |= np.isinf(array)
-    if absent.any():
-        n_bad = int(absent.reshape(len(absent), -1).any(axis=1).sum())
-        raise refusal(
-            "y",
-            "finite and without missing values",
-            f"{n_bad} of {len(array)} rows that are not",
-            "Drop these rows, of X too",
-        )
+    check_target_complete(array)
     return array
 
 
@@ -93,8 +84,7 @@ def as_classes(classes: Any) -> pd.Index[Any]:  # noqa: ANN401
 def codes(labels: Array, classes: Sequence[Any] | Array | None, n_classes: int | None) -> Array:
     """Return the positions of labels in `classes`, or among the sorted labels themselves."""
     if classes is None:
-        found = list(pd.unique(pd.Series(labels)))
-        index = pd.Index([found[position] for position in sorted_positions(found)])
+        index = pd.Index(sort_labels(list(pd.unique(pd.Series(labels)))))
         if n_classes is not None and len(index) != n_classes:
             raise refusal(
                 "y",

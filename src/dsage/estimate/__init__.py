@@ -15,7 +15,8 @@ from dsage.estimate.local.result import LocalEstimate
 from dsage.estimate.local.running import run_local
 from dsage.estimate.loop import Estimation
 from dsage.estimate.plan import Plan
-from dsage.estimate.result import Estimate, TermEstimate
+from dsage.estimate.reasons import StopKind, StopReason
+from dsage.estimate.result import Estimate, TermEstimate, TermKind
 from dsage.estimate.running.checkpoint import Checkpoint, as_checkpoint
 from dsage.estimate.running.run import estimate, refine, run
 from dsage.estimate.running.stopping import (
@@ -41,8 +42,11 @@ __all__ = [
     "LocalEstimate",
     "NOrderings",
     "Plan",
+    "StopKind",
+    "StopReason",
     "Stopping",
     "TermEstimate",
+    "TermKind",
     "TimeBudget",
     "Tolerance",
     "TopK",

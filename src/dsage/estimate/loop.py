@@ -20,7 +20,7 @@ from dsage.estimate.accumulate.state import nested, part_of, put_back, taken
 from dsage.estimate.accumulate.tally import Tally
 from dsage.estimate.inference import MIN_UNITS, effective_df
 from dsage.estimate.plan import Plan
-from dsage.estimate.result import Estimate, TermEstimate
+from dsage.estimate.result import Estimate, TermEstimate, TermKind
 from dsage.estimate.terms import Outcome
 from dsage.estimate.walk import Asking
 from dsage.games.base import Floats, Game, Request
@@ -356,7 +356,13 @@ class Estimation:
             control_se = np.sqrt(self.plan.control.variance) * abs(slope)
             n_control = self.plan.control.n_orderings
             levels.append(
-                TermEstimate("moments", slope * self.plan.control.mean, control_se, n_control, 0)
+                TermEstimate(
+                    TermKind.FIRST_LEVEL,
+                    slope * self.plan.control.mean,
+                    control_se,
+                    n_control,
+                    0,
+                )
             )
             value = value - slope * control
         own = self._own_variance(0)
@@ -377,7 +383,7 @@ class Estimation:
             n_orderings = max(n_orderings, n_correction * self.plan.terms[1].batch_size)
         n_own = self.plan.n_all_orderings if is_exact else main.n_units * term.batch_size
         own_level = TermEstimate(
-            term.name, value, np.sqrt(own), n_own, int(self._costs[0]), df=float(main.df)
+            term.kind, value, np.sqrt(own), n_own, int(self._costs[0]), df=float(main.df)
         )
         levels.append(own_level)
         audit = None
@@ -433,9 +439,8 @@ class Estimation:
         tally = self._tallies[1]
         se = np.hypot(np.sqrt(self._own_variance(1)), self._draw_se([1]))
         n_orderings = tally.n_units * self.plan.terms[1].batch_size
-        name = self.plan.terms[1].name
         return TermEstimate(
-            name,
+            TermKind.CORRECTION,
             tally.mean()[0],
             se,
             n_orderings,

@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from enum import Enum
 
 import numpy as np
 import pandas as pd
 
 from dsage.estimate.accumulate.history import History
 from dsage.estimate.inference import effective_df, holm, intervals, p_values, simultaneous_intervals
+from dsage.estimate.reasons import StopKind, StopReason
 from dsage.games.base import Floats
 
 # A difference to SAGE matters where it is surely larger than this share of the range of values.
 MATTERS = 0.02
-# What the name of the main term begins with.
-MAIN = "surpluses"
+
+
+class TermKind(Enum):
+    """What a term of an estimate averages; saved files hold the values of these members."""
+
+    FIRST_LEVEL = "moments"
+    SAMPLED = "surpluses"
+    ENUMERATED = "surpluses, all orderings"
+    CORRECTION = "SAGE - d-SAGE"
+
+    def __str__(self) -> str:
+        return self.value
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +36,7 @@ class TermEstimate:
 
     Attributes
     ----------
-    name : str
+    kind : TermKind
         What is averaged.
     values, se : arrays of shape (n_features,)
         The term, and its error from the choice of the orderings.
@@ -36,12 +48,17 @@ class TermEstimate:
         Degrees of freedom of `se`.
     """
 
-    name: str
+    kind: TermKind
     values: Floats
     se: Floats
     n_orderings: int
     n_evaluated: int
     df: float = math.inf
+
+    @property
+    def is_main(self) -> bool:
+        """Whether the term averages the surpluses of the model's game."""
+        return self.kind in (TermKind.SAMPLED, TermKind.ENUMERATED)
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,10 +103,8 @@ class Estimate:
         ``"sage"`` or ``"d-sage"``.
     history : History
         Values and errors at each look so far, this one included.
-    reason : str
-        Why the estimation ended.
-    interrupted : bool
-        Whether the user ended it.
+    reason : StopReason or None
+        Why the estimation ended; None while it is under way.
     df_rows : float
         Degrees of freedom of `se_rows`, for the tests.
     """
@@ -112,9 +127,13 @@ class Estimate:
     is_exact: bool
     estimand: str
     history: History
-    reason: str = ""
-    interrupted: bool = field(default=False)
+    reason: StopReason | None = None
     df_rows: float = math.inf
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether the user ended the estimation."""
+        return self.reason is not None and self.reason.kind is StopKind.INTERRUPTED
 
     @property
     def se(self) -> Floats:
@@ -125,7 +144,7 @@ class Estimate:
     @property
     def n_surpluses(self) -> int:
         """Orderings that the main term has averaged over: so many surpluses of each feature."""
-        return next(each.n_orderings for each in self.terms if each.name.startswith(MAIN))
+        return next(each.n_orderings for each in self.terms if each.is_main)
 
     @property
     def se_total(self) -> Floats:

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dsage.estimate.exact import Enumeration
+from dsage.estimate.result import TermKind
 from dsage.estimate.walk import Asking, Walk, by_feature, played, prefixes, separated_steps
 from dsage.games.base import Coalitions, Floats, Game, Mask, Orders, Rows
 from dsage.games.moment import CheapGame
@@ -37,7 +38,7 @@ class Outcome(NamedTuple):
 class Term(Protocol):
     """A mean over units of orderings."""
 
-    name: str
+    kind: TermKind
     batch_size: int
 
     def __call__(self, unit: int, rows: Rows, epoch: int) -> Asking[Outcome]:
@@ -58,7 +59,7 @@ class Sampled:
         Of the cheap game, and that.
     """
 
-    name = "surpluses"
+    kind = TermKind.SAMPLED
 
     def __init__(
         self,
@@ -93,7 +94,7 @@ class Enumerated:
         The cheap game.
     """
 
-    name = "surpluses, all orderings"
+    kind = TermKind.ENUMERATED
     batch_size = 1
 
     def __init__(self, enumeration: Enumeration, control: CheapGame | None) -> None:
@@ -127,7 +128,7 @@ class Correction:
         Number of the unit that stands for the first, to keep orderings apart from the main term's.
     """
 
-    name = "SAGE - d-SAGE"
+    kind = TermKind.CORRECTION
 
     def __init__(
         self, plain: Walk, walk: Walk, oracle: Oracle, orderings: Orderings, first_unit: int

@@ -15,8 +15,7 @@ from dsage.models.affine import column_precision
 from dsage.models.torch_module import TorchPredictor
 from dsage.models.torch_tools import module_place, require_torch
 from dsage.samplers.base import Sampler
-from dsage.samplers.device import DeviceGaussian, DeviceOrdering, DeviceRows
-from dsage.samplers.gaussian import Gaussian
+from dsage.samplers.device import DeviceOrdering, DeviceRows
 
 
 class ModuleModel(Protocol):
@@ -47,13 +46,13 @@ class DeviceMeans:
     ----------
     model : ModuleModel
         The model that a module was made.
-    sampler : Gaussian
-        A fitted sampler.
+    sampler : Sampler
+        A fitted sampler that draws on a device.
     n_replicates : int
         Groups of draws; those of a group stand side by side.
     """
 
-    def __init__(self, model: ModuleModel, sampler: Gaussian, n_replicates: int) -> None:
+    def __init__(self, model: ModuleModel, sampler: Sampler, n_replicates: int) -> None:
         if model.predictor is None:
             raise refusal(
                 "model",
@@ -71,7 +70,7 @@ class DeviceMeans:
         """Send rows and their normal scores to the device, see :meth:`DeviceGaussian.load`."""
         # Asked for each time: modules can be moved.
         place = module_place(self._predictor.module)
-        return LoadedMeans(self, DeviceGaussian(self._sampler, *place).load(X, scores))
+        return LoadedMeans(self, self._sampler.on_device(*place).load(X, scores))
 
     def of(self, draws: Any) -> Floats:  # noqa: ANN401
         """Return the mean predictions of draws (n_coalitions, n_rows, n_draws, n_features).
@@ -159,7 +158,7 @@ def device_means(
         return None
     lacking = _lacking(predictor, sampler, layout)
     if lacking is None:
-        return DeviceMeans(model, sampler, n_replicates)  # type: ignore[arg-type]
+        return DeviceMeans(model, sampler, n_replicates)
     if predictor.draws == "auto":
         return None
     condition, value = lacking
@@ -171,8 +170,8 @@ def _lacking(
     predictor: TorchPredictor, sampler: Sampler, layout: Layout
 ) -> tuple[str, object] | None:
     """Return what is wanted for draws on a device, and what is there instead."""
-    if not isinstance(sampler, Gaussian):
-        return "used with a Gaussian sampler", type(sampler).__name__
+    if not sampler.draws_on_device:
+        return "used with a sampler that draws on a device, such as Gaussian", sampler.name
     precision = column_precision(layout)
     needed = 1 if predictor.is_single else 2
     short = [layout.names[at] for at in np.flatnonzero(precision < needed)]

@@ -9,13 +9,13 @@ import numpy as np
 
 from dsage._check import check_count, refusal
 from dsage._random import RandomState, Streams
-from dsage.data.layout import Layout, is_frame
+from dsage.data.frames import is_frame
+from dsage.data.layout import Layout
 from dsage.games.base import Floats, Mask, Orders, Rows
 from dsage.games.device import LoadedMeans, device_means
 from dsage.models.affine import Affine
 from dsage.samplers.base import Sampler, check_sampler
 from dsage.samplers.conditioning import normal_scores
-from dsage.samplers.gaussian import Gaussian
 from dsage.samplers.noise import Noise
 
 # A draw stands in memory as noise, as scores, as a draw, as a frame, and as what the model makes of
@@ -105,7 +105,7 @@ class Expected:
     n_predicted : int
         Rows that the model was asked for.
     has_paths : bool
-        Whether `paths` may be asked for: the sampler is Gaussian.
+        Whether `paths` is available: the sampler draws along orderings.
     """
 
     def __init__(
@@ -121,8 +121,7 @@ class Expected:
         max_bytes: int,
     ) -> None:
         self._sampler = check_sampler(sampler)
-        layout = getattr(sampler, "layout_", None)
-        self.layout: Layout = Layout.of(X) if layout is None else layout
+        self.layout: Layout = self._sampler.layout_ or Layout.of(X)
         self._model = model
         self.matrix = self.layout.encode(X)
         self.feature_names = self.layout.names
@@ -141,14 +140,15 @@ class Expected:
         self._frames = self._as_given(X)
         self.predictions = self._model.predict(self._frames.decode(self.matrix))
         self.n_predicted = self.n_rows
-        self._affine = self._model.affine(self._frames, X) if hasattr(sampler, "mean") else None
+        self._affine = self._model.affine(self._frames, X) if self._sampler.has_mean else None
         self.is_drawn = self._affine is None
         self.n_replicates = self.noise.n_replicates if self.is_drawn else 1
         self._device = (
-            device_means(model, sampler, self._frames, self.n_replicates) if self.is_drawn else None
+            device_means(model, self._sampler, self._frames, self.n_replicates)
+            if self.is_drawn
+            else None
         )
-        self._gaussian = sampler if isinstance(sampler, Gaussian) else None
-        self.has_paths = self._gaussian is not None
+        self.has_paths = self._sampler.has_orderings
 
     def _as_given(self, X: Any) -> Layout:  # noqa: ANN401
         """Return the layout that gives the model the kind of container that the user gave."""
@@ -188,21 +188,11 @@ class Expected:
         Those are there that are `needed`, (n_orderings, n_features + 1), and maybe others. Draws
         belong to the ordering: see :class:`~dsage.games.base.Paths`.
         """
-        if self._gaussian is None:
-            raise refusal(
-                "sampler",
-                "a Gaussian for whole orderings at once",
-                type(self._sampler).__name__,
-                "Ask for the coalitions instead",
-                TypeError,
-            )
         if self._affine is None:
-            return self._drawn_paths(self._gaussian, orders, rows, epoch, needed)
-        return self._mean_paths(self._gaussian, self._affine, orders, rows)
+            return self._drawn_paths(orders, rows, epoch, needed)
+        return self._mean_paths(self._affine, orders, rows)
 
-    def _mean_paths(
-        self, sampler: Gaussian, affine: Affine, orders: Orders, rows: Rows
-    ) -> Iterator[tuple[int, Part]]:
+    def _mean_paths(self, affine: Affine, orders: Orders, rows: Rows) -> Iterator[tuple[int, Part]]:
         """Yield the expected outputs of an affine model for all proper prefixes of orderings.
 
         With ``S = L L'`` in the ordering's order and ``z = L^-1 (x - mean)``, the expected output
@@ -210,10 +200,10 @@ class Expected:
         (L'w)_i z_i``: one factor and a cumulative sum serve all prefixes.
         """
         X = self.matrix[rows]
-        start = affine.intercept + sampler.mean_ @ affine.weights
         lengths, here = np.arange(len(self.feature_names)), slice(0, len(rows))
         for number, order in enumerate(orders):
-            ordering = sampler.ordering(order)
+            ordering = self._sampler.ordering(order)
+            start = affine.intercept + ordering.mean @ affine.weights
             effects = np.einsum("kf,ko->fo", ordering.factor, affine.weights[order])
             values = np.zeros((len(order) + 1, len(rows), effects.shape[1]))
             shifts = ordering.whitened(X).T[:, :, None] * effects[:, None, :]
@@ -224,7 +214,7 @@ class Expected:
             yield number, Part(lengths, here, np.expand_dims(values[:-1], 2))
 
     def _drawn_paths(
-        self, sampler: Gaussian, orders: Orders, rows: Rows, epoch: int, needed: Mask
+        self, orders: Orders, rows: Rows, epoch: int, needed: Mask
     ) -> Iterator[tuple[int, Part]]:
         """Yield the mean predictions of the needed prefixes, from one factor an ordering."""
         for here, n_coalitions in self._blocks(len(rows)):
@@ -236,7 +226,7 @@ class Expected:
                 starts = range(0, len(lengths), n_coalitions)
                 blocks = [lengths[first : first + n_coalitions] for first in starts]
                 means = (
-                    self._path_means(sampler, order, X, scores, blocks)
+                    self._path_means(order, X, scores, blocks)
                     if loaded is None
                     else self._device_path_means(loaded, order, scores.shape, blocks)
                 )
@@ -244,11 +234,11 @@ class Expected:
                     yield number, Part(at, here, groups)
 
     def _path_means(
-        self, sampler: Gaussian, order: Rows, X: Floats, scores: Floats, blocks: list[Rows]
+        self, order: Rows, X: Floats, scores: Floats, blocks: list[Rows]
     ) -> Iterator[Floats]:
         """Yield the mean predictions for blocks of prefixes of an ordering."""
         lengths = [length for at in blocks for length in at.tolist()]
-        drawn = sampler.ordering(order).prefixes(X, scores, lengths)
+        drawn = self._sampler.ordering(order).prefixes(X, scores, lengths)
         for at in blocks:
             draws = np.empty((len(at), *scores.shape))
             for each in draws:
@@ -277,8 +267,8 @@ class Expected:
             for coalition, out in zip(known, draws, strict=True):
                 out[...] = self._sampler.draw(X, coalition, noise)
             return self._predicted(draws)
-        mean = self._sampler.mean  # type: ignore[attr-defined]
-        values = np.stack([self._affine.predict(mean(X, coalition)) for coalition in known])
+        means = (self._sampler.mean(X, coalition) for coalition in known)
+        values = np.stack([self._affine.predict(mean) for mean in means])
         if self.predictions.ndim == 1:
             values = values.reshape(len(known), len(rows))
         return np.expand_dims(values, 2)

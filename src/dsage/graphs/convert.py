@@ -7,7 +7,7 @@ from typing import Any
 import networkx as nx
 
 from dsage._check import refusal
-from dsage.data.layout import is_frame
+from dsage.data.frames import is_frame
 from dsage.graphs.equivalence import CPDAG
 from dsage.graphs.graph import Graph
 from dsage.graphs.interchange import general_graph

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from scipy.sparse import issparse
 
 from dsage._check import check_names, refusal
-from dsage.data.layout import is_frame, square_matrix
+from dsage.data.frames import is_frame, square_matrix
 from dsage.graphs.orientation import orient
 
 NamedEdge = tuple[str, str]

@@ -1,6 +1,17 @@
-"""Models as the package sees them: predictions of frames and arrays, and the losses of these."""
+"""Models as functions from rows to checked predictions, and the losses that judge them."""
 
 from dsage.models.losses import LOSSES, Loss, as_loss, choose_loss, pinball
 from dsage.models.model import Model, as_model
+from dsage.models.resolve import LossSource, ModelInfo
 
-__all__ = ["LOSSES", "Loss", "Model", "as_loss", "as_model", "choose_loss", "pinball"]
+__all__ = [
+    "LOSSES",
+    "Loss",
+    "LossSource",
+    "Model",
+    "ModelInfo",
+    "as_loss",
+    "as_model",
+    "choose_loss",
+    "pinball",
+]

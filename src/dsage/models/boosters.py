@@ -14,9 +14,9 @@ import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
-from dsage._check import refusal
-from dsage.data.columns import shown
-from dsage.data.layout import as_matrix, is_frame, open_frame
+from dsage._check import check_shape, refusal
+from dsage.data.columns import dtype_kind, is_boolean, shown
+from dsage.data.frames import Frame, check_columns
 
 Array = npt.NDArray[Any]
 
@@ -91,54 +91,43 @@ class BoosterOfNumbers:
         -------
         array of shape (n_rows,) or (n_rows, n_outputs)
         """
-        return self._raw(X)
+        return self._predict(X)
 
-    def _raw(self, X: Any, **options: Any) -> Array:  # noqa: ANN401
-        names = _names(self.booster, self.is_xgboost)
-        rows = self._ordered(X, names) if is_frame(X) else as_matrix(X)
+    def _predict(self, X: Any, **options: Any) -> Array:  # noqa: ANN401
+        names = _feature_names(self.booster, self.is_xgboost)
+        frame = Frame(X)
+        rows = frame.matrix() if frame.is_array else self._order_columns(frame, names)
         width = self.booster.num_features() if self.is_xgboost else self.booster.num_feature()
-        if rows.shape[1] != width:
-            raise refusal(
-                f"the rows for {self.__name__}",
-                f"of the {width} columns that it was trained with",
-                rows.shape[1],
-                f"They are {shown(names)}" if names else "Give these columns, in their order",
-            )
+        advice = (
+            f"Its columns are {shown(names)}" if names else "Pass the columns of the training data"
+        )
+        check_shape(rows, ("n_rows", width), f"the data for {self.__name__}", advice)
         if not self.is_xgboost:
             return np.asarray(self.booster.predict(rows, **options))
         described: dict[str, Any] = {}
-        if not is_frame(X):
+        if frame.is_array:
             described = {"feature_names": names, "feature_types": self.booster.feature_types}
         data = sys.modules["xgboost"].DMatrix(rows, enable_categorical=True, **described)
         # A booster that was trained on an array has no names to compare with.
         return np.asarray(self.booster.predict(data, validate_features=bool(names), **options))
 
-    def _ordered(self, X: Any, names: list[str] | None) -> Any:  # noqa: ANN401
-        """Return the columns of a frame in the order of the training, as the booster takes them."""
-        frame = open_frame(X)
+    def _order_columns(self, frame: Frame, names: list[str] | None) -> Any:  # noqa: ANN401
+        """Return the columns in the order of the training data, as the booster takes them."""
+        columns = list(frame.names)
         if names is not None:
             # LightGBM writes its names without spaces.
             by_name = {
                 column if self.is_xgboost else column.replace(" ", "_"): column
-                for column in frame.columns
+                for column in columns
             }
-            if set(by_name) != set(names):
-                absent = [name for name in names if name not in by_name]
-                spare = [column for name, column in by_name.items() if name not in set(names)]
-                raise refusal(
-                    f"the columns for {self.__name__}",
-                    f"those that it was trained with, {shown(names)}",
-                    list(frame.columns),
-                    f"These are missing: {shown(absent)}"
-                    if absent
-                    else f"It does not know these: {shown(spare)}",
-                )
-            frame = frame.select([by_name[name] for name in names])
-        classes = [name for name, dtype in frame.schema.items() if not _is_number(dtype)]
-        if not classes:
-            return frame.to_native()
-        pandas = frame.to_pandas()
-        texts = [name for name in classes if isinstance(frame.schema[name], nw.String | nw.Object)]
+            check_columns(list(by_name), names, f"the columns for {self.__name__}", only=True)
+            columns = [by_name[name] for name in names]
+        rows = frame.select(columns)
+        dtypes = {name: frame.dtypes[name] for name in columns}
+        if all(dtype_kind(dtype) == "number" or is_boolean(dtype) for dtype in dtypes.values()):
+            return rows
+        pandas = nw.from_native(rows, eager_only=True).to_pandas()
+        texts = [name for name in columns if isinstance(dtypes[name], nw.String | nw.Object)]
         if not texts:
             return pandas
         self._check_categories(texts)
@@ -198,7 +187,7 @@ class BoosterOfClasses(BoosterOfNumbers):
         array of shape (n_rows, n_classes)
         """
         margin = {"output_margin": True} if self._output.startswith("logit") else {}
-        raw = self._raw(X, **margin).astype(np.float64)
+        raw = self._predict(X, **margin).astype(np.float64)
         if self._output == "logits":
             raw = np.exp(raw - raw.max(axis=1, keepdims=True))
         elif self._output == "logit":
@@ -271,7 +260,7 @@ def _is_of(package: str, model: object) -> bool:
     return module is not None and isinstance(model, module.Booster)
 
 
-def _names(booster: Any, is_xgboost: bool) -> list[str] | None:  # noqa: ANN401
+def _feature_names(booster: Any, is_xgboost: bool) -> list[str] | None:  # noqa: ANN401
     """Return the names of the columns, None where the booster was trained on an array."""
     if is_xgboost:
         names: list[str] | None = booster.feature_names
@@ -279,7 +268,3 @@ def _names(booster: Any, is_xgboost: bool) -> list[str] | None:  # noqa: ANN401
     written: list[str] = booster.feature_name()
     is_array = written == [f"Column_{number}" for number in range(len(written))]
     return None if is_array else written
-
-
-def _is_number(dtype: Any) -> bool:  # noqa: ANN401
-    return bool(dtype.is_numeric()) or isinstance(dtype, nw.Boolean)

@@ -1,4 +1,4 @@
-"""The user's model as one thing: a checked function from rows to predictions."""
+"""The user's model as a checked function from rows to predictions."""
 
 from __future__ import annotations
 
@@ -25,16 +25,18 @@ _FLOAT = np.dtype(np.float64)
 
 
 class Model:
-    """A model whose predictions are checked; :func:`as_model` makes one.
+    """A model whose predictions are checked; :func:`as_model` returns one.
+
+    Games and searches use a model through these attributes and methods only.
 
     Attributes
     ----------
     name : str
         The class of the model, or the name of the function.
     classes : array or None
-        The classes, in the order of the columns of its probabilities, where they are known.
+        The classes, in the order of the columns of its probabilities, if they are known.
     predictor : TorchPredictor or None
-        What calls the module, where the model is one of PyTorch.
+        The predictor that calls the module of a PyTorch model; None for other models.
 
     Examples
     --------
@@ -76,38 +78,38 @@ class Model:
         Returns
         -------
         array of shape (n_rows,) or (n_rows, n_outputs)
-            A single column is given as a vector. Jobs that a model has of its own are one, so that
-            it gives the same bits each time.
+            A single column is returned as a vector. The model runs with one job, so that repeated
+            predictions are equal to the bit.
 
         Raises
         ------
         ValueError
-            Where there is not one finite prediction a row. What the model itself raises is passed
-            on with a note.
+            If there is not one finite prediction per row. Errors of the model itself are passed on
+            with a note.
         """
         try:
-            # A forest that adds up its trees in several threads has other last digits each time.
+            # Forests that sum their trees in several threads differ in the last digits each time.
             with joblib.parallel_config(backend="sequential"):
                 raw = self._function(X)
         except Exception as error:
             error.add_note(
                 f"Raised by {self.name} when dsage asked it for predictions of {len(X)} rows,"
-                f" given as {type(X).__module__.split('.')[0]}.{type(X).__name__}."
+                f" passed as {type(X).__module__.split('.')[0]}.{type(X).__name__}."
             )
             raise
         is_float = type(raw) is np.ndarray and raw.dtype == _FLOAT
-        prediction: Floats = raw if is_float else self._floats(raw)
+        prediction: Floats = raw if is_float else self._to_floats(raw)
         shape = prediction.shape
         if len(shape) == 2 and shape[1] == 1:
             prediction = prediction[:, 0]
         elif len(shape) not in (1, 2):
-            raise self._error("of shape (n_rows,) or (n_rows, n_outputs)", shape, _ONE_A_ROW)
+            raise self._refuse("of shape (n_rows,) or (n_rows, n_outputs)", shape, _ONE_PER_ROW)
         if shape[0] != len(X):
-            raise self._error(f"of {len(X)} rows, as X is", f"shape {shape}", _ONE_A_ROW)
+            raise self._refuse(f"of {len(X)} rows, as X is", f"shape {shape}", _ONE_PER_ROW)
         if not np.isfinite(prediction).all():
             finite = np.isfinite(prediction.reshape(shape[0], -1)).all(axis=1)
             bad = np.flatnonzero(~finite)
-            raise self._error(
+            raise self._refuse(
                 "finite",
                 f"{len(bad)} of {len(X)} rows that are not",
                 f"Row {bad[0]} is the first: {_WHERE}",
@@ -115,7 +117,7 @@ class Model:
         return prediction
 
     def check_means(self, means: Floats, n_outputs: tuple[int, ...]) -> Floats:
-        """Return means of predictions that were made elsewhere, once they are what they must be.
+        """Check means of predictions that were computed elsewhere, such as on a device.
 
         Parameters
         ----------
@@ -127,11 +129,11 @@ class Model:
         Raises
         ------
         ValueError
-            Where a mean is not finite, or no probability where one is needed.
+            If a mean is not finite, or not a probability although the loss needs one.
         """
         if not np.isfinite(means).all():
             n_bad = int((~np.isfinite(means)).sum())
-            raise self._error(
+            raise self._refuse(
                 "finite", f"{n_bad} of {means.size} means that are not", _WHERE.capitalize()
             )
         if isinstance(self._function, Probabilities):
@@ -139,11 +141,11 @@ class Model:
         return means
 
     def affine(self, layout: Layout, X: Any) -> Affine | None:  # noqa: ANN401
-        """Return the affine map that the model is, or None where it is not known to be one.
+        """Return the model as an affine map, or None if it is not known to be one.
 
-        Only types known to be affine, or a model that was said to be, are looked at, and only where
-        all columns are floats: integers are rounded on their way to the model. The map is then
-        found, and verified, by a probe of predictions.
+        The map is found, and verified, by a probe of predictions. Only types that are known to be
+        affine are probed, and models that the user declared affine; and only if all columns are
+        floats, since integers are rounded on their way to the model.
 
         Parameters
         ----------
@@ -155,7 +157,7 @@ class Model:
         Raises
         ------
         ValueError
-            Where the model was said to be affine, and is not.
+            If the model was declared affine, and is not.
         """
         if not (self._trusted or self._claimed):
             return None
@@ -165,7 +167,7 @@ class Model:
                 rounded = [layout.names[at] for at in np.flatnonzero(precision == 0)]
                 raise refusal(
                     "affine",
-                    "False where columns are classes or integers",
+                    "False if columns are classes or integers",
                     rounded,
                     "Convert these columns to floats, or leave affine=True out",
                 )
@@ -186,32 +188,38 @@ class Model:
             )
         return None
 
-    def _floats(self, raw: Any) -> Floats:  # noqa: ANN401
-        """Return what the model gave as floats, unless it is labels."""
+    def _to_floats(self, raw: Any) -> Floats:  # noqa: ANN401
+        """Return the model's output as floats; refuse labels."""
         array = np.asarray(raw)
         kind = array.dtype.kind
         probabilities = self._loss.output == "probability"
         whole = kind in "iub" and array.ndim == 1 and not self._loss.accepts_votes
         if (probabilities and whole) or not (kind in "fiub" or are_numbers(array)):
             wanted = "probabilities" if probabilities else "numbers"
-            raise self._error(
+            raise self._refuse(
                 f"{wanted} for {self._loss.name}",
                 f"labels, such as {array.ravel()[:1].tolist()}",
-                "Give a function that returns probabilities, of shape (n_rows, n_classes)"
+                "Pass a function that returns probabilities, of shape (n_rows, n_classes)"
                 if probabilities
                 else "Choose a loss of classes, such as 'cross_entropy'",
                 TypeError,
             )
         return array.astype(np.float64)
 
-    def _error(
+    def _refuse(
         self, condition: str, value: object, advice: str, kind: type[Exception] = ValueError
     ) -> Exception:
         return refusal(f"the prediction of {self.name}", condition, value, advice, kind)
 
 
-_WHERE = "see what the model does there; draws may lie where it was never trained"
-_ONE_A_ROW = "Return one prediction, or one row of predictions, for each row of X"
+_CALIBRATE = Text(
+    [
+        "Wrap it in sklearn.calibration.CalibratedClassifierCV, or choose ",
+        Setting("loss", "zero_one"),
+    ]
+)
+_WHERE = "check the model there; draws may lie far from its training data"
+_ONE_PER_ROW = "Return one prediction, or one row of predictions, per row of X"
 
 
 def as_model(
@@ -221,27 +229,26 @@ def as_model(
     classes: Sequence[Any] | Array | None = None,
     affine: bool = False,
 ) -> Model:
-    """Return a model that gives what a loss needs.
+    """Return a model that predicts what a loss needs.
 
     Parameters
     ----------
     model : estimator, callable, torch.nn.Module, booster or Model
-        A fitted estimator or pipeline, whose `predict_proba` is used where it is a classifier,
-        and `predict` where it is not; or a function from rows to predictions. For ``"zero_one"``
-        a classifier without `predict_proba` votes: 1 for its class, 0 for the others. A module of
-        PyTorch is called, see :class:`~dsage.models.torch_module.TorchPredictor`; for a loss of
-        classes it must give probabilities, not logits. So is a native booster of XGBoost or
-        LightGBM, see
-        :func:`~dsage.models.boosters.as_booster`.
+        A fitted estimator or pipeline, of which `predict_proba` is used for classifiers and
+        `predict` for others; or a function from rows to predictions. For ``"zero_one"`` a
+        classifier without `predict_proba` votes: 1 for its class, 0 for the others. PyTorch
+        modules are called, see :class:`~dsage.models.torch_module.TorchPredictor`; for a loss of
+        classes they must return probabilities, not logits. For native boosters of XGBoost and
+        LightGBM see :func:`~dsage.models.boosters.as_booster`.
     loss : str, callable or Loss
         The loss, as for :func:`~dsage.models.losses.as_loss`.
     classes : sequence, optional
-        The classes, in the order of the columns, for a function or a module that gives
+        The classes, in the order of the columns, for a function or a module that returns
         probabilities; by default the sorted labels of the target. An estimator knows its own.
     affine : bool, default=False
-        Say that the model is an affine function of float columns, so that no draws are needed.
-        That is verified. Linear regressions of scikit-learn, and pipelines of scalers and these,
-        need not be announced.
+        Declare that the model is an affine function of float columns, so that no draws are needed;
+        this is verified. Linear regressions of scikit-learn, and pipelines of scalers that end in
+        one, are recognized without it.
 
     Examples
     --------
@@ -262,21 +269,21 @@ def as_model(
                 "classes and affine",
                 "given with an estimator or a function",
                 model,
-                "Give them where this Model was made",
+                "Pass them to the as_model call that made this Model",
                 TypeError,
             )
         return model
     model = as_booster(model)
     predictor = as_predictor(model)
-    name = _name(model) if predictor is None else predictor.name
+    name = _name_model(model) if predictor is None else predictor.name
     if isinstance(model, type) or not (hasattr(model, "predict") or callable(model)):
-        advice = "Give a fitted estimator, or a function from rows to predictions"
+        advice = "Pass a fitted estimator, or a function from rows to predictions"
         if isinstance(model, type):
-            advice = f"Make and fit an instance: {name}().fit(X, y)"
+            advice = f"Fit an instance: {name}().fit(X, y)"
         raise refusal("model", "callable, or an object with predict", model, advice, TypeError)
-    known = _classes(model, name, classes, checked)
+    known = _find_classes(model, name, classes, checked)
     function = (
-        _function(model, name, checked, known)
+        _choose_method(model, name, checked, known)
         if predictor is None
         else Probabilities(predictor)
         if checked.output == "probability"
@@ -293,15 +300,20 @@ def as_model(
     )
 
 
-def _name(model: object) -> str:
+def _name_model(model: object) -> str:
     named = getattr(model, "__name__", None)
     if named == "<lambda>":
         return "the function"
     return named if isinstance(named, str) else type(model).__name__
 
 
-def _function(model: Any, name: str, loss: Loss, classes: Array | None) -> Callable[[Any], Any]:  # noqa: ANN401
-    """Return the method that gives what the loss needs."""
+def _choose_method(
+    model: Any,  # noqa: ANN401
+    name: str,
+    loss: Loss,
+    classes: Array | None,
+) -> Callable[[Any], Any]:
+    """Return the method that predicts what the loss needs."""
     if not gives_classes(model):
         method: Callable[[Any], Any] = model.predict if hasattr(model, "predict") else model
         return method
@@ -310,7 +322,7 @@ def _function(model: Any, name: str, loss: Loss, classes: Array | None) -> Calla
             "loss",
             f"one of classes for the classifier {name}",
             loss.name,
-            "Choose 'cross_entropy', 'brier' or 'zero_one', or give a function such as"
+            "Choose 'cross_entropy', 'brier' or 'zero_one', or pass a function such as"
             " lambda X: model.predict_proba(X)[:, 1] as the model",
             TypeError,
         )
@@ -323,35 +335,30 @@ def _function(model: Any, name: str, loss: Loss, classes: Array | None) -> Calla
         "model",
         f"a classifier with predict_proba for {loss.name}",
         name,
-        Text(
-            [
-                "Wrap it in sklearn.calibration.CalibratedClassifierCV, or choose ",
-                Setting("loss", "zero_one"),
-            ]
-        ),
+        _CALIBRATE,
         TypeError,
     )
 
 
 class _Votes:
-    """The classes that a classifier predicts, as ones among zeros."""
+    """Predicted classes as probabilities of 0 and 1."""
 
     def __init__(self, model: Any, classes: Array) -> None:  # noqa: ANN401
         self._model = model
         self._classes = classes
 
     def __call__(self, X: Any) -> Floats:  # noqa: ANN401
-        voted = codes(np.asarray(self._model.predict(X)), self._classes, None)
-        return np.eye(len(self._classes))[voted]
+        votes = codes(np.asarray(self._model.predict(X)), self._classes, None)
+        return np.eye(len(self._classes))[votes]
 
 
-def _classes(
+def _find_classes(
     model: Any,  # noqa: ANN401
     name: str,
     given: Sequence[Any] | Array | None,
     loss: Loss,
 ) -> Array | None:
-    """Return the classes of the model, its own or those given, once they agree."""
+    """Return the classes of the model, its own or the given ones; refuse contradictions."""
     own = getattr(model, "classes_", None) if gives_classes(model) else None
     if isinstance(own, list) and any(np.ndim(classes) for classes in own):
         raise refusal(
@@ -368,7 +375,7 @@ def _classes(
         )
     index = as_classes(given)
     if not index.is_unique or len(index) < 2:
-        raise refusal("classes", "two or more, each once", list(given), "Give one a column")
+        raise refusal("classes", "two or more, each once", list(given), "Pass one per column")
     if own is not None and list(index) != list(own):
         raise refusal(
             "classes",

@@ -1,19 +1,64 @@
-"""The model and its loss, asked once before anything is learned."""
+"""The model and its loss, resolved once before anything is learned."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from dsage._check import Setting, Text, warn
-from dsage.data.columns import shown, sorted_positions
-from dsage.data.inputs import Inputs
+from dsage.data.categories import shown, sort_labels
+from dsage.data.inputs import Inputs, name_argument
 from dsage.data.targets import Array, are_numbers, codes
 from dsage.models.losses import Loss, as_loss, choose_loss
 from dsage.models.model import Model, as_model
+
+Label = str | int | float | bool
+
+
+class LossSource(StrEnum):
+    """How the loss of a run was chosen."""
+
+    GIVEN = "given"
+    CHOSEN = "chosen"
+
+
+@dataclass(frozen=True)
+class ModelInfo:
+    """The model of a run, for its record.
+
+    Attributes
+    ----------
+    name : str
+        The class of the model, or the name of the function.
+    type_name : str
+        The type of the object that the user passed, with its module.
+    steps : tuple of str
+        The classes of the steps of a pipeline; empty for other models.
+    classes : tuple or None
+        The class labels; None for models of numbers.
+    packages : tuple of str
+        The packages that define the model and its steps.
+    """
+
+    name: str
+    type_name: str
+    steps: tuple[str, ...]
+    classes: tuple[Label, ...] | None
+    packages: tuple[str, ...]
+
+
+class ResolvedModel(NamedTuple):
+    """A loss, how it was chosen, a model that predicts what it needs, and a record of the model."""
+
+    loss: Loss
+    loss_source: LossSource
+    model: Model
+    info: ModelInfo
 
 
 def find_model(
@@ -21,8 +66,8 @@ def find_model(
     loss: str | Callable[..., Any] | Loss,
     classes: Sequence[Any] | Array | None,
     inputs: Inputs,
-) -> tuple[Loss, Model]:
-    """Return the loss and the model, once it was asked for some rows, and knows all targets.
+) -> ResolvedModel:
+    """Return the loss and the model, after predicting some rows and checking all targets.
 
     Parameters
     ----------
@@ -31,40 +76,54 @@ def find_model(
     loss : str, callable or Loss
         The loss, or ``"auto"``.
     classes : sequence or None
-        The classes of a model that does not know them; by default the labels of all rows, sorted.
+        The classes of a model that does not know them; by default the sorted labels of all rows.
     inputs : Inputs
         The rows.
     """
-    chosen = choose_loss(model, inputs.y_test) if loss == "auto" else as_loss(loss)
-    checked = as_model(model, chosen, classes=classes)
-    is_labelled = chosen.output == "probability" and inputs.y_train.ndim == 1
-    if is_labelled and checked.classes is None and not isinstance(model, Model):
-        labels = _labels(inputs)
-        checked = as_model(model, chosen, classes=labels)
+    is_chosen = isinstance(loss, str) and loss == "auto"
+    resolved = choose_loss(model, inputs.y_test) if is_chosen else as_loss(loss)
+    checked = as_model(model, resolved, classes=classes)
+    has_labels = resolved.output == "probability" and inputs.y_train.ndim == 1
+    if has_labels and checked.classes is None and not isinstance(model, Model):
+        labels = _collect_labels(inputs)
+        checked = as_model(model, resolved, classes=labels)
         if not are_numbers(np.asarray(labels)):
-            text = (
-                f"{checked.name} does not store its classes: the columns of its probabilities are "
-                f"taken to be {shown(labels)}, in this order. Otherwise name them with "
+            told = (
+                f"{checked.name} does not report its classes: the columns of its probabilities are"
+                f" taken to be {shown(labels)}, in this order. Name them with "
             )
-            warn(Text([text, Setting("classes"), "."]))
-    if is_labelled and checked.classes is not None:
+            warn(Text([told, Setting("classes"), "."]))
+    if has_labels and checked.classes is not None:
         for name, y in (("y_train", inputs.y_train), ("y_test", inputs.y_test)):
-            _check_labels(name, y, checked)
+            with name_argument(name):
+                codes(y, checked.classes, None)
     predicted = checked.predict(inputs.first_rows())
-    chosen.target_for(predicted, inputs.y_test[: len(predicted)], checked.classes)
-    return chosen, checked
+    resolved.target_for(predicted, inputs.y_test[: len(predicted)], checked.classes)
+    source = LossSource.CHOSEN if is_chosen else LossSource.GIVEN
+    return ResolvedModel(resolved, source, checked, _describe_model(model, checked))
 
 
-def _labels(inputs: Inputs) -> list[Any]:
+def _collect_labels(inputs: Inputs) -> list[Any]:
     """Return the labels of all rows, sorted."""
-    found = list(pd.unique(pd.concat([pd.Series(inputs.y_train), pd.Series(inputs.y_test)])))
-    return [found[position] for position in sorted_positions(found)]
+    both = pd.concat([pd.Series(inputs.y_train), pd.Series(inputs.y_test)])
+    return sort_labels(list(pd.unique(both)))
 
 
-def _check_labels(name: str, y: Array, model: Model) -> None:
-    """Say in which argument there is a label that the model does not know."""
-    try:
-        codes(y, model.classes, None)
-    except ValueError as error:
-        error.add_note(f"This is about {name}.")
-        raise
+def _describe_model(given: object, model: Model) -> ModelInfo:
+    steps = getattr(given, "steps", None)
+    parts = [step for _, step in steps] if isinstance(steps, list) else []
+    kind = type(given)
+    labels = None if model.classes is None else model.classes.tolist()
+    return ModelInfo(
+        name=model.name,
+        type_name=f"{kind.__module__}.{kind.__qualname__}",
+        steps=tuple(type(part).__name__ for part in parts),
+        classes=None if labels is None else tuple(map(_to_label, labels)),
+        packages=tuple(
+            dict.fromkeys(type(part).__module__.partition(".")[0] for part in (given, *parts))
+        ),
+    )
+
+
+def _to_label(label: object) -> Label:
+    return label if isinstance(label, (str, int, float, bool)) else str(label)

@@ -7,12 +7,12 @@ from contextlib import contextmanager, suppress
 from threading import Lock
 from typing import Any, Literal
 
-import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
 from dsage._check import check_count, check_member, refusal, warn
-from dsage.data.layout import as_matrix, is_frame, open_frame
+from dsage.data.columns import dtype_kind, is_boolean
+from dsage.data.frames import Frame
 from dsage.models.torch_tools import is_module, module_place, require_torch
 
 Array = npt.NDArray[Any]
@@ -124,7 +124,7 @@ class TorchPredictor:
             What the module gives: floats in double precision, whole numbers as they are.
         """
         torch = require_torch("TorchPredictor")
-        matrix = _numbers(X, self.name)
+        matrix = _to_numbers(X, self.name)
         device, dtype = module_place(self.module)
         near = np.float32 if self.is_single else np.float64
 
@@ -310,30 +310,21 @@ def ends_in(model: object) -> str:
     return type(module).__name__
 
 
-def _numbers(X: Any, name: str) -> Array:  # noqa: ANN401
-    """Return rows as an array of numbers, or name the columns that are none."""
-    if not is_frame(X):
-        matrix = as_matrix(X)
-        if matrix.dtype.kind not in "fiub":
-            raise _no_numbers(name, str(matrix.dtype))
-        return matrix
-    frame = open_frame(X)
-    classes = [
+def _to_numbers(X: Any, name: str) -> Array:  # noqa: ANN401
+    """Return rows as an array of numbers; refuse other columns by name."""
+    frame = Frame(X)
+    others = [
         column
-        for column, dtype in frame.schema.items()
-        if not (dtype.is_numeric() or dtype == nw.Boolean)
+        for column, dtype in frame.dtypes.items()
+        if not (dtype_kind(dtype) == "number" or is_boolean(dtype))
     ]
-    if classes:
-        raise _no_numbers(name, classes)
-    matrix = np.asarray(frame.to_numpy())
+    if others:
+        raise refusal(
+            f"the columns for {name}",
+            "of numbers",
+            others,
+            "Pass a function that encodes these columns as in training, and calls the module",
+            TypeError,
+        )
+    matrix = frame.matrix()
     return matrix if matrix.dtype.kind in "fiub" else matrix.astype(np.float64)
-
-
-def _no_numbers(name: str, value: object) -> Exception:
-    return refusal(
-        f"the columns for {name}",
-        "of numbers",
-        value,
-        "Give a function that encodes these columns as the module was trained, and calls it",
-        TypeError,
-    )

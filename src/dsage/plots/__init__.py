@@ -1,4 +1,33 @@
-"""Draw results with matplotlib (extra ``plot``)."""
+"""Plots of explanations with matplotlib (extra ``plot``).
+
+Each is also a method of ``explanation.plot``.
+
+Examples
+--------
+>>> import dsage
+>>> from sklearn.datasets import load_diabetes
+>>> from sklearn.linear_model import LinearRegression
+>>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+>>> X = X[["age", "bmi", "bp", "s5"]]
+>>> rows = X[:300], y[:300], X[300:], y[300:]
+>>> model = LinearRegression().fit(*rows[:2])
+>>> options = {"sampler": "gaussian", "random_state": 0, "progress": False}
+>>> explanation = dsage.explain(model, *rows, **options)
+>>> [label.get_text() for label in bar(explanation).get_yticklabels()]
+['bmi', 's5', 'bp', 'age']
+>>> [text.get_text() for text in convergence(explanation, features=["bmi", "age"]).texts]
+['bmi', 'age']
+>>> sorted(text.get_text() for text in graph(explanation).texts)
+['age', 'bmi', 'bp', 's5', 'target']
+>>> left, right = audit(explanation)
+>>> left, right = sage_and_dsage(explanation)
+>>> right.get_xlabel()
+'difference: d-SAGE minus SAGE'
+>>> other = dsage.explain(model, *rows, graph=None, **options)
+>>> left, right = compare(explanation, other, labels=["learned", "without"])
+>>> right.get_xlabel()
+'difference: without minus learned'
+"""
 
 try:
     import matplotlib as _matplotlib  # noqa: F401

@@ -1,4 +1,4 @@
-"""Names as they can be drawn: in fonts that are installed, on several lines, never cut."""
+"""Names as they can be drawn: in installed fonts, wrapped, never cut."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib import font_manager
 
-# Common fonts of the systems with letters that matplotlib's own one lacks, most specific last.
+# Common system fonts with letters that the font of matplotlib lacks, most specific last.
 _FALLBACKS = (
     "Noto Sans CJK SC",
     "Noto Sans CJK JP",
@@ -35,14 +35,14 @@ _FALLBACKS = (
     "Noto Emoji",
     "Segoe UI Symbol",
 )
-# What stands for a character that no installed font has: what a font would draw for it, too.
+# Replaces a character that no installed font has.
 _BOX = "\u25a1"
 # A line may end after one of these.
 _PIECES = re.compile(r"[^\s_\-./:,;|)\]}]*[\s_\-./:,;|)\]}]+|[^\s_\-./:,;|)\]}]+")
 
 
 def text_style() -> dict[str, Any]:
-    """Return how text that the user chose is drawn: as it stands, never read as a formula.
+    """Return the style of text from the user: literal, never a formula.
 
     Examples
     --------
@@ -52,40 +52,40 @@ def text_style() -> dict[str, Any]:
     return {"parse_math": False, "usetex": False, "fontfamily": _families()}
 
 
-def wrapped(name: str, width: int = 36) -> str:
-    r"""Return a name on as few lines of `width` letters as it needs, about equally long.
+def wrap(name: str, width: int = 36) -> str:
+    r"""Return a name on as few lines of `width` letters as possible, about equally long.
 
-    Nothing is left out. Lines end after a space, a low line, a dot and the like, or anywhere in a
+    Nothing is left out. Lines break after a space, underscore, dot and the like, or anywhere in a
     longer word. A character that no installed font has becomes a box.
 
     Examples
     --------
-    >>> wrapped("mean_daily_temperature_of_the_last_seven_days", 24).split("\n")
+    >>> wrap("mean_daily_temperature_of_the_last_seven_days", 24).split("\n")
     ['mean_daily_temperature_', 'of_the_last_seven_days']
     """
-    text = _showable(name)
-    widest = _filled(text, width)
+    text = _replace_missing(name)
+    widest = _fill(text, width)
     least = -(-_n_columns(text) // len(widest))
     for narrower in range(least, width):
-        lines = _filled(text, narrower)
+        lines = _fill(text, narrower)
         if len(lines) == len(widest):
             return "\n".join(lines)
     return "\n".join(widest)
 
 
 def n_lines(name: str, width: int = 36) -> int:
-    """Return on how many lines `wrapped` puts a name.
+    """Return the number of lines of a wrapped name.
 
     Examples
     --------
     >>> n_lines("age"), n_lines("mean_daily_temperature_of_the_last_seven_days", 24)
     (1, 2)
     """
-    return wrapped(name, width).count("\n") + 1
+    return wrap(name, width).count("\n") + 1
 
 
 def n_columns(text: str) -> int:
-    r"""Return how many letters wide the widest line is; East Asian characters count twice.
+    r"""Return the number of letters of the widest line; East Asian characters count twice.
 
     Examples
     --------
@@ -95,7 +95,7 @@ def n_columns(text: str) -> int:
     return max(map(_n_columns, text.split("\n")))
 
 
-def _filled(text: str, width: int) -> list[str]:
+def _fill(text: str, width: int) -> list[str]:
     lines: list[str] = [""]
     for piece in _PIECES.findall(text):
         if _n_columns(lines[-1] + piece.rstrip()) > width and lines[-1]:
@@ -117,8 +117,8 @@ def _width(letter: str) -> int:
     return 2 if unicodedata.east_asian_width(letter) in ("W", "F") else 1
 
 
-def _showable(name: str) -> str:
-    """Return the name with what cannot be drawn replaced, so that drawing it does not warn."""
+def _replace_missing(name: str) -> str:
+    """Replace characters that cannot be drawn, so that matplotlib does not warn."""
     fonts = [_letters(font_manager.findfont(_property(family))) for family in _families()]
     shown = ""
     for letter in name:
@@ -126,14 +126,14 @@ def _showable(name: str) -> str:
             shown += letter
         elif letter.isspace():
             shown += " "
-        # Marks that only change the look of the letter before them leave nothing.
+        # Combining marks are dropped.
         elif unicodedata.category(letter) not in ("Cf", "Mn", "Me"):
             shown += _BOX
     return shown or _BOX
 
 
 def _families() -> list[str]:
-    """Return the user's fonts, matplotlib's own, and those of `_FALLBACKS` that are installed."""
+    """Return the fonts of the user, that of matplotlib, and the installed `_FALLBACKS`."""
     installed = set(font_manager.get_font_names())
     own = [*mpl.rcParams["font.family"], "DejaVu Sans"]
     return list(dict.fromkeys([*own, *(name for name in _FALLBACKS if name in installed)]))

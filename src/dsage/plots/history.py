@@ -1,4 +1,4 @@
-"""How the values came to rest."""
+"""How the values developed during the run."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from dsage._check import check_count, check_members
 from dsage.estimate.inference import intervals
-from dsage.plots.fonts import n_columns, text_style, wrapped
+from dsage.plots.fonts import n_columns, text_style, wrap
 from dsage.plots.rows import Floats
 from dsage.plots.style import (
     INK,
     LIGHT,
     PALETTE,
     SMALL,
-    check_record,
+    check_explanation,
     label_x,
     label_y,
     legend_above,
@@ -28,81 +28,67 @@ from dsage.plots.style import (
     tidy,
     value_label,
 )
-from dsage.result.record import Record
+from dsage.result.explanation import Explanation
 
-# Inches of the axes themselves, and what stands above and below them.
+# Inches: the axes, and the room above and below them.
 _WIDTH, _HEIGHT, _AROUND = 4.2, 2.6, 0.9
 _LINE = SMALL * 1.3 / 72
-# Letters on a line of a name.
+# Letters per line of a name.
 _NAME = 30
 
 
 def convergence(
-    record: Record,
+    explanation: Explanation,
     *,
     features: str | Iterable[str] | None = None,
     top: int = 8,
     confidence: float = 0.95,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw how the values changed with the evaluations, with bands for what was still open.
+    """Draw how the values developed with the number of evaluations, with confidence bands.
 
-    A band is the interval at that moment for these evaluation rows. The names stand at the ends of
-    the lines. Features that are not named are thin lines without a band.
+    A band is the interval at that moment for these evaluation rows. Names stand at the ends of the
+    lines. The other features are thin lines without a band.
 
     Parameters
     ----------
-    record : Explanation or Record
-        What to draw.
+    explanation : Explanation
+        The explanation.
     features : str or iterable of str, optional
-        The features to name, in place of the `top`.
+        The features to name, instead of the `top` ones.
     top : int, default=8
-        So many features are named, those with the largest values.
+        The number of features that are named, those with the largest values.
     confidence : float, default=0.95
-        TermEstimate of the bands, each on its own.
+        Confidence level of each band.
     ax : matplotlib Axes, optional
-        Where to draw; by default a new figure.
+        The axes; by default those of a new figure.
 
     Returns
     -------
     matplotlib Axes
-
-    Examples
-    --------
-    >>> import dsage
-    >>> from sklearn.datasets import load_diabetes
-    >>> from sklearn.linear_model import LinearRegression
-    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
-    >>> X = X[["age", "bmi", "bp", "s5"]]
-    >>> model = LinearRegression().fit(X[:300], y[:300])
-    >>> explanation = dsage.explain(model, X[:300], y[:300], X[300:], y[300:], sampler="gaussian",
-    ...                             random_state=0, progress=False)
-    >>> ax = convergence(explanation, features=["bmi", "age"])
-    >>> [text.get_text() for text in ax.texts]
-    ['bmi', 'age']
     """
-    names = check_record(record).feature_names
+    names = check_explanation(explanation).feature_names
     if features is None:
-        order = np.argsort(-record.values, kind="stable")[: check_count(top, "top")]
+        order = np.argsort(-explanation.values, kind="stable")[: check_count(top, "top")]
     else:
         chosen = check_members(features, names, "features", "the features")
         order = np.array([names.index(name) for name in chosen], dtype=np.intp)
-    labels = [wrapped(names[number], _NAME) for number in order]
+    labels = [wrap(names[number], _NAME) for number in order]
     n_lines = sum(label.count("\n") + 1 for label in labels)
     if ax is None:
         beside = text_width(max(map(n_columns, labels), default=0), SMALL) + 0.5
         height = max(_HEIGHT, _LINE * n_lines + 0.08 * len(labels)) + _AROUND
         ax = new_axes(_WIDTH + beside, height)
-    history = record.estimate.history
+    history = explanation.estimate.history
     x = history.n_evaluated.astype(np.float64)
     rest = np.setdiff1d(np.arange(len(names)), order)
     ax.plot(x, history.values[:, rest], color=LIGHT, linewidth=0.7, zorder=1)
-    low, high = _bands(record, confidence)
+    low, high = _bands(explanation, confidence)
     _draw_lines(ax, x, history.values[:, order], low[:, order], high[:, order])
     tidy(ax, grid="y")
     _set_limits(ax, x, history.values, low[:, order], high[:, order])
     label_x(ax, "evaluations of a coalition on a row")
-    label_y(ax, value_label(record))
+    label_y(ax, value_label(explanation))
     _name_ends(ax, labels, x[-1], history.values[-1, order])
     bands = "bands" if len(x) > 1 else "intervals at the only look,"
     handles = [Line2D([], [], color=LIGHT, linewidth=0.7, label=f"{len(rest)} others")]
@@ -114,12 +100,12 @@ def convergence(
     return ax
 
 
-def _bands(record: Record, confidence: float) -> tuple[Floats, Floats]:
-    """Return the ends of the intervals at all looks."""
-    history = record.estimate.history
+def _bands(explanation: Explanation, confidence: float) -> tuple[Floats, Floats]:
+    """Return the ends of the intervals at each look."""
+    history = explanation.estimate.history
     df = np.maximum(history.n_units - 1.0, 1.0)[:, None] * np.ones(history.values.shape)
-    # Only the last look's are known; those before are about the number of units.
-    df[-1] = record.estimate.df
+    # Only those of the last look were kept; earlier ones are about the number of units.
+    df[-1] = explanation.estimate.df
     ends = [
         intervals(values, se, confidence, df=own)
         for values, se, own in zip(history.values, history.se, df, strict=True)
@@ -129,17 +115,17 @@ def _bands(record: Record, confidence: float) -> tuple[Floats, Floats]:
 
 def _draw_lines(ax: Axes, x: Floats, values: Floats, low: Floats, high: Floats) -> None:
     for number in range(values.shape[1]):
-        colour, dashes = _line_style(number)
+        color, dashes = _line_style(number)
         known = np.isfinite(low[:, number]) & np.isfinite(high[:, number])
         if len(x) == 1:
-            ax.vlines(x[known], low[known, number], high[known, number], colors=colour, alpha=0.5)
+            ax.vlines(x[known], low[known, number], high[known, number], colors=color, alpha=0.5)
         ax.fill_between(
-            x, low[:, number], high[:, number], where=known, color=colour, alpha=0.15, linewidth=0
+            x, low[:, number], high[:, number], where=known, color=color, alpha=0.15, linewidth=0
         )
         ax.plot(
             x,
             values[:, number],
-            color=colour,
+            color=color,
             linestyle=dashes,
             linewidth=1.4,
             marker="o" if len(x) == 1 else None,
@@ -149,13 +135,13 @@ def _draw_lines(ax: Axes, x: Floats, values: Floats, low: Floats, high: Floats) 
 
 
 def _line_style(number: int) -> tuple[str, str]:
-    """Return a colour, and dashes that tell apart what has the same one."""
+    """Return a color, and dashes that distinguish lines of the same color."""
     dashes = ("solid", "dashed", "dotted", "dashdot")
     return PALETTE[number % len(PALETTE)], dashes[number // len(PALETTE) % len(dashes)]
 
 
 def _set_limits(ax: Axes, x: Floats, values: Floats, low: Floats, high: Floats) -> None:
-    """Show all values; of bands at the start, which may be huge, only as much as helps."""
+    """Show all values; cut bands at the start, which may be huge."""
     if len(x) > 1 and x[0] > 0 and x[-1] / x[0] >= 10:
         ax.set_xscale("log")
         ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
@@ -176,14 +162,14 @@ def _set_limits(ax: Axes, x: Floats, values: Floats, low: Floats, high: Floats) 
 
 
 def _name_ends(ax: Axes, labels: Sequence[str], x: float, values: Floats) -> None:
-    """Write the names at the right, next to the ends of their lines, none on another."""
+    """Write the names to the right of their lines, without overlaps."""
     bottom, top = ax.get_ylim()
-    # Before the layout is final: about as high as the axes will be.
+    # An approximation: the layout is not final yet.
     points = 72 * ax.get_window_extent().height / ax.figure.dpi
     heights = np.array([(label.count("\n") + 1) * SMALL * 1.3 + 3 for label in labels]) / points
     wanted = (values - bottom) / (top - bottom)
     for number, (label, at) in enumerate(zip(labels, _apart(wanted, heights), strict=True)):
-        colour, dashes = _line_style(number)
+        color, dashes = _line_style(number)
         ax.annotate(
             label,
             xy=(x, values[number]),
@@ -194,7 +180,7 @@ def _name_ends(ax: Axes, labels: Sequence[str], x: float, values: Floats) -> Non
             color=INK,
             arrowprops={
                 "arrowstyle": "-",
-                "color": colour,
+                "color": color,
                 "linewidth": 1.0,
                 "linestyle": dashes,
                 "relpos": (0.0, 0.5),
@@ -207,28 +193,28 @@ def _name_ends(ax: Axes, labels: Sequence[str], x: float, values: Floats) -> Non
 
 
 def _apart(wanted: Floats, heights: Floats) -> Floats:
-    """Return places near the wanted ones at which pieces of these heights do not overlap.
+    """Return positions near the wanted ones at which labels of these heights do not overlap.
 
-    Pieces that touch move together, to the mean of what they want: least squares under the order
-    of the wanted places, by pooling neighbours that are too close.
+    This is least squares under the order of the wanted positions: labels that touch are pooled,
+    and move together to the mean of their wanted positions.
     """
     order = np.argsort(wanted, kind="stable")
-    blocks: list[tuple[float, float, list[int]]] = []
+    pools: list[tuple[float, float, list[int]]] = []
     for number in order.tolist():
-        centre, height, members = float(wanted[number]), float(heights[number]), [number]
-        while blocks and blocks[-1][0] + blocks[-1][1] / 2 > centre - height / 2:
-            below, its_height, its_members = blocks.pop()
+        center, height, members = float(wanted[number]), float(heights[number]), [number]
+        while pools and pools[-1][0] + pools[-1][1] / 2 > center - height / 2:
+            below, its_height, its_members = pools.pop()
             n_below, n_here = len(its_members), len(members)
-            centre = (below * n_below + centre * n_here) / (n_below + n_here)
+            center = (below * n_below + center * n_here) / (n_below + n_here)
             height, members = height + its_height, its_members + members
-        blocks.append((centre, height, members))
+        pools.append((center, height, members))
     places = np.empty(len(wanted))
-    for centre, height, members in blocks:
-        end = centre - height / 2
+    for center, height, members in pools:
+        end = center - height / 2
         for number in members:
             places[number] = end + heights[number] / 2
             end += heights[number]
-    # Into the frame: down from its top, then, where there is no more room, up from its bottom.
+    # Into the frame: down from its top, then, if that leaves no room, up from its bottom.
     limit = 1.0
     for number in order[::-1].tolist():
         places[number] = min(places[number], limit - heights[number] / 2)

@@ -1,4 +1,4 @@
-"""The graph, with the target and what stands around it."""
+"""The graph, with the target and its Markov blanket."""
 
 from __future__ import annotations
 
@@ -18,76 +18,64 @@ from dsage._check import refusal
 from dsage.graphs import Graph
 from dsage.graphs.graph import check_graph
 from dsage.graphs.layout import Drawing, Edge, Point, layered
-from dsage.plots.fonts import n_columns, text_style, wrapped
+from dsage.plots.fonts import n_columns, text_style, wrap
 from dsage.plots.style import (
     INK,
     LINE,
     ORANGE,
     SIZE,
-    check_record,
+    check_explanation,
     legend_above,
     new_axes,
     percent,
     text_width,
 )
-from dsage.result.record import Record
+from dsage.result.explanation import Explanation
 
-# Light enough for black text.
+# Light enough for dark text.
 _TARGET, _BLANKET, _OTHER = ORANGE, "#9BD3F5", "#F2F2F2"
 _LINE = "#555555"
-# Letters on a line of a name.
+# Letters per line of a name.
 _NAME = 22
-# Above so many nodes the neighbourhood of the target is drawn alone, unless told otherwise.
+# With more nodes only the target and its Markov blanket are drawn by default.
 _MANY = 40
 
 
-def graph(record: Record, *, blanket_only: bool | None = None, ax: Axes | None = None) -> Axes:
-    """Draw the graph of a run: the target, its Markov blanket, how sure the edges are.
+def graph(
+    explanation: Explanation, *, blanket_only: bool | None = None, ax: Axes | None = None
+) -> Axes:
+    """Draw the graph of a run: the target, its Markov blanket, and how stable the edges are.
 
-    Where the graph was learned again on resamples of the rows, an edge is the wider and darker the
-    more of these graphs have it, in either direction.
+    If the graph was learned again on resamples of the rows, edges that more of these graphs have,
+    in either direction, are wider and darker.
 
     Parameters
     ----------
-    record : Explanation or Record
+    explanation : Explanation
         A run with a graph.
     blanket_only : bool, optional
         Draw only the target and its Markov blanket. By default for graphs of more than 40 nodes.
     ax : matplotlib Axes, optional
-        Where to draw; by default a new figure whose size follows the graph's.
+        The axes; by default those of a new figure that fits the graph.
 
     Returns
     -------
     matplotlib Axes
-
-    Examples
-    --------
-    >>> import dsage
-    >>> from sklearn.datasets import load_diabetes
-    >>> from sklearn.linear_model import LinearRegression
-    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
-    >>> X = X[["age", "bmi", "bp", "s5"]]
-    >>> model = LinearRegression().fit(X[:300], y[:300])
-    >>> explanation = dsage.explain(model, X[:300], y[:300], X[300:], y[300:], sampler="gaussian",
-    ...                             random_state=0, progress=False)
-    >>> ax = graph(explanation)
-    >>> sorted(text.get_text() for text in ax.texts)
-    ['age', 'bmi', 'bp', 's5', 'target']
     """
-    whole = check_record(record).graph
+    whole = check_explanation(explanation).graph
     if whole is None:
         raise refusal(
-            "record",
+            "explanation",
             "of a run with a graph",
             "one without",
-            "Plain SAGE needs none: give graph='learn', or a Graph",
+            "Explain with graph='learn' or with a graph",
         )
     is_part = len(whole) > _MANY if blanket_only is None else blanket_only
-    part = _around(whole, record.target) if is_part else whole
+    part = _around(whole, explanation.target) if is_part else whole
     note = None
     if len(part) < len(whole):
         note = f"the target and its Markov blanket: {len(part)} of {len(whole)} nodes"
-    return _draw(part, record.target, record.edge_strength, note, ax)
+    return _draw(part, explanation.target, explanation.edge_strength, note, ax)
 
 
 def draw_graph(
@@ -106,11 +94,11 @@ def draw_graph(
     target : str, optional
         Highlight this node and its Markov blanket.
     strength : pandas.DataFrame, optional
-        How often each edge was found again, as :meth:`dsage.structure.Stability.to_frame` has it:
-        columns ``from``, ``to``, ``share_either``. Edges that are not in it were never found. An
-        edge is the wider and darker the more often it was.
+        How often each edge was found again, as :meth:`dsage.structure.Stability.to_frame` returns
+        it: columns ``from``, ``to``, ``share_either``; edges that are missing were never found.
+        More frequent edges are wider and darker.
     ax : matplotlib Axes, optional
-        Where to draw; by default a new figure whose size follows the graph's.
+        The axes; by default those of a new figure that fits the graph.
 
     Returns
     -------
@@ -134,7 +122,7 @@ def _draw(
 ) -> Axes:
     blanket = set(graph.markov_blanket(target)) if target is not None else set()
     share = None if strength is None else _shares(graph, strength)
-    labels = {name: wrapped(name, _NAME) for name in graph.names}
+    labels = {name: wrap(name, _NAME) for name in graph.names}
     drawing, width = _spread(layered(graph), labels)
     low, high = drawing.heights
     if ax is None:
@@ -143,8 +131,8 @@ def _draw(
         ax = new_axes(max(width, 3.4), max(unit * (high - low + 1) + 0.7, 1.6))
     boxes: dict[str, Text] = {}
     for name in graph.names:
-        colour = _TARGET if name == target else _BLANKET if name in blanket else _OTHER
-        style = {"boxstyle": "round,pad=0.35", "facecolor": colour, "edgecolor": "#333333"}
+        color = _TARGET if name == target else _BLANKET if name in blanket else _OTHER
+        style = {"boxstyle": "round,pad=0.35", "facecolor": color, "edgecolor": "#333333"}
         boxes[name] = ax.text(
             *drawing.places[name],
             labels[name],
@@ -169,17 +157,17 @@ def _draw(
 
 
 def _spread(drawing: Drawing, labels: dict[str, str]) -> tuple[Drawing, float]:
-    """Return the drawing with columns as wide as their names, in inches, and the whole width."""
+    """Return the drawing with columns as wide as their names, and its width in inches."""
     widths = [0.0] * max(drawing.n_columns, 1)
     for name, (x, _) in drawing.places.items():
         widths[int(x)] = max(widths[int(x)], text_width(n_columns(labels[name])) + 0.75)
     ends = [0.0, *accumulate(widths)]
 
-    def moved(point: Point) -> Point:
+    def move(point: Point) -> Point:
         return (ends[int(point[0])] + ends[int(point[0]) + 1]) / 2, point[1]
 
-    places = {name: moved(point) for name, point in drawing.places.items()}
-    routes = {edge: tuple(map(moved, route)) for edge, route in drawing.routes.items()}
+    places = {name: move(point) for name, point in drawing.places.items()}
+    routes = {edge: tuple(map(move, route)) for edge, route in drawing.routes.items()}
     return Drawing(places, routes), ends[-1]
 
 
@@ -218,37 +206,37 @@ def _handles(target: str | None, share: dict[Edge, float] | None) -> list[Artist
         ]
     if share:
         for part in (1.0, 0.5):
-            width, colour = _edge_style(part)
+            width, color = _edge_style(part)
             text = f"edge in {percent(part)} of the graphs learned on resamples"
-            handles.append(Line2D([], [], color=colour, linewidth=width, label=text))
+            handles.append(Line2D([], [], color=color, linewidth=width, label=text))
     return handles
 
 
 def _edge_style(share: float) -> tuple[float, tuple[float, float, float]]:
-    """Return width and colour: paler rather than transparent, so that crossings stay even."""
+    """Return width and color: pale rather than transparent, so that crossings look even."""
     part = 0.3 + 0.7 * min(max(share, 0.0), 1.0)
-    colour = 1.0 - part * (1.0 - np.array(to_rgb(_LINE)))
-    return 0.5 + 1.3 * share, tuple(colour.tolist())
+    color = 1.0 - part * (1.0 - np.array(to_rgb(_LINE)))
+    return 0.5 + 1.3 * share, tuple(color.tolist())
 
 
 def _draw_edge(
     ax: Axes, points: list[Point], ends: tuple[Text, Text], arrow: str, share: float
 ) -> None:
-    """Draw a line through the points, and an arrow from the last but one of them to the box."""
+    """Draw a line through the points, and an arrow from the second-to-last point to the box."""
     tail, head = ends
-    width, colour = _edge_style(share)
+    width, color = _edge_style(share)
     if len(points) > 2:
-        # Between two columns an S that is level at both ends; it begins under the tail's box.
+        # Between two columns an S-curve; it begins under the box of the tail.
         vertices, codes = [points[0]], [Path.MOVETO]
         for (x, y), (then_x, then_y) in pairwise(points[:-1]):
             middle = (x + then_x) / 2
             vertices += [(middle, y), (middle, then_y), (then_x, then_y)]
             codes += [Path.CURVE4] * 3
         line = PathPatch(
-            Path(vertices, codes), fill=False, edgecolor=colour, linewidth=width, zorder=1
+            Path(vertices, codes), fill=False, edgecolor=color, linewidth=width, zorder=1
         )
         ax.add_patch(line)
-    # Within a column, or where it passes other nodes, a line would hide behind them.
+    # A straight line would hide behind the nodes that it passes.
     is_bent = points[-2][0] == points[-1][0] or arrow == "<|-|>"
     ax.add_patch(
         FancyArrowPatch(
@@ -258,12 +246,12 @@ def _draw_edge(
             linestyle="dashed" if arrow == "<|-|>" else "solid",
             connectionstyle="arc3,rad=0.3" if is_bent else "arc3,rad=0.0",
             mutation_scale=11,
-            color=colour,
+            color=color,
             linewidth=width,
             patchA=tail.get_bbox_patch() if len(points) == 2 else None,
             shrinkA=2.0 if len(points) == 2 else 0.0,
             patchB=head.get_bbox_patch(),
-            # After the boxes, whose outlines are known only once they are drawn.
+            # The outline of a box is known only after it is drawn.
             zorder=head.get_zorder() + 1,
         )
     )

@@ -1,4 +1,4 @@
-"""Two panels with the same rows: values beside each other, and their differences."""
+"""Two panels with the same rows: values side by side, and their differences."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from matplotlib.lines import Line2D
 
 from dsage._check import check_count
 from dsage.estimate.inference import effective_df, intervals
-from dsage.plots.fonts import n_lines, wrapped
+from dsage.plots.fonts import n_lines, wrap
 from dsage.plots.rows import (
     Floats,
     Rows,
@@ -38,22 +38,22 @@ from dsage.plots.style import (
 
 # Inches between the marks of two explanations of one feature.
 _STEP = 0.11
-# Letters on a line: of the legend, below the values, below the differences.
+# Letters per line: in the legend, below the values, below the differences.
 _LEGEND, _VALUES, _DIFFERENCES = 40, LABEL, 36
 
 
 @dataclass(frozen=True)
 class Series:
-    """Numbers of the same features, with their errors.
+    """Estimates for the same features, with their errors.
 
     Attributes
     ----------
     label : str
-        What they are.
+        Name in the legend.
     values, se, df : arrays of shape (n_features,)
-        The numbers, the errors of computing, their degrees of freedom.
+        The estimates, their errors from computing, and degrees of freedom.
     se_total, df_total : arrays of shape (n_features,)
-        The errors of rows and computing; nan where they are not known.
+        The errors from rows and computing; NaN if unknown.
     """
 
     label: str
@@ -64,7 +64,7 @@ class Series:
     df_total: Floats
 
     def minus(self, other: Series) -> Series:
-        """Return the differences to the numbers of an independent run."""
+        """Return the differences to the estimates of an independent run."""
         variances = np.stack([self.se**2, other.se**2])
         total = np.stack([self.se_total**2, other.se_total**2])
         return Series(
@@ -77,27 +77,27 @@ class Series:
         )
 
     def take(self, at: npt.NDArray[np.intp]) -> Series:
-        """Return the numbers of some features."""
+        """Return the estimates for some features."""
         arrays = (self.values, self.se, self.df, self.se_total, self.df_total)
         return Series(self.label, *(array[at] for array in arrays))
 
 
 @dataclass(frozen=True)
 class Pair:
-    """What is drawn in the two panels.
+    """The content of the two panels.
 
     Attributes
     ----------
     names : list of str
         The features.
     ranked_by : array of shape (n_features,)
-        Features where this is largest come first.
+        Features are sorted by this, the largest first.
     series, differences : lists of Series
-        The numbers of the left panel, and of the right one; those are of all series but the first.
+        The left panel, and the right one, for all series but the first.
     labels : pair of str
-        What the two panels show.
+        Labels of the horizontal axes.
     notes : list of str
-        What else there is to say.
+        Lines above the legend.
     """
 
     names: list[str]
@@ -108,7 +108,7 @@ class Pair:
     notes: list[str] = field(default_factory=list)
 
     def draw(self, *, top: int, confidence: float, ax: Sequence[Axes] | None) -> tuple[Axes, Axes]:
-        """Draw values at the left and differences at the right, with the same rows."""
+        """Draw values on the left and differences on the right."""
         n_rows = n_shown(len(self.names), check_count(top, "top"))
         order = np.argsort(-self.ranked_by, kind="stable")[:n_rows]
         notes = list(self.notes)
@@ -124,7 +124,7 @@ class Pair:
         label_x(left, self.labels[0], width=_VALUES)
         label_x(right, self.labels[1], width=_DIFFERENCES)
         handles: list[Artist] = [
-            Line2D([], [], label=wrapped(each.label, _LEGEND), linestyle="none", **_mark(number))
+            Line2D([], [], label=wrap(each.label, _LEGEND), linestyle="none", **_mark(number))
             for number, each in enumerate(self.series)
         ]
         title = "\n".join(notes) or None
@@ -140,21 +140,21 @@ class Pair:
 def _draw_series(
     ax: Axes, rows: Rows, series: list[Series], first: int, confidence: float
 ) -> dict[str, bool]:
-    """Draw marks with intervals, those of one feature under each other."""
+    """Draw marks with intervals, those of one feature below each other."""
     drawn = {"computing": False, "population": False}
     for number, each in enumerate(series):
-        at = rows.centres + _STEP * (number - (len(series) - 1) / 2)
+        at = rows.centers + _STEP * (number - (len(series) - 1) / 2)
         style = _mark(number + first)
-        colour = style["color"]
+        color = style["color"]
         for name, se, df in (
             ("computing", each.se, each.df),
             ("population", each.se_total, each.df_total),
         ):
             low, high = intervals(each.values, se, confidence, df=df)
             is_thick = name == "computing"
-            drawn[name] |= draw_interval(ax, at, low, high, colour=colour, is_thick=is_thick)
+            drawn[name] |= draw_interval(ax, at, low, high, color=color, is_thick=is_thick)
         ax.plot(each.values, at, linestyle="none", zorder=5, **style)
-    for end, then in pairwise(rows.centres):
+    for end, then in pairwise(rows.centers):
         ax.axhline((end + then) / 2, color=FAINT, linewidth=0.8, zorder=0)
     draw_zero(ax)
     tidy(ax)
@@ -170,6 +170,5 @@ def _mark(number: int) -> dict[str, Any]:
 
 
 def effective(variances: Floats, *df: Floats) -> Floats:
-    """Return the degrees of freedom of a sum of parts, as far as their variances are known."""
-    known = np.where(np.isfinite(variances), variances, 0.0)
-    return effective_df(known, np.stack(df))
+    """Return the degrees of freedom of a sum, without the parts of unknown variance."""
+    return effective_df(np.where(np.isfinite(variances), variances, 0.0), np.stack(df))

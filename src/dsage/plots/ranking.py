@@ -22,58 +22,46 @@ from dsage.plots.style import (
     ORANGE,
     SKY,
     SMALL,
-    check_record,
+    check_explanation,
     label_x,
     legend_above,
     new_axes,
     tidy,
     value_label,
 )
-from dsage.result.record import Record
+from dsage.result.explanation import Explanation
 
-# Inches: how thick a bar is.
+# Thickness of a bar in inches.
 _BAR = 0.17
 
 
-def bar(record: Record, *, top: int = 20, confidence: float = 0.95, ax: Axes | None = None) -> Axes:
-    """Draw the ranking: a bar a feature, the largest value on top, with two intervals.
+def bar(
+    explanation: Explanation, *, top: int = 20, confidence: float = 0.95, ax: Axes | None = None
+) -> Axes:
+    """Draw the ranking: one bar per feature, the largest value on top, with two intervals.
 
-    The thick interval is for these evaluation rows: more computing makes it shorter. The thin one
-    is for the population: only more rows make it shorter. The bar of a feature for which the audit
-    matters has another colour. A circle marks a feature that is separated from the target in every
-    ordering.
+    The thick interval is for these evaluation rows: more computing shortens it. The thin one is for
+    the population: only more rows shorten it. Features whose value differs from SAGE according to
+    the audit have another color. A circle marks a feature that is separated from the target in
+    every ordering.
 
     Parameters
     ----------
-    record : Explanation or Record
-        What to draw.
+    explanation : Explanation
+        The explanation.
     top : int, default=20
-        So many features have a bar of their own. The others share one, their sum. It has no
-        interval, as the errors of its parts depend on each other.
+        The number of features that have a bar of their own. The others share one, their sum,
+        without an interval, because their errors depend on each other.
     confidence : float, default=0.95
         Confidence level of the intervals.
     ax : matplotlib Axes, optional
-        Where to draw; by default a new figure whose size follows the names.
+        The axes; by default those of a new figure that fits the names.
 
     Returns
     -------
     matplotlib Axes
-
-    Examples
-    --------
-    >>> import dsage
-    >>> from sklearn.datasets import load_diabetes
-    >>> from sklearn.linear_model import LinearRegression
-    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
-    >>> X = X[["age", "bmi", "bp", "s5"]]
-    >>> model = LinearRegression().fit(X[:300], y[:300])
-    >>> explanation = dsage.explain(model, X[:300], y[:300], X[300:], y[300:], sampler="gaussian",
-    ...                             random_state=0, progress=False)
-    >>> ax = bar(explanation)
-    >>> [label.get_text() for label in ax.get_yticklabels()]
-    ['bmi', 's5', 'bp', 'age']
     """
-    frame = check_record(record).to_frame(confidence)
+    frame = check_explanation(explanation).to_frame(confidence)
     shown = frame[: n_shown(len(frame), check_count(top, "top"))]
     rest = frame[len(shown) :]
     names = shown["feature"].tolist()
@@ -81,26 +69,26 @@ def bar(record: Record, *, top: int = 20, confidence: float = 0.95, ax: Axes | N
         names.append(f"{len(rest)} others: their sum, without interval")
     rows = as_rows(names)
     if ax is None:
-        ax = new_axes(*rows.size(n_notes=4, n_below=n_lines(value_label(record), LABEL)))
-    at = rows.centres[: len(shown)]
+        ax = new_axes(*rows.size(n_notes=4, n_below=n_lines(value_label(explanation), LABEL)))
+    at = rows.centers[: len(shown)]
     matters = shown["audit_matters"].to_numpy(dtype=bool)
-    colours = np.where(matters, ORANGE, SKY).tolist()
-    ax.barh(at, shown["value"], height=_BAR, color=colours)
+    colors = np.where(matters, ORANGE, SKY).tolist()
+    ax.barh(at, shown["value"], height=_BAR, color=colors)
     if len(rest):
-        _draw_rest(ax, float(rows.centres[-1]), shown, float(rest["value"].sum()))
+        _draw_rest(ax, float(rows.centers[-1]), shown, float(rest["value"].sum()))
     handles = _draw_intervals(ax, at, shown, confidence)
-    handles += _audit_handles(record, matters)
-    handles += _mark_separated(ax, at, shown, record)
+    handles += _audit_handles(explanation, matters)
+    handles += _mark_separated(ax, at, shown, explanation)
     draw_zero(ax)
     tidy(ax)
     rows.put(ax)
-    label_x(ax, value_label(record))
+    label_x(ax, value_label(explanation))
     legend_above(ax, handles)
     return ax
 
 
 def _draw_rest(ax: Axes, at: float, shown: pd.DataFrame, total: float) -> None:
-    """Draw the sum of the others; one that would dwarf the rest is cut, with its number on it."""
+    """Draw the sum of the others; if it dwarfs the rest, cut the bar and write the sum on it."""
     ends = shown[["value", "upper", "upper_total"]].to_numpy(dtype=np.float64)
     limit = 1.25 * float(np.abs(ends[np.isfinite(ends)]).max())
     is_cut = abs(total) > limit > 0
@@ -117,21 +105,23 @@ def _draw_intervals(ax: Axes, at: Floats, shown: pd.DataFrame, confidence: float
     for ends, name in (("", "computing"), ("_total", "population")):
         low, high = shown[f"lower{ends}"].to_numpy(), shown[f"upper{ends}"].to_numpy()
         is_thick = name == "computing"
-        drawn[name] = draw_interval(ax, at, low, high, colour=INK, is_thick=is_thick)
+        drawn[name] = draw_interval(ax, at, low, high, color=INK, is_thick=is_thick)
     return interval_handles(confidence, **drawn)
 
 
-def _audit_handles(record: Record, matters: npt.NDArray[np.bool_]) -> list[Artist]:
+def _audit_handles(explanation: Explanation, matters: npt.NDArray[np.bool_]) -> list[Artist]:
     if not matters.any():
         return []
-    is_corrected = record.estimate.estimand == "sage"
+    is_corrected = explanation.estimate.estimand == "sage"
     text = "corrected by" if is_corrected else "off SAGE by"
     return [Patch(color=ORANGE, label=f"audit: {text} over 2 % of the range")]
 
 
-def _mark_separated(ax: Axes, at: Floats, shown: pd.DataFrame, record: Record) -> list[Artist]:
-    """Mark what is separated in all orderings: its value is zero, but for a correction."""
-    skipped = dict(zip(record.feature_names, record.estimate.share_skipped, strict=True))
+def _mark_separated(
+    ax: Axes, at: Floats, shown: pd.DataFrame, explanation: Explanation
+) -> list[Artist]:
+    """Mark features that are separated in all orderings: zero except for a correction."""
+    skipped = dict(zip(explanation.feature_names, explanation.estimate.share_skipped, strict=True))
     separated = np.array([skipped[name] >= 1.0 for name in shown["feature"]])
     if not separated.any():
         return []
@@ -142,6 +132,6 @@ def _mark_separated(ax: Axes, at: Floats, shown: pd.DataFrame, record: Record) -
         "markersize": 4.5,
     }
     ax.plot(np.zeros(separated.sum()), at[separated], linestyle="none", zorder=5, **style)
-    is_corrected = record.estimate.estimand == "sage"
+    is_corrected = explanation.estimate.estimand == "sage"
     text = f"always separated: {'only the correction' if is_corrected else 'zero'}"
     return [Line2D([], [], linestyle="none", label=text, **style)]

@@ -1,4 +1,4 @@
-"""How all plots look: colours, sizes, frames."""
+"""The style of all plots: colors, sizes, frames."""
 
 from __future__ import annotations
 
@@ -10,42 +10,42 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from dsage._check import refusal
-from dsage.plots.fonts import text_style, wrapped
-from dsage.result.record import Record
+from dsage.plots.fonts import text_style, wrap
+from dsage.result.explanation import Explanation
 
-# Okabe & Ito's palette, told apart by every kind of colour vision; without its yellow, which is
-# too light for lines on white.
+# The palette of Okabe & Ito, distinguishable with every kind of color vision, without its yellow,
+# which is too light for lines on white.
 BLUE, VERMILION, GREEN, ORANGE = "#0072B2", "#D55E00", "#009E73", "#E69F00"
 PURPLE, SKY, INK = "#CC79A7", "#56B4E9", "#222222"
 PALETTE = (BLUE, VERMILION, GREEN, ORANGE, PURPLE, SKY, INK)
 MARKERS = "osD^vPX"
-GREY, LIGHT, FAINT = "#6B6B6B", "#C9C9C9", "#ECECEC"
+GRAY, LIGHT, FAINT = "#6B6B6B", "#C9C9C9", "#ECECEC"
 
-# Points. Names and axes have one size, all that explains them another.
+# Points: names and axes, and everything else.
 SIZE, SMALL = 9.0, 8.0
-# Inches that a line of text of `SIZE` takes.
+# Height in inches of a line of text of `SIZE`.
 LINE = SIZE * 1.25 / 72
-# Letters on a line below a panel.
+# Letters per line below a panel.
 LABEL = 42
-# The part of an em that a letter takes, on average.
+# Average width of a letter in em.
 _LETTER = 0.62
 
 
-def check_record(record: object, parameter: str = "record") -> Record:
-    """Return `record` if it is one."""
-    if not isinstance(record, Record):
+def check_explanation(explanation: object, parameter: str = "explanation") -> Explanation:
+    """Return `explanation`, or refuse other objects."""
+    if not isinstance(explanation, Explanation):
         raise refusal(
             parameter,
-            "an Explanation or a Record",
-            type(record).__name__,
-            "dsage.explain makes one",
+            "an Explanation",
+            type(explanation).__name__,
+            "Pass the result of dsage.explain or dsage.load",
             TypeError,
         )
-    return record
+    return explanation
 
 
 def text_width(n_letters: int, size: float = SIZE) -> float:
-    """Return about how many inches so many letters take.
+    """Return the approximate width of some letters in inches.
 
     Examples
     --------
@@ -56,7 +56,7 @@ def text_width(n_letters: int, size: float = SIZE) -> float:
 
 
 def new_axes(width: float, height: float) -> Axes:
-    """Return the axes of a new figure of so many inches, in which nothing is cut off."""
+    """Return the axes of a new figure of this size in inches, in which nothing is cut off."""
     _, ax = plt.subplots(figsize=(width, height), layout="constrained")
     return ax
 
@@ -64,7 +64,7 @@ def new_axes(width: float, height: float) -> Axes:
 def two_axes(
     ax: Sequence[Axes] | None, width: float, height: float, ratios: tuple[float, float]
 ) -> tuple[Axes, Axes]:
-    """Return the two axes given, or those of a new figure."""
+    """Return the two given axes, or those of a new figure."""
     if ax is None:
         _, (left, right) = plt.subplots(
             1, 2, figsize=(width, height), layout="constrained", width_ratios=ratios
@@ -74,34 +74,34 @@ def two_axes(
     given: list[Any] = list(ax) if hasattr(ax, "__iter__") else [ax]
     if len(given) != 2 or not all(isinstance(each, Axes) for each in given):
         raise refusal(
-            "ax", "two Axes", ax, "Take them from plt.subplots(1, 2, layout='constrained')"
+            "ax", "two Axes", ax, "Create them with plt.subplots(1, 2, layout='constrained')"
         )
     return given[0], given[1]
 
 
 def tidy(ax: Axes, *, grid: Literal["x", "y"] = "x") -> None:
-    """Leave of the frame what is read: the axis below, few ticks, a light grid."""
+    """Reduce the frame to the lower axis, few ticks and a light grid."""
     ax.spines[["top", "right", "left"]].set_visible(False)
     ax.spines["bottom"].set_color(LIGHT)
     ax.tick_params(labelsize=SMALL, color=LIGHT, labelcolor=INK)
     ax.grid(axis=grid, color=FAINT, linewidth=0.8)
     ax.set_axisbelow(True)
-    # Few enough that long numbers do not run into each other.
+    # Few enough that long numbers do not overlap.
     ax.xaxis.set_major_locator(MaxNLocator(nbins=5, steps=[1, 2, 2.5, 5, 10]))
 
 
 def label_x(ax: Axes, text: str, *, width: int = LABEL) -> None:
-    """Name what the horizontal axis shows, on lines of `width` letters."""
-    ax.set_xlabel(wrapped(text, width), fontsize=SIZE, color=INK, **text_style())
+    """Label the horizontal axis, on lines of `width` letters."""
+    ax.set_xlabel(wrap(text, width), fontsize=SIZE, color=INK, **text_style())
 
 
 def label_y(ax: Axes, text: str) -> None:
-    """Name what the vertical axis shows, on lines that a low figure has room for."""
-    ax.set_ylabel(wrapped(text, 28), fontsize=SIZE, color=INK, **text_style())
+    """Label the vertical axis, on lines that fit a low figure."""
+    ax.set_ylabel(wrap(text, 28), fontsize=SIZE, color=INK, **text_style())
 
 
 def legend_above(ax: Axes, handles: Sequence[Any], *, title: str | None = None) -> None:
-    """Explain the marks above the axes, where they cover nothing; an entry a line."""
+    """Draw a legend above the axes, where it covers nothing, with one entry per line."""
     if not handles and title is None:
         return
     legend = ax.legend(
@@ -123,7 +123,7 @@ def legend_above(ax: Axes, handles: Sequence[Any], *, title: str | None = None) 
 
 
 def percent(confidence: float) -> str:
-    """Return a share as a reader wants it.
+    """Return a share in percent.
 
     Examples
     --------
@@ -133,22 +133,21 @@ def percent(confidence: float) -> str:
     return f"{100 * confidence:.4g} %"
 
 
-def value_label(record: Record, estimand: str | None = None) -> str:
-    """Return what the values are, with their unit.
+def value_label(explanation: Explanation, estimand: str | None = None) -> str:
+    """Return the label of the values, with their unit.
 
     Parameters
     ----------
-    record : Record
-        The run.
+    explanation : Explanation
+        The explanation.
     estimand : str, optional
-        In place of the run's own; "" leaves it open.
+        Instead of that of the run; "" for no name.
     """
     words = {"d-sage": "d-SAGE value", "sage": "SAGE value", "": "value"}
-    kind = words[record.estimate.estimand if estimand is None else estimand]
-    return f"{kind} (reduction of {loss_name(record)})"
+    kind = words[explanation.estimate.estimand if estimand is None else estimand]
+    return f"{kind} (reduction of {loss_name(explanation)})"
 
 
-def loss_name(record: Record) -> str:
+def loss_name(explanation: Explanation) -> str:
     """Return the name of the loss in words."""
-    name = record.choices.get("loss", {}).get("name")
-    return "the loss" if name is None else str(name).replace("_", " ")
+    return explanation.choices.loss.name.replace("_", " ")

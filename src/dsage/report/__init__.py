@@ -1,4 +1,4 @@
-"""A report of a run as one HTML file: record -> data -> page."""
+"""A report of a run as one HTML file: explanation -> data -> page."""
 
 from __future__ import annotations
 
@@ -7,45 +7,31 @@ from pathlib import Path
 from dsage._check import refusal
 from dsage.report.data import report_data
 from dsage.report.page import to_html
-from dsage.result.record import Record
+from dsage.result.explanation import Explanation
 
 __all__ = ["report_data", "to_html", "write_report"]
 
 
-def write_report(record: Record, path: str | Path) -> Path:
-    """Write a report of a run to one HTML file that needs no network.
+def write_report(explanation: Explanation, path: str | Path) -> Path:
+    """Write a report to one self-contained HTML file.
 
     Parameters
     ----------
-    record : Record
-        What a run left behind.
+    explanation : Explanation
+        The explanation.
     path : str or Path
-        Where to write; a file that is there is replaced. Its folder must exist.
+        The file; its folder must exist. An existing file is overwritten.
 
     Returns
     -------
     Path
-        Where it was written.
-
-    Examples
-    --------
-    >>> from tempfile import TemporaryDirectory
-    >>> import numpy as np
-    >>> from dsage.result.choices import Choices
-    >>> from dsage.estimate import run
-    >>> from dsage.games import MomentGame
-    >>> X = np.random.default_rng(0).normal(size=(200, 2))
-    >>> found = run(MomentGame(X, X[:, 0], X[:, 0], ["age", "income"]))
-    >>> record = Record(found, "wealth", None, None, None, None, Choices({}), ())
-    >>> with TemporaryDirectory() as folder:
-    ...     write_report(record, f"{folder}/report.html").stat().st_size > 10_000
-    True
+        The file.
     """
-    place = Path(path)
-    if not place.parent.is_dir():
-        raise refusal("path", "in a folder that exists", str(path), "Make the folder")
-    if place.is_dir():
+    file = Path(path)
+    if not file.parent.is_dir():
+        raise refusal("path", "in an existing folder", str(path), "Create the folder first")
+    if file.is_dir():
         raise refusal("path", "a file", str(path), "Add a name, such as report.html")
-    # A name may hold half a surrogate pair, which UTF-8 cannot.
-    place.write_bytes(to_html(report_data(record)).encode("utf-8", errors="xmlcharrefreplace"))
-    return place
+    # A name may contain an unpaired surrogate, which UTF-8 cannot encode.
+    file.write_bytes(to_html(report_data(explanation)).encode("utf-8", errors="xmlcharrefreplace"))
+    return file

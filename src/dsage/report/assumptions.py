@@ -1,4 +1,4 @@
-"""What the values rest on: what it says, what happens when it fails, and what this run tells."""
+"""The assumptions behind the values: what they say, and what this run says about them."""
 
 from __future__ import annotations
 
@@ -7,95 +7,98 @@ from dsage.report.network import shaky
 from dsage.report.summary import Summary
 from dsage.report.words import counted, listed, percent
 
-# Whether the run saw no harm where it looked, speaks against an assumption, is silent, or does not
-# need it. None of them is proved.
+# Whether the run found no evidence against an assumption, found some, did not test it, or does not
+# need it. No assumption is ever proved.
 _FOR, _AGAINST, _SILENT, _UNNEEDED = "for", "against", "silent", "unneeded"
-_NOTHING = "Not needed: the graph separates nothing here, and nothing was skipped."
+_NOTHING = "Not needed: the graph separates no feature here, so nothing was skipped."
 
 
 def assumptions(summary: Summary) -> list[dict[str, str]]:
-    """Return each assumption: name, what it says, what if it fails, and what the run tells."""
+    """Return the name of each assumption, what it says, what if it fails, and its status here."""
     return [
         _assumption(
             "The model is close to the best one",
-            "Skipping is exact for the model that predicts as well as the features allow (for "
-            "squared error the mean of the target, for cross entropy the class probabilities).",
-            "A model that uses a feature which adds nothing gets that surplus set to zero by the "
-            "graph. The value with skipping then differs from SAGE.",
+            "Skipping is exact for the best possible model (for squared error the conditional mean "
+            "of the target, for cross entropy the class probabilities).",
+            "If the model uses a feature that adds no information, the graph still sets its "
+            "surplus to zero. The value with skipping then differs from SAGE.",
             _model(summary),
         ),
         _assumption(
-            "The graph tells the truth (Markov property and faithfulness)",
-            "What the graph separates is independent in the data. A learned graph needs the "
-            "converse, too: what is independent is separated, with no effects that cancel out.",
-            "An edge that is missing sets surpluses to zero that are not, so values become too "
-            "small. An edge too many only costs time.",
+            "The graph is right (Markov property and faithfulness)",
+            "Variables that the graph separates are independent in the data. Learning a graph also "
+            "needs the converse: independent variables are separated, and no effects cancel out.",
+            "A missing edge sets surpluses to zero that are not, so values become too small. A "
+            "superfluous edge only costs time.",
             _graph(summary),
         ),
         _assumption(
             "No hidden common causes (causal sufficiency)",
-            "No unobserved variable drives several of the observed ones, unless the graph shows it "
-            "by a bidirected edge.",
+            "No unobserved variable causes several of the observed ones, unless the graph shows it "
+            "as a bidirected edge.",
             "Learned edges then stand for the hidden cause, and some separations may be false. "
             "Directions must not be read as causal.",
             _sufficiency(summary),
         ),
         _assumption(
             "The sampler fits",
-            "Draws of unknown features, given known ones, are as in the population.",
-            "The model is asked about rows that do not occur, and dependent features get credit "
-            "that belongs to others.",
+            "Draws of unknown features given known ones follow the distribution in the population.",
+            "The model is evaluated on unrealistic rows, and dependent features get credit that "
+            "belongs to others.",
             _sampler(summary),
         ),
         _assumption(
-            "The rows stand for the population",
+            "The rows represent the population",
             "Evaluation rows are independent of each other and of the training rows.",
-            "Rows that the model was trained on make it look better than it is. Dependent rows "
-            "make the intervals for the population too short.",
-            (_SILENT, "The report cannot tell: it depends on how the rows were drawn."),
+            "On rows that it was trained on, the model looks better than it is. With dependent "
+            "rows the intervals for the population are too short.",
+            (_SILENT, "Not tested: it depends on how the rows were collected."),
         ),
     ]
 
 
-def _assumption(name: str, says: str, fails: str, told: tuple[str, str]) -> dict[str, str]:
-    return {"name": name, "says": says, "fails": fails, "status": told[0], "here": told[1]}
+def _assumption(name: str, says: str, fails: str, found: tuple[str, str]) -> dict[str, str]:
+    return {"name": name, "says": says, "fails": fails, "status": found[0], "here": found[1]}
 
 
 def _model(summary: Summary) -> tuple[str, str]:
     if not summary.skips:
         return _UNNEEDED, "Not needed: nothing was skipped."
-    if summary.record.share_skipped == 0:
-        return _UNNEEDED, f"{_NOTHING} So it was not tested."
+    if summary.explanation.share_skipped == 0:
+        return _UNNEEDED, f"{_NOTHING} Not tested."
     if not summary.audited:
-        return _SILENT, "There was no audit, so the run says nothing about it."
+        return _SILENT, "Not tested: there was no audit."
     if summary.changed:
-        text = f"The audit finds differences that matter: {listed(summary.changed)}."
+        text = f"The audit found differences that matter, for {listed(summary.changed)}."
         if summary.corrected:
             return (
                 _UNNEEDED,
-                f"{text} The values are corrected for them, so they do not rest on it.",
+                f"{text} The values are corrected for them, so they do not need this assumption.",
             )
-        return _AGAINST, f"{text} The model or the graph is at fault."
+        return _AGAINST, f"{text} Either the model or the graph is wrong."
     if summary.undecided:
-        told = f"but for {listed(summary.undecided)} it cannot rule one out"
-        return _SILENT, f"The audit finds no difference that surely matters, {told}."
-    return _FOR, "The audit rules out differences that matter. More than that it cannot show."
+        names = listed(summary.undecided)
+        return (
+            _SILENT,
+            f"The audit found no difference that matters, but could not rule one out for {names}.",
+        )
+    return _FOR, "The audit ruled out differences that matter. It cannot show more than that."
 
 
 def _graph(summary: Summary) -> tuple[str, str]:
     if not summary.skips:
         return _UNNEEDED, "Not needed: no graph was used."
-    if summary.record.share_skipped == 0:
-        return _UNNEEDED, f"{_NOTHING} So it was not tested."
-    weak = shaky(summary.record)
+    if summary.explanation.share_skipped == 0:
+        return _UNNEEDED, f"{_NOTHING} Not tested."
+    weak = shaky(summary.explanation)
     doubt = ""
     if weak:
         arrows = [f"{tail} \N{RIGHTWARDS ARROW} {head}" for tail, head in weak]
         doubt = (
             f" Found in fewer than half of the resamples, in either direction: {listed(arrows)}."
         )
-    elif summary.record.edge_strength is not None:
-        doubt = " At least half of the resamples have each edge within the Markov blanket."
+    elif summary.explanation.edge_strength is not None:
+        doubt = " Each edge within the Markov blanket was found in at least half of the resamples."
     status, text = _model(summary)
     if weak and status == _FOR:
         status = _SILENT
@@ -103,7 +106,7 @@ def _graph(summary: Summary) -> tuple[str, str]:
 
 
 def _sufficiency(summary: Summary) -> tuple[str, str]:
-    graph = summary.record.graph
+    graph = summary.explanation.graph
     if graph is None:
         return _UNNEEDED, "Not needed: no graph was used."
     hidden = len(graph.bidirected)
@@ -112,17 +115,17 @@ def _sufficiency(summary: Summary) -> tuple[str, str]:
             _SILENT,
             f"The graph allows for hidden common causes: {counted(hidden, 'bidirected edge')}.",
         )
-    return _SILENT, "The data cannot tell. The audit would show false separations that matter."
+    return _SILENT, "The data cannot show it. The audit would reveal false separations that matter."
 
 
 def _sampler(summary: Summary) -> tuple[str, str]:
     gain = gain_over_marginal(summary)
     if gain is None:
-        return _SILENT, "The sampler was not scored against draws that ignore what is known."
+        return _SILENT, "The sampler was not compared with draws that ignore the known features."
     if gain <= 0:
         return (
             _AGAINST,
-            "Its held-out score is no better than that of draws that ignore what is known.",
+            "Its held-out score is no better than that of draws that ignore the known features.",
         )
-    better = f"It uses the dependence ({percent(gain)} better than ignoring it)"
-    return _SILENT, f"{better}. Whether it fits fully is not tested."
+    better = f"Its score is {percent(gain)} better than ignoring the known features"
+    return _SILENT, f"{better}. Whether it fits perfectly was not tested."

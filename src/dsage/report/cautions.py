@@ -1,4 +1,4 @@
-"""What a reader must know before trusting a result, and what to do about it."""
+"""Warnings and notes on a result, and what to do about them."""
 
 from __future__ import annotations
 
@@ -12,39 +12,40 @@ from dsage.report.words import counted, listed, percent
 # Errors above these shares of the range of the values are pointed out.
 _UNSETTLED = 0.05
 _FEW_ROWS = 0.1
-# How the run's own warning about the audit begins; the report says the same in more words.
-_OF_AUDIT = "Skipping by separation changes the values"
 
 Caution = dict[str, str]
 
 
 def cautions(summary: Summary) -> list[Caution]:
-    """Return warnings first, then notes: each with a title, what it means, and what to do."""
+    """Return warnings, then notes: what each is about, a title, an explanation and advice."""
+    checks = {
+        "interrupt": _interrupted,
+        "audit": _audit,
+        "computing": _computing,
+        "rows": _rows,
+        "ties": _equal,
+        "negative": _negative,
+        "run": _from_run,
+    }
     found = [
-        *_interrupted(summary),
-        *_audit(summary),
-        *_computing(summary),
-        *_rows(summary),
-        *_equal(summary),
-        *_negative(summary),
-        *_from_run(summary),
+        {"about": name, **caution} for name, check in checks.items() for caution in check(summary)
     ]
-    return sorted(found, key=lambda caution: caution["level"] != "warning")
+    return sorted(found, key=lambda caution: caution["kind"] != "warning")
 
 
-def _caution(confidence: str, heading: str, text: str, advice: str = "") -> Caution:
-    return {"level": confidence, "title": heading, "text": text, "advice": advice}
+def _caution(kind: str, title: str, text: str, advice: str = "") -> Caution:
+    return {"kind": kind, "title": title, "text": text, "advice": advice}
 
 
 def _interrupted(summary: Summary) -> list[Caution]:
-    if not summary.record.estimate.interrupted:
+    if not summary.explanation.estimate.interrupted:
         return []
     return [
         _caution(
             "warning",
             "The run was interrupted",
-            "The values are what was known by then. They are valid, but less sure than asked for.",
-            "Run it again to its end, or resume it from its checkpoint.",
+            "The values are the estimates so far. They are valid, but less precise than requested.",
+            "Run it again without interruption, or resume it from its checkpoint.",
         )
     ]
 
@@ -54,9 +55,9 @@ def _audit(summary: Summary) -> list[Caution]:
         return [
             _caution(
                 "note",
-                "The graph alone would have changed some values",
-                f"For {listed(summary.changed)} skipping would change the value"
-                f"{_by_more(summary)}. The values here are corrected for it.",
+                "Without correction, the graph would have changed some values",
+                f"Skipping changes the value of {listed(summary.changed)}"
+                f"{_by_more(summary)}. The values in this report are corrected for it.",
             )
         ]
     if summary.changed:
@@ -64,30 +65,30 @@ def _audit(summary: Summary) -> list[Caution]:
             _caution(
                 "warning",
                 "Skipping by the graph changes some values",
-                f"For {listed(summary.changed)} the value differs from plain SAGE"
-                f"{_by_more(summary)}. The graph misses dependences, or the model is far from the "
-                "best.",
-                'Estimate with estimand="sage", which corrects for it; look at the graph, and at '
-                "how well the model fits.",
+                f"The value of {listed(summary.changed)} differs from plain SAGE"
+                f"{_by_more(summary)}. The graph misses dependences, or the model is far "
+                "from optimal.",
+                'Estimate with estimand="sage", which corrects for it. Check the graph, and how well '
+                "the model fits.",
             )
         ]
     if summary.undecided:
         return [
             _caution(
                 "note",
-                "The audit leaves some differences open",
+                "The audit is undecided about some features",
                 f"Skipping may change the value of {listed(summary.undecided)} by more than 2 % of "
-                f"{summary.range_words}, or not: the audit is not precise enough to tell.",
-                'Give the run more time, or estimate with estimand="sage".',
+                f"{summary.range_words}: the audit is not precise enough to rule it out.",
+                'Let the run compute longer, or estimate with estimand="sage".',
             )
         ]
-    if summary.skips and not summary.audited and summary.record.share_skipped > 0:
+    if summary.skips and not summary.audited and summary.explanation.share_skipped > 0:
         return [
             _caution(
                 "note",
                 "There was no audit",
-                "How much skipping by the graph changed the values is not known.",
-                "Run with the audit to know.",
+                "It is unknown how much skipping by the graph changed the values.",
+                "Explain with audit=True.",
             )
         ]
     return []
@@ -103,9 +104,9 @@ def _computing(summary: Summary) -> list[Caution]:
         return [
             _caution(
                 "warning",
-                "The error of computing is not known",
-                "Too few orderings were evaluated to tell how sure the values are.",
-                "Give the run more time or more orderings.",
+                "The error from computing is unknown",
+                "Too few orderings were evaluated to estimate the error of the values.",
+                "Let the run compute longer, or with more orderings.",
             )
         ]
     if error <= _UNSETTLED:
@@ -113,30 +114,29 @@ def _computing(summary: Summary) -> list[Caution]:
     return [
         _caution(
             "warning",
-            "The values are not settled",
-            "The largest standard error that computing leaves is "
+            "The values have not converged",
+            "The largest standard error from computing is "
             + (
                 f"{percent(error)} of {summary.yardstick_words}."
                 if math.isfinite(error)
                 else "above zero, and all values are zero."
             ),
-            "Give the run more time, or a smaller tolerance.",
+            "Let the run compute longer, or use a smaller tolerance.",
         )
     ]
 
 
 def _rows(summary: Summary) -> list[Caution]:
-    se_rows = summary.record.estimate.se_rows
-    n_rows = summary.choice("data", "rows_evaluation")
-    few = counted(n_rows, "evaluation row") if isinstance(n_rows, int) else "the evaluation rows"
+    se_rows = summary.explanation.estimate.se_rows
+    few = counted(summary.explanation.choices.data.n_rows_evaluation, "evaluation row")
     if not np.isfinite(se_rows).all():
         return [
             _caution(
                 "warning",
-                "Nothing is known about the population",
-                f"From {few} the error that the choice of rows leaves cannot be estimated. The "
-                "values hold for these rows only.",
-                "Give more evaluation rows.",
+                "The error for the population is unknown",
+                f"With {few} the error from the choice of the rows cannot be estimated. The values "
+                "hold for these rows only.",
+                "Use more evaluation rows.",
             )
         ]
     worst = float(se_rows.max())
@@ -145,14 +145,18 @@ def _rows(summary: Summary) -> list[Caution]:
     size = ""
     if summary.yardstick > 0:
         size = f", up to {percent(worst / summary.yardstick)} of {summary.yardstick_words}"
-    order = "" if summary.is_single else ", and do not read much into the order of neighbours"
+    order = (
+        ""
+        if summary.is_single
+        else ", and do not rely on the order of features with similar values"
+    )
     return [
         _caution(
             "note",
-            "The evaluation rows limit what can be known",
+            "More evaluation rows are needed",
             f"With {few} the standard error of the values in the population is large{size}. More "
-            "computing does not make it smaller.",
-            f"Give more evaluation rows{order}.",
+            "computing does not reduce it.",
+            f"Use more evaluation rows{order}.",
         )
     ]
 
@@ -165,8 +169,7 @@ def _equal(summary: Summary) -> list[Caution]:
         _caution(
             "note",
             "The values hardly differ",
-            f"All lie within {size} of the largest value. Which {summary.noun} comes first means "
-            "little.",
+            f"All lie within {size} of the largest value. Their order means little.",
         )
     ]
 
@@ -179,16 +182,14 @@ def _negative(summary: Summary) -> list[Caution]:
     return [
         _caution(
             "note",
-            "Some values are surely below zero",
+            "Some values are significantly negative",
             f"Knowing {listed(names)} makes the predictions worse on average.",
-            f"Look whether the model overfits {'it' if len(names) == 1 else 'them'}, or whether "
-            "the evaluation rows differ from those of training.",
+            f"Check whether the model overfits {'it' if len(names) == 1 else 'them'}, or whether "
+            "the evaluation rows differ from the training rows.",
         )
     ]
 
 
 def _from_run(summary: Summary) -> list[Caution]:
-    told = dict.fromkeys(str(text) for text in summary.record.warnings)
-    if summary.changed:
-        told = dict.fromkeys(text for text in told if not text.startswith(_OF_AUDIT))
-    return [_caution("note", "The run warned", text) for text in told]
+    texts = dict.fromkeys(summary.explanation.warnings)
+    return [_caution("note", "A warning of the run", text) for text in texts]

@@ -1,59 +1,58 @@
-"""From a record to plain data: every number and every sentence of a report."""
+"""From an explanation to plain data: every number and every sentence of a report."""
 
 from __future__ import annotations
 
 from typing import Any, cast
 
-from dsage._check import Choice
 from dsage.report import prose
 from dsage.report.assumptions import assumptions
 from dsage.report.cautions import cautions
 from dsage.report.evidence import convergence, sampler
 from dsage.report.features import columns, features, to_csv
 from dsage.report.network import network
-from dsage.report.summary import LEVEL, Summary
-from dsage.report.words import count, percent, plain
-from dsage.result.choices import worded
-from dsage.result.record import Record
+from dsage.report.summary import CONFIDENCE, Summary
+from dsage.report.words import percent
+from dsage.result.explanation import Explanation
+from dsage.result.run_info import plain
 
 
-def report_data(record: Record) -> dict[str, Any]:
-    """Return what a report shows, as data that JSON can hold.
+def report_data(explanation: Explanation) -> dict[str, Any]:
+    """Return the content of a report as data that JSON can hold.
 
     Parameters
     ----------
-    record : Record
-        What a run left behind.
+    explanation : Explanation
+        The explanation.
 
     Returns
     -------
     dict
-        Strings, numbers, booleans, None, and lists and dictionaries of them. A number that is not
-        finite is None. The same record gives the same data.
+        Strings, numbers, booleans, None, and lists and dictionaries of them. NaN and infinities
+        are None. The same explanation gives the same data.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from dsage.result.choices import Choices
-    >>> from dsage.estimate import run
-    >>> from dsage.games import MomentGame
-    >>> X = np.random.default_rng(0).normal(size=(200, 2))
-    >>> y = X @ [1.0, 3.0]
-    >>> found = run(MomentGame(X, y, y, ["age", "income"]))
-    >>> choices = Choices({"loss": {"name": "squared_error"}})
-    >>> data = report_data(Record(found, "wealth", None, None, None, None, choices, ()))
-    >>> data["headline"][0][:48]
-    'income contributes most: it lowers the squared e'
+    >>> import dsage
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.linear_model import LinearRegression
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> X = X[["age", "bmi", "bp", "s5"]]
+    >>> model = LinearRegression().fit(X[:300], y[:300])
+    >>> explanation = dsage.explain(model, X[:300], y[:300], X[300:], y[300:], sampler="gaussian",
+    ...                             random_state=0, progress=False)
+    >>> data = report_data(explanation)
     >>> [feature["name"] for feature in data["features"]]
-    ['income', 'age']
+    ['bmi', 's5', 'bp', 'age']
+    >>> data["headline"][0].startswith("bmi contributes most")
+    True
     """
-    summary = Summary(record)
+    summary = Summary(explanation)
     data = {
         "title": prose.title(summary),
         "subtitle": prose.subtitle(summary),
         "noun": summary.noun,
         "loss": summary.loss,
-        "level": percent(LEVEL),
+        "confidence": percent(CONFIDENCE),
         "headline": prose.headline(summary),
         "figures": prose.figures(summary),
         "cautions": cautions(summary),
@@ -63,29 +62,34 @@ def report_data(record: Record) -> dict[str, Any]:
         "savings": prose.savings(summary),
         "skips": summary.skips,
         "audit": prose.audit(summary),
-        "graph": network(record),
+        "graph": network(explanation),
         "convergence": convergence(summary),
         "sampler": sampler(summary),
         "assumptions": assumptions(summary),
-        "choices": _choices(record),
+        "choices": _choices(explanation),
         "csv": to_csv(summary),
     }
     return cast("dict[str, Any]", plain(data))
 
 
-def _choices(record: Record) -> list[dict[str, object]]:
+def _choices(explanation: Explanation) -> list[dict[str, object]]:
     return [
         {
-            "section": section.replace("_", " "),
-            "lines": [
-                {"name": name.replace("_", " "), "value": _worded(value)}
-                for name, value in named.items()
-            ],
+            "section": section,
+            "lines": [{"name": _label(name), "value": text} for name, text in named.items()],
         }
-        for section, named in record.choices.items()
+        for section, named in explanation.choices.listing().items()
     ]
 
 
-def _worded(value: Choice) -> str:
-    """Return a choice in words; the number of all orderings has more digits than a page."""
-    return count(value) if type(value) is int else worded(value)
+def _label(name: str) -> str:
+    """Return the name of an attribute in words.
+
+    Examples
+    --------
+    >>> _label("n_rows_train"), _label("is_exact")
+    ('rows train', 'exact')
+    """
+    for prefix in ("n_", "is_", "has_"):
+        name = name.removeprefix(prefix)
+    return name.replace("_", " ")

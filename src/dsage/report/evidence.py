@@ -1,4 +1,4 @@
-"""What stands behind the values: how they settled, and how well the sampler draws."""
+"""The evidence behind the values: how they converged, and how well the sampler fits."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import math
 from dsage.estimate.accumulate.history import History
 from dsage.report.summary import Summary
 from dsage.report.words import Scale, count, counted, named, number, percent
+from dsage.result.run_info import word
 
 _REFERENCE = "Marginal"
 # Half a band, in standard errors.
@@ -15,17 +16,17 @@ _LABELLED = 8
 
 
 def convergence(summary: Summary) -> dict[str, object]:
-    """Return the values at each look, with bands, in the order of the features of the report."""
-    history = summary.record.estimate.history
+    """Return the values at each look, with bands, the largest value first."""
+    history = summary.explanation.estimate.history
     along = _along(history)
-    known = summary.record.estimate
+    estimate = summary.explanation.estimate
     if along is None:
-        text = "The values were looked at once, at the end: there is no course to show."
-        if known.is_exact:
-            text = f"All {count(known.n_surpluses)} orderings were averaged over at once."
+        text = "The values were computed once, at the end: there is no course to show."
+        if estimate.is_exact:
+            text = f"All {count(estimate.n_surpluses)} orderings were averaged over at once."
         return {"sentences": [text], "at": [], "lines": []}
     label, looks, at = along
-    order = [summary.record.feature_names.index(name) for name in summary.names]
+    order = [summary.explanation.feature_names.index(name) for name in summary.names]
     scale = Scale(summary.frame["value"].tolist())
     lines = []
     for column in order:
@@ -40,12 +41,12 @@ def convergence(summary: Summary) -> dict[str, object]:
         )
     many = counted(len(at), "look")
     sentences = [
-        f"Each line is the value of a {summary.noun} as it was known along the way, at {many}.",
-        "The bands are two standard errors of computing to each side; very wide ones are left out.",
-        "Lines that are level and apart at the end will not change places with more computing.",
+        f"Each line is the estimated value of a {summary.noun} during the run, at {many}.",
+        "The bands are two standard errors from computing to each side, unless very wide.",
+        "Lines that are flat and apart at the end will not change places with more computing.",
     ]
     if len(order) > _LABELLED:
-        sentences.append(f"The {_LABELLED} largest have colours and names; the others are grey.")
+        sentences.append(f"The {_LABELLED} largest have colors and names; the others are gray.")
     return {
         "sentences": sentences,
         "label": label,
@@ -57,10 +58,10 @@ def convergence(summary: Summary) -> dict[str, object]:
 
 
 def _along(history: History) -> tuple[str, list[int], list[int]] | None:
-    """Return what grew from look to look, which looks those are, and how far it had grown."""
+    """Return the axis (evaluations, or else units), the distinct looks, and their positions."""
     for label, grown in (("evaluations", history.n_evaluated), ("units", history.n_units)):
         at = [int(each) for each in grown]
-        # Of looks at the same evaluations, the last one counts.
+        # The last look counts if several are at the same position.
         looks = [look for look, each in enumerate(at) if at[look + 1 : look + 2] != [each]]
         if len(looks) > 1:
             return label, looks, [at[look] for look in looks]
@@ -74,26 +75,25 @@ def _at_look(scale: Scale, value: float, half: float) -> str:
 
 
 def sampler(summary: Summary) -> dict[str, object]:
-    """Return the scores of the samplers, and what they say."""
-    chosen = str(summary.choice("sampler", "name") or "none")
+    """Return the scores of the samplers in a table and in sentences."""
+    info = summary.explanation.choices.sampler
+    chosen = info.name
     sentences = [
         f"Unknown features were drawn by {named(chosen)}.",
-        "A sampler draws what is not known, given what is, and every value rests on its draws.",
+        "A sampler draws unknown features given the known ones. Every value rests on its draws.",
+        f"It was {word(info.source)}." if info.decision is None else info.decision.words(),
     ]
-    reason = summary.choice("sampler", "reason")
-    if reason:
-        sentences.append(str(reason))
-    frame = summary.record.sampler_scores
+    frame = summary.explanation.sampler_scores
     if frame is None:
-        sentences.append("No sampler was scored on rows that were held out.")
+        sentences.append("No sampler was scored on held-out rows.")
         return {"sentences": sentences, "chosen": chosen, "lines": [], "columns": []}
     sentences.append(
-        "The energy score says how far the draws are from rows that the sampler has not seen: "
+        "The energy score measures how far the draws are from rows that the sampler has not seen: "
         "lower is better."
     )
     gain = gain_over_marginal(summary)
     if gain is not None:
-        sentences.append(_gained(chosen, gain))
+        sentences.append(_describe_gain(chosen, gain))
     columns = ["Sampler", "Energy score", "Above the best", "Standard error", "Seconds", "Remarks"]
     scale = Scale(frame["energy_score"].tolist())
     lines = []
@@ -101,7 +101,7 @@ def sampler(summary: Summary) -> dict[str, object]:
         name = str(line["sampler"])
         remarks = [str(line[key]) for key in ("error", "warnings") if isinstance(line[key], str)]
         if name == _REFERENCE:
-            remarks.insert(0, "for reference: ignores what is known")
+            remarks.insert(0, "for reference: ignores the known features")
         cells = [scale(float(line[key])) for key in ("energy_score", "difference", "se")]
         cells.append(number(float(line["fit_seconds"]) + float(line["draw_seconds"]), 2))
         text = "; ".join(remark for remark in remarks if remark)
@@ -110,28 +110,29 @@ def sampler(summary: Summary) -> dict[str, object]:
 
 
 def gain_over_marginal(summary: Summary) -> float | None:
-    """Return by which share the chosen sampler's score is below that of the marginal one."""
-    frame = summary.record.sampler_scores
+    """Return by which share the score of the sampler is below that of marginal draws."""
+    frame = summary.explanation.sampler_scores
     if frame is None:
         return None
     scores = {
         str(line["sampler"]): float(line["energy_score"]) for line in frame.to_dict("records")
     }
     chosen, reference = (
-        scores.get(name, math.nan) for name in (str(summary.choice("sampler", "name")), _REFERENCE)
+        scores.get(name, math.nan)
+        for name in (summary.explanation.choices.sampler.name, _REFERENCE)
     )
     if not (math.isfinite(chosen) and math.isfinite(reference) and reference > 0):
         return None
     return 1.0 - chosen / reference
 
 
-def _gained(chosen: str, gain: float) -> str:
+def _describe_gain(chosen: str, gain: float) -> str:
     if chosen == _REFERENCE:
-        return "Marginal draws ignore what is known, so the values are not conditional ones."
+        return "Marginal draws ignore the known features, so the values are not conditional."
     if gain <= 0:
         return (
-            f"{named(chosen)} scores no better than draws that ignore what is known. Either the "
-            "features are unrelated, or it misses how they are."
+            f"{named(chosen)} scores no better than draws that ignore the known features. Either "
+            "the features are independent, or it misses their dependence."
         )
     better = f"{named(chosen)} scores {percent(gain)} better"
-    return f"{better} than draws that ignore what is known (Marginal)."
+    return f"{better} than draws that ignore the known features (Marginal)."

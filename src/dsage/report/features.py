@@ -1,4 +1,4 @@
-"""The features of a report: the numbers to draw, the cells of the table, the lines of the CSV."""
+"""The features of a report: numbers for the charts, cells of the table, and the CSV."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from dsage.report.summary import LEVEL, Summary
+from dsage.report.summary import CONFIDENCE, Summary
 from dsage.report.words import Scale, count, p_value, percent
 
 Line = Mapping[str, Any]
 
-# What pictures are drawn from.
-_DRAWN = (
+# The numbers behind the charts.
+_CHARTED = (
     "value", "lower", "upper", "lower_total", "upper_total", "share",
     "audit_difference", "audit_lower", "audit_upper", "audit_matters",
 )  # fmt: skip
@@ -26,18 +26,18 @@ class _Column(NamedTuple):
 
 
 def columns(summary: Summary) -> list[dict[str, str]]:
-    """Return the label and the explanation of each column of the table after the name."""
+    """Return label and hint of each column of the table, except for the name."""
     return [{"label": each.label, "hint": each.hint} for each in _columns(summary)]
 
 
 def features(summary: Summary) -> list[dict[str, object]]:
-    """Return for each feature its name, what is drawn of it, and its cells: text and sort key."""
+    """Return name, charted numbers and cells (text and sort key) of each feature."""
     shown = _columns(summary)
-    groups = summary.record.groups or {}
+    groups = summary.explanation.groups or {}
     skipped = dict(
         zip(
-            summary.record.feature_names,
-            map(float, summary.record.estimate.share_skipped),
+            summary.explanation.feature_names,
+            map(float, summary.explanation.estimate.share_skipped),
             strict=True,
         )
     )
@@ -48,7 +48,7 @@ def features(summary: Summary) -> list[dict[str, object]]:
             {
                 "name": name,
                 "members": list(groups.get(name, ())),
-                **{key: line[key] for key in _DRAWN},
+                **{key: line[key] for key in _CHARTED},
                 "share_skipped": skipped[name],
                 "words": _words(summary, line, skipped[name]),
                 "cells": [{"text": each.text(line), "key": each.key(line)} for each in shown],
@@ -58,12 +58,12 @@ def features(summary: Summary) -> list[dict[str, object]]:
 
 
 def to_csv(summary: Summary) -> str:
-    """Return the table as CSV, every digit kept."""
+    """Return the table as CSV, with all digits."""
     return str(summary.frame.to_csv(index=False, lineterminator="\n"))
 
 
 def _words(summary: Summary, line: Line, skipped: float) -> dict[str, str]:
-    """Return what the pictures say when a feature is pointed at."""
+    """Return the texts of the tooltips."""
     scale = summary.scale
     audit = _audit_scale(summary)
     return {
@@ -83,53 +83,57 @@ def _audit_scale(summary: Summary) -> Scale:
 
 def _columns(summary: Summary) -> list[_Column]:
     scale = summary.scale
-    confidence = percent(LEVEL)
+    confidence = percent(CONFIDENCE)
     return [
         _Column(
             "Value",
-            f"How much it lowers the {summary.loss}; below zero, by how much it raises it",
-            _of("value"),
-            _by(scale, "value"),
+            f"How much it lowers the {summary.loss}; negative if it raises it",
+            _key("value"),
+            _text(scale, "value"),
         ),
-        _Column("Share", _share_hint(summary), _of("share"), _by(_share, "share")),
+        _Column("Share", _share_hint(summary), _key("share"), _text(_share, "share")),
         _Column(
             f"{confidence} interval, these rows",
-            "Where the value for these evaluation rows lies; more computing narrows it",
-            _of("lower"),
+            "For the value on these evaluation rows; more computing narrows it",
+            _key("lower"),
             lambda line: scale.interval(line["lower"], line["upper"]),
         ),
         _Column(
             f"{confidence} interval, population",
-            "Where the value in the population lies; counts the choice of the rows as well",
-            _of("lower_total"),
+            "For the value in the population; includes the choice of the rows",
+            _key("lower_total"),
             lambda line: scale.interval(line["lower_total"], line["upper_total"]),
         ),
         _Column(
-            "Error, computing", "Standard error that computing leaves", _of("se"), _by(scale, "se")
+            "Error, computing",
+            "Standard error from orderings and draws; more computing reduces it",
+            _key("se"),
+            _text(scale, "se"),
         ),
         _Column(
             "Error, rows",
-            "Standard error from the choice of the evaluation rows; only more data narrows it",
-            _of("se_rows"),
-            _by(scale, "se_rows"),
+            "Standard error from the choice of the evaluation rows; only more data reduces it",
+            _key("se_rows"),
+            _text(scale, "se_rows"),
         ),
         _Column(
             "p\N{NON-BREAKING HYPHEN}value",
-            "Of: the value in the population is not above zero. Adjusted for the number of tests",
-            _of("p_value"),
-            _by(p_value, "p_value"),
+            "Of the hypothesis that the value in the population is not above zero, adjusted for the "
+            "number of tests",
+            _key("p_value"),
+            _text(p_value, "p_value"),
         ),
         _Column(
             "Evaluated",
             "Surpluses that were evaluated",
-            _of("n_evaluated"),
-            _by(count, "n_evaluated"),
+            _key("n_evaluated"),
+            _text(count, "n_evaluated"),
         ),
         _Column(
             "Skipped",
             "Surpluses that are zero by the graph",
-            _of("n_skipped"),
-            _by(count, "n_skipped"),
+            _key("n_skipped"),
+            _text(count, "n_skipped"),
         ),
     ]
 
@@ -141,10 +145,10 @@ def _share(share: float) -> str:
 def _share_hint(summary: Summary) -> str:
     if not summary.some_negative:
         return "Of the sum of all values"
-    return "Of the sum of all values; some are below zero, so the others make up more than the sum"
+    return "Of the sum of all values; some are negative, so the others add up to more than the sum"
 
 
-def _of(name: str) -> Callable[[Line], float]:
+def _key(name: str) -> Callable[[Line], float]:
     def key(line: Line) -> float:
         value = float(line[name])
         return value if math.isfinite(value) else math.nan
@@ -152,5 +156,5 @@ def _of(name: str) -> Callable[[Line], float]:
     return key
 
 
-def _by(wording: Callable[[Any], str], name: str) -> Callable[[Line], str]:
+def _text(wording: Callable[[Any], str], name: str) -> Callable[[Line], str]:
     return lambda line: wording(line[name])

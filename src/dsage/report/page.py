@@ -12,7 +12,7 @@ from importlib import resources
 from typing import Any
 
 _ASSETS = resources.files("dsage.report") / "assets"
-# In this order they make one script.
+# Concatenated in this order.
 _SCRIPTS = (
     "tools.js",
     "highlight.js",
@@ -23,7 +23,7 @@ _SCRIPTS = (
     "report.js",
 )
 _SLOT = re.compile(r"\{\{ (\w+) \}\}")
-# Inside a script element, none of these may be seen as markup.
+# Escaped, so that the data cannot close their script element.
 _MARKUP = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"}
 
 
@@ -33,13 +33,13 @@ def to_html(data: Mapping[str, Any]) -> str:
     Parameters
     ----------
     data : mapping
-        What :func:`report_data` returned.
+        The result of :func:`report_data`.
 
     Returns
     -------
     str
-        The page. Style, script and data are inside; a content security policy keeps the page from
-        loading anything, and from running any other script.
+        The page, with style, script and data inside. A content security policy prevents it from
+        loading anything and from running any other script.
 
     Examples
     --------
@@ -55,9 +55,9 @@ def to_html(data: Mapping[str, Any]) -> str:
         "headline": html.escape(" ".join(data["headline"])),
         "style": style,
         "script": script,
-        "data": _embedded(data),
+        "data": _embed(data),
     }
-    # In one pass: what is put in is not searched for slots again.
+    # In one pass: inserted text is not searched for slots.
     return _SLOT.sub(lambda slot: parts[slot[1]], _asset("template.html"))
 
 
@@ -65,8 +65,8 @@ def _asset(name: str) -> str:
     return (_ASSETS / name).read_text(encoding="utf-8")
 
 
-def _embedded(data: Mapping[str, Any]) -> str:
-    """Return the data as JSON in ASCII, so that no letter of it can end the script element."""
+def _embed(data: Mapping[str, Any]) -> str:
+    """Return the data as JSON in ASCII, without letters that could end the script element."""
     return json.dumps(data, allow_nan=False, separators=(",", ":")).translate(_MARKUP)
 
 

@@ -1,4 +1,4 @@
-"""What a report says in sentences: title, headline, figures, meaning, savings, audit."""
+"""The sentences of a report: title, headline, figures, meaning, savings, audit."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from dsage.estimate.result import MATTERS
-from dsage.report.summary import LEVEL, Summary
+from dsage.report.summary import CONFIDENCE, Summary
 from dsage.report.words import count, counted, duration, listed, named, number, percent
 
-# Below this a value counts as told apart from zero.
+# Significance level of the p-values.
 _ALPHA = 0.05
 
 
@@ -21,13 +21,14 @@ def title(summary: Summary) -> str:
 
 def subtitle(summary: Summary) -> str:
     """Return one line about model, data and method."""
-    parts = [str(summary.choice("model", "name") or "Model")]
-    parts.append(counted(len(summary.names), summary.noun))
-    rows = summary.choice("data", "rows_evaluation")
-    if isinstance(rows, int):
-        parts.append(counted(rows, "evaluation row"))
-    parts.append(f"loss: {summary.loss}")
-    parts.append(_estimand(summary))
+    choices = summary.explanation.choices
+    parts = [
+        choices.model.name,
+        counted(len(summary.names), summary.noun),
+        counted(choices.data.n_rows_evaluation, "evaluation row"),
+        f"loss: {summary.loss}",
+        _estimand(summary),
+    ]
     return " \N{MIDDLE DOT} ".join(parts)
 
 
@@ -47,21 +48,21 @@ def headline(summary: Summary) -> list[str]:
     sentences = [text, *_most_of_it(summary)]
     if first["p_value"] > _ALPHA:
         sentences.append(
-            f"But with these rows even {name} cannot be told from a {noun} that adds nothing."
+            f"But with these rows even the value of {name} is not significantly above zero."
         )
     elif not first["lower_total"] > summary.frame.iloc[1:]["upper_total"].max():
         others = summary.frame.iloc[1:]
         rivals = others[others["upper_total"] >= first["lower_total"]]["feature"].tolist()
         if rivals:
             sentences.append(
-                f"Whether it is also first in the population is open: the interval of {name} "
+                f"It may not be first in the population: the interval of {name} "
                 f"overlaps with {'that' if len(rivals) == 1 else 'those'} of {listed(rivals, 3)}."
             )
     return sentences
 
 
 def _no_gain(summary: Summary) -> list[str]:
-    """Return the headline where the features together are worth nothing, or less."""
+    """Return the headline if the features together do not lower the loss."""
     nouns = summary.noun if summary.is_single else f"{summary.noun}s"
     them = "it" if summary.is_single else "them"
     if summary.total == 0:
@@ -84,14 +85,14 @@ def _no_gain(summary: Summary) -> list[str]:
 
 
 def _part(summary: Summary, share: float) -> str:
-    """Return a share for a sentence; nothing where shares are no parts of a whole."""
+    """Return a share for a sentence; nothing if shares are not parts of a whole."""
     if not summary.has_parts:
         return ""
     return f", {percent(share)} of what the {summary.noun}s explain together"
 
 
 def _most_of_it(summary: Summary) -> list[str]:
-    """Return how few features make up 80 %, where these are some but not most."""
+    """Return which few features make up 80 %, unless it is one or most of them."""
     if not summary.has_parts:
         return []
     shares = summary.frame["share"].cumsum()
@@ -103,7 +104,7 @@ def _most_of_it(summary: Summary) -> list[str]:
 
 
 def figures(summary: Summary) -> list[dict[str, str]]:
-    """Return the few figures that head the report."""
+    """Return the figures at the top of the report."""
     first = summary.frame.iloc[0]
     share = percent(first["share"])
     result = [
@@ -119,12 +120,12 @@ def figures(summary: Summary) -> list[dict[str, str]]:
         },
     ]
     if summary.skips:
-        share = percent(summary.record.share_skipped)
+        share = percent(summary.explanation.share_skipped)
         result.append(
             {"label": "Skipped", "figure": share, "note": "of all surpluses, by the graph"}
         )
     error = summary.relative_error
-    exact = summary.record.estimate.is_exact
+    exact = summary.explanation.estimate.is_exact
     result.append(
         {
             "label": "Computing error",
@@ -141,8 +142,8 @@ def _orders(summary: Summary) -> str:
     if summary.is_single:
         return ""
     return (
-        f"The average runs over all orders in which the {summary.noun}s can become known, so those "
-        "that tell the same share the credit. "
+        f"The average is over all orders in which the {summary.noun}s can become known, so those "
+        "that carry the same information share the credit. "
     )
 
 
@@ -151,137 +152,134 @@ def _direction(total: float) -> str:
 
 
 def meaning(summary: Summary) -> list[dict[str, str]]:
-    """Return what the numbers are, for a reader who has not seen a SAGE value before."""
+    """Return what the numbers mean, for readers who have not seen a SAGE value before."""
     noun, loss = summary.noun, summary.loss
     unit = f": {summary.unit}" if summary.unit else ""
-    confidence = percent(LEVEL)
+    confidence = percent(CONFIDENCE)
     result = {
-        f"The value of a {noun}": f"How much the {loss} falls, on average, when the model comes to "
-        f"know the {noun}. {_orders(summary)}Values are in units of the loss{unit}.",
+        f"The value of a {noun}": f"How much the {loss} falls, on average, when the {noun} becomes "
+        f"known to the model. {_orders(summary)}Values are in units of the loss{unit}.",
         "The sum": _sum(summary),
         "The share": _share(summary),
-        "Near zero, below zero": f"Near zero, the {noun} adds little in the mean over all orders "
-        "in which things become known. It may still tell much where little else is known. Below "
-        "zero, knowing it makes the predictions worse on average: by chance, or because the model "
-        "learned something that does not hold on these rows.",
+        "Near zero, negative": f"Near zero, the {noun} adds little on average over all orders. It "
+        "may still be informative when little else is known. With a negative value, knowing it "
+        "makes the predictions worse on average: by chance, or because the model learned something "
+        "that does not hold on these rows.",
         "The two intervals": f"The thick one ({confidence}) is for these evaluation rows, and more "
         "computing narrows it. The thin one is for the population that the rows come from. It "
-        "counts the choice of the rows as well, and that only more rows can mend.",
-        "What it is not": "Not a causal effect. A value says what the model's performance rests "
-        f"on in data like these, not what would happen to {summary.target} if the {noun} were "
-        "changed.",
+        "includes the choice of the rows, and only more rows narrow it.",
+        "What it is not": "Not a causal effect. A value describes what the performance of the "
+        f"model rests on in data like these, not what would happen to {summary.target} if the "
+        f"{noun} were changed.",
     }
     if summary.is_single:
-        # The sum is the value, and there are no orders.
-        for term in ("The sum", "The share", "Near zero, below zero"):
+        # The sum is the value, and there is only one order.
+        for term in ("The sum", "The share", "Near zero, negative"):
             del result[term]
-    if summary.record.groups is not None:
+    if summary.explanation.groups is not None:
         result["Groups"] = (
             "The members of a group become known at once. The value of a group is not the sum of "
-            "the values that its members would have."
+            "the values of its members."
         )
     return [{"term": term, "text": text} for term, text in result.items()]
 
 
 def _sum(summary: Summary) -> str:
-    about = "about " if summary.choice("estimate", "semantics") == "skip" else ""
+    is_approximate = summary.explanation.choices.estimate.semantics == "skip"
+    about = "about " if is_approximate else ""
     verb = "raise" if summary.total < 0 else "lower"
     return (
-        f"The values sum to {about}{number(summary.total)}. By so much all {summary.noun}s "
-        f"together {verb} the {summary.loss}, against the model's mean prediction when it knows "
-        "none of them."
+        f"The values sum to {about}{number(summary.total)}. This is how much all {summary.noun}s "
+        f"together {verb} the {summary.loss}, compared with the mean prediction of the model "
+        "when none of them is known."
     )
 
 
 def _share(summary: Summary) -> str:
     if summary.total <= 0:
-        return (
-            "A value divided by that sum. It means nothing here, since the sum is not above zero."
-        )
+        return "A value divided by that sum. It is meaningless here, since the sum is not positive."
     text = (
-        f"A value divided by that sum: what part of the explained {summary.loss} goes to this "
-        f"{summary.noun}. It says nothing about what no {summary.noun} explains."
+        f"A value divided by that sum: the part of the explained {summary.loss} that goes to this "
+        f"{summary.noun}. It says nothing about the loss that no {summary.noun} explains."
     )
     if summary.some_negative:
         text += (
-            " Some values are below zero, and so are their shares; the others make up more than "
-            "100 % for that. They are no parts of a whole."
+            " Some values are negative, and so are their shares; the others add up to more than "
+            "100 %. They are not parts of a whole."
         )
     return text
 
 
 def savings(summary: Summary) -> list[str]:
     """Return what the graph and the cache saved, in sentences."""
-    known = summary.record.estimate
-    n_all = known.n_surpluses * len(summary.names)
+    estimate = summary.explanation.estimate
+    n_all = estimate.n_surpluses * len(summary.names)
     sentences = []
     if summary.skips and n_all:
-        share = summary.record.share_skipped
+        share = summary.explanation.share_skipped
         many = counted(n_all, "surplus", "es")
         if share == 0:
-            sentences.append(f"The graph separates nothing here: all of {many} were evaluated.")
+            sentences.append(f"The graph separates no feature here: all {many} were evaluated.")
         else:
             sentences.append(
                 f"{percent(share)} of {many} are zero because the graph separates the "
-                f"{summary.noun} from {summary.target}, given what is known already. They were not "
-                "evaluated."
+                f"{summary.noun} from {summary.target}, given the features known before it. They "
+                "were not evaluated."
             )
     elif not summary.skips:
         sentences.append("No graph was used, so nothing was skipped: this is plain SAGE.")
-    n_asked = known.n_evaluated + known.n_shared
-    text = f"{counted(known.n_evaluated, 'evaluation')} of the model on a coalition and a row"
-    text += " was made." if known.n_evaluated == 1 else " were made."
-    if known.n_shared:
+    n_needed = estimate.n_evaluated + estimate.n_shared
+    pairs = counted(estimate.n_evaluated, "pair")
+    text = f"The model was evaluated on {pairs} of a coalition and a row."
+    if estimate.n_shared:
         text += (
-            f" Another {count(known.n_shared)} ({percent(known.n_shared / n_asked)} of all that "
-            "were needed) were known already and taken from memory."
+            f" Another {count(estimate.n_shared)} ({percent(estimate.n_shared / n_needed)} of all "
+            "that were needed) were taken from memory."
         )
     sentences.append(text)
-    if known.is_exact:
-        sentences.append(
-            f"All {count(known.n_surpluses)} orderings were averaged over, none sampled."
-        )
+    if estimate.is_exact:
+        n_all = count(estimate.n_surpluses)
+        sentences.append(f"The values are averages over all {n_all} orderings, not a sample.")
     else:
-        many = counted(known.n_surpluses, "ordering")
-        sentences.append(f"The values rest on {many}, each with one surplus a {summary.noun}.")
-    longest = max(known.terms, key=lambda term: term.n_orderings)
-    if longest.n_orderings > known.n_surpluses:
+        many = counted(estimate.n_surpluses, "ordering")
+        sentences.append(f"The values rest on {many}, each with one surplus per {summary.noun}.")
+    longest = max(estimate.terms, key=lambda term: term.n_orderings)
+    if longest.n_orderings > estimate.n_surpluses:
         many = counted(longest.n_orderings, "ordering")
-        sentences.append(f"The term that needed most, {longest.name}, has {many}.")
-    total = summary.choice("seconds", "total")
-    seconds = float(total) if isinstance(total, (int, float)) else known.seconds
-    sentences.append(
-        f"It took {duration(seconds)}. It ended because {known.reason or 'it was done'}."
-    )
+        sentences.append(f"The term that needed most, {longest.kind}, has {many}.")
+    seconds = summary.explanation.choices.seconds.total
+    sentences.append(f"The run took {duration(seconds)}. It stopped because {estimate.reason}.")
     return sentences
 
 
 def audit(summary: Summary) -> dict[str, object]:
-    """Return what the audit found, in sentences and in a verdict for each feature."""
+    """Return the findings of the audit in sentences, and a verdict for each feature."""
     noun = summary.noun
     if not summary.skips:
         return {"sentences": ["Nothing was skipped, so there is nothing to audit."], "verdicts": []}
     if not summary.audited:
-        text = "There was no audit: how much skipping changed the values is not known."
+        text = "There was no audit: it is unknown how much skipping changed the values."
         return {"sentences": [text], "verdicts": []}
     sentences = [
         "Skipping by the graph is exact for the best possible model and a true graph.",
-        f"For others it changes values. The audit estimates by how much, for each {noun}.",
-        "It shows d-SAGE minus SAGE: the value with skipping, less the value without.",
+        f"Otherwise it changes values. The audit estimates by how much, for each {noun}.",
+        "It shows d-SAGE minus SAGE: the value with skipping minus the value without.",
     ]
     if summary.changed:
         n_changed, n_all = len(summary.changed), len(summary.names)
         sentences.append(
-            f"It matters for {listed(summary.changed)}: it is surely not zero."
+            f"It matters for {listed(summary.changed)}: it is significantly different from zero."
             if summary.is_single
-            else f"It matters for {listed(summary.changed)} ({n_changed} of {n_all}): surely more "
-            f"than 2 % of {summary.range_words}."
+            else f"It matters for {listed(summary.changed)} ({n_changed} of {n_all}): "
+            f"significantly more than 2 % of {summary.range_words}."
         )
     else:
-        sentences.append(f"No difference is surely larger than 2 % of {summary.range_words}.")
+        sentences.append(
+            f"No difference is significantly larger than 2 % of {summary.range_words}."
+        )
     if summary.undecided:
         sentences.append(
-            f"For {listed(summary.undecided)} it is open: the interval reaches beyond 2 %."
+            f"It is undecided for {listed(summary.undecided)}: the interval reaches beyond 2 %."
         )
     if summary.corrected:
         sentences.append("The values in this report are corrected for it: they estimate SAGE.")
@@ -294,27 +292,27 @@ def _verdict(summary: Summary, line: Mapping[str, Any]) -> str:
         float(line[name]) for name in ("audit_difference", "audit_lower", "audit_upper")
     )
     if not math.isfinite(lower):
-        return "Not known: too little was audited."
+        return "Unknown: too little was audited."
     by = number(abs(difference), 2)
     size = _size(summary, difference)
     size = f" ({size})" if size else ""
     if bool(line["audit_matters"]):
         direction = "low" if difference < 0 else "high"
-        done = "would be" if summary.corrected else "is"
-        return f"Matters: with skipping the value {done} too {direction} by {by}{size}."
+        verb = "would be" if summary.corrected else "is"
+        return f"Matters: with skipping the value {verb} too {direction} by {by}{size}."
     if lower == upper == 0:
         return "None: skipping changes nothing."
     if str(line["feature"]) not in summary.undecided:
-        return f"Small: surely below {percent(MATTERS)} of {_short(summary.range_words)}."
+        return f"Small: clearly below {percent(MATTERS)} of {_short(summary.range_words)}."
     if lower <= 0 <= upper:
         largest = max(abs(lower), abs(upper))
         most = _size(summary, largest) or number(largest, 2)
-        return f"Open: it may be zero, and it may be {most}."
-    return f"Open: likely not zero, {by}{size}, but not surely above {percent(MATTERS)}."
+        return f"Undecided: it may be zero, and it may be {most}."
+    return f"Undecided: likely not zero, {by}{size}, but maybe below {percent(MATTERS)}."
 
 
 def _size(summary: Summary, difference: float) -> str:
-    """Return a difference as a share of what the values are held against; empty if that is zero."""
+    """Return a difference as a share of the yardstick; empty if that is zero."""
     if not summary.yardstick > 0:
         return ""
     return f"{percent(abs(difference) / summary.yardstick)} of {_short(summary.yardstick_words)}"
@@ -327,6 +325,6 @@ def _short(words: str) -> str:
 def _estimand(summary: Summary) -> str:
     if not summary.skips:
         return "plain SAGE"
-    if summary.record.estimate.estimand == "sage":
-        return "SAGE, by way of d-SAGE"
+    if summary.explanation.estimate.estimand == "sage":
+        return "SAGE, as d-SAGE plus correction"
     return "d-SAGE"

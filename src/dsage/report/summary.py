@@ -1,4 +1,4 @@
-"""What several sections of a report need to know of a record."""
+"""What several sections of a report read from an explanation."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dsage._check import Choice
 from dsage.estimate.result import MATTERS
 from dsage.report.words import Scale, named
-from dsage.result.record import Record
+from dsage.result.explanation import Explanation
 
-LEVEL = 0.95
-# Values that differ by less than this share of the largest are nearly equal.
+CONFIDENCE = 0.95
+# Values that differ by less than this share of the largest one are nearly equal.
 _NEARLY = 0.05
-_TRIFLE = 0.01
+# Negative values below this share of the sum are negligible.
+_NEGLIGIBLE = 0.01
 
 _LOSSES = {
     "squared_error": ("squared error", "squared units of {target}"),
@@ -31,24 +31,24 @@ _LOSSES = {
 
 @dataclass(frozen=True)
 class Summary:
-    """A record, read once for all sections.
+    """An explanation, read once for all sections.
 
     Parameters
     ----------
-    record : Record
-        The record.
+    explanation : Explanation
+        The explanation.
     """
 
-    record: Record
+    explanation: Explanation
 
     @cached_property
     def frame(self) -> pd.DataFrame:
-        """One line a feature, the largest value first."""
-        return self.record.to_frame(LEVEL)
+        """One line per feature, the largest value first."""
+        return self.explanation.to_frame(CONFIDENCE)
 
     @cached_property
     def lines(self) -> list[dict[str, Any]]:
-        """The same, as plain dictionaries."""
+        """The lines of `frame` as dictionaries."""
         return [
             {str(key): value for key, value in line.items()}
             for line in self.frame.to_dict("records")
@@ -61,84 +61,84 @@ class Summary:
 
     @property
     def noun(self) -> str:
-        """What is explained: a feature or a group."""
-        return "feature" if self.record.groups is None else "group"
+        """What has a value: a feature or a group."""
+        return "feature" if self.explanation.groups is None else "group"
 
     @property
     def target(self) -> str:
         """Name of the target, for sentences."""
-        return named(self.record.target)
+        return named(self.explanation.target)
 
     @property
     def loss(self) -> str:
         """The loss in words."""
-        name = str(self.choice("loss", "name") or "loss")
+        name = self.explanation.choices.loss.name
         return _LOSSES.get(name, (name.replace("_", " "), ""))[0]
 
     @property
     def unit(self) -> str:
-        """The unit of the loss in words, empty where it is not known."""
-        unit = _LOSSES.get(str(self.choice("loss", "name")), ("", ""))[1]
+        """The unit of the loss in words; empty if unknown."""
+        unit = _LOSSES.get(self.explanation.choices.loss.name, ("", ""))[1]
         return unit.format(target="\0").replace("\0", self.target)
 
     @property
     def total(self) -> float:
         """The sum of all values."""
-        return float(self.record.values.sum())
+        return float(self.explanation.values.sum())
 
     @property
     def spread(self) -> float:
-        """What errors are held against: the range of the values; the value, of one feature."""
-        values = self.record.values
+        """The range of the values; with a single feature, its value."""
+        values = self.explanation.values
         return float(np.ptp(values)) if len(values) > 1 else float(np.abs(values).max())
 
     @property
     def is_single(self) -> bool:
-        """Whether there is one feature: it has no range and no neighbours."""
+        """Whether there is a single feature, without a range and neighbors."""
         return len(self.names) == 1
 
     @property
     def hardly_differ(self) -> bool:
-        """Whether the values are nearly equal: their range tells nothing of their size."""
+        """Whether the values are so close that their range says nothing about their size."""
         return not self.is_single and self.spread < _NEARLY * self._largest
 
     @property
     def _largest(self) -> float:
-        return float(np.abs(self.record.values).max())
+        return float(np.abs(self.explanation.values).max())
 
     @property
     def yardstick(self) -> float:
-        """What is shown as a share is a share of this: the range, or the size where there is none.
+        """What errors are shown as shares of: the range, or the largest value if there is no range.
 
-        Zero only where all values are.
+        Zero only if all values are zero.
         """
         return self._largest if self.is_single or self.hardly_differ else self.spread
 
     @property
     def yardstick_words(self) -> str:
-        """What `yardstick` is."""
+        """The `yardstick` in words."""
         return "the largest value" if self.hardly_differ else self.range_words
 
     @property
     def range_words(self) -> str:
-        """What `spread` is."""
+        """The `spread` in words."""
         return "the value" if self.is_single else "the range of the values"
 
     @property
     def some_negative(self) -> bool:
-        """Whether a value is below zero, so that shares are no parts of a whole."""
-        return bool((self.record.values < 0).any())
+        """Whether a value is negative, so that shares are not parts of a whole."""
+        return bool((self.explanation.values < 0).any())
 
     @property
     def has_parts(self) -> bool:
-        """Whether shares are parts of a whole: what is below zero is a trifle of the sum."""
-        below = -float(self.record.values.clip(max=0).sum())
-        return self.total > 0 and below <= _TRIFLE * self.total
+        """Whether shares are parts of a whole: negative values are negligible."""
+        below = -float(self.explanation.values.clip(max=0).sum())
+        return self.total > 0 and below <= _NEGLIGIBLE * self.total
 
     @property
     def relative_error(self) -> float:
-        """The largest standard error of computing, as a share of `yardstick`; nan if not known."""
-        largest = float(np.max(self.record.se))
+        """The largest standard error from computing as a share of `yardstick`; NaN if unknown."""
+        largest = float(np.max(self.explanation.se))
         if not math.isfinite(largest):
             return math.nan
         if largest == 0:
@@ -147,23 +147,25 @@ class Summary:
 
     @cached_property
     def scale(self) -> Scale:
-        """How values are written."""
+        """The format of the values."""
         return Scale(self.frame["value"].tolist())
 
     @property
     def audited(self) -> bool:
         """Whether the difference to SAGE was estimated."""
-        return self.record.estimate.audit is not None
+        return self.explanation.estimate.audit is not None
 
     @property
     def corrected(self) -> bool:
-        """Whether the values hold that difference already."""
-        return self.audited and self.record.estimate.estimand == "sage"
+        """Whether the values already include that difference."""
+        return self.audited and self.explanation.estimate.estimand == "sage"
 
     @property
     def skips(self) -> bool:
         """Whether separation could set surpluses to zero."""
-        return self.record.graph is not None or self.record.share_skipped > 0 or self.audited
+        return (
+            self.explanation.graph is not None or self.explanation.share_skipped > 0 or self.audited
+        )
 
     @cached_property
     def changed(self) -> list[str]:
@@ -174,15 +176,10 @@ class Summary:
 
     @cached_property
     def undecided(self) -> list[str]:
-        """The features whose difference to SAGE may matter or not: its interval is wide."""
+        """The features for which the audit cannot decide whether the difference matters."""
         if not self.audited:
             return []
         ends = self.frame[["audit_lower", "audit_upper"]].abs().max(axis=1)
-        # An interval that is not known rules nothing out.
+        # An unknown interval rules nothing out.
         wide = ~(ends <= MATTERS * self.spread) & ~self.frame["audit_matters"]
         return [str(name) for name in self.frame.loc[wide, "feature"]]
-
-    def choice(self, section: str, name: str) -> Choice:
-        """Return a choice, or None where there is none of that name."""
-        sections = self.record.choices
-        return sections[section].get(name) if section in sections else None

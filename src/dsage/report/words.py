@@ -1,12 +1,10 @@
-"""Numbers, counts and names as a reader wants them."""
+"""Numbers, counts and names in words."""
 
 from __future__ import annotations
 
 import math
 import unicodedata
 from collections.abc import Iterable, Sequence
-
-import numpy as np
 
 MINUS = "\N{MINUS SIGN}"
 UNKNOWN = "unknown"
@@ -19,29 +17,8 @@ _SUPERSCRIPTS = str.maketrans(
     "\N{SUPERSCRIPT FOUR}\N{SUPERSCRIPT FIVE}\N{SUPERSCRIPT SIX}\N{SUPERSCRIPT SEVEN}"
     "\N{SUPERSCRIPT EIGHT}\N{SUPERSCRIPT NINE}\N{SUPERSCRIPT MINUS}",
 )
-# Larger counts are not worth their digits.
+# Larger counts are shown as powers of ten.
 _MANY = 10**9
-
-
-def plain(value: object) -> object:
-    """Return `value` as JSON can hold it: what is not finite becomes None.
-
-    Examples
-    --------
-    >>> plain({"a": np.float64("nan"), "b": (np.int64(3), np.bool_(True), math.inf)})
-    {'a': None, 'b': [3, True, None]}
-    """
-    if isinstance(value, dict):
-        return {str(key): plain(each) for key, each in value.items()}
-    if isinstance(value, np.ndarray):
-        return plain(value.tolist())
-    if isinstance(value, (list, tuple)):
-        return [plain(each) for each in value]
-    if isinstance(value, np.generic):
-        return plain(value.item())
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
 
 
 def number(value: float, digits: int = 3) -> str:
@@ -65,12 +42,12 @@ def number(value: float, digits: int = 3) -> str:
 
 
 class Scale:
-    """Numbers that stand below each other: all with the same decimals.
+    """A common format for numbers in a column: the same number of decimals.
 
     Parameters
     ----------
     values : iterable of float
-        The numbers that matter most; their largest gets four significant digits.
+        The numbers; the largest gets four significant digits.
 
     Examples
     --------
@@ -95,14 +72,14 @@ class Scale:
         return _signed(text, negative=value < 0 and float(text.replace(",", "")) != 0)
 
     def interval(self, lower: float, upper: float) -> str:
-        """Return an interval; unknown where it has an end that is not known."""
+        """Return an interval; "unknown" if an end is not finite."""
         if not (math.isfinite(lower) and math.isfinite(upper)):
             return UNKNOWN
         return f"{self(lower)} to {self(upper)}"
 
 
 def percent(share: float) -> str:
-    """Return a share in per cent.
+    """Return a share in percent.
 
     Examples
     --------
@@ -115,7 +92,7 @@ def percent(share: float) -> str:
     if 0 < size < 0.0005:
         return f"under{_SPACE}0.1{_SPACE}%"
     if 0.995 <= size < 1:
-        # What is not all must not look like all.
+        # A part must not look like the whole.
         text = f"{math.floor(1000 * size) / 10:.1f}"
     else:
         text = f"{100 * size:.{0 if size >= 0.0995 else 1}f}".removesuffix(".0")
@@ -123,7 +100,7 @@ def percent(share: float) -> str:
 
 
 def count(value: float) -> str:
-    """Return a count; a huge one by its size only.
+    """Return a count; a huge one as a power of ten.
 
     Examples
     --------
@@ -134,7 +111,7 @@ def count(value: float) -> str:
         return UNKNOWN
     if abs(value) < _MANY:
         return f"{round(value):,}"
-    # Of an integer that no float can hold, too.
+    # Works also for integers that are too large for a float.
     exponent = math.floor(math.log10(value))
     leading = round(10 ** (math.log10(value) - exponent), 2)
     return f"{leading:g}{_TIMES}10{str(exponent).translate(_SUPERSCRIPTS)}"
@@ -152,7 +129,7 @@ def counted(value: float, noun: str, ending: str = "s") -> str:
 
 
 def p_value(value: float) -> str:
-    """Return a p-value as it is usually written.
+    """Return a p-value in the usual format.
 
     Examples
     --------
@@ -165,13 +142,13 @@ def p_value(value: float) -> str:
 
 
 def named(name: str) -> str:
-    """Return a name for use in a sentence; one of another direction does not turn the rest."""
-    turned = any(unicodedata.bidirectional(letter) in ("R", "AL", "RLO", "RLE") for letter in name)
-    return f"\N{FIRST STRONG ISOLATE}{name}\N{POP DIRECTIONAL ISOLATE}" if turned else name
+    """Return a name for a sentence, isolated if it is written from right to left."""
+    is_rtl = any(unicodedata.bidirectional(letter) in ("R", "AL", "RLO", "RLE") for letter in name)
+    return f"\N{FIRST STRONG ISOLATE}{name}\N{POP DIRECTIONAL ISOLATE}" if is_rtl else name
 
 
 def listed(names: Sequence[str], most: int = 5) -> str:
-    """Return names as a sentence lists them.
+    """Return names as a list in a sentence.
 
     Examples
     --------
@@ -185,7 +162,7 @@ def listed(names: Sequence[str], most: int = 5) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return a time.
+    """Return a duration.
 
     Examples
     --------

@@ -2,49 +2,170 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from dsage.report import write_report
-from dsage.result.record import Record
-from dsage.result.saving import load_record, save_record
+import numpy as np
+import pandas as pd
+
+from dsage.estimate import Estimate, intervals
+from dsage.games.base import Floats
+from dsage.graphs import Graph
+from dsage.result.run_info import RunInfo
 from dsage.result.tables import as_html, as_text
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Explanation(Record):
+class Explanation:
     """How much each feature contributes to a model's predictive performance.
 
-    :func:`dsage.explain` makes one. It shows as a table in a terminal and in a notebook.
+    :func:`dsage.explain` returns one. It shows as a table in a terminal and in a notebook.
 
     Attributes
     ----------
-    values, se : arrays of shape (n_features,)
-        The SAGE values and their standard errors, in the order of `feature_names`.
-    feature_names : tuple of str
-        The features, or the groups.
-    choices : Choices
+    estimate : Estimate
+        Values, errors, counts and the audit.
+    target : str
+        Name of the target.
+    graph : Graph or None
+        The graph over features and target; None if there was none.
+    edge_strength : pandas.DataFrame or None
+        How often each edge was found again in resamples of the rows: columns ``from``, ``to``,
+        ``share``, ``share_either``. None if the graph was not learned, or not again.
+    sampler_scores : pandas.DataFrame or None
+        One line per sampler: its held-out energy score, the difference to the best with its
+        standard error, seconds. ``Marginal`` shows what conditioning gains.
+    groups : dict or None
+        The features of each group, if groups were explained.
+    choices : RunInfo
         Everything that was chosen, and by whom; print it.
-    plot : Plotter
-        The pictures: ``bar``, ``convergence``, ``graph``, ``audit``, ``compare``,
-        ``sage_and_dsage``.
-    estimate, target, graph, edge_strength, sampler_scores, groups, warnings
-        What it rests on, see :class:`dsage.result.record.Record`.
+    warnings : tuple of str
+        Warnings of the run, except for that of the audit, which `estimate.audit` holds in full.
     """
+
+    estimate: Estimate
+    target: str
+    graph: Graph | None
+    edge_strength: pd.DataFrame | None
+    sampler_scores: pd.DataFrame | None
+    groups: dict[str, tuple[str, ...]] | None
+    choices: RunInfo
+    warnings: tuple[str, ...]
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """The features, or the groups, in the order of `values`."""
+        return self.estimate.feature_names
+
+    @property
+    def values(self) -> Floats:
+        """The SAGE values, in units of the loss."""
+        return self.estimate.values
+
+    @property
+    def se(self) -> Floats:
+        """Their standard errors from orderings and draws, which more computing reduces."""
+        return self.estimate.se
+
+    @cached_property
+    def share_skipped(self) -> float:
+        """Share of all surpluses that are zero by separation, and were not evaluated."""
+        return float(np.mean(self.estimate.share_skipped))
 
     @property
     def plot(self) -> Plotter:
-        """The pictures of this explanation."""
+        """The plots of this explanation; see :mod:`dsage.plots`."""
         return Plotter(self)
 
     def report(self, path: str | Path) -> Path:
-        """Write the report, one HTML file that needs nothing else, and return its path."""
+        """Write the report, one self-contained HTML file, and return its path."""
+        from dsage.report import write_report  # noqa: PLC0415
+
         return write_report(self, path)
 
     def save(self, path: str | Path) -> Path:
-        """Write everything into one file, JSON and arrays; :func:`dsage.load` reads it."""
-        return save_record(self, path)
+        """Write everything into one file of JSON and arrays; :func:`dsage.load` reads it.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file; its folder must exist. An existing file is overwritten.
+
+        Returns
+        -------
+        Path
+            The file.
+        """
+        from dsage.result.saving import save  # noqa: PLC0415
+
+        return save(self, path)
+
+    def to_frame(self, confidence: float = 0.95) -> pd.DataFrame:
+        """Return one line per feature, the largest value first.
+
+        Parameters
+        ----------
+        confidence : float, default=0.95
+            Confidence level of the intervals.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns:
+
+            - ``feature``, ``value``, ``se``: the value, and its error from orderings and draws;
+              ``lower``, ``upper``: the interval for these evaluation rows.
+            - ``se_rows``: the error from the choice of the rows, which only more data reduces;
+              ``lower_total``, ``upper_total``: the interval for the population. NaN if there are
+              too few rows to estimate it.
+            - ``share``: of the sum of all values.
+            - ``n_evaluated``, ``n_skipped``: surpluses that were evaluated, and that are zero by
+              separation.
+            - ``audit_difference``, ``audit_lower``, ``audit_upper``: d-SAGE minus SAGE with its
+              interval, NaN without an audit; ``audit_matters``: whether it is significantly larger
+              than 2 % of the range of the values, for all features at once.
+            - ``p_value``: of the hypothesis that the value in the population is not above zero,
+              adjusted for the number of features.
+        """
+        estimate = self.estimate
+        base = estimate.to_frame(confidence).set_index("feature").loc[list(self.feature_names)]
+        ends = intervals(self.values, estimate.se_total, confidence, df=estimate.df_total)
+        ends = np.stack(ends)
+        lower_total, upper_total = np.where(np.isfinite(ends), ends, math.nan)
+        total = float(self.values.sum())
+        share = self.values / total if total > 0 else np.full(len(self.values), math.nan)
+        n_surpluses = estimate.n_surpluses
+        n_skipped = [round(Fraction(share) * n_surpluses) for share in estimate.share_skipped]
+        frame = pd.DataFrame(
+            {
+                "feature": list(self.feature_names),
+                "value": self.values,
+                "se": self.se,
+                "lower": base["lower"].to_numpy(),
+                "upper": base["upper"].to_numpy(),
+                "se_rows": estimate.se_rows,
+                "lower_total": lower_total,
+                "upper_total": upper_total,
+                "share": share,
+                "n_evaluated": [n_surpluses - skipped for skipped in n_skipped],
+                "n_skipped": n_skipped,
+                **self._audit_columns(confidence),
+                "p_value": base["p_value"].to_numpy(),
+            }
+        )
+        order = np.argsort(-self.values, kind="stable")
+        return frame.iloc[order].reset_index(drop=True)
+
+    def _audit_columns(self, confidence: float) -> dict[str, object]:
+        names = ("difference", "lower", "upper", "matters")
+        if self.estimate.audit is None:
+            return {f"audit_{name}": math.nan for name in names[:3]} | {"audit_matters": False}
+        audit = self.estimate.audit_frame(confidence)
+        return {f"audit_{name}": audit[name].to_numpy() for name in names}
 
     def __repr__(self) -> str:
         return as_text(self)
@@ -53,24 +174,8 @@ class Explanation(Record):
         return as_html(self)
 
 
-def load(path: str | Path) -> Explanation:
-    """Return the explanation that :meth:`Explanation.save` wrote.
-
-    Parameters
-    ----------
-    path : str or Path
-        The file.
-
-    Raises
-    ------
-    FileNotFoundError, ValueError
-        Where there is no file, or one that is damaged or something else.
-    """
-    return load_record(path, Explanation)
-
-
 class Plotter:
-    """The pictures of an explanation; each returns the axes that it drew on.
+    """The plots of an explanation; each returns the axes that it drew on.
 
     Parameters
     ----------
@@ -83,29 +188,29 @@ class Plotter:
 
     def bar(self, **options: Any) -> Any:  # noqa: ANN401
         """Draw the ranking with intervals; see :func:`dsage.plots.bar`."""
-        return self._drawn("bar", **options)
+        return self._draw("bar", **options)
 
     def convergence(self, **options: Any) -> Any:  # noqa: ANN401
         """Draw how values and errors developed; see :func:`dsage.plots.convergence`."""
-        return self._drawn("convergence", **options)
+        return self._draw("convergence", **options)
 
     def graph(self, **options: Any) -> Any:  # noqa: ANN401
         """Draw the graph with the target and its blanket; see :func:`dsage.plots.graph`."""
-        return self._drawn("graph", **options)
+        return self._draw("graph", **options)
 
     def audit(self, **options: Any) -> Any:  # noqa: ANN401
         """Draw what skipping changed; see :func:`dsage.plots.audit`."""
-        return self._drawn("audit", **options)
+        return self._draw("audit", **options)
 
     def sage_and_dsage(self, **options: Any) -> Any:  # noqa: ANN401
         """Draw SAGE against d-SAGE; see :func:`dsage.plots.sage_and_dsage`."""
-        return self._drawn("sage_and_dsage", **options)
+        return self._draw("sage_and_dsage", **options)
 
-    def compare(self, *others: Record, **options: Any) -> Any:  # noqa: ANN401
+    def compare(self, *others: Explanation, **options: Any) -> Any:  # noqa: ANN401
         """Draw this beside other explanations; see :func:`dsage.plots.compare`."""
-        return self._drawn("compare", *others, **options)
+        return self._draw("compare", *others, **options)
 
-    def _drawn(self, name: str, *others: Record, **options: Any) -> Any:  # noqa: ANN401
+    def _draw(self, name: str, *others: Explanation, **options: Any) -> Any:  # noqa: ANN401
         from dsage import plots  # noqa: PLC0415
 
         return getattr(plots, name)(self._explanation, *others, **options)

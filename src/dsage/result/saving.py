@@ -1,215 +1,194 @@
-"""Records in files: JSON and arrays, nothing that runs when it is read."""
+"""Explanations in files: JSON and arrays, nothing that runs when it is read."""
 
 from __future__ import annotations
 
+import math
 import zipfile
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
+from enum import Enum
 from pathlib import Path
-from typing import Any, TypeVar
+from types import NoneType, UnionType
+from typing import Any, get_args, get_origin, get_type_hints
 
 import numpy as np
 import pandas as pd
 
-from dsage._check import refusal
+from dsage._check import check_member, check_names, refusal
 from dsage._files import DAMAGES, Arrays, read_arrays, write_arrays
 from dsage._version import __version__
-from dsage.estimate import Estimate, History, TermEstimate
+from dsage.estimate.plan import ESTIMANDS
 from dsage.graphs import Graph
-from dsage.result.choices import Choices
-from dsage.result.record import Record
-from dsage.result.record_checks import check_record
+from dsage.result.explanation import Explanation
+from dsage.result.first_format import upgrade
 
-_FORMAT = 1
+_FORMAT = 2
 _KIND = "dsage explanation"
+_GRAPH = ("names", "edges", "bidirected")
 
-R = TypeVar("R", bound=Record)
 
-
-def save_record(record: Record, path: str | Path) -> Path:
-    """Write a record into one file.
-
-    Parameters
-    ----------
-    record : Record
-        The record.
-    path : str or Path
-        The file; its folder must exist. One that is there is written over.
-
-    Returns
-    -------
-    Path
-        The file.
-    """
-    place = Path(path)
-    if not place.parent.is_dir():
-        raise refusal("path", "in a folder that exists", str(path), "Make the folder")
-    if place.is_dir():
+def save(explanation: Explanation, path: str | Path) -> Path:
+    """Write an explanation into one file; see :meth:`Explanation.save`."""
+    file = Path(path)
+    if not file.parent.is_dir():
+        raise refusal("path", "in an existing folder", str(path), "Create the folder first")
+    if file.is_dir():
         raise refusal("path", "a file", str(path), "It is a folder: name a file in it")
     arrays: Arrays = {}
-    header = {
-        "kind": _KIND,
-        "format": _FORMAT,
-        "version": __version__,
-        "estimate": _packed(record.estimate, "estimate", arrays),
-        "target": record.target,
-        "graph": _graph_parts(record.graph),
-        "edge_strength": _frame_parts(record.edge_strength, "edge_strength", arrays),
-        "sampler_scores": _frame_parts(record.sampler_scores, "sampler_scores", arrays),
-        "groups": record.groups,
-        "choices": record.choices.to_dict(),
-        "warnings": record.warnings,
-    }
-    write_arrays(place, header, arrays)
-    return place
+    header = {"kind": _KIND, "format": _FORMAT, "version": __version__}
+    write_arrays(file, header | _pack(explanation, "", arrays), arrays)
+    return file
 
 
-def load_record(path: str | Path, kind: type[R]) -> R:
-    """Return the record in a file.
+def load(path: str | Path) -> Explanation:
+    """Return the explanation that :meth:`Explanation.save` wrote.
 
     Parameters
     ----------
     path : str or Path
-        A file that :func:`save_record` wrote.
-    kind : type
-        The class of the record.
+        The file.
+
+    Raises
+    ------
+    FileNotFoundError, ValueError
+        If there is no such file, or if it is damaged or not an explanation.
     """
-    place = Path(path)
-    if not place.is_file():
-        advice = "It is a folder" if place.is_dir() else "Look at its name"
-        raise refusal("path", "a file that is there", str(path), advice, FileNotFoundError)
-    if not zipfile.is_zipfile(place):
-        raise _something_else(path)
+    file = Path(path)
+    if not file.is_file():
+        advice = "It is a folder" if file.is_dir() else "Check its name"
+        raise refusal("path", "an existing file", str(path), advice, FileNotFoundError)
+    if not zipfile.is_zipfile(file):
+        raise _not_an_explanation(path)
     try:
-        header, arrays = read_arrays(place)
+        header, arrays = read_arrays(file)
     except DAMAGES as error:
         raise _damaged(path, error) from error
     if header.get("kind") != _KIND:
-        raise _something_else(path)
-    if header.get("format") != _FORMAT:
+        raise _not_an_explanation(path)
+    if header.get("format") not in (1, _FORMAT):
         raise refusal(
             "path",
-            f"the file of an explanation in format {_FORMAT}",
+            f"the file of an explanation in format 1 or {_FORMAT}",
             header.get("format"),
-            f"It was written by dsage {header.get('version')}: use that",
+            f"It was written by dsage {header.get('version')}: read it with that version",
         )
     try:
-        record = kind(
-            estimate=_estimate(header["estimate"], arrays),
-            target=header["target"],
-            graph=_graph(header["graph"]),
-            edge_strength=_frame(header["edge_strength"], "edge_strength", arrays),
-            sampler_scores=_frame(header["sampler_scores"], "sampler_scores", arrays),
-            groups=_groups(header["groups"]),
-            choices=Choices(header["choices"]),
-            warnings=tuple(header["warnings"]),
-        )
-        check_record(record)
+        if header["format"] == 1:
+            header = upgrade(header, arrays)
+        explanation: Explanation = _unpack(Explanation, header, "", arrays)
+        _check_consistent(explanation)
     except (*DAMAGES, TypeError, AttributeError, IndexError) as error:
         raise _damaged(path, error) from error
-    return record
+    return explanation
 
 
-def _something_else(path: str | Path) -> Exception:
-    advice = "It is damaged or something else; use explanation.save(path) or dsage explain --out"
+def _not_an_explanation(path: str | Path) -> Exception:
+    advice = (
+        "It is damaged or something else; explanation.save(path) and dsage explain --out write"
+        " explanations"
+    )
     return refusal("path", "the file of an explanation", str(path), advice)
 
 
 def _damaged(path: str | Path, error: Exception) -> Exception:
-    advice = f"It is damaged, or something else ({type(error).__name__}: {error}); make it anew"
+    advice = f"It is damaged or was edited ({type(error).__name__}: {error}); write it again"
     return refusal("path", "the file of an explanation", str(path), advice)
 
 
-def _packed(owner: Any, place: str, arrays: Arrays) -> dict[str, Any]:  # noqa: ANN401
-    """Return the fields of a dataclass for JSON; numbers that JSON cannot hold go to `arrays`."""
-    return {
-        field.name: _packed_value(getattr(owner, field.name), f"{place}/{field.name}", arrays)
-        for field in fields(owner)
-    }
-
-
-def _packed_value(value: Any, place: str, arrays: Arrays) -> Any:  # noqa: ANN401
-    if isinstance(value, (np.ndarray, float)):
-        arrays[place] = np.asarray(value)
-        return None
+def _pack(value: Any, place: str, arrays: Arrays) -> Any:  # noqa: ANN401
+    """Return `value` for JSON; its arrays go to `arrays`, under the path of their attribute."""
+    if isinstance(value, Graph):
+        return {name: getattr(value, name) for name in _GRAPH}
     if isinstance(value, pd.DataFrame):
-        return _frame_parts(value, place, arrays)
-    if isinstance(value, (TermEstimate, History)):
-        return _packed(value, place, arrays)
-    if isinstance(value, tuple):
-        return [_packed_value(each, f"{place}/{at}", arrays) for at, each in enumerate(value)]
-    return value
-
-
-def _estimate(parts: Mapping[str, Any], arrays: Arrays) -> Estimate:
-    # The first release called the terms levels.
-    name = "terms" if "terms" in parts else "levels"
-    own = _unpacked(Estimate, {"terms": [], **parts}, "estimate", arrays)
-    own["feature_names"] = tuple(own["feature_names"])
-    own["terms"] = tuple(
-        TermEstimate(**_unpacked(TermEstimate, each, f"estimate/{name}/{at}", arrays))
-        for at, each in enumerate(parts[name])
-    )
-    if parts["audit"] is not None:
-        own["audit"] = TermEstimate(
-            **_unpacked(TermEstimate, parts["audit"], "estimate/audit", arrays)
-        )
-    place = "estimate/skipped_surpluses"
-    own["skipped_surpluses"] = _frame(parts["skipped_surpluses"], place, arrays)
-    own["history"] = History(**_unpacked(History, parts["history"], "estimate/history", arrays))
-    return Estimate(**own)
-
-
-def _unpacked(kind: type, parts: Mapping[str, Any], place: str, arrays: Arrays) -> dict[str, Any]:
-    """Return the fields of a dataclass: from `arrays` what is there, and the rest from JSON."""
-    found: dict[str, Any] = {}
-    for field in fields(kind):
-        array = arrays.get(f"{place}/{field.name}")
-        found[field.name] = (
-            parts[field.name] if array is None else array if array.ndim else array.item()
-        )
-    return found
-
-
-def _frame_parts(frame: pd.DataFrame | None, place: str, arrays: Arrays) -> Any:  # noqa: ANN401
-    """Return the columns of a frame: those of text themselves, None for those in `arrays`."""
-    if frame is None:
+        return {str(name): _pack_column(value[name], f"{place}/{name}", arrays) for name in value}
+    if is_dataclass(value):
+        value = {field.name: getattr(value, field.name) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {name: _pack(each, f"{place}/{name}", arrays) for name, each in value.items()}
+    if isinstance(value, (tuple, list)):
+        return [_pack(each, f"{place}/{at}", arrays) for at, each in enumerate(value)]
+    if isinstance(value, np.ndarray):
+        arrays[place[1:]] = value
         return None
-    parts: dict[str, list[str] | None] = {}
-    for name in frame.columns:
-        column = frame[name]
-        if pd.api.types.is_numeric_dtype(column):
-            arrays[f"{place}/{name}"] = column.to_numpy()
-            parts[name] = None
-        else:
-            parts[name] = [str(value) for value in column]
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, np.generic):
+        value = value.item()
+    is_special = isinstance(value, float) and not math.isfinite(value)
+    return str(value) if is_special else value
+
+
+def _pack_column(column: pd.Series[Any], place: str, arrays: Arrays) -> list[str] | None:
+    """Return a column of text; None for numbers, which go to `arrays`."""
+    if not pd.api.types.is_numeric_dtype(column):
+        return [str(value) for value in column]
+    arrays[place[1:]] = column.to_numpy()
+    return None
+
+
+def _unpack(kind: Any, parts: Any, place: str, arrays: Arrays) -> Any:  # noqa: ANN401
+    """Return the value of type `kind` that was packed; TypeError if `parts` are not of it."""
+    if isinstance(kind, UnionType):
+        kinds = get_args(kind)
+        if type(parts) in kinds:
+            return parts
+        kind = next(each for each in kinds if each is not NoneType)
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin is np.ndarray:
+        return _check_dtype(arrays[place[1:]], get_args(inner[1])[0], place)
+    if origin is tuple:
+        return tuple(
+            _unpack(inner[0], each, f"{place}/{at}", arrays) for at, each in enumerate(parts)
+        )
+    if origin in (dict, Mapping):
+        return {
+            name: _unpack(inner[1], each, f"{place}/{name}", arrays) for name, each in parts.items()
+        }
+    if kind is Graph:
+        names, *edges = (parts[name] for name in _GRAPH)
+        return Graph(names, *([(one, other) for one, other in pairs] for pairs in edges))
+    if kind is pd.DataFrame:
+        columns = {
+            name: arrays[f"{place[1:]}/{name}"] if text is None else text
+            for name, text in parts.items()
+        }
+        return pd.DataFrame(columns)
+    if is_dataclass(kind):
+        hints = get_type_hints(kind)
+        names = [field.name for field in fields(kind)]
+        return kind(
+            **{name: _unpack(hints[name], parts[name], f"{place}/{name}", arrays) for name in names}
+        )
+    if issubclass(kind, Enum):
+        return kind(parts)
+    if kind is float:
+        # Counts stay counts; NaN and infinities were written as text.
+        return parts if isinstance(parts, (int, float)) else float(parts)
+    if type(parts) is not kind:
+        raise TypeError(f"{place[1:]} must be of type {kind.__name__}; got {parts!r}")
     return parts
 
 
-def _frame(parts: Any, place: str, arrays: Arrays) -> pd.DataFrame | None:  # noqa: ANN401
-    if parts is None:
-        return None
-    columns = {
-        name: arrays[f"{place}/{name}"] if text is None else text for name, text in parts.items()
-    }
-    return pd.DataFrame(columns)
+def _check_dtype(array: np.ndarray[Any, Any], kind: type[np.generic], place: str) -> Any:  # noqa: ANN401
+    if not np.issubdtype(array.dtype, np.floating if kind is np.float64 else np.integer):
+        raise TypeError(f"{place[1:]} must be an array of {kind.__name__}; got {array.dtype}")
+    return array
 
 
-def _graph_parts(graph: Graph | None) -> dict[str, Any] | None:
-    if graph is None:
-        return None
-    return {"names": graph.names, "edges": graph.edges, "bidirected": graph.bidirected}
-
-
-def _graph(parts: Mapping[str, Any] | None) -> Graph | None:
-    if parts is None:
-        return None
-    return Graph(
-        parts["names"],
-        [(tail, head) for tail, head in parts["edges"]],
-        [(one, other) for one, other in parts["bidirected"]],
-    )
-
-
-def _groups(parts: Mapping[str, Any] | None) -> dict[str, tuple[str, ...]] | None:
-    return None if parts is None else {name: tuple(held) for name, held in parts.items()}
+def _check_consistent(explanation: Explanation) -> None:
+    """Refuse parts that do not fit together: the file may have been edited."""
+    estimate = explanation.estimate
+    shape = (len(check_names(estimate.feature_names, "feature_names")),)
+    check_member(estimate.estimand, ESTIMANDS, "estimand", "the estimands")
+    terms = [*estimate.terms, *([] if estimate.audit is None else [estimate.audit])]
+    arrays = [each for part in (estimate, *terms) for each in vars(part).values()]
+    arrays.append(estimate.history.values[-1])
+    if any(isinstance(array, np.ndarray) and array.shape != shape for array in arrays):
+        raise ValueError("the arrays have different lengths")
+    if not np.isfinite(estimate.values).all():
+        raise ValueError("a value is not finite")
+    if explanation.graph is not None and explanation.target not in explanation.graph:
+        raise ValueError("the target is not in the graph")
+    if not any(term.is_main for term in estimate.terms):
+        raise ValueError("the main term is missing")
+    explanation.to_frame()

@@ -1,4 +1,4 @@
-"""A record as a table to read: in a terminal, in a notebook."""
+"""Tables for terminals and notebooks."""
 
 from __future__ import annotations
 
@@ -6,40 +6,53 @@ import math
 import unicodedata
 from collections.abc import Sequence
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dsage.estimate.result import MATTERS
-from dsage.result.record import Record
 
-# More lines than this are summed up.
+if TYPE_CHECKING:
+    from dsage.result.explanation import Explanation
+
+# The number of features that are shown.
 _MOST_LINES = 20
 _MARK = "!"
 
 
-def as_text(record: Record) -> str:
-    """Return a record as text: a headline, the ranking, and what to know about it."""
-    heads, lines, rest = _cells(record)
-    widths = [max(_width(line[at]) for line in [heads, *lines]) for at in range(len(heads))]
+def format_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    r"""Return the lines of a table: first column left-aligned, others right, a rule below the head.
 
-    def aligned(cells: Sequence[str]) -> str:
-        first = cells[0] + " " * (widths[0] - _width(cells[0]))
-        others = (
-            " " * (width - _width(cell)) + cell
-            for cell, width in zip(cells[1:], widths[1:], strict=True)
-        )
-        return "  ".join([first, *others]).rstrip()
+    Examples
+    --------
+    >>> print(*format_table(["edge", "share"], [["a -> b", "90%"], ["b", "5%"]]), sep="\n")
+    edge    share
+    -------------
+    a -> b    90%
+    b          5%
+    """
+    widths = [max(map(_width, column)) for column in zip(heads, *rows, strict=True)]
 
-    table = [aligned(heads), "-" * (sum(widths) + 2 * (len(widths) - 1)), *map(aligned, lines)]
-    return "\n".join([headline(record), "", *table, *rest, "", *notes(record)])
+    def align(cells: Sequence[str]) -> str:
+        gaps = [" " * (width - _width(cell)) for cell, width in zip(cells, widths, strict=True)]
+        others = [gap + cell for gap, cell in zip(gaps[1:], cells[1:], strict=True)]
+        return "  ".join([cells[0] + gaps[0], *others]).rstrip()
+
+    return [align(heads), "-" * (sum(widths) + 2 * (len(widths) - 1)), *map(align, rows)]
 
 
-def as_html(record: Record) -> str:
-    """Return a record as a styled table."""
-    heads, lines, rest = _cells(record)
-    largest = max((abs(value) for value in record.values.tolist()), default=0.0) or 1.0
-    values = sorted(record.values.tolist(), reverse=True)
+def as_text(explanation: Explanation) -> str:
+    """Return an explanation as text: a headline, the ranking, and notes."""
+    heads, lines, rest = _cells(explanation)
+    table = format_table(heads, lines)
+    return "\n".join([headline(explanation), "", *table, *rest, "", *notes(explanation)])
+
+
+def as_html(explanation: Explanation) -> str:
+    """Return an explanation as a styled table."""
+    heads, lines, rest = _cells(explanation)
+    largest = max((abs(value) for value in explanation.values.tolist()), default=0.0) or 1.0
+    values = sorted(explanation.values.tolist(), reverse=True)
     head = "".join(
         f'<th style="text-align:{"left" if not at else "right"}">{escape(name)}</th>'
         for at, name in enumerate(heads)
@@ -51,71 +64,71 @@ def as_html(record: Record) -> str:
         cells = [f'<td style="text-align:left;background:{fill}" dir="auto">{escape(line[0])}</td>']
         cells += [f'<td style="text-align:right">{escape(cell)}</td>' for cell in line[1:]]
         body.append(f"<tr>{''.join(cells)}</tr>")
-    after = "<br>".join(escape(text.strip()) for text in [*rest, *notes(record)])
+    after = "<br>".join(escape(text.strip()) for text in [*rest, *notes(explanation)])
     return (
-        f"<div><p><strong>{escape(headline(record))}</strong></p>"
+        f"<div><p><strong>{escape(headline(explanation))}</strong></p>"
         f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table>"
         f"<p>{after}</p></div>"
     )
 
 
-def headline(record: Record) -> str:
-    """Return what the values are of, in one line."""
-    name = "SAGE" if record.estimate.estimand == "sage" else "d-SAGE"
-    if str(record.choices["estimate"].get("orderings", "")).startswith("Order("):
+def headline(explanation: Explanation) -> str:
+    """Return model, target, loss and rows in one line."""
+    choices = explanation.choices
+    name = "SAGE" if explanation.estimate.estimand == "sage" else "d-SAGE"
+    if choices.estimate.is_asymmetric:
         name = f"asymmetric {name}"
-    model = record.choices["model"]["name"]
-    loss = record.choices["loss"]["name"]
-    rows = record.choices["data"]["rows_evaluation"]
-    noun = "row" if rows == 1 else "rows"
-    return f"{name} values of {model}: {record.target}, {loss}, {rows:,} evaluation {noun}"
+    n_rows = choices.data.n_rows_evaluation
+    return (
+        f"{name} values of {choices.model.name}: {explanation.target}, {choices.loss.name}, "
+        f"{n_rows:,} evaluation {'row' if n_rows == 1 else 'rows'}"
+    )
 
 
-def notes(record: Record) -> list[str]:
-    """Return what a reader has to know of the values."""
-    known = record.estimate
+def notes(explanation: Explanation) -> list[str]:
+    """Return how to read the values, why the run stopped, and what the audit found."""
+    estimate = explanation.estimate
+    is_known = np.isfinite(estimate.se_rows).all()
     lines = [
         (
-            f"value ± its standard error by computing; 95 % interval for the population "
-            f"({'rows and computing' if np.isfinite(known.se_rows).all() else 'rows too few'})"
+            "value ± its standard error from computing; 95 % interval for the population "
+            f"({'rows and computing' if is_known else 'unknown: too few rows'})"
         ),
         (
-            f"ended because {known.reason}; {record.share_skipped:.0%} of the surpluses are zero "
-            "by separation"
+            f"stopped because {estimate.reason}; "
+            f"{explanation.share_skipped:.0%} of the surpluses are zero by separation"
         ),
     ]
-    if known.audit is not None:
-        lines.append(_audited(record))
-    if known.interrupted:
+    if estimate.audit is not None:
+        lines.append(_audit_note(explanation))
+    if estimate.interrupted:
         lines.append("interrupted: these are the values so far")
     return lines
 
 
-def _audited(record: Record) -> str:
-    """Return what the audit found: differences, none that matter, or too little to tell."""
-    known = record.estimate
-    audit = known.audit_frame()
+def _audit_note(explanation: Explanation) -> str:
+    estimate = explanation.estimate
+    audit = estimate.audit_frame()
     names = audit.loc[audit["matters"], "feature"].tolist()
     if names:
-        hint = f" ({_MARK}); see the audit, or estimand='sage'" * (known.estimand == "d-sage")
+        hint = f" ({_MARK}); see the audit, or use estimand='sage'"
+        hint *= estimate.estimand == "d-sage"
         return f"audit: d-SAGE and SAGE differ for {', '.join(names)}{hint}"
-    threshold = MATTERS * float(np.ptp(known.values))
-    reach = np.maximum(audit["upper"].abs(), audit["lower"].abs())
-    is_open = ~(reach <= threshold)
+    farthest = np.maximum(audit["upper"].abs(), audit["lower"].abs())
+    is_open = ~(farthest <= MATTERS * float(np.ptp(estimate.values)))
     if not is_open.any():
-        return "audit: every difference of d-SAGE to SAGE is below 2 % of the range"
-    n_open = int(is_open.sum())
+        return "audit: all differences between d-SAGE and SAGE are below 2 % of the range"
     return (
-        f"audit: no difference of d-SAGE to SAGE is surely above 2 % of the range; open for "
-        f"{n_open} of {len(audit)} features"
+        "audit: no difference between d-SAGE and SAGE is significantly above 2 % of the range; "
+        f"undecided for {int(is_open.sum())} of {len(audit)} features"
     )
 
 
-def _cells(record: Record) -> tuple[list[str], list[list[str]], list[str]]:
-    """Return the heads, the lines and, where there are too many, what became of the others."""
-    frame = record.to_frame()
+def _cells(explanation: Explanation) -> tuple[list[str], list[list[str]], list[str]]:
+    """Return the heads, the lines and, if some features are not shown, a note on them."""
+    frame = explanation.to_frame()
     digits = _digits(frame["value"].to_numpy())
-    has_audit = record.estimate.audit is not None
+    has_audit = explanation.estimate.audit is not None
     heads = ["feature", "value", "95 % interval", "share", "p-value", "skipped"]
     heads += ["audit"] * has_audit
     lines = []
@@ -146,13 +159,13 @@ def _interval(low: float, high: float, digits: int) -> str:
 
 
 def _signed(value: float, digits: int) -> str:
-    """Return a difference with its sign, or 0 where nothing is left of it."""
+    """Return a difference with its sign, or 0 if it rounds to zero."""
     text = f"{value:+,.{digits}f}"
     return text if any(digit in text for digit in "123456789") else "0"
 
 
 def _digits(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> int:
-    """Return how many decimals show the largest value with four figures."""
+    """Return the number of decimals that show the largest value with four digits."""
     largest = float(np.max(np.abs(values), initial=0.0))
     if not largest > 0:
         return 4
@@ -160,7 +173,7 @@ def _digits(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> int:
 
 
 def _width(text: str) -> int:
-    """Return how many columns of a terminal a text takes: East Asian letters take two."""
+    """Return the number of terminal columns of a text; East Asian letters take two."""
     return sum(
         0 if unicodedata.combining(letter) else 1 + (unicodedata.east_asian_width(letter) in "WF")
         for letter in text

@@ -9,16 +9,20 @@ from dsage.samplers.evaluation import Evaluation, evaluate, plot_evaluations
 from dsage.samplers.forest import Forest
 from dsage.samplers.function import FunctionSampler
 from dsage.samplers.gaussian import Gaussian
+from dsage.samplers.info import Decision, SamplerInfo, SamplerSource
 from dsage.samplers.marginal import Marginal
 from dsage.samplers.mixture import GaussianMixture
 from dsage.samplers.neighbors import Neighbors
+from dsage.samplers.registry import SAMPLERS
 from dsage.samplers.sequential import Sequential
 
 __all__ = [
+    "SAMPLERS",
     "Auto",
     "BaseSampler",
     "Categorical",
     "Choice",
+    "Decision",
     "Evaluation",
     "Forest",
     "FunctionSampler",
@@ -28,6 +32,8 @@ __all__ = [
     "Marginal",
     "Neighbors",
     "Sampler",
+    "SamplerInfo",
+    "SamplerSource",
     "Sequential",
     "check_sampler",
     "choose_sampler",

@@ -1,97 +1,219 @@
-"""What a conditional sampler is, and what all of ours share.
+"""What a conditional sampler is, and what the samplers of the package share.
 
 A sampler is a pure function of noise: the same rows, coalition and noise give the same draws, to
 the bit, in any batch, process or order. It keeps no generator.
 
-Any object with `fit` and `draw` as in :class:`Sampler` is accepted wherever a sampler is; a `mean`
-is used where there is one. :class:`BaseSampler` is the shorter way to such an object, and
-:class:`~dsage.samplers.FunctionSampler` makes one of a function.
+Any object with `fit` and `draw` is accepted as a sampler; its `mean` is used if it has one.
+:class:`BaseSampler` makes it easy to write one, and
+:class:`~dsage.samplers.FunctionSampler` turns a function into one.
 """
 
 from __future__ import annotations
 
+import copy
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator
-from sklearn.utils.metaestimators import available_if
+from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from dsage._check import check_count, refusal, warn
+from dsage._check import check_count, refusal
 from dsage.data.layout import Layout
+from dsage.samplers.checks import Floats, Mask, check_coalition, check_noise, check_sizes
 
-Floats = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
+if TYPE_CHECKING:
+    from dsage.samplers.device import DeviceGaussian
+    from dsage.samplers.ordering import Ordering
 
-LARGEST = 1e150
-"""Numbers beyond this have no square among floats."""
+T = TypeVar("T")
 
 
-@runtime_checkable
-class Sampler(Protocol):
-    """Draws of the unknown features given the known ones: any object with these methods will do."""
+class Sampler(ABC):
+    """Draws of the unknown features given the known ones.
 
+    `fit` and `draw` are required. The rest is optional: attributes say whether a sampler has it.
+
+    Attributes
+    ----------
+    layout_ : Layout or None
+        The columns that the sampler was fitted to; None if it does not know them.
+    feature_names_ : tuple of str or None
+        Their names; None if it does not know them.
+    has_mean : bool
+        Whether `mean` is available; affine models then need no draws.
+    has_orderings : bool
+        Whether `ordering` is available, which draws for all prefixes of an ordering at once.
+    draws_on_device : bool
+        Whether `on_device` is available, which draws on a device of PyTorch.
+    """
+
+    layout_: Layout | None = None
+    feature_names_: tuple[str, ...] | None = None
+    has_mean: bool = False
+    has_orderings: bool = False
+    draws_on_device: bool = False
+
+    @abstractmethod
     def fit(self, X: Any) -> Self:  # noqa: ANN401
         """Learn the joint distribution from rows (n_rows, n_features): a frame or an array."""
-        ...
 
+    @abstractmethod
     def draw(self, X: Any, known: Mask, noise: Floats) -> Floats:  # noqa: ANN401
         """Draw the unknown features jointly, given the known ones.
 
         Parameters
         ----------
         X : data frame or array of shape (n_rows, n_features)
-            The rows; what stands in the columns of unknown features is not looked at.
+            The rows. The columns of unknown features are ignored.
         known : bool array of shape (n_features,)
             The coalition.
         noise : array of shape (n_rows, n_draws, n_features)
-            Uniforms in (0, 1), one a feature: the only source of randomness.
+            Uniforms in (0, 1), one per feature: the only source of randomness.
 
         Returns
         -------
         array of shape (n_rows, n_draws, n_features)
             Known features keep their values; categories are codes.
         """
-        ...
+
+    @property
+    def name(self) -> str:
+        """The name of the sampler in tables and messages."""
+        return type(self).__name__
+
+    @property
+    def is_fitted(self) -> bool:
+        """Whether the sampler can draw."""
+        return _is_fitted(self)
+
+    def clone(self) -> Self:
+        """Return a copy with the same options, to be fitted."""
+        return _clone(self)
+
+    def mean(self, X: Any, known: Mask) -> Floats:  # noqa: ANN401, ARG002
+        """Return the conditional expectation of all features, (n_rows, n_features)."""
+        raise self._lacks("that knows conditional means", "Use draw instead")
+
+    def ordering(self, order: Sequence[int] | npt.NDArray[np.intp]) -> Ordering:  # noqa: ARG002
+        """Return an object that draws for all prefixes of an ordering of the features."""
+        raise self._lacks("that draws along orderings", "Draw for the coalitions instead")
+
+    def on_device(self, device: Any, dtype: Any) -> DeviceGaussian:  # noqa: ANN401, ARG002
+        """Return an object that draws on a device of PyTorch, in the precision of `dtype`."""
+        advice = "Draw on the CPU instead: TorchPredictor(module, draws='host')"
+        raise self._lacks("that draws on a device", advice)
+
+    def _lacks(self, condition: str, advice: str) -> Exception:
+        return refusal("sampler", f"one {condition}", self.name, advice, TypeError)
+
+
+class AdaptedSampler(Sampler):
+    """A user's object with `fit` and `draw`, and maybe `mean`, as a :class:`Sampler`."""
+
+    def __init__(self, given: Any) -> None:  # noqa: ANN401
+        self.given = given
+
+    def __repr__(self) -> str:
+        return repr(self.given)
+
+    def fit(self, X: Any) -> Self:  # noqa: ANN401
+        """Fit the object."""
+        self.given = self.given.fit(X)
+        return self
+
+    def draw(self, X: Any, known: Mask, noise: Floats) -> Floats:  # noqa: ANN401
+        """Draw from the object."""
+        draws: Floats = self.given.draw(X, known, noise)
+        return draws
+
+    def mean(self, X: Any, known: Mask) -> Floats:  # noqa: ANN401
+        """Return the object's conditional expectation."""
+        means: Floats = self.given.mean(X, known)
+        return means
+
+    @property
+    def name(self) -> str:
+        """The class of the object."""
+        return type(self.given).__name__
+
+    @property
+    def is_fitted(self) -> bool:
+        """Whether the object has fitted attributes, which end in an underscore."""
+        return _is_fitted(self.given)
+
+    @property
+    def has_mean(self) -> bool:  # type: ignore[override]
+        """Whether the object has a `mean`."""
+        return hasattr(self.given, "mean")
+
+    @property
+    def layout_(self) -> Layout | None:  # type: ignore[override]
+        """The object's layout, if it has one."""
+        return getattr(self.given, "layout_", None)
+
+    @property
+    def feature_names_(self) -> tuple[str, ...] | None:  # type: ignore[override]
+        """The object's feature names, if it has any."""
+        names = getattr(self.given, "feature_names_", None)
+        return None if names is None else tuple(names)
+
+    def clone(self) -> Self:
+        """Return an adapter of a copy of the object."""
+        return type(self)(_clone(self.given))
+
+
+def _clone(sampler: T) -> T:
+    copied: T = clone(sampler) if hasattr(sampler, "get_params") else copy.deepcopy(sampler)
+    return copied
+
+
+def _is_fitted(sampler: object) -> bool:
+    try:
+        check_is_fitted(sampler)
+    except NotFittedError:
+        return False
+    return True
 
 
 def check_sampler(sampler: object, parameter: str = "sampler") -> Sampler:
-    """Return `sampler` if it has the methods of a sampler: any object with `fit` and `draw`.
+    """Return a sampler, or an object with `fit` and `draw` as one.
 
     Examples
     --------
     >>> check_sampler("gaussian")
     Traceback (most recent call last):
-    TypeError: sampler must be an object with fit and draw; got 'gaussian'. Give a sampler of
+    TypeError: sampler must be an object with fit and draw; got 'gaussian'. Pass a sampler of
     dsage.samplers, or wrap a function with FunctionSampler.
     """
-    if isinstance(sampler, type) or not isinstance(sampler, Sampler):
-        advice = "Give a sampler of dsage.samplers, or wrap a function with FunctionSampler"
-        if isinstance(sampler, type):
-            advice = f"Make an instance: {sampler.__name__}()"
-        raise refusal(parameter, "an object with fit and draw", sampler, advice, TypeError)
-    return sampler
+    condition = "an object with fit and draw"
+    if isinstance(sampler, type):
+        advice = f"Make an instance: {sampler.__name__}()"
+        raise refusal(parameter, condition, sampler, advice, TypeError)
+    if isinstance(sampler, Sampler):
+        return sampler
+    if not (hasattr(sampler, "fit") and hasattr(sampler, "draw")):
+        advice = "Pass a sampler of dsage.samplers, or wrap a function with FunctionSampler"
+        raise refusal(parameter, condition, sampler, advice, TypeError)
+    return AdaptedSampler(sampler)
 
 
-def _has_mean(sampler: object) -> bool:
-    return hasattr(sampler, "_mean")
+class BaseSampler(BaseEstimator, Sampler):  # type: ignore[misc]
+    """Base class of samplers: checks, frames, chunks of rows and known features.
 
-
-class BaseSampler(BaseEstimator):  # type: ignore[misc]
-    """All of a sampler but the distribution: checks, frames, blocks of rows, known features.
-
-    A sampler derives from this class and implements
+    A subclass implements
 
     - ``_fit(X)``, X of shape (n_rows, n_features), float64, classes as codes;
     - ``_draw(X, known, noise) -> (n_rows, n_draws, n_unknown)``: the unknown features only, in
       the order of the columns. It is called with at least one row, one draw and one unknown
-      feature, and must treat each row alone: to the bit the same whatever the other rows are.
-      Unknown columns of X are 0. `noise` has all features, (n_rows, n_draws, n_features);
-    - optionally ``_mean(X, known) -> (n_rows, n_unknown)``, the conditional expectation; `mean`
-      exists only where this does;
-    - optionally ``_bytes_a_row(known, n_draws)``, what `_draw` needs for one row.
+      feature. The draws of a row must not depend on the other rows, to the bit. Unknown columns
+      of X are 0. `noise` has all features, (n_rows, n_draws, n_features);
+    - optionally ``_mean(X, known) -> (n_rows, n_unknown)``, the conditional expectation, which
+      makes `mean` available;
+    - optionally ``_bytes_per_row(known, n_draws)``, the memory that `_draw` needs for one row.
 
     Parameters
     ----------
@@ -100,25 +222,25 @@ class BaseSampler(BaseEstimator):  # type: ignore[misc]
     dtype : {numpy.float64, numpy.float32}, default=numpy.float64
         The type of the result; computations are in float64.
     max_bytes : int, default=2**28
-        Rows are drawn in blocks so small that a block's working memory stays within this
-        budget (beside the result), or one at a time.
+        Budget of the working memory, beside the result: rows are drawn in chunks that stay within
+        it, or one at a time.
 
     Attributes
     ----------
     layout_ : dsage.data.layout.Layout
-        Turns draws back into frames like the one given to `fit`: ``layout_.decode(draws[:, 0])``.
+        Turns draws back into frames like the one passed to `fit`: ``layout_.decode(draws[:, 0])``.
     feature_names_ : tuple of str
         The columns, in the order of the last axis of draws.
     n_features_ : int
         Their number.
-    n_levels_ : int array of shape (n_features,)
-        Number of levels of each feature, 0 where it is continuous.
+    n_categories_ : int array of shape (n_features,)
+        Number of categories of each feature, 0 if it is continuous.
     """
 
     layout_: Layout
     feature_names_: tuple[str, ...]
     n_features_: int
-    n_levels_: npt.NDArray[np.intp]
+    n_categories_: npt.NDArray[np.intp]
 
     def __init__(
         self,
@@ -140,9 +262,9 @@ class BaseSampler(BaseEstimator):  # type: ignore[misc]
         ----------
         X : data frame (pandas, polars, pyarrow) or array of shape (n_rows, n_features)
             Training rows, without missing values. Numbers must not exceed 1e150 nor, unless they
-            are constant, vary by less than 1e-150, lest their squares leave the range of floats.
+            are constant, vary by less than 1e-150: their squares must be floats.
         y : object, optional
-            Ignored; as in scikit-learn.
+            Ignored; present by convention.
         """
         self._result_type()
         check_count(self.max_bytes, "max_bytes")
@@ -153,17 +275,20 @@ class BaseSampler(BaseEstimator):  # type: ignore[misc]
                 raise refusal("X", f"of at least one {what}", matrix.shape, "Add some")
         check_sizes(matrix, layout)
         before = self.__dict__.copy()
-        self.layout_ = layout
-        self.feature_names_ = layout.names
-        self.n_features_ = len(layout.names)
-        self.n_levels_ = layout.n_categories
+        self._set_layout(layout)
         try:
             self._fit(matrix)
         except BaseException:
-            # Half of one fit and half of another would draw without complaint.
+            # Half of one fit and half of another would draw without an error.
             self.__dict__ = before
             raise
         return self
+
+    def _set_layout(self, layout: Layout) -> None:
+        self.layout_ = layout
+        self.feature_names_ = layout.names
+        self.n_features_ = len(layout.names)
+        self.n_categories_ = layout.n_categories
 
     def draw(self, X: Any, known: Mask, noise: Floats) -> Floats:  # noqa: ANN401
         """Draw the unknown features jointly, given the known ones.
@@ -171,19 +296,18 @@ class BaseSampler(BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : data frame or array of shape (n_rows, n_features)
-            The rows. Columns of a frame are found by name; what stands in those of unknown
-            features is not looked at. Where `fit` had a frame, an array is one that is encoded
-            already, classes as codes.
+            The rows. Columns of a frame are found by name; those of unknown features are ignored.
+            If `fit` received a frame, an array is taken as encoded already, classes as codes.
         known : bool array of shape (n_features,)
             The coalition.
         noise : array of shape (n_rows, n_draws, n_features)
-            Uniforms in (0, 1), one a feature: the only source of randomness.
+            Uniforms in (0, 1), one per feature: the only source of randomness.
 
         Returns
         -------
         array of shape (n_rows, n_draws, n_features)
-            Known features keep their values; classes are codes. ``layout_.decode`` makes a frame
-            of it.
+            Known features keep their values; classes are codes. ``layout_.decode`` converts it
+            into a frame.
         """
         check_is_fitted(self)
         known = check_coalition(known, self.feature_names_)
@@ -193,11 +317,15 @@ class BaseSampler(BaseEstimator):  # type: ignore[misc]
         drawn = np.empty(noise.shape, self._result_type())
         drawn[:, :, known] = rows[:, None, known]
         if not known.all():
-            for block in self._blocks(len(rows), known, n_draws):
-                drawn[block, :, ~known] = self._draw(rows[block], known, noise[block])
+            for chunk in self._chunks(len(rows), known, n_draws):
+                drawn[chunk, :, ~known] = self._draw(rows[chunk], known, noise[chunk])
         return drawn
 
-    @available_if(_has_mean)  # type: ignore[untyped-decorator]
+    @property
+    def has_mean(self) -> bool:  # type: ignore[override]
+        """Whether `mean` is available: `_mean` is implemented."""
+        return type(self)._mean is not BaseSampler._mean
+
     def mean(self, X: Any, known: Mask) -> Floats:  # noqa: ANN401
         """Return the conditional expectation of the features given the known ones.
 
@@ -213,21 +341,22 @@ class BaseSampler(BaseEstimator):  # type: ignore[misc]
         array of shape (n_rows, n_features)
             Known features keep their values.
         """
+        if not self.has_mean:
+            return Sampler.mean(self, X, known)
         check_is_fitted(self)
         known = check_coalition(known, self.feature_names_)
-        if (discrete := ~known & (self.n_levels_ > 0)).any():
-            classes = [self.feature_names_[at] for at in np.flatnonzero(discrete)]
+        if (discrete := ~known & (self.n_categories_ > 0)).any():
             raise refusal(
                 "known",
-                "true for all columns of classes when a mean is asked for",
-                classes,
+                "true for all columns of classes to compute a mean",
+                [self.feature_names_[at] for at in np.flatnonzero(discrete)],
                 "Classes have no mean: use draw, or make these columns known",
             )
         rows = self.layout_.encode(X, known)
         means = rows.astype(self._result_type())
         if not known.all():
-            for block in self._blocks(len(rows), known, 1):
-                means[block, ~known] = self._mean(rows[block], known)
+            for chunk in self._chunks(len(rows), known, 1):
+                means[chunk, ~known] = self._mean(rows[chunk], known)
         return means
 
     def _fit(self, X: Floats) -> None:
@@ -236,12 +365,15 @@ class BaseSampler(BaseEstimator):  # type: ignore[misc]
     def _draw(self, X: Floats, known: Mask, noise: Floats) -> Floats:
         raise NotImplementedError
 
-    def _bytes_a_row(self, known: Mask, n_draws: int) -> int:
-        """Return the memory that `_draw` needs for a row: here, four arrays as large as noise."""
+    def _mean(self, X: Floats, known: Mask) -> Floats:
+        raise NotImplementedError
+
+    def _bytes_per_row(self, known: Mask, n_draws: int) -> int:
+        """Return the memory that `_draw` needs for a row: four arrays as large as the noise."""
         return 4 * 8 * n_draws * len(known)
 
-    def _blocks(self, n_rows: int, known: Mask, n_draws: int) -> Iterator[slice]:
-        step = max(1, self.max_bytes // self._bytes_a_row(known, n_draws))
+    def _chunks(self, n_rows: int, known: Mask, n_draws: int) -> Iterator[slice]:
+        step = max(1, self.max_bytes // self._bytes_per_row(known, n_draws))
         for start in range(0, n_rows, step):
             yield slice(start, min(start + step, n_rows))
 
@@ -251,70 +383,7 @@ class BaseSampler(BaseEstimator):  # type: ignore[misc]
         except TypeError:
             dtype = np.dtype(object)
         if dtype not in (np.float64, np.float32):
-            raise refusal("dtype", "float64 or float32", self.dtype, "Use one of numpy's two")
+            raise refusal(
+                "dtype", "float64 or float32", self.dtype, "Use one of these two of NumPy"
+            )
         return dtype
-
-
-def check_sizes(matrix: Floats, layout: Layout) -> None:
-    """Refuse numbers whose squares are no floats, by the names of their columns."""
-    low, high = matrix.min(axis=0), matrix.max(axis=0)
-    huge = np.maximum(-low, high) > LARGEST
-    # Halved, for the spread of numbers near the largest float is none.
-    tiny = (low < high) & (high / 2 - low / 2 < 1 / LARGEST)
-    bad = (layout.n_categories == 0) & (huge | tiny)
-    if bad.any():
-        raise refusal(
-            "X",
-            f"of columns that stay below {LARGEST:g} and vary by more than {1 / LARGEST:g}",
-            [layout.names[at] for at in np.flatnonzero(bad)],
-            "Use other units for these columns",
-        )
-
-
-def warn_of_copies(X: Floats, layout: Layout, consequence: str, among: Mask | None = None) -> None:
-    """Warn of columns that repeat others, by name; constants repeat nothing."""
-    first: dict[tuple[bool, bytes], str] = {}
-    copies = []
-    for at, (name, column) in enumerate(zip(layout.names, X.T, strict=True)):
-        if (among is not None and not among[at]) or column.min() == column.max():
-            continue
-        # Zero is added to make one zero of two.
-        key = bool(layout.n_categories[at]), (column + 0.0).tobytes()
-        if key in first:
-            copies.append(f"{name!r} repeats {first[key]!r}")
-        first.setdefault(key, name)
-    if copies:
-        more = f" and {len(copies) - 10} more" if len(copies) > 10 else ""
-        warn(f"Some columns are copies: {', '.join(copies[:10])}{more}. {consequence}")
-
-
-def check_coalition(known: npt.ArrayLike, feature_names: Sequence[str]) -> Mask:
-    """Return one coalition as a boolean array (n_features,)."""
-    array = np.asarray(known)
-    if array.dtype != np.bool_:
-        raise refusal(
-            "known", "a boolean array", array.dtype, "Use np.asarray(known, dtype=bool)", TypeError
-        )
-    if array.shape != (len(feature_names),):
-        shown = ", ".join(feature_names[:6]) + (", ..." if len(feature_names) > 6 else "")
-        raise refusal(
-            "known",
-            f"of shape ({len(feature_names)},)",
-            array.shape,
-            f"Give one entry for each of the features {shown}",
-        )
-    return array
-
-
-def check_noise(noise: npt.ArrayLike, n_rows: int, n_features: int) -> Floats:
-    """Return noise as floats (n_rows, n_draws, n_features), all strictly between 0 and 1."""
-    array = np.asarray(noise, dtype=np.float64)
-    shape = f"({n_rows}, n_draws, {n_features})"
-    if array.ndim != 3 or array.shape[0] != n_rows or array.shape[2] != n_features:
-        raise refusal("noise", f"of shape {shape}", array.shape, "Give one uniform a feature")
-    if array.shape[1] < 1:
-        raise refusal("noise", f"of shape {shape}", array.shape, "Give at least one draw")
-    if array.size and not (array.min() > 0.0 and array.max() < 1.0):
-        bad = array[~((array > 0.0) & (array < 1.0))][0]
-        raise refusal("noise", "strictly between 0 and 1", float(bad), "Draw uniforms in (0, 1)")
-    return array

@@ -9,7 +9,9 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from dsage._check import Setting, Text, check_member, check_real, message, refusal, warn
-from dsage.samplers.base import BaseSampler, Floats, Mask, check_coalition
+from dsage.samplers.base import BaseSampler
+from dsage.samplers.checks import Floats, Mask, check_coalition
+from dsage.samplers.registry import CLASSES, SAMPLERS
 
 Indices = npt.NDArray[np.intp]
 
@@ -17,6 +19,13 @@ _TABLE = 16  # entries a cell
 ON_UNSEEN = ("warn", "ignore", "raise")
 
 
+@SAMPLERS.register(
+    "categorical",
+    summary="training rows that agree with what is known",
+    fits=CLASSES,
+    candidate_for=CLASSES,
+    complexity=1,
+)
 class Categorical(BaseSampler):
     """Draw unknown features from the training rows that agree with all that is known.
 
@@ -100,8 +109,8 @@ class Categorical(BaseSampler):
     def _fit(self, X: Floats) -> None:
         check_real(self.smoothing, "smoothing", low=0.0, high=1e300)
         check_member(self.on_unseen, ON_UNSEEN, "on_unseen", "the reactions")
-        if (self.n_levels_ == 0).any():
-            numbers = [self.feature_names_[at] for at in np.flatnonzero(self.n_levels_ == 0)]
+        if (self.n_categories_ == 0).any():
+            numbers = [self.feature_names_[at] for at in np.flatnonzero(self.n_categories_ == 0)]
             raise refusal(
                 "X",
                 "made of discrete columns",
@@ -115,7 +124,7 @@ class Categorical(BaseSampler):
                 ),
             )
         self.cells_, self.counts_ = np.unique(X.astype(np.intp), axis=0, return_counts=True)
-        self.information_ = _information(self.cells_, self.counts_, self.n_levels_)
+        self.information_ = _information(self.cells_, self.counts_, self.n_categories_)
 
     def _draw(self, X: Floats, known: Mask, noise: Floats) -> Floats:
         unknown = np.flatnonzero(~known)

@@ -1,35 +1,34 @@
 """Conditioning a Gaussian on a coalition, with draws that are the same to the bit in any batch.
 
-A row's draws must not depend on the rows beside it, and BLAS promises no such thing: the order of
-its sums changes with the shape of the matrices. So the products here are of two kinds. Those of
+The draws of a row must not depend on the other rows. BLAS does not guarantee that: the order of its
+sums changes with the shape of the matrices. So there are two kinds of products here. Products with
 noise are *exact*: both factors are rounded to so few binary digits that every partial sum is a
-float64, hence the order does not matter. All others are sums in a fixed order.
+float64, and the order does not matter. All others are sums in a fixed order.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from threading import Lock
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg.blas import dger
 
-from dsage._check import refusal
-from dsage.samplers.base import Floats, Mask
+from dsage._check import check_shape, refusal
+from dsage.samplers.checks import Floats, Mask
+from dsage.samplers.recent import Recent
 
 TOLERANCE = 1e-10
-"""Share of a variance below which a feature counts as determined by the features before it."""
+"""Share of the variance below which the features before it determine a feature."""
 
-_LANES = 64  # more than any vector unit has, so that sums never meet a loop's scalar tail
-_BLOCK_CELLS = 32_768  # what a processor's cache holds, with the copies that the steps need
+_LANES = 64  # more than any vector unit has, so that no lane is in the scalar tail of a loop
+_CHUNK_CELLS = 32_768  # fits into a processor's cache, with the copies that the steps need
 GRID = 2.0**-20
 BOUND = 8.3  # of the normal scores of 2**-54 and 1 - 2**-54
-# -ndtri(p) = P(s) / Q(s) with s = sqrt(-log p), 2**-54 <= p <= 1/2: fitted for the smallest maximal
-# error, 9e-8, which is well below the grid. scipy's ndtri takes twice as long as all else here.
+# -ndtri(p) = P(s) / Q(s) with s = sqrt(-log p), 2**-54 <= p <= 1/2: the minimax fit, with an error
+# of 9e-8, well below the grid. scipy's ndtri would take twice as long as everything else here.
 _NUMERATOR = (-3.16865711028, -10.0288656534, 6.71807514606, 10.5084485748, 1.65963356003)
 _DENOMINATOR = (1.0, 7.22018044933, 7.46329544271, 1.17298637635)
 
@@ -37,7 +36,7 @@ _DENOMINATOR = (1.0, 7.22018044933, 7.46329544271, 1.17298637635)
 def normal_scores(noise: Floats) -> Floats:
     """Turn uniforms in (0, 1) into standard normals, rounded to a grid of 2**-20.
 
-    The error is below 6e-7, and no score is above 8.3 in size.
+    The error is below 6e-7, and no score exceeds 8.3 in absolute value.
 
     Examples
     --------
@@ -71,9 +70,7 @@ def as_grid(scores: Floats) -> Floats:
 def check_scores(scores: npt.ArrayLike, n_rows: int, n_features: int) -> Floats:
     """Return normal scores as floats (n_rows, n_draws, n_features), all within their bound."""
     array = np.asarray(scores, dtype=np.float64)
-    if array.ndim != 3 or (array.shape[0], array.shape[2]) != (n_rows, n_features):
-        shape = f"of shape ({n_rows}, n_draws, {n_features})"
-        raise refusal("scores", shape, array.shape, "Use normal_scores(noise)")
+    check_shape(array, (n_rows, "n_draws", n_features), "scores", "Use normal_scores(noise)")
     if array.size and not (array.min() >= -BOUND and array.max() <= BOUND):
         bad = array[~(np.abs(array) <= BOUND)][0]
         raise refusal("scores", f"within {BOUND} of 0", float(bad), "Use normal_scores(noise)")
@@ -93,7 +90,7 @@ def exact_factor(factor: Floats) -> Floats:
     """Round each row of a factor so that its products with grid scores have no rounding error.
 
     A row is rounded to b binary digits below the power of two above its norm, with b such that
-    ``sqrt(n) 2**b`` times the largest score is below 2**53: about 1e-8 of the norm. Returned is the
+    ``sqrt(n) 2**b`` times the largest score is below 2**53: about 1e-8 of the norm. Return the
     transpose, in steps of the grid.
     """
     n_noise = max(factor.shape[1], 1)
@@ -108,7 +105,7 @@ def exact_factor(factor: Floats) -> Floats:
 def combine(weights: Floats, columns: Floats) -> Floats:
     """Return ``weights @ columns`` summed in the order of the columns of `weights`.
 
-    Shapes (n_out, n_in) and (n_in, n_lanes) with n_lanes from `lanes`: what comes out of a lane
+    Shapes (n_out, n_in) and (n_in, n_lanes) with n_lanes from `lanes`. The result of a lane
     depends on that lane only.
     """
     out = np.zeros((len(weights), columns.shape[1]))
@@ -119,7 +116,7 @@ def combine(weights: Floats, columns: Floats) -> Floats:
 
 
 def lanes(X: Floats) -> Floats:
-    """Transpose rows (n_rows, n_features) and fill up with zeros to whole vectors of lanes."""
+    """Transpose rows (n_rows, n_features) and pad with zeros to whole vectors of lanes."""
     n_rows, n_features = X.shape
     padded = np.zeros((n_features, -(-max(n_rows, 1) // _LANES) * _LANES))
     padded[:, :n_rows] = X.T
@@ -130,7 +127,7 @@ def sweep(matrix: Floats, known: Mask, tolerance: float = TOLERANCE) -> tuple[Fl
     """Regress the unknown features on the known ones: coefficients and residual covariance.
 
     The known features are swept, the one with the largest residual variance first. Those with no
-    more than `tolerance` left follow from the others and get coefficients of zero.
+    more than `tolerance` left are determined by the others; their coefficients are zero.
 
     Parameters
     ----------
@@ -161,7 +158,7 @@ def sweep(matrix: Floats, known: Mask, tolerance: float = TOLERANCE) -> tuple[Fl
 
 
 def _subtract_outer(matrix: Floats, column: Floats, row: Floats) -> None:
-    """Subtract ``column row'`` in place; nothing is summed, so no order of sums matters."""
+    """Subtract ``column row'`` in place; nothing is summed, so there is no order to matter."""
     dger(-1.0, row, column, a=matrix.T, overwrite_a=1)
 
 
@@ -182,7 +179,7 @@ def lower_factor(matrix: Floats, tolerance: float = TOLERANCE) -> Floats:
 class Conditional:
     """The unknown features given the known ones: ``N(mean + B (x - mean_known), L L')``.
 
-    `factor` is the exact, transposed L, (n_unknown, n_unknown).
+    `factor` is the exact, transposed L of shape (n_unknown, n_unknown).
     """
 
     known: Mask
@@ -212,8 +209,8 @@ class Conditional:
     ) -> None:
         """Write draws of all features into `out` (n_rows, n_draws, n_features), known ones as in X.
 
-        To multiply by a factor with columns of zeros for the known features is faster than to put
-        the draws of the unknown ones between these. `to_grid` makes grid scores of noise.
+        Multiplying by a factor with columns of zeros for the known features is faster than writing
+        the draws between them. `to_grid` turns noise into grid scores.
         """
         mean = X.copy()
         mean[:, ~self.known] = self.mean(X[:, self.known])
@@ -230,22 +227,22 @@ def _draw_into(
     features: npt.NDArray[np.intp],
     to_grid: Callable[[Floats], Floats],
 ) -> None:
-    """Write ``mean + L scores`` into `out` (n_rows, n_draws, :), by blocks that fit a cache."""
+    """Write ``mean + L scores`` into `out` (n_rows, n_draws, :), in chunks that fit a cache."""
     n_rows, n_draws, n_features = noise.shape
-    size = max(_BLOCK_CELLS // (n_draws * factor.shape[1]), 1)
+    size = max(_CHUNK_CELLS // (n_draws * factor.shape[1]), 1)
     for start in range(0, n_rows, size):
-        block = slice(start, start + size)
-        flat = noise[block].reshape(-1, n_features)
+        chunk = slice(start, start + size)
+        flat = noise[chunk].reshape(-1, n_features)
         some = flat if len(features) == n_features else np.take(flat, features, axis=1)
         scores = to_grid(some)
         part = (scores @ factor).reshape(-1, n_draws, factor.shape[1])
-        np.add(part, mean[block, None, :], out=out[block], casting="same_kind")
+        np.add(part, mean[chunk, None, :], out=out[chunk], casting="same_kind")
 
 
 class Normal:
     """A multivariate normal that can be conditioned on any coalition. Immutable; thread-safe.
 
-    What belongs to a coalition is kept for the last coalitions, in at most 32 MiB or one of them.
+    The conditionals of the last coalitions are kept, in at most 32 MiB (or one of them).
 
     Examples
     --------
@@ -260,41 +257,18 @@ class Normal:
         self.scale = np.sqrt(covariance.diagonal())
         divisor = np.where(self.scale > 0, self.scale, 1.0)
         self.correlation: Floats = covariance / divisor[:, None] / divisor
-        # The division leaves 1 - 1e-16 on some of the diagonal, and a copy should be a copy.
+        # Division may leave 1 - 1e-16 on the diagonal, and then copies would not be copies.
         np.fill_diagonal(self.correlation, self.scale > 0)
-        self._n_kept = max(1, 2**25 // (8 * max(len(mean), 1) ** 2))
-        self._kept: OrderedDict[bytes, Conditional] = OrderedDict()
-        self._lock = Lock()
-
-    def __getstate__(self) -> dict[str, object]:
-        state = self.__dict__.copy()
-        del state["_lock"]
-        state["_kept"] = OrderedDict()
-        return state
-
-    def __setstate__(self, state: dict[str, object]) -> None:
-        self.__dict__.update(state)
-        self._lock = Lock()
+        self._recent: Recent[Conditional] = Recent(max(1, 2**25 // (8 * max(len(mean), 1) ** 2)))
 
     def determined(self) -> Mask:
-        """Tell which features follow from those before them (constants follow from nothing)."""
+        """Return which features are determined by those before them; constants always are."""
         flags: Mask = lower_factor(self.correlation).diagonal() == 0
         return flags
 
     def given(self, known: Mask) -> Conditional:
         """Return the distribution of the unknown features given the known ones."""
-        key = known.tobytes()
-        with self._lock:
-            kept = self._kept.get(key)
-            if kept is not None:
-                self._kept.move_to_end(key)
-                return kept
-        made = self._condition(known)
-        with self._lock:
-            self._kept[key] = made
-            while len(self._kept) > self._n_kept:
-                self._kept.popitem(last=False)
-        return made
+        return self._recent.get(known.tobytes(), lambda: self._condition(known))
 
     def _condition(self, known: Mask) -> Conditional:
         coefficients, residual = sweep(self.correlation, known)

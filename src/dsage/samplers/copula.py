@@ -9,7 +9,8 @@ import numpy.typing as npt
 from scipy.special import ndtri
 
 from dsage._check import check_count, check_member
-from dsage.samplers.base import BaseSampler, Floats, Mask
+from dsage.samplers.base import BaseSampler
+from dsage.samplers.checks import Floats, Mask
 from dsage.samplers.conditioning import Normal
 from dsage.samplers.gaussian import (
     COVARIANCES,
@@ -18,8 +19,16 @@ from dsage.samplers.gaussian import (
     require_rows,
     warn_determined,
 )
+from dsage.samplers.registry import NUMBERS, SAMPLERS
 
 
+@SAMPLERS.register(
+    "copula",
+    summary="any continuous margins, Gaussian dependence",
+    fits=NUMBERS,
+    candidate_for=NUMBERS,
+    complexity=2,
+)
 class GaussianCopula(BaseSampler):
     """Draw from a Gaussian copula with the margins of the data.
 
@@ -105,7 +114,7 @@ class GaussianCopula(BaseSampler):
             draws[:, :, target] = self._margins[at].value(draws[:, :, target])
         return draws
 
-    def _bytes_a_row(self, known: Mask, n_draws: int) -> int:
+    def _bytes_per_row(self, known: Mask, n_draws: int) -> int:
         # The draws, two columns of them, and a few copies of the row and of its mean.
         return 8 * (n_draws * (int((~known).sum()) + 2) + 5 * len(known))
 

@@ -1,29 +1,31 @@
-"""Gaussian draws made on a device of PyTorch, so that they need not travel to it."""
+"""Gaussian draws made on a device of PyTorch, so that they need not be copied to it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from dsage._check import check_known, refusal
+from dsage._check import check_known
 from dsage.models.torch_tools import require_torch
-from dsage.samplers.base import Floats, Mask
+from dsage.samplers.checks import Floats, Mask
 from dsage.samplers.conditioning import GRID, check_scores
-from dsage.samplers.gaussian import Gaussian
 from dsage.samplers.ordering import check_lengths
+
+if TYPE_CHECKING:
+    from dsage.samplers.gaussian import Gaussian
 
 
 class DeviceGaussian:
-    """Draw from a fitted :class:`Gaussian` on a device, in the precision of a module.
+    """Draw from a fitted :class:`Gaussian` on a device (made by :meth:`Gaussian.on_device`).
 
     What depends on the coalition alone (factors, regressions) and the conditional means of rows are
     computed on the CPU, in double precision. The draws, ``n_draws`` times as many numbers, are made
-    on the device, from normal scores that are sent there once and serve all coalitions and
-    orderings. They are the sampler's own draws but for rounding.
+    on the device, from normal scores that are sent there once and are used for all coalitions and
+    orderings. They equal the sampler's own draws up to rounding.
 
     Parameters
     ----------
@@ -32,27 +34,19 @@ class DeviceGaussian:
     device : torch.device or str
         Where draws are made.
     dtype : torch.dtype
-        Their type. What is shorter than single precision is computed in that, and rounded last.
+        Their type. Types shorter than single precision are computed in that, and rounded last.
 
     Examples
     --------
     Draws for the prefixes of an ordering, and for coalitions::
 
-        rows = DeviceGaussian(sampler, "cuda", torch.float32).load(X, normal_scores(noise))
+        rows = sampler.on_device("cuda", torch.float32).load(X, normal_scores(noise))
         rows.ordering(order).draw([0, 1, 2])  # tensor of shape (3, n_rows, n_draws, n_features)
         rows.draw(known)  # tensor of shape (n_coalitions, n_rows, n_draws, n_features)
     """
 
     def __init__(self, sampler: Gaussian, device: Any, dtype: Any) -> None:  # noqa: ANN401
         torch = require_torch("DeviceGaussian")
-        if not isinstance(sampler, Gaussian):
-            raise refusal(
-                "sampler",
-                "a Gaussian for draws on a device",
-                type(sampler).__name__,
-                "Other samplers draw on the CPU: use TorchPredictor(module, draws='host')",
-                TypeError,
-            )
         check_is_fitted(sampler)
         self.sampler = sampler
         self.device = torch.device(device)
@@ -77,7 +71,7 @@ class DeviceGaussian:
         torch = require_torch("DeviceGaussian")
         tensor = torch.from_numpy(np.ascontiguousarray(values))
         if tensor.is_floating_point():
-            # On this side of the way there: that halves what travels.
+            # Before the copy, which then has half the bytes.
             tensor = tensor.to(self._computed)
         return tensor.to(self.device)
 
@@ -88,23 +82,23 @@ class DeviceRows:
     Attributes
     ----------
     at : DeviceGaussian
-        What draws.
+        The sampler on the device.
     matrix : array of shape (n_rows, n_features)
-        The rows, here.
-    known : tensor of shape (n_rows, n_features)
-        The rows, there.
+        The rows, on the CPU.
+    rows : tensor of shape (n_rows, n_features)
+        The rows, on the device.
     scores : tensor of shape (n_rows, n_draws, n_features)
-        The scores, there.
+        The scores, on the device.
     """
 
     def __init__(self, at: DeviceGaussian, matrix: Floats, scores: Floats) -> None:
         self.at = at
         self.matrix = matrix
-        self.known = at.send(matrix)
+        self.rows = at.send(matrix)
         self.scores = at.send(scores)
 
     def ordering(self, order: Sequence[int] | npt.NDArray[np.intp]) -> DeviceOrdering:
-        """Return what draws for all prefixes of an ordering, as :meth:`Gaussian.ordering` does."""
+        """Return an object that draws for all prefixes of an ordering."""
         return DeviceOrdering(self, np.asarray(order))
 
     def draw(self, known: Mask) -> Any:  # noqa: ANN401
@@ -138,13 +132,13 @@ class DeviceOrdering:
     """All prefixes of one ordering, drawn on a device (made by :meth:`DeviceRows.ordering`).
 
     A draw for the prefix of length k is ``mean + L [z_1 .. z_k, e_(k+1) .. e_d]``: one product of
-    matrices, for any number of prefixes. See :class:`~dsage.samplers.ordering.Ordering`.
+    matrices for any number of prefixes. See :class:`~dsage.samplers.ordering.Ordering`.
     """
 
     def __init__(self, rows: DeviceRows, order: npt.NDArray[np.intp]) -> None:
         at, matrix = rows.at, rows.matrix
         ordering = at.sampler.ordering(order)
-        # All in the order of the data, as the scores are.
+        # In the order of the data, as the scores are.
         whitened = np.empty_like(matrix)
         whitened[:, order] = ordering.whitened(matrix)
         weights = np.empty_like(ordering.factor)
@@ -156,7 +150,7 @@ class DeviceOrdering:
         self._mean = at.send(at.sampler.mean_)
 
     def draw(self, lengths: Sequence[int] | npt.NDArray[np.intp]) -> Any:  # noqa: ANN401
-        """Draw the features after some prefixes of the ordering, given those in them.
+        """Draw the features after some prefixes of the ordering, given the prefixes.
 
         Parameters
         ----------
@@ -176,4 +170,4 @@ class DeviceOrdering:
         is_known = self._rows.at.send(known)[:, None, None, :]
         draws = torch.where(is_known, self._whitened, self._rows.scores) @ self._weights
         draws += self._mean
-        return torch.where(is_known, self._rows.known[:, None, :], draws).to(self._rows.at.dtype)
+        return torch.where(is_known, self._rows.rows[:, None, :], draws).to(self._rows.at.dtype)

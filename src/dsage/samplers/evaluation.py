@@ -13,7 +13,8 @@ import pandas as pd
 from dsage._check import check_count, check_known, refusal
 from dsage._random import RandomState, Streams
 from dsage.data.layout import Layout
-from dsage.samplers.base import Floats, Mask, check_sampler
+from dsage.samplers.base import check_sampler
+from dsage.samplers.checks import Floats, Mask
 
 LEVELS = (0.5, 0.9)
 _BLOCK = 2**22  # distances computed at a time

@@ -11,8 +11,10 @@ from sklearn.ensemble import RandomForestClassifier
 
 from dsage._check import check_count, check_real, warn
 from dsage._random import RandomState, Streams
-from dsage.samplers.base import BaseSampler, Floats, Mask, warn_of_copies
+from dsage.samplers.base import BaseSampler
+from dsage.samplers.checks import Floats, Mask, warn_of_copies
 from dsage.samplers.leaves import Boxes, Leaves, Posterior, chosen
+from dsage.samplers.registry import ANY_DATA, SAMPLERS
 
 Ints = npt.NDArray[np.intp]
 
@@ -20,6 +22,13 @@ Ints = npt.NDArray[np.intp]
 _UNDECIDED = 0.5
 
 
+@SAMPLERS.register(
+    "forest",
+    summary="densities in the leaves of an adversarial random forest",
+    fits=ANY_DATA,
+    candidate_for=ANY_DATA,
+    complexity=6,
+)
 class Forest(BaseSampler):
     """Draw from the leaves of a forest that was trained to tell real rows from synthetic ones.
 
@@ -128,13 +137,13 @@ class Forest(BaseSampler):
         check_count(self.n_rounds, "n_rounds", minimum=0)
         smoothing = check_real(self.smoothing, "smoothing", low=0.0, high=1e9)
         self._warn_of_limits(X)
-        continuous = self.n_levels_ == 0
+        continuous = self.n_categories_ == 0
         # The median of a constant column is its value, to the bit.
         self._centre = np.where(continuous, np.median(X, axis=0), 0.0)
         self._scale = np.where(continuous, robust_scale(X), 1.0)
         scaled = (X - self._centre) / self._scale
         boxes = self._grow(scaled)
-        self._leaves = Leaves(scaled, self.n_levels_, boxes, smoothing)
+        self._leaves = Leaves(scaled, self.n_categories_, boxes, smoothing)
         self.n_leaves_ = len(self._leaves)
 
     def _warn_of_limits(self, X: Floats) -> None:
@@ -199,7 +208,7 @@ class Forest(BaseSampler):
                 draws[rows, :, position] = values * self._scale[feature] + self._centre[feature]
         return draws
 
-    def _bytes_a_row(self, known: Mask, n_draws: int) -> int:
+    def _bytes_per_row(self, known: Mask, n_draws: int) -> int:
         # Noise and draws, about twenty numbers for the steps of a draw to its leaf, and the weight
         # of each leaf, before and after summing.
         return 8 * (n_draws * (20 + 3 * len(known)) + 4 * self.n_leaves_)

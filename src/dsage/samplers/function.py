@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dsage._check import refusal
-from dsage.samplers.base import BaseSampler, Floats, Mask
+from dsage.samplers.base import BaseSampler
+from dsage.samplers.checks import Floats, Mask
 
 DrawFunction = Callable[[Floats, Mask, np.random.Generator], npt.ArrayLike]
 
@@ -85,7 +86,7 @@ class FunctionSampler(BaseSampler):
 
     def _check(self, drawn: Floats, unknown: npt.NDArray[np.intp]) -> None:
         """Refuse draws that are not finite, or no codes where the column is discrete."""
-        n_categories = self.n_levels_[unknown]
+        n_categories = self.n_categories_[unknown]
         codes = (drawn == np.floor(drawn)) & (drawn >= 0) & (drawn < n_categories)
         bad = ~np.where(n_categories > 0, codes, np.isfinite(drawn)).all(axis=(0, 1))
         if bad.any():

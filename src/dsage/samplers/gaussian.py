@@ -11,15 +11,25 @@ import pandas as pd
 from sklearn.covariance import ledoit_wolf, oas
 from sklearn.utils.validation import check_is_fitted
 
-from dsage._check import check_member, check_names, refusal, warn
+from dsage._check import check_member, check_names, check_shape, refusal, warn
 from dsage.data.layout import Layout
-from dsage.samplers.base import BaseSampler, Floats, Mask, check_coalition, check_noise
+from dsage.samplers.base import BaseSampler
+from dsage.samplers.checks import Floats, Mask, check_coalition, check_noise
 from dsage.samplers.conditioning import Normal, as_grid, check_scores, grid_scores
+from dsage.samplers.device import DeviceGaussian
 from dsage.samplers.ordering import Ordering
+from dsage.samplers.registry import NUMBERS, SAMPLERS
 
 COVARIANCES = ("empirical", "ledoit-wolf", "oas")
 
 
+@SAMPLERS.register(
+    "gaussian",
+    summary="one multivariate normal",
+    fits=NUMBERS,
+    candidate_for=NUMBERS,
+    complexity=1,
+)
 class Gaussian(BaseSampler):
     """Draw from a multivariate normal with the means and covariances of the data.
 
@@ -32,15 +42,15 @@ class Gaussian(BaseSampler):
     1e-8 of a standard deviation, so that the product is exact and does not depend on the batch.
 
     **Singular covariances** (constant, copied or collinear columns, more columns than rows) are
-    used as they are: a feature whose variance is, but for a share of 1e-10, explained by the
-    features conditioned on is determined by them and reproduced, and what is known twice is used
-    once. `fit` warns and names the columns that follow from the columns before them.
+    used as they are: if the known features explain all of a feature's variance but a share of
+    1e-10, they determine it, and draws reproduce it. `fit` warns and names the columns that the
+    columns before them determine.
 
     Parameters
     ----------
     covariance : {"empirical", "ledoit-wolf", "oas"}, default="empirical"
-        The estimate: with divisor n - 1, or shrunk towards independent columns (of the
-        standardised columns, so that units do not matter).
+        The estimate: with divisor n - 1, or shrunk towards independence (of the standardized
+        columns, so that units do not matter).
     dtype : {numpy.float64, numpy.float32}, default=numpy.float64
         The type of the result; computations are in float64.
     max_bytes : int, default=2**28
@@ -62,6 +72,8 @@ class Gaussian(BaseSampler):
             [2.   , 3.768]]])
     """
 
+    has_orderings = True
+    draws_on_device = True
     mean_: Floats
     covariance_: Floats
     _normal: Normal
@@ -97,27 +109,18 @@ class Gaussian(BaseSampler):
             names = covariance.columns
         center = np.array(mean, dtype=np.float64)
         matrix = np.array(covariance, dtype=np.float64)
-        if center.ndim != 1 or not len(center):
-            raise refusal("mean", "of shape (n_features,)", center.shape, "Give one mean a feature")
-        if not np.isfinite(center).all():
-            raise refusal("mean", "finite", center.tolist(), "Correct it")
-        checked = (
-            tuple(f"X{number + 1}" for number in range(len(center)))
-            if names is None
-            else check_names(names)
-        )
-        if len(checked) != len(center):
-            raise refusal("names", f"{len(center)} names", len(checked), "Give one a feature")
+        check_shape(center, ("n_features",), "mean", "Pass one mean per feature")
+        checked = check_center(center, names, "mean")
         check_covariance(matrix, checked)
         made = cls()
-        name_features(made, checked)
+        made._set_layout(layout_of_numbers(checked))
         made._set(center, (matrix + matrix.T) / 2)
         return made
 
     def ordering(self, order: Sequence[int] | npt.NDArray[np.intp]) -> Ordering:
-        """Return what draws for all prefixes of an ordering of the features, from one factor.
+        """Return an object that draws for all prefixes of an ordering, from one Cholesky factor.
 
-        A prefix costs a small part of a `draw`, whose distribution it has: see
+        A prefix costs much less than a `draw` and has the same distribution, see
         :meth:`~dsage.samplers.ordering.Ordering.prefixes`.
 
         Parameters
@@ -133,9 +136,13 @@ class Gaussian(BaseSampler):
                 "order",
                 f"a permutation of 0 .. {self.n_features_ - 1}",
                 positions.tolist(),
-                "Give the position of each feature once",
+                "Pass the position of each feature once",
             )
         return Ordering(self._normal, self.layout_, positions.astype(np.intp))
+
+    def on_device(self, device: Any, dtype: Any) -> DeviceGaussian:  # noqa: ANN401
+        """Return an object that draws on a device of PyTorch, in the precision of `dtype`."""
+        return DeviceGaussian(self, device, dtype)
 
     def _fit(self, X: Floats) -> None:
         check_member(self.covariance, COVARIANCES, "covariance", "the estimates of a covariance")
@@ -150,13 +157,12 @@ class Gaussian(BaseSampler):
 
     def draw(self, X: Any, known: Mask, noise: Floats) -> Floats:  # noqa: ANN401
         """Draw the unknown features jointly, given the known ones; see :class:`BaseSampler`."""
-        check_is_fitted(self)
-        rows = self.layout_.encode(X, check_coalition(known, self.feature_names_))
+        rows = self._encode(X, known)
         noise = check_noise(noise, len(rows), self.n_features_)
         return self._fill(rows, np.asarray(known), noise, grid_scores)
 
     def draw_scores(self, X: Any, known: Mask, scores: Floats) -> Floats:  # noqa: ANN401
-        """Draw from normal scores instead of noise: cheaper where noise serves many coalitions.
+        """Draw from normal scores instead of noise: cheaper if noise is used for many coalitions.
 
         Parameters
         ----------
@@ -170,31 +176,34 @@ class Gaussian(BaseSampler):
         array of shape (n_rows, n_draws, n_features)
             ``draw(X, known, noise)``, to the bit.
         """
-        check_is_fitted(self)
-        rows = self.layout_.encode(X, check_coalition(known, self.feature_names_))
+        rows = self._encode(X, known)
         scores = check_scores(scores, len(rows), self.n_features_)
         return self._fill(rows, np.asarray(known), scores, as_grid)
+
+    def _encode(self, X: Any, known: Mask) -> Floats:  # noqa: ANN401
+        check_is_fitted(self)
+        return self.layout_.encode(X, check_coalition(known, self.feature_names_))
 
     def _fill(
         self, rows: Floats, known: Mask, noise: Floats, to_grid: Callable[[Floats], Floats]
     ) -> Floats:
         given = self._normal.given(known)
         drawn = np.empty(noise.shape, self._result_type())
-        for block in self._blocks(len(rows), known, noise.shape[1]):
-            given.fill(drawn[block], rows[block], noise[block], to_grid)
+        for chunk in self._chunks(len(rows), known, noise.shape[1]):
+            given.fill(drawn[chunk], rows[chunk], noise[chunk], to_grid)
         return drawn
 
     def _mean(self, X: Floats, known: Mask) -> Floats:
         return self._normal.given(known).mean(X[:, known])
 
-    def _bytes_a_row(self, known: Mask, n_draws: int) -> int:
-        # The result is written in place: a few copies of a row, and what a small block needs.
+    def _bytes_per_row(self, known: Mask, n_draws: int) -> int:
+        # The result is written in place: a few copies of a row, and a small chunk of draws.
         return 8 * len(known) * (n_draws + 4)
 
 
 def estimate(X: Floats, kind: str) -> tuple[Floats, Floats]:
-    """Return means and covariances of rows (n_rows, n_features) by an estimate's name."""
-    # Around its first row a constant column is exactly zero, and so is its variance.
+    """Return means and covariances of rows (n_rows, n_features), by the name of an estimate."""
+    # Centered at its first row, a constant column is exactly zero, and so is its variance.
     centred = X - X[0]
     shift = centred.mean(axis=0)
     centred -= shift
@@ -212,21 +221,31 @@ def estimate(X: Floats, kind: str) -> tuple[Floats, Floats]:
     return mean, correlation * scale[:, None] * scale
 
 
-def name_features(sampler: BaseSampler, names: Sequence[str]) -> None:
-    """Give a sampler that was not fitted to data the layout of a frame of numbers."""
-    sampler.layout_ = Layout.of(pd.DataFrame(np.zeros((1, len(names))), columns=list(names)))
-    sampler.feature_names_ = tuple(names)
-    sampler.n_features_ = len(names)
-    sampler.n_levels_ = sampler.layout_.n_categories
+def layout_of_numbers(names: Sequence[str]) -> Layout:
+    """Return the layout of a frame of numbers, for a sampler that is not fitted to data."""
+    return Layout.of(pd.DataFrame(np.zeros((1, len(names))), columns=list(names)))
+
+
+def check_center(centers: Floats, names: Iterable[str] | None, parameter: str) -> tuple[str, ...]:
+    """Return the names of the features of finite means (..., n_features)."""
+    if not centers.size or not np.isfinite(centers).all():
+        raise refusal(parameter, "finite, one per feature", centers.tolist(), "Correct these")
+    n_features = centers.shape[-1]
+    if names is None:
+        return tuple(f"X{number + 1}" for number in range(n_features))
+    checked = check_names(names)
+    if len(checked) != n_features:
+        raise refusal("names", f"{n_features} names", len(checked), "Pass one per feature")
+    return checked
 
 
 def require_continuous(sampler: BaseSampler) -> None:
-    """Refuse columns of classes, by name."""
-    classes = [sampler.feature_names_[at] for at in np.flatnonzero(sampler.n_levels_)]
+    """Refuse columns of classes."""
+    classes = [sampler.feature_names_[at] for at in np.flatnonzero(sampler.n_categories_)]
     if classes:
         raise refusal(
             "X",
-            f"of continuous columns for {type(sampler).__name__}",
+            f"of continuous columns for {sampler.name}",
             classes,
             "These hold classes: use Forest or Sequential, or leave the columns out",
             TypeError,
@@ -236,34 +255,28 @@ def require_continuous(sampler: BaseSampler) -> None:
 def require_rows(X: Floats, minimum: int) -> None:
     """Refuse too few rows."""
     if len(X) < minimum:
-        raise refusal("X", f"of at least {minimum} rows", len(X), "Give more training rows")
+        raise refusal("X", f"of at least {minimum} rows", len(X), "Pass more training rows")
 
 
 def warn_determined(normal: Normal, names: Sequence[str]) -> None:
-    """Warn of the features that are constant or follow from the features before them."""
+    """Warn about features that are constant or determined by the features before them."""
     constant = normal.scale == 0
     follows = normal.determined() & ~constant
-    for flags, what in ((constant, "are constant"), (follows, "follow from the columns before")):
+    for flags, what in ((constant, "are constant"), (follows, "are determined by those before")):
         if flags.any():
             shown = [names[at] for at in np.flatnonzero(flags).tolist()]
             more = f" and {len(shown) - 10} more" if len(shown) > 10 else ""
             warn(
-                f"The columns {shown[:10]}{more} {what}: the covariance is singular. Their draws "
-                "reproduce this exactly. Leave them out, or shrink the covariance, if they should "
-                "not."
+                f"The columns {shown[:10]}{more} {what}: the covariance is singular, and draws "
+                "reproduce this exactly. To avoid it, leave them out or shrink the covariance."
             )
 
 
 def check_covariance(matrix: Floats, names: Sequence[str]) -> None:
-    """Refuse what is not a covariance matrix of the named features."""
+    """Refuse a matrix that is not a covariance of the named features."""
     n_features = len(names)
-    if matrix.shape != (n_features, n_features):
-        raise refusal(
-            "covariance",
-            f"of shape ({n_features}, {n_features})",
-            matrix.shape,
-            "Give one row and one column a feature",
-        )
+    advice = "Pass one row and one column per feature"
+    check_shape(matrix, (n_features, n_features), "covariance", advice)
     if not np.isfinite(matrix).all():
         bad = [names[at] for at in np.flatnonzero(~np.isfinite(matrix).all(axis=0)).tolist()]
         raise refusal("covariance", "finite", bad, "Correct these")
@@ -275,7 +288,7 @@ def check_covariance(matrix: Floats, names: Sequence[str]) -> None:
             "covariance",
             "symmetric",
             float(np.abs(matrix - matrix.T).max()),
-            "So much do two mirrored entries differ",
+            "This is the largest difference of two mirrored entries",
         )
     smallest = float(np.linalg.eigvalsh(correlation)[0])
     if smallest < -1e-8:

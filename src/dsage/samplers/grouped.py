@@ -12,7 +12,7 @@ from scipy.special import ndtri
 from dsage._check import check_count
 from dsage._random import RandomState, Streams
 from dsage.data.layout import Layout
-from dsage.samplers.base import Floats, Mask, check_coalition, check_noise
+from dsage.samplers.checks import Floats, Mask, check_coalition, check_noise
 
 
 class GroupedGaussian:
@@ -62,7 +62,7 @@ class GroupedGaussian:
             [f"c{k}" for k in range(self.child.shape[1])],
         )
         self.layout_ = Layout.of(self._frame(np.zeros((1, len(self.feature_names_)))))
-        self.n_levels_ = self.layout_.n_categories
+        self.n_categories_ = self.layout_.n_categories
 
     @classmethod
     def random(

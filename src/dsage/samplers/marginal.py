@@ -7,9 +7,14 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
-from dsage.samplers.base import BaseSampler, Floats, Mask
+from dsage.samplers.base import BaseSampler
+from dsage.samplers.checks import Floats, Mask
+from dsage.samplers.registry import ANY_DATA, SAMPLERS
 
 
+@SAMPLERS.register(
+    "marginal", summary="training rows, whatever is known (marginal SAGE)", fits=ANY_DATA
+)
 class Marginal(BaseSampler):
     """Draw unknown features from the training rows, ignoring the known ones.
 

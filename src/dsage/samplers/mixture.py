@@ -13,9 +13,10 @@ import sklearn.mixture
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from dsage._check import check_count, check_member, check_names, refusal, warn
+from dsage._check import check_count, check_member, check_shape, refusal, warn
 from dsage._random import RandomState, Streams
-from dsage.samplers.base import BaseSampler, Floats, Mask, check_coalition
+from dsage.samplers.base import BaseSampler
+from dsage.samplers.checks import Floats, Mask, check_coalition
 from dsage.samplers.conditioning import (
     TOLERANCE,
     Normal,
@@ -26,18 +27,27 @@ from dsage.samplers.conditioning import (
     sweep,
 )
 from dsage.samplers.gaussian import (
+    check_center,
     check_covariance,
     estimate,
-    name_features,
+    layout_of_numbers,
     require_continuous,
     require_rows,
     warn_determined,
 )
+from dsage.samplers.registry import NUMBERS, SAMPLERS
 
 _TYPES = ("full", "tied", "diag", "spherical")
 _FAR = 1e100  # deviations
 
 
+@SAMPLERS.register(
+    "mixture",
+    summary="a mixture of multivariate normals",
+    fits=NUMBERS,
+    candidate_for=NUMBERS,
+    complexity=3,
+)
 class GaussianMixture(BaseSampler):
     """Draw from a mixture of Gaussians, fitted by scikit-learn and conditioned in closed form.
 
@@ -136,23 +146,16 @@ class GaussianMixture(BaseSampler):
         centers = np.array(means, dtype=np.float64)
         spreads = np.array(covariances, dtype=np.float64)
         if shares.ndim != 1 or not ((shares > 0) & np.isfinite(shares)).all():
-            raise refusal("weights", "positive numbers", shares, "Give one a component")
-        if centers.ndim != 2 or len(centers) != len(shares) or len(spreads) != len(shares):
-            raise refusal(
-                "means and covariances",
-                f"of {len(shares)} components, as there are weights",
-                (centers.shape, spreads.shape),
-                "Give one of each a component",
-            )
-        if not np.isfinite(centers).all():
-            raise refusal("means", "finite", centers.tolist(), "Correct these")
-        n_features = centers.shape[1]
-        given = [f"X{number + 1}" for number in range(n_features)] if names is None else names
-        checked = check_names(given)
+            raise refusal("weights", "positive numbers", shares, "Pass one per component")
+        n_components, advice = len(shares), "Pass one per weight"
+        check_shape(centers, (n_components, "n_features"), "means", advice)
+        shape = (n_components, "n_features", "n_features")
+        check_shape(spreads, shape, "covariances", advice)
+        checked = check_center(centers, names, "means")
         for spread in spreads:
             check_covariance(spread, checked)
-        made = cls(n_components=len(shares))
-        name_features(made, checked)
+        made = cls(n_components=n_components)
+        made._set_layout(layout_of_numbers(checked))
         made._set(shares / shares.sum(), centers, spreads)
         return made
 
@@ -295,7 +298,7 @@ class GaussianMixture(BaseSampler):
             total += share
         return (shares / total)[:, : len(X)]
 
-    def _bytes_a_row(self, known: Mask, n_draws: int) -> int:
+    def _bytes_per_row(self, known: Mask, n_draws: int) -> int:
         # Scores and draws twice each, what chooses components, and the densities' columns.
         n_components = len(self.weights_)
         a_draw = 4 * int((~known).sum()) + n_components + 6

@@ -10,7 +10,9 @@ from scipy.spatial.distance import cdist
 
 from dsage._check import check_count, check_real, message, refusal, warn
 from dsage._random import Streams
-from dsage.samplers.base import BaseSampler, Floats, Mask, warn_of_copies
+from dsage.samplers.base import BaseSampler
+from dsage.samplers.checks import Floats, Mask, warn_of_copies
+from dsage.samplers.registry import ANY_DATA, SAMPLERS
 
 # Pairs of training rows from which the scale of Gower's distance is estimated; the relative
 # standard error of a mean of squares is then about 2 %.
@@ -19,6 +21,13 @@ _N_PAIRS = 4096
 _FAR = 1e6
 
 
+@SAMPLERS.register(
+    "neighbors",
+    summary="training rows near what is known",
+    fits=ANY_DATA,
+    candidate_for=("numbers", "mixed"),
+    complexity=5,
+)
 class Neighbors(BaseSampler):
     """Draw the unknown features of a training row that is close to what is known.
 
@@ -99,7 +108,7 @@ class Neighbors(BaseSampler):
         self._correlation = standard.T @ standard / len(X)
         vectors = np.linalg.eigh(self._correlation)[1]
         self.rows_ = X[np.argsort(standard @ vectors[:, -1], kind="stable")]
-        self._is_discrete = self.n_levels_ > 0
+        self._is_discrete = self.n_categories_ > 0
         if self._is_discrete.any():
             # Gower's scale: a range, or a mismatch.
             spread = np.where(is_constant, np.inf, np.ptp(X, axis=0))
@@ -121,8 +130,8 @@ class Neighbors(BaseSampler):
         means: Floats = np.stack(sums, axis=1) / weights.sum(axis=1)[:, None]
         return means
 
-    def _bytes_a_row(self, known: Mask, n_draws: int) -> int:
-        return 4 * 8 * len(self.rows_) + super()._bytes_a_row(known, n_draws)
+    def _bytes_per_row(self, known: Mask, n_draws: int) -> int:
+        return 4 * 8 * len(self.rows_) + super()._bytes_per_row(known, n_draws)
 
     def _weights(self, X: Floats, known: Mask) -> Floats:
         """Return the weights (n_rows, n training rows), the largest of each row being 1."""

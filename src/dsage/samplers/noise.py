@@ -1,9 +1,8 @@
-"""The uniforms that samplers turn into draws: keyed, so that any part can be made at any time."""
+"""The uniforms that samplers turn into draws, keyed: any part can be made at any time."""
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from threading import Lock
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -12,41 +11,42 @@ from scipy.stats import qmc
 
 from dsage._check import check_count, check_member
 from dsage._random import Streams
+from dsage.samplers.recent import Recent
 
 Floats = npt.NDArray[np.float64]
 Digits = npt.NDArray[np.uint64]
 
 KINDS = ("sobol", "independent")
 
-# Made for so many rows at a time: rows of one chunk share a stream, whichever are asked for.
+# Noise is made for this many rows at a time, which share a stream.
 _CHUNK = 256
 _KEPT_BYTES = 2**25
 _SMALLEST = 2.0**-53
-# Binary digits of a uniform, and those of them that tell the points of a net apart.
+# Binary digits of a uniform, and those of them that distinguish the points of a net.
 _DIGITS, _NET_DIGITS = 53, 30
 
 
 class Noise:
     """Uniforms in (0, 1) for every row, draw and feature, in independent epochs.
 
-    The draws of a row come in `n_replicates` independent sets of `n_draws` each, so that the error
-    of their mean is known. The draws of a replicate are either independent, or a scrambled Sobol'
-    net with a random digital shift for each row, which flips binary digits and so keeps the strata
-    of the net: they fill the cube evenly, and their mean has a smaller error. Rows are independent
-    of each other, and so are epochs.
+    The draws of a row come in `n_replicates` independent sets of `n_draws` each, from which the
+    error of their mean is estimated. The draws of a replicate are either independent, or a
+    scrambled Sobol' net with a random digital shift per row, which flips binary digits and so keeps
+    the strata of the net: they fill the cube evenly, and their mean has a smaller error. Rows are
+    independent of each other, and so are epochs.
 
     Parameters
     ----------
     streams : Streams
-        Where randomness comes from.
+        The source of randomness.
     n_features : int
         Number of features.
     n_replicates : int, default=2
-        Number of groups.
+        Number of independent sets of draws.
     n_draws : int, default=8
-        Draws in each; for ``"sobol"`` powers of two are best.
+        Draws of a replicate; for ``"sobol"`` powers of two are best.
     kind : {"sobol", "independent"}, default="sobol"
-        How the draws of a group are made.
+        How the draws of a replicate are made.
 
     Examples
     --------
@@ -56,7 +56,7 @@ class Noise:
     >>> bool((noise(np.arange(10), 0)[[4, 2]] == noise(np.array([4, 2]), 0)).all())
     True
 
-    Each feature of each row has one draw of a group in each quarter of the unit interval:
+    Each feature of each row has one draw of a replicate in each quarter of the unit interval:
 
     >>> np.sort(noise(np.array([7]), 0)[0, :4, 1] * 4 // 1)
     array([0., 1., 2., 3.])
@@ -77,11 +77,13 @@ class Noise:
         self.n_draws = check_count(n_draws, "n_draws")
         self.kind = check_member(kind, KINDS, "noise", "the kinds of noise")
         self._nets: tuple[int, Digits] | None = None
-        self._kept: OrderedDict[tuple[int, int], Floats | Digits] = OrderedDict()
-        self._lock = Lock()
+        n_numbers = self.n_replicates * (1 if kind == "sobol" else self.n_draws) * self.n_features
+        self._chunks: Recent[Floats | Digits] = Recent(
+            max(1, _KEPT_BYTES // (8 * _CHUNK * n_numbers))
+        )
 
     def is_same(self, other: Noise) -> bool:
-        """Tell whether another one gives the same uniforms.
+        """Return whether another one has the same uniforms.
 
         Examples
         --------
@@ -95,14 +97,7 @@ class Noise:
         return self._streams.entropy, self.n_features, self.n_replicates, self.n_draws, self.kind
 
     def __getstate__(self) -> dict[str, object]:
-        state = self.__dict__.copy()
-        del state["_lock"]
-        state["_kept"], state["_nets"] = OrderedDict(), None
-        return state
-
-    def __setstate__(self, state: dict[str, object]) -> None:
-        self.__dict__.update(state)
-        self._lock = Lock()
+        return self.__dict__ | {"_nets": None}
 
     def __call__(self, rows: npt.NDArray[np.intp], epoch: int) -> Floats:
         """Return the noise of rows, by number: (n_rows, n_replicates * n_draws, n_features)."""
@@ -112,30 +107,20 @@ class Noise:
         net = self._net(epoch) if self.kind == "sobol" else None
         for number in np.unique(chunks).tolist():
             at = np.flatnonzero(chunks == number)
-            part = self._chunk(epoch, number)[rows[at] - number * _CHUNK]
+            chunk = self._chunks.get((epoch, number), partial(self._make_chunk, epoch, number))
+            part = chunk[rows[at] - number * _CHUNK]
             if net is not None:
                 part = (net ^ part) * _SMALLEST
             noise[at] = part.reshape(len(at), n_draws, self.n_features)
         return np.clip(noise, _SMALLEST, 1.0 - _SMALLEST, out=noise)
 
-    def _chunk(self, epoch: int, number: int) -> Floats | Digits:
-        """Return the uniforms of a chunk of rows; for ``"sobol"`` the digits to flip of a group."""
-        with self._lock:
-            kept = self._kept.get((epoch, number))
-        if kept is not None:
-            return kept
+    def _make_chunk(self, epoch: int, number: int) -> Floats | Digits:
+        """Return the uniforms of a chunk of rows; for ``"sobol"`` the digits to flip."""
         generator = self._streams("noise", epoch, number)
-        made: Floats | Digits
         if self.kind == "sobol":
             shape = (_CHUNK, self.n_replicates, 1, self.n_features)
-            made = generator.integers(2**_DIGITS, size=shape, dtype=np.uint64)
-        else:
-            made = generator.random((_CHUNK, self.n_replicates, self.n_draws, self.n_features))
-        with self._lock:
-            self._kept[epoch, number] = made
-            while len(self._kept) * made.nbytes > _KEPT_BYTES and len(self._kept) > 1:
-                self._kept.popitem(last=False)
-        return made
+            return generator.integers(2**_DIGITS, size=shape, dtype=np.uint64)
+        return generator.random((_CHUNK, self.n_replicates, self.n_draws, self.n_features))
 
     def _net(self, epoch: int) -> Digits:
         """Return the binary digits of the nets of an epoch, (n_replicates, n_draws, n_features)."""
@@ -144,9 +129,9 @@ class Noise:
             exponent = (self.n_draws - 1).bit_length()
             made = [
                 qmc.Sobol(
-                    self.n_features, bits=_NET_DIGITS, rng=self._streams("net", epoch, group)
+                    self.n_features, bits=_NET_DIGITS, rng=self._streams("net", epoch, replicate)
                 ).random_base2(exponent)[: self.n_draws]
-                for group in range(self.n_replicates)
+                for replicate in range(self.n_replicates)
             ]
             nets = self._nets = (epoch, (np.stack(made) * 2.0**_DIGITS).astype(np.uint64))
         return nets[1]

@@ -147,7 +147,7 @@ class Logistic:
     def __init__(
         self, encoder: Encoder, features: Sequence[int], X: Floats, y: Floats, n_categories: int
     ) -> None:
-        self._encoder, self._features, self._n_levels = encoder, list(features), n_categories
+        self._encoder, self._features, self._n_categories = encoder, list(features), n_categories
         design = encoder.matrix(features, [X[:, feature] for feature in features])
         fitted = LogisticRegression(max_iter=1000).fit(design, y)
         slopes, intercept = fitted.coef_.T, fitted.intercept_
@@ -165,7 +165,7 @@ class Logistic:
         for line in lines[1:]:
             top = np.maximum(top, line)
         zero = np.zeros(noise.shape)
-        weights = [zero] * self._n_levels
+        weights = [zero] * self._n_categories
         for level, line in zip(self._classes, lines, strict=True):
             weights[level] = np.exp(line - top) + zero
         return inverted(weights, noise)
@@ -179,14 +179,14 @@ class Fitted:
     ) -> None:
         self._encoder, self._features = encoder, list(features)
         self._X, self._y, self._kind = X, y, residuals
-        self._n_levels = 0
+        self._n_categories = 0
         self._residuals: Residuals | None = None
 
     def fit(self, estimator: Any, n_categories: int, seed: int) -> Fitted:  # noqa: ANN401
         """Fit a clone of the estimator; for a number, keep its errors on folds left out."""
         design = self._encoder.matrix(self._features, [self._X[:, j] for j in self._features])
         y = self._y
-        self._n_levels = n_categories
+        self._n_categories = n_categories
         self._model = seeded(estimator, seed).fit(design, y.astype(np.intp) if n_categories else y)
         if not n_categories:
             folds = KFold(min(N_FOLDS, len(y)), shuffle=True, random_state=seed)
@@ -203,7 +203,7 @@ class Fitted:
             answers = np.asarray(self._model.predict(design), np.float64)
             return answers.reshape(noise.shape) + self._residuals.draw(noise)
         shares = np.asarray(self._model.predict_proba(design), np.float64)
-        weights = [np.zeros(noise.shape)] * self._n_levels
+        weights = [np.zeros(noise.shape)] * self._n_categories
         for position, level in enumerate(self._model.classes_):
             weights[int(level)] = shares[:, position].reshape(noise.shape)
         return inverted(weights, noise)

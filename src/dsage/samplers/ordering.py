@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from dsage._check import check_count, refusal
 from dsage.data.layout import Layout
-from dsage.samplers.base import Floats
+from dsage.samplers.checks import Floats
 from dsage.samplers.conditioning import (
     GRID,
     Normal,
@@ -23,8 +23,8 @@ from dsage.samplers.conditioning import (
     lower_factor,
 )
 
-_BLOCK_CELLS = 65_536  # of the arrays that a step reads and writes over and over
-_BLOCK_DRAWS = 2_048  # at least so many at a time, or calls cost more than what they compute
+_CHUNK_CELLS = 65_536  # of the arrays that a step reads and writes again and again
+_CHUNK_DRAWS = 2_048  # with fewer at a time, calls cost more than what they compute
 
 
 class Ordering:
@@ -32,13 +32,22 @@ class Ordering:
 
     With the columns in the ordering's order, ``S = L L'`` and ``z = L^-1 (x - mean)``, a draw given
     the first k features is ``mean + L [z_1 .. z_k, e_(k+1) .. e_d]`` with e the normal scores of
-    noise. To make one more feature known is to add ``L_ik (z_k - e_k)`` to each feature i after it:
-    one multiplication and one addition a value.
+    noise. Making one more feature known adds ``L_ik (z_k - e_k)`` to each feature i after it: one
+    multiplication and one addition per value.
 
-    The distribution is that of :meth:`Gaussian.draw`; the draws are others, since here L is
-    triangular in the ordering's order and there in that of the columns: the prefixes of one
-    ordering are coupled more closely (a feature's noise enters in one way in all of them), and
-    coalitions of different orderings less.
+    The distribution is that of :meth:`Gaussian.draw`. The draws differ, since L is triangular in
+    the ordering's order here, and in that of the columns there: the prefixes of one ordering are
+    coupled more closely (a feature's noise enters all of them in the same way), and coalitions of
+    different orderings less.
+
+    Attributes
+    ----------
+    order : int array of shape (n_features,)
+        The ordering.
+    mean : array of shape (n_features,)
+        The means, in the order of the data.
+    factor : array of shape (n_features, n_features)
+        L, in the ordering's order.
 
     Examples
     --------
@@ -59,11 +68,11 @@ class Ordering:
     def __init__(self, normal: Normal, layout: Layout, order: npt.NDArray[np.intp]) -> None:
         self.order = order
         self._layout = layout
-        self._mean = normal.mean
+        self.mean = normal.mean
         correlation = normal.correlation[np.ix_(order, order)]
         self.factor: Floats = lower_factor(correlation) * normal.scale[order, None]
-        # The factor from and to features in the order of the data, and this as a sum of two
-        # factors that give exact products with scores: the digits of one, and what it rounds off.
+        # The factor in the order of the data, and as a sum of two factors whose products with
+        # scores are exact: the leading digits, and what they round off.
         self._weights = np.zeros_like(self.factor)
         self._weights[np.ix_(order, order)] = self.factor
         self._coarse = exact_factor(self._weights)
@@ -72,7 +81,7 @@ class Ordering:
     def whitened(self, X: Any) -> Floats:  # noqa: ANN401
         """Return ``z = L^-1 (x - mean)`` of rows, (n_rows, n_features) in the ordering's order.
 
-        It is 0 for a feature that the features before it determine.
+        It is 0 for a feature that is determined by the features before it.
         """
         return np.ascontiguousarray(self._whiten(self._layout.encode(X), len(self.order)).T)
 
@@ -82,20 +91,20 @@ class Ordering:
         scores: Floats,
         lengths: Iterable[int] | None = None,
     ) -> Iterator[tuple[int, Floats]]:
-        """Draw the features after each prefix of the ordering, given those in it.
+        """Draw the features after each prefix of the ordering, given the prefix.
 
-        One array of draws is carried from prefix to prefix. What is drawn for a length does not
-        depend on which other lengths are asked for, nor a row's draws on the other rows, to the
-        bit. Beside the arguments it needs ``8 n_rows n_draws n_features`` bytes and little more:
-        give rows in blocks to bound that.
+        One array of draws is updated from prefix to prefix. The draws for a length do not depend on
+        the other lengths, nor those of a row on the other rows, to the bit. It needs little more
+        than ``8 n_rows n_draws n_features`` bytes beside the arguments: pass rows in chunks to
+        bound that.
 
         Parameters
         ----------
         X : data frame or array of shape (n_rows, n_features)
-            The rows, columns in the order of the data. Those of features that are in no prefix
-            asked for are not looked at.
+            The rows, columns in the order of the data. Features in none of the prefixes are
+            ignored.
         scores : array of shape (n_rows, n_draws, n_features)
-            ``normal_scores(noise)``, features in the order of the data. They serve all orderings.
+            ``normal_scores(noise)``, features in the order of the data, for all orderings.
         lengths : iterable of int, optional
             The lengths of the prefixes, ascending; by default all, 0 to n_features.
 
@@ -105,8 +114,8 @@ class Ordering:
             The length of the prefix.
         draws : array of shape (n_rows, n_draws, n_features)
             Features in the order of the data; known ones keep their values. It is a read-only view
-            of the array that the next step changes: use it, or copy it, before that. A feature's
-            values are contiguous.
+            of an array that the next step changes: use or copy it before that. The values of a
+            feature are contiguous.
         """
         n_features = len(self.order)
         wanted = check_lengths(range(n_features + 1) if lengths is None else lengths, n_features)
@@ -131,7 +140,7 @@ class Ordering:
     def _whiten(self, rows: Floats, length: int) -> Floats:
         """Return z of the first features of the ordering, (length, n_rows)."""
         first = self.order[:length]
-        centred = lanes(rows[:, first] - self._mean[first])
+        centred = lanes(rows[:, first] - self.mean[first])
         z = np.zeros_like(centred)
         for at, pivot in enumerate(self.factor.diagonal()[:length]):
             if pivot > 0:
@@ -140,17 +149,17 @@ class Ordering:
         return z[:, : len(rows)]
 
     def _all_unknown(self, scores: Floats) -> Floats:
-        """Return draws given nothing, (n_features, n_rows, n_draws)."""
+        """Return draws for the empty prefix, (n_features, n_rows, n_draws)."""
         n_rows, n_draws, n_features = scores.shape
         draws = np.empty((n_features, n_rows, n_draws))
         flat = draws.reshape(n_features, -1)
         by_draw = scores.reshape(-1, n_features)
-        for start in range(0, len(by_draw), _BLOCK_DRAWS):
-            block = slice(start, start + _BLOCK_DRAWS)
-            steps = as_grid(by_draw[block]).T
+        for start in range(0, len(by_draw), _CHUNK_DRAWS):
+            chunk = slice(start, start + _CHUNK_DRAWS)
+            steps = as_grid(by_draw[chunk]).T
             part = self._coarse.T @ steps
             part += self._fine.T @ steps
-            np.add(part, self._mean[:, None], out=flat[:, block])
+            np.add(part, self.mean[:, None], out=flat[:, chunk])
         return draws
 
     def _make_known(
@@ -160,14 +169,14 @@ class Ordering:
         new, rest = self.order[start:stop], self.order[stop:].tolist()
         draws[new] = rows.T[new, :, None]
         n_rows, n_draws = draws.shape[1:]
-        size = max(max(_BLOCK_CELLS // (len(new) + 2), _BLOCK_DRAWS) // max(n_draws, 1), 1)
+        size = max(max(_CHUNK_CELLS // (len(new) + 2), _CHUNK_DRAWS) // max(n_draws, 1), 1)
         for first in range(0, n_rows if len(new) else 0, size):
-            block = slice(first, first + size)
-            noise = as_grid(scores[block].transpose(2, 0, 1)[new]) * GRID
-            change = z[start:stop, block, None] - noise
+            chunk = slice(first, first + size)
+            noise = as_grid(scores[chunk].transpose(2, 0, 1)[new]) * GRID
+            change = z[start:stop, chunk, None] - noise
             product = np.empty(change.shape[1:])
             for feature in rest:
-                target = draws[feature, block]
+                target = draws[feature, chunk]
                 for weight, one in zip(self._weights[feature, new].tolist(), change, strict=True):
                     if weight:
                         np.multiply(one, weight, out=product)
@@ -178,9 +187,8 @@ def check_lengths(lengths: Iterable[int], n_features: int) -> list[int]:
     """Return lengths of prefixes, ascending and at most the number of features."""
     checked = [check_count(length, "lengths", minimum=0) for length in lengths]
     if any(length > n_features for length in checked):
-        raise refusal(
-            "lengths", f"at most {n_features}", max(checked), "That is the number of them"
-        )
+        advice = "That is the number of features"
+        raise refusal("lengths", f"at most {n_features}", max(checked), advice)
     if any(one >= other for one, other in pairwise(checked)):
-        raise refusal("lengths", "ascending", checked, "Sort them, each once")
+        raise refusal("lengths", "ascending", checked, "Sort them and drop duplicates")
     return checked

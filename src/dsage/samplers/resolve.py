@@ -1,48 +1,32 @@
-"""A fitted sampler with its held-out score: by name, chosen, or an object."""
+"""Find the sampler of a run: named, chosen automatically, or given as an object."""
 
 from __future__ import annotations
 
-import copy
 from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
-from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
-from sklearn.utils.validation import check_is_fitted
 
-from dsage._check import Choice, check_member, refusal
+from dsage._check import check_member, refusal
 from dsage.data.columns import shown
 from dsage.data.inputs import Inputs
-from dsage.samplers import (
-    Categorical,
-    Forest,
-    Gaussian,
-    GaussianCopula,
-    GaussianMixture,
-    Marginal,
-    Neighbors,
-    Sampler,
-    Sequential,
-    check_sampler,
-    choose_sampler,
-    evaluate,
-)
+from dsage.samplers.base import Sampler, check_sampler
+from dsage.samplers.choose import choose_sampler, make_sampler
+from dsage.samplers.evaluation import evaluate
+from dsage.samplers.info import Decision, SamplerInfo, SamplerSource
+from dsage.samplers.marginal import Marginal
+from dsage.samplers.registry import SAMPLERS
 
-SAMPLERS = {
-    "gaussian": Gaussian,
-    "copula": GaussianCopula,
-    "mixture": GaussianMixture,
-    "categorical": Categorical,
-    "forest": Forest,
-    "neighbors": Neighbors,
-    "sequential": Sequential,
-    "marginal": Marginal,
-}
-"""The samplers by name."""
+# With fewer rows than this, a sampler is not scored.
+_MIN_ROWS = 20
 
-# Fewer rows than this are not worth being split to score a sampler.
-_SCORED_ROWS = 20
+
+@dataclass(frozen=True, eq=False)
+class SamplerRequest:
+    """The sampler that the user asked for; None for the automatic choice."""
+
+    sampler: Sampler | None
+    source: SamplerSource
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,113 +36,92 @@ class SamplerFound:
     Attributes
     ----------
     sampler : Sampler
-        The sampler.
+        The fitted sampler.
     scores : pandas.DataFrame or None
-        Its held-out energy score beside those of others.
-    described : dict
-        For the record.
+        Its held-out energy score beside those of others; None if it was not scored.
+    info : SamplerInfo
+        How it was found.
     """
 
     sampler: Sampler
     scores: pd.DataFrame | None
-    described: dict[str, Choice]
+    info: SamplerInfo
 
 
-def as_sampler(sampler: Any, inputs: Inputs, *, seed: int) -> Any:  # noqa: ANN401
-    """Return the sampler that is meant, not fitted yet if it was named; ``"auto"`` stays that.
+def parse_sampler(sampler: Any, inputs: Inputs, *, seed: int) -> SamplerRequest:  # noqa: ANN401
+    """Check the `sampler` argument, without fitting anything.
 
     Parameters
     ----------
     sampler : str or Sampler
-        ``"auto"``, a name of `SAMPLERS`, or an object.
+        ``"auto"``, a name of :data:`~dsage.samplers.registry.SAMPLERS`, or an object.
     inputs : Inputs
         The rows.
     seed : int
-        Of the fit.
+        Seed of a named sampler's fit.
     """
     if not isinstance(sampler, str):
-        made = check_sampler(sampler)
-        known = getattr(made, "feature_names_", None)
-        if known is not None and tuple(known) != inputs.names:
-            advice = f"Fit it to the columns of X_train: {shown(inputs.names)}"
-            raise refusal("sampler", "fitted to the features, in their order", list(known), advice)
-        return made
-    names = ("auto", *SAMPLERS)
-    if check_member(sampler, names, "sampler", "the names of samplers") == "auto":
-        return sampler
-    kind = SAMPLERS[sampler]
-    options = {"discrete": inputs.discrete, "random_state": seed % 2**31}
-    takes = kind().get_params()
-    return kind(**{key: value for key, value in options.items() if key in takes})
+        given = check_sampler(sampler)
+        if given.feature_names_ is not None and given.feature_names_ != inputs.names:
+            raise refusal(
+                "sampler",
+                "fitted to the features, in their order",
+                list(given.feature_names_),
+                f"Fit it to the columns of X_train: {shown(inputs.names)}",
+            )
+        return SamplerRequest(given, SamplerSource.GIVEN)
+    if check_member(sampler, ("auto", *SAMPLERS), "sampler", "the names of samplers") == "auto":
+        return SamplerRequest(None, SamplerSource.CHOSEN)
+    made = make_sampler(sampler, discrete=inputs.discrete, random_state=seed % 2**31)
+    return SamplerRequest(made, SamplerSource.NAMED)
 
 
 def find_sampler(
-    sampler: Any,  # noqa: ANN401
-    inputs: Inputs,
-    *,
-    is_named: bool,
-    seed: int,
-    progress: bool,
+    request: SamplerRequest, inputs: Inputs, *, seed: int, progress: bool
 ) -> SamplerFound:
-    """Return a fitted sampler with its held-out score.
+    """Return the fitted sampler, with its held-out score.
 
     Parameters
     ----------
-    sampler : "auto" or Sampler
-        What :func:`as_sampler` gave: the simplest good one is chosen, or a copy of this one is
-        fitted unless it is fitted already.
+    request : SamplerRequest
+        What :func:`parse_sampler` returned. A copy of the sampler is fitted, unless it is fitted.
     inputs : Inputs
         The rows.
-    is_named : bool
-        Whether the user gave a name.
     seed : int
-        Of the choice and of the fit.
+        Seed of the choice and of the fit.
     progress : bool
         Show a progress bar.
     """
-    if isinstance(sampler, str):
+    sampler, source = request.sampler, request.source
+    if sampler is None:
         choice = choose_sampler(
             inputs.X_train, discrete=inputs.discrete, random_state=seed, progress=progress
         )
         scores = choice.scores.reset_index()
-        how = "chosen by its held-out score"
-        return SamplerFound(
-            choice.sampler, scores, _described(choice.name, how, choice.reason, scores)
-        )
-    name = type(sampler).__name__
-    how = "given by name" if is_named else "given"
-    if _is_fitted(sampler):
-        scored = _scored(name, sampler, inputs, seed)
-        return SamplerFound(sampler, scored, _described(name, how, "", scored))
-    if len(inputs.y_train) < _SCORED_ROWS:
-        return SamplerFound(_copy(sampler).fit(inputs.X_train), None, _described(name, how, ""))
+        info = _describe(choice.name, source, scores, choice.decision)
+        return SamplerFound(choice.sampler, scores, info)
+    name = sampler.name
+    if sampler.is_fitted:
+        scored = _score(sampler, inputs, seed)
+        return SamplerFound(sampler, scored, _describe(name, source, scored))
+    if len(inputs.y_train) < _MIN_ROWS:
+        fitted = sampler.clone().fit(inputs.X_train)
+        return SamplerFound(fitted, None, _describe(name, source, None))
     choice = choose_sampler(inputs.X_train, {name: sampler}, random_state=seed, progress=progress)
     scores = choice.scores.reset_index()
-    return SamplerFound(choice.sampler, scores, _described(name, how, "", scores))
+    return SamplerFound(choice.sampler, scores, _describe(name, source, scores))
 
 
-def _copy(sampler: Any) -> Any:  # noqa: ANN401
-    return clone(sampler) if hasattr(sampler, "get_params") else copy.deepcopy(sampler)
-
-
-def _is_fitted(sampler: Any) -> bool:  # noqa: ANN401
-    try:
-        check_is_fitted(sampler)
-    except NotFittedError:
-        return False
-    return True
-
-
-def _scored(name: str, sampler: Any, inputs: Inputs, seed: int) -> pd.DataFrame | None:  # noqa: ANN401
-    """Return the score of a fitted sampler on the evaluation rows, with that of independence."""
-    if len(inputs.y_test) < _SCORED_ROWS:
+def _score(sampler: Sampler, inputs: Inputs, seed: int) -> pd.DataFrame | None:
+    """Score a fitted sampler on the evaluation rows, beside draws that ignore what is known."""
+    if len(inputs.y_test) < _MIN_ROWS:
         return None
     marginal = Marginal(discrete=inputs.discrete).fit(inputs.X_train)
     own, other = (evaluate(each, inputs.X_test, random_state=seed) for each in (sampler, marginal))
     compared = other.compare(own)
     return pd.DataFrame(
         {
-            "sampler": [name, "Marginal"],
+            "sampler": [sampler.name, marginal.name],
             "energy_score": [own.score, other.score],
             "difference": [0.0, compared.at["all", "difference"]],
             "se": [0.0, compared.at["all", "se"]],
@@ -166,14 +129,8 @@ def _scored(name: str, sampler: Any, inputs: Inputs, seed: int) -> pd.DataFrame 
     )
 
 
-def _described(
-    name: str, how: str, reason: str, scores: pd.DataFrame | None = None
-) -> dict[str, Choice]:
+def _describe(
+    name: str, source: SamplerSource, scores: pd.DataFrame | None, decision: Decision | None = None
+) -> SamplerInfo:
     by_name = {} if scores is None else scores.set_index("sampler")["energy_score"].to_dict()
-    return {
-        "name": name,
-        "source": how,
-        "reason": reason or f"It was {how}.",
-        "energy_score": by_name.get(name),
-        "energy_score_of_independence": by_name.get("Marginal"),
-    }
+    return SamplerInfo(name, source, by_name.get(name), by_name.get(Marginal.__name__), decision)

@@ -1,10 +1,9 @@
-"""The conditional sampler that draws one feature after the other, each from a model of its own."""
+"""Draw one feature after the other, each from a model of its own."""
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,14 +11,25 @@ import numpy.typing as npt
 
 from dsage._check import check_count, check_member, check_names, refusal
 from dsage._random import RandomState, Streams
-from dsage.samplers.base import BaseSampler, Floats, Mask, warn_of_copies
+from dsage.samplers.base import BaseSampler
+from dsage.samplers.checks import Floats, Mask, warn_of_copies
 from dsage.samplers.one_feature import Encoder, Fitted, Linear, Logistic, Marginal, Model
+from dsage.samplers.recent import Recent
+from dsage.samplers.registry import ANY_DATA, SAMPLERS
 
 RESIDUALS = ("empirical", "gaussian")
 
 
+# In the order of the columns, regressions add little to the Gaussian: no candidate for numbers.
+@SAMPLERS.register(
+    "sequential",
+    summary="one regression or classifier per feature",
+    fits=ANY_DATA,
+    candidate_for=("classes", "mixed"),
+    complexity=4,
+)
 class Sequential(BaseSampler):
-    """Draw the unknown features in a fixed order, each given all that is known or drawn already.
+    """Draw the unknown features in a fixed order, each given those known or drawn before.
 
     ``p(x_unknown | x_known) = prod_i p(x_i | x_known, x_unknown before i)``, each factor a
     classifier for a discrete feature, and a regressor plus residuals for a continuous one: the
@@ -35,28 +45,28 @@ class Sequential(BaseSampler):
         For continuous features. By default ridge regression whose penalty has the smallest
         leave-one-out error.
     residuals : {"empirical", "gaussian"}, default="empirical"
-        What is added to a regressor's answers: quantiles of its errors on rows left out (single
-        ones by default, five folds of a given regressor), interpolated, or a normal with their
-        mean square. Either way the spread is the same for all rows.
+        What is added to a regressor's predictions: interpolated quantiles of its errors on rows
+        left out (one at a time for the default regressor, in five folds for others), or a normal
+        with their mean square. Either way the spread is the same for all rows.
     max_models : int, default=512
-        Models are fitted when a coalition first needs them; so many are kept, those used last.
+        Models are fitted when a coalition first needs them; this many, used last, are kept.
     random_state : int, numpy Generator or None, default=None
-        Seed of the models that have a `random_state`, which is overwritten: it depends on this
-        seed, the feature and the conditioning features only, not on what was asked for before.
+        Seed of the models. It replaces their `random_state`, which depends on this seed, the
+        feature and the conditioning features only, not on earlier draws.
     discrete, dtype, max_bytes
         See :class:`BaseSampler`.
 
     Notes
     -----
-    Models are given continuous features standardised, and discrete ones as one column a level. A
-    feature without conditioning features, or with one value only, has the distribution of its rows.
-    A copy of a column is drawn equal to it by the default regression, to 1e-6 of its spread, and
-    nearly so by other models, of which `fit` warns.
+    Models receive continuous features standardized, and discrete ones as one column per category. A
+    feature without conditioning features, or with a single value, has the distribution of its rows.
+    The default regression draws a copy of a column equal to it, to 1e-6 of its spread; other models
+    draw it nearly equal, and `fit` warns.
 
     Each feature uses its own column of the noise. The default models work element by element, so
-    that draws are the same to the bit in any batch. A given model must treat rows alone for that:
-    trees and forests do (with ``n_jobs=None``), models that multiply matrices may differ in the
-    last digit from batch to batch.
+    that draws are the same to the bit in any batch. Other models must predict each row by itself
+    for that: trees and forests do (with ``n_jobs=None``), models that multiply matrices may differ
+    in the last digit from batch to batch.
 
     Examples
     --------
@@ -101,18 +111,17 @@ class Sequential(BaseSampler):
             given = getattr(self, parameter)
             if given is not None and not (hasattr(given, "fit") and hasattr(given, method)):
                 condition = f"a scikit-learn model with fit and {method}"
-                raise refusal(parameter, condition, given, "Give another, or None", TypeError)
+                raise refusal(parameter, condition, given, "Pass another, or None", TypeError)
         consequence = "Draws need not keep them equal: leave the copies out."
-        # The default regression is exact where columns are.
-        inexact = self.n_levels_ > 0 if self.regressor is None else None
+        # The default regression draws copied numbers as copies.
+        inexact = self.n_categories_ > 0 if self.regressor is None else None
         warn_of_copies(X, self.layout_, consequence, inexact)
         self._order = self._positions()
         self._streams = Streams(self.random_state)
-        self._encoder = Encoder(X, self.n_levels_)
+        self._encoder = Encoder(X, self.n_categories_)
         self._X = X.copy()
         self._is_constant = X.min(axis=0) == X.max(axis=0)
-        self._models: OrderedDict[tuple[int, bytes], Model] = OrderedDict()
-        self._lock = threading.Lock()
+        self._models: Recent[Model] = Recent(self.max_models, is_pickled=True)
 
     def _positions(self) -> list[int]:
         if self.order is None:
@@ -120,7 +129,8 @@ class Sequential(BaseSampler):
         names = check_names(self.order, "order")
         if set(names) != set(self.feature_names_):
             odd = sorted(set(names) ^ set(self.feature_names_))
-            raise refusal("order", "all columns, each once", odd, "These stand on one side only")
+            advice = "These are missing in one of the two"
+            raise refusal("order", "all columns, each once", odd, advice)
         return [self.feature_names_.index(name) for name in names]
 
     def _draw(self, X: Floats, known: Mask, noise: Floats) -> Floats:
@@ -129,34 +139,20 @@ class Sequential(BaseSampler):
         for feature in self._order:
             if known[feature]:
                 continue
-            model = self._model(feature, given)
+            key = feature, np.packbits(given).tobytes()
+            model = self._models.get(key, partial(self._fit_model, feature, given))
             before = [values[int(j)] for j in np.flatnonzero(given)]
             values[feature] = model.draw(before, noise[:, :, feature])
             given[feature] = True
         return np.stack([values[int(j)] for j in np.flatnonzero(~known)], axis=2)
 
-    def _bytes_a_row(self, known: Mask, n_draws: int) -> int:
-        n_columns = int(np.maximum(self.n_levels_, 1).sum())
+    def _bytes_per_row(self, known: Mask, n_draws: int) -> int:
+        n_columns = int(np.maximum(self.n_categories_, 1).sum())
         return 8 * n_draws * (4 * len(known) + 3 * n_columns)
 
-    def _model(self, feature: int, given: Mask) -> Model:
-        """Return the model of a feature given others, fitted at the first use."""
-        key = feature, np.packbits(given).tobytes()
-        with self._lock:
-            if key in self._models:
-                self._models.move_to_end(key)
-                return self._models[key]
-        # Outside of the lock: two threads may fit the same model, and get the same.
-        model = self._fitted(feature, given)
-        with self._lock:
-            self._models[key] = model
-            self._models.move_to_end(key)
-            while len(self._models) > self.max_models:
-                self._models.popitem(last=False)
-        return model
-
-    def _fitted(self, feature: int, given: Mask) -> Model:
-        X, y, n_categories = self._X, self._X[:, feature], int(self.n_levels_[feature])
+    def _fit_model(self, feature: int, given: Mask) -> Model:
+        """Return a model of a feature given others."""
+        X, y, n_categories = self._X, self._X[:, feature], int(self.n_categories_[feature])
         features = np.flatnonzero(given).tolist()
         if not features or self._is_constant[feature]:
             return Marginal(y, n_categories, self.residuals)
@@ -168,15 +164,3 @@ class Sequential(BaseSampler):
         if n_categories:
             return Logistic(self._encoder, features, X, y, n_categories)
         return Linear(self._encoder, features, X, y, self.residuals)
-
-    def __getstate__(self) -> dict[str, Any]:
-        state = dict(super().__getstate__())
-        if "_lock" in state:
-            with state.pop("_lock"):
-                state["_models"] = self._models.copy()
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        if "_models" in state:
-            self._lock = threading.Lock()

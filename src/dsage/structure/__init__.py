@@ -1,15 +1,17 @@
-"""Learn the graph from data, and tell how sure it is."""
+"""Learn the graph from data, and measure its stability."""
 
-from dsage.structure.bes import bes
-from dsage.structure.boss import boss
 from dsage.structure.constraints import Constraints
 from dsage.structure.counts import Counts
 from dsage.structure.degeneracies import Degeneracies, degeneracies
-from dsage.structure.learn import METHODS, learn_graph, score_graph, search_graph
+from dsage.structure.info import GraphInfo, GraphSource
+from dsage.structure.learn import learn_graph, score_graph, search_graph
 from dsage.structure.moments import Moments
 from dsage.structure.result import SearchResult, Step
 from dsage.structure.scores import SCORES, Score, choose_score
-from dsage.structure.search import hill_climb, tabu
+from dsage.structure.searches.base import METHODS
+from dsage.structure.searches.bes import bes
+from dsage.structure.searches.boss import boss
+from dsage.structure.searches.local import hill_climb, tabu
 from dsage.structure.stability import Stability, stability
 
 __all__ = [
@@ -18,6 +20,8 @@ __all__ = [
     "Constraints",
     "Counts",
     "Degeneracies",
+    "GraphInfo",
+    "GraphSource",
     "Moments",
     "Score",
     "SearchResult",

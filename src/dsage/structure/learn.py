@@ -1,4 +1,4 @@
-"""Learn a graph from data: from names of methods and scores to the searches, and around them."""
+"""Learn a graph from data: resolve names, prepare the data, run the search."""
 
 from __future__ import annotations
 
@@ -13,45 +13,36 @@ from typing import Any, ParamSpec
 
 from tqdm.auto import tqdm
 
-from dsage._check import check_member, refusal, warn
+from dsage._check import Setting, Text, check_member, refusal, warn
 from dsage._random import RandomState, Streams
 from dsage.graphs import Graph, as_graph
-from dsage.structure.bes import bes
-from dsage.structure.boss import boss
 from dsage.structure.constraints import Constraints
-from dsage.structure.record import Callback
 from dsage.structure.reduction import Reduction
 from dsage.structure.result import SearchResult, Step
-from dsage.structure.scores.base import Score
-from dsage.structure.scores.choose import choose_score, graph_score, score_name
-from dsage.structure.search import hill_climb, tabu
+from dsage.structure.scores.base import SCORES, Score
+from dsage.structure.scores.choose import (
+    choose_score,
+    graph_score,
+    own_score,
+    score_name,
+    score_options,
+)
+from dsage.structure.searches.base import METHODS
 from dsage.structure.source import Data, as_data, kind_of, sufficient
 
 Edges = Iterable[tuple[str, str]]
-Options = Mapping[str, Any]
 P = ParamSpec("P")
 
-METHODS = ("auto", "tabu", "hc", "boss")
-"""The names of the searches."""
-
-# With fewer rows for each parent a regression explains its noise: a node would collect parents
-# until nothing is left to explain.
-_ROWS_A_PARENT = 10
-
-_SCORE_OPTIONS = ("penalty", "gamma", "iss")
-_SEARCH_OPTIONS: Mapping[str, tuple[str, ...]] = {
-    "auto": ("tabu", "max_tabu", "max_passes"),
-    "tabu": ("tabu", "max_tabu", "max_iter"),
-    "hc": ("restarts", "perturb", "max_iter"),
-    "boss": ("max_passes",),
-}
+# With fewer rows per parent a regression fits noise: nodes would collect parents until nothing is
+# left to explain.
+_ROWS_PER_PARENT = 10
 
 
 def search_graph(
     data: Any,  # noqa: ANN401
     *,
     method: str | Callable[[Any], Any] = "auto",
-    score: str = "auto",
+    score: str | Score | Callable[[Any], Score] = "auto",
     required: Edges = (),
     forbidden: Edges = (),
     tiers: Iterable[Iterable[str]] | None = None,
@@ -63,7 +54,7 @@ def search_graph(
     progress: bool = False,
     **options: Any,  # noqa: ANN401
 ) -> SearchResult:
-    """Learn the graph as :func:`learn_graph` does, and tell how.
+    """Learn the graph as :func:`learn_graph` does, and return the details of the search.
 
     Parameters
     ----------
@@ -74,9 +65,9 @@ def search_graph(
     Returns
     -------
     SearchResult
-        ``graph``, ``score``, ``trace``, ``seconds``, ``interrupted``; ``to_frame()`` for the moves.
-        The score is that of the columns that were searched with: constants and copies are not
-        among them. It is nan where a callable made the graph.
+        ``graph``, ``score``, ``trace``, ``seconds``, ``interrupted``; ``to_frame()`` returns the
+        moves. The score covers the columns that were searched, without constants and copies. It
+        is nan if a callable learned the graph.
 
     Examples
     --------
@@ -86,7 +77,7 @@ def search_graph(
     ['kind', 'from', 'to', 'delta', 'score', 'seconds']
     """
     if callable(method):
-        given = {
+        is_given = {
             "score": score != "auto",
             "required": not _is_empty(required),
             "forbidden": not _is_empty(forbidden),
@@ -97,33 +88,40 @@ def search_graph(
             "transform": transform != "none",
             **dict.fromkeys(options, True),
         }
-        return _by_callable(method, data, sorted(name for name, is_so in given.items() if is_so))
-    check_member(method, METHODS, "method", "the methods")
-    Streams(random_state)  # a bad seed is refused by every method, also where it has no effect
-    for option in options:
-        # The named ones cannot be among these, but may have been meant.
-        named = tuple(inspect.signature(search_graph).parameters)[1:-1]
-        known = (*_SCORE_OPTIONS, *_SEARCH_OPTIONS[method], *named)
-        check_member(option, known, "each option", f"the options of the method {method!r}")
-    source = sufficient(as_data(data, discrete=discrete, transform=transform))
+        if given := sorted(name for name, is_so in is_given.items() if is_so):
+            advice = "Pass them to your own algorithm, for example with functools.partial"
+            raise refusal("options", "left out with a callable", given, advice)
+        return learn_by_callable(method, data)
+    search, traits = METHODS[method], METHODS.traits(method)
+    Streams(random_state)  # refuses a bad seed, even if the method does not use it
+    of_score, of_search = _split_options(options, method)
+    if traits.get("is_random"):
+        of_search["random_state"] = random_state
+    table = as_data(data, discrete=discrete, transform=transform)
+    source = sufficient(table)
     if source.n_rows < 2:
-        raise refusal("data", "at least 2 rows", source.n_rows, "Give more")
+        raise refusal("data", "at least 2 rows", source.n_rows, "Pass more rows")
     if strict and score != "auto":
-        raise refusal("strict", "left out with a score", score, "It chooses the score by itself")
+        remedy = Text(["Use either ", Setting("strict", value=True), " or ", Setting("score")])
+        raise refusal("strict", "left out with a score", score, remedy)
     if strict and kind_of(source) == "continuous":
         score = "bic"
-    reduction = Reduction(
-        source, _constraints(source, tuple(required), forbidden, tiers, max_parents)
-    )
+    constraints = _make_constraints(source, tuple(required), forbidden, tiers, max_parents)
+    reduction = Reduction(source, constraints, keep_all=isinstance(score, Score))
     for text in reduction.warnings:
         warn(text)
     if reduction.data is None:
-        graph = reduction.restored(Graph((), ()))
+        graph = reduction.restore(Graph((), ()))
         return SearchResult(graph, 0.0, (), 0, 0.0, interrupted=False, method=method)
-    score_options = {name: options.pop(name) for name in _SCORE_OPTIONS if name in options}
-    if method == "hc":
-        options["random_state"] = random_state
-    chosen = choose_score(reduction.data, score, **score_options)
+    if isinstance(score, str):
+        name = score_name(score, kind_of(reduction.data))
+        needs_rows = SCORES.traits(name).get("needs_rows")
+        columns = table.select(reduction.data.names) if needs_rows else reduction.data
+        chosen = choose_score(columns, name, **of_score)
+    else:
+        own = {**of_score, "transform": transform}
+        chosen = own_score(score, data, reduction.data.names, own)
+        name = type(chosen).__name__
     _check_required(chosen, reduction.constraints)
     with tqdm(desc=f"learning the graph ({method})", unit=" moves", disable=not progress) as bar:
 
@@ -131,16 +129,18 @@ def search_graph(
             bar.update()
             bar.set_postfix(score=f"{step.score:.6g}", refresh=False)
 
-        result = _SEARCHES[method](chosen, reduction.constraints, show, options)
+        result = search(chosen, reduction.constraints, callback=show, **of_search)
     if result.interrupted:
-        warn(f"The search was interrupted after {result.seconds:.3g} s: the best graph so far.")
-    name = score_name(score, kind_of(reduction.data))
-    graph = reduction.restored(result.graph)
+        warn(
+            f"The search was interrupted after {result.seconds:.3g} s; "
+            "this is the best graph so far."
+        )
+    graph = reduction.restore(result.graph)
     return replace(result, graph=graph, method=method, score_name=name)
 
 
 def _graph_only(search: Callable[P, SearchResult]) -> Callable[P, Graph]:
-    """Return the same function, without the record: one signature, one place for the defaults."""
+    """Return the same function without the details: one signature, one place for the defaults."""
 
     @functools.wraps(search)
     def learn(*args: P.args, **kwargs: P.kwargs) -> Graph:
@@ -158,54 +158,58 @@ learn_graph.__doc__ = """Learn the graph that scores best.
 Parameters
 ----------
 data : data frame, array, Moments or Counts
-    The observations; for continuous data their :class:`~dsage.structure.Moments` are enough,
-    for discrete data their :class:`~dsage.structure.Counts`.
+    The observations. For continuous data their :class:`~dsage.structure.Moments` suffice, for
+    discrete data their :class:`~dsage.structure.Counts`.
 method : {"auto", "tabu", "hc", "boss"} or callable, default="auto"
     ``"auto"`` takes the order of a tabu search, improves it by BOSS, and deletes edges by
     backward equivalence search. ``"tabu"`` and ``"hc"`` are bnlearn's searches; ``"boss"``
-    starts from the order of the columns. A callable is given `data` and returns a graph of
-    any kind that :func:`dsage.graphs.as_graph` reads; then no other option may be given.
-score : str, default="auto"
-    ``"bic"``, ``"aic"``, ``"ebic"``, ``"bge"`` (continuous), ``"bdeu"``, ``"k2"`` (discrete).
-    ``"auto"`` is the extended BIC for continuous data, BIC for discrete and mixed data.
+    starts from the order of the columns. Other searches are registered in
+    :data:`dsage.structure.METHODS`. A callable receives `data` and returns any graph that
+    :func:`dsage.graphs.as_graph` reads; it cannot be combined with other options.
+score : str, Score or callable, default="auto"
+    ``"bic"``, ``"aic"``, ``"ebic"``, ``"bge"`` for continuous data, ``"bdeu"``, ``"k2"`` for
+    discrete data, or another name of :data:`dsage.structure.SCORES`. ``"auto"`` is the extended
+    BIC for continuous data, BIC for discrete and mixed data. A :class:`~dsage.structure.Score`
+    is used as it is; its `names` must be the columns. A callable receives the columns to search,
+    as a data frame, and returns a score of them.
 required, forbidden : iterable of (str, str), default=()
-    Edges that the graph must have, and that it may not have.
+    Edges that the graph must have, and edges that it must not have.
 tiers : iterable of iterables of str, optional
-    Groups of variables in the order of time: no variable causes one of an earlier group.
+    Groups of variables in temporal order: no variable causes one of an earlier group.
 max_parents : int, optional
-    How many parents a node may have; by default one for every ten rows.
+    The largest number of parents of a node; by default one per ten rows.
 strict : bool, default=False
-    Let the score ``"auto"`` be BIC for continuous data too: more edges, so fewer false
-    separations where effects are weak, at the price of missed ones.
+    Use BIC instead of the extended BIC for continuous data: more edges, so fewer false
+    separations where effects are weak, but also fewer true ones.
 discrete : str or iterable of str, default=()
-    Columns of numbers that are classes.
+    Numeric columns to treat as classes.
 transform : {"none", "rank"}, default="none"
-    ``"rank"`` takes normal scores of the continuous columns first: for skewed data.
+    ``"rank"`` replaces the continuous columns by their normal scores: for skewed data.
 random_state : int, numpy Generator or None, default=None
     Seed of the random moves of ``"hc"`` with restarts; nothing else is random.
 progress : bool, default=False
     Show a progress bar.
 penalty, gamma, iss : float, optional
-    Of the score: a factor of the penalty; gamma of the extended BIC, by default 1/2 up to
-    1,000 rows, 1 from 10,000 rows and log-linear between; the imaginary sample size of
+    Options of the score: a factor of the penalty; gamma of the extended BIC, by default 1/2 up
+    to 1,000 rows, 1 from 10,000 rows and log-linear between; the imaginary sample size of
     ``"bdeu"`` and ``"bge"``.
 tabu, max_tabu, max_iter, restarts, perturb, max_passes : int, optional
-    Of the search: see :func:`dsage.structure.tabu`, :func:`dsage.structure.hill_climb` and
-    :func:`dsage.structure.boss`.
+    Options of the search: see :func:`dsage.structure.tabu`, :func:`dsage.structure.hill_climb`
+    and :func:`dsage.structure.boss`.
 
 Returns
 -------
 Graph
-    A DAG over the columns. An interrupt (Ctrl-C) of the search returns the best one so far,
-    with a warning.
+    A DAG over the columns. If the search is interrupted (Ctrl-C), the best one so far, with a
+    warning.
 
 Notes
 -----
 Columns without information of their own are named in a warning. A constant is isolated. Of
-columns that are copies of each other, up to shift and scale or the names of levels, one is
-searched with, and is the only parent of the others: given it they tell nothing, and without it
-they are never separated from what it depends on. Discrete columns with more levels than half
-the rows are refused.
+columns that are copies of each other, up to shift and scale or the names of categories, one is
+searched and becomes the only parent of the others: given it they add nothing, and without it
+they are never separated from what it depends on. Discrete columns with more categories than
+half the rows are refused.
 
 Examples
 --------
@@ -221,22 +225,20 @@ Examples
 def score_graph(
     graph: Graph | Any,  # noqa: ANN401
     data: Any,  # noqa: ANN401
-    score: str = "auto",
+    score: str | Score | Callable[[Any], Score] = "auto",
     *,
     discrete: str | Iterable[str] = (),
     transform: str = "none",
     **options: Any,  # noqa: ANN401
 ) -> float:
-    """Return the score of a DAG, log-likelihood minus penalty: bnlearn's scale.
+    """Return the score of a DAG: log-likelihood minus penalty, as in bnlearn.
 
     Parameters
     ----------
     graph : Graph, or any kind that :func:`dsage.graphs.as_graph` reads
         A DAG over the columns of the data.
-    data, score, discrete, transform
-        As for :func:`learn_graph`; ``"loglik"`` is a score too.
-    **options
-        ``penalty``, ``gamma``, ``iss``, as for :func:`learn_graph`.
+    data, score, discrete, transform, **options
+        As for :func:`dsage.structure.choose_score`.
 
     Examples
     --------
@@ -247,23 +249,63 @@ def score_graph(
     >>> score_graph(model.graph, data, "bic") > score_graph(empty, data, "bic")
     True
     """
-    for option in options:
-        check_member(option, _SCORE_OPTIONS, "each option", "the options of a score")
     chosen = choose_score(data, score, discrete=discrete, transform=transform, **options)
     return graph_score(chosen, as_graph(graph))
 
 
-def _constraints(
+def learn_by_callable(
+    learner: Callable[[Any], Any],
+    data: Any,  # noqa: ANN401
+    parameter: str = "method",
+) -> SearchResult:
+    """Return the graph that a user's function learns from the data.
+
+    `parameter` is the name of the user's argument in error messages.
+    """
+    began = time.perf_counter()
+    made = learner(data)
+    seconds = time.perf_counter() - began
+    try:
+        graph = as_graph(made)
+    except TypeError as error:
+        advice = "Return a dsage.Graph, or any graph that dsage.graphs.as_graph reads"
+        condition = "a callable that returns a graph"
+        raise refusal(parameter, condition, type(made).__name__, advice, TypeError) from error
+    names = as_data(data).names
+    if odd := sorted(set(graph.names) ^ set(names)):
+        condition = "a callable whose graph is over the columns of the data"
+        advice = "These names are only in the graph or only in the data"
+        raise refusal(parameter, condition, odd, advice)
+    ordered = Graph(names, graph.edges, graph.bidirected)
+    label = getattr(learner, "__name__", type(learner).__name__)
+    return SearchResult(ordered, math.nan, (), 0, seconds, interrupted=False, method=label)
+
+
+def _split_options(
+    options: Mapping[str, Any], method: str
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the options of the score and those of the search."""
+    of_scores = score_options()
+    # The named parameters cannot be among the options, but may have been meant.
+    named = tuple(inspect.signature(search_graph).parameters)
+    known = (*of_scores, *METHODS.traits(method)["options"], *named)
+    for option in options:
+        check_member(option, known, "each option", f"the options of the method {method!r}")
+    of_score = {name: value for name, value in options.items() if name in of_scores}
+    return of_score, {name: value for name, value in options.items() if name not in of_score}
+
+
+def _make_constraints(
     data: Data,
     required: Sequence[tuple[str, str]],
     forbidden: Edges,
     tiers: Iterable[Iterable[str]] | None,
     max_parents: int | None,
 ) -> Constraints:
-    """Return the constraints; without a bound on the parents, that which the rows suggest."""
+    """Return the constraints, with a bound on the parents that depends on the rows by default."""
     if max_parents is None:
         n_required = max(Counter(edge[-1] for edge in required if len(edge)).values(), default=1)
-        max_parents = max(data.n_rows // _ROWS_A_PARENT, n_required)
+        max_parents = max(data.n_rows // _ROWS_PER_PARENT, n_required)
     return Constraints(
         data.names, required=required, forbidden=forbidden, tiers=tiers, max_parents=max_parents
     )
@@ -280,78 +322,6 @@ def _check_required(score: Score, constraints: Constraints) -> None:
                 edges,
                 "A number cannot cause a class here, nor can parents outnumber the rows",
             )
-
-
-def _hc(score: Score, known: Constraints, callback: Callback, options: Options) -> SearchResult:
-    return hill_climb(score, known, callback=callback, **options)
-
-
-def _tabu(score: Score, known: Constraints, callback: Callback, options: Options) -> SearchResult:
-    return tabu(score, known, callback=callback, **options)
-
-
-def _boss(score: Score, known: Constraints, callback: Callback, options: Options) -> SearchResult:
-    """Search the orders, then the classes."""
-    first = boss(score, known, callback=callback, **options)
-    return _then(first, lambda: bes(score, first.graph, known, callback=callback))
-
-
-def _auto(score: Score, known: Constraints, callback: Callback, options: Options) -> SearchResult:
-    """Take the order of a local search, improve it, then delete what is superfluous."""
-    passes = {name: value for name, value in options.items() if name == "max_passes"}
-    others = {name: value for name, value in options.items() if name not in passes}
-    local = tabu(score, known, callback=callback, **others)
-    order = local.graph.topological_order()
-    ordered = _then(local, lambda: boss(score, known, order, callback=callback, **passes))
-    return _then(ordered, lambda: bes(score, ordered.graph, known, callback=callback))
-
-
-_SEARCHES: Mapping[str, Callable[[Score, Constraints, Callback, Options], SearchResult]] = {
-    "auto": _auto,
-    "tabu": _tabu,
-    "hc": _hc,
-    "boss": _boss,
-}
-
-
-def _then(first: SearchResult, search: Callable[[], SearchResult]) -> SearchResult:
-    """Run one more search after another, unless that was interrupted; join their records."""
-    if first.interrupted:
-        return first
-    second = search()
-    shifted = (step._replace(seconds=first.seconds + step.seconds) for step in second.trace)
-    return replace(
-        second if second.score >= first.score else first,
-        trace=(*first.trace, *shifted),
-        n_scored=first.n_scored + second.n_scored,
-        seconds=first.seconds + second.seconds,
-        interrupted=second.interrupted,
-    )
-
-
-def _by_callable(method: Callable[[Any], Any], data: Any, given: list[str]) -> SearchResult:  # noqa: ANN401
-    """Let somebody else's algorithm learn the graph."""
-    if given:
-        raise refusal(
-            "options",
-            "left out with a callable",
-            given,
-            "Give them to your own algorithm, for example with functools.partial",
-        )
-    began = time.perf_counter()
-    graph = as_graph(method(data))
-    seconds = time.perf_counter() - began
-    names = as_data(data).names
-    if odd := sorted(set(graph.names) ^ set(names)):
-        raise refusal(
-            "method",
-            "a callable whose graph is over the columns of the data",
-            odd,
-            "These names are in one of them only; a learner may need the columns' names",
-        )
-    ordered = Graph(names, graph.edges, graph.bidirected)
-    label = getattr(method, "__name__", type(method).__name__)
-    return SearchResult(ordered, math.nan, (), 0, seconds, interrupted=False, method=label)
 
 
 def _is_empty(value: object) -> bool:

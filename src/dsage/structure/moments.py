@@ -97,7 +97,7 @@ class Moments:
     def from_table(cls, table: Table) -> Self:
         """Compute the moments of typed columns, which must all be continuous."""
         running = _Running(_all_continuous(table))
-        for block in table.blocks():
+        for block in table.chunks():
             running.add(block)
         return cls._of(*running.result())
 
@@ -131,7 +131,7 @@ class Moments:
                 running = _Running(columns)
             else:
                 _all_continuous(table)
-            for block in table.blocks():
+            for block in table.chunks():
                 running.add(block)
         if running is None:
             raise refusal("batches", "at least one batch", 0, "Give some rows")

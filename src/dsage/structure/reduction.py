@@ -1,4 +1,4 @@
-"""Take out the columns that carry no information of their own, and put them back afterwards."""
+"""Remove columns without information of their own before a search, and restore them after it."""
 
 from __future__ import annotations
 
@@ -15,35 +15,39 @@ from dsage.structure.degeneracies import Degeneracies, degeneracies, discrete_de
 from dsage.structure.moments import Moments
 from dsage.structure.source import Data
 
-# A discrete column of more levels than this, with less than two rows for each, is an identifier.
-_MOST_RARE_LEVELS = 50
+# A discrete column with more categories than this and fewer than two rows for each is an
+# identifier.
+_MAX_RARE_CATEGORIES = 50
+
+_NONE = Degeneracies((), (), (), too_few_rows=False)
 
 
 class Reduction:
-    """The data that a search can trust, and what was left out of them.
+    """The columns to search, without constants and copies.
 
-    A constant is independent of everything: it is left out and comes back isolated. Of a group of
-    copies (up to shift and scale, or up to the names of the levels) one is kept and comes back as
-    the only parent of the others. No score can decide between copies. Given the kept one, the
-    others add nothing, and the graph says so; without it they stay connected to all that it is
-    connected to, so that no separation is invented.
+    A constant is independent of everything: it is left out and restored as an isolated node. Of a
+    group of copies (up to shift and scale, or up to the names of categories) one is kept and
+    restored as the only parent of the others. No score can decide between copies. Given the kept
+    one, the others add nothing; without it they stay connected to everything that it is connected
+    to, so that no false separation arises.
 
     Parameters
     ----------
     data : Table, Moments or Counts
         The data.
     constraints : Constraints
-        What is known of the graph of all columns. The copy that is kept is the one that they
-        restrict least.
+        Constraints on the graph of all columns. The copy that they restrict least is kept.
+    keep_all : bool, default=False
+        Whether to keep constants and copies.
 
     Attributes
     ----------
     data : Table, Moments or Counts, or None
-        The columns to search with; None if there are none.
+        The columns to search; None if there are none.
     constraints : Constraints
-        What is known of their graph.
+        Constraints on their graph.
     warnings : tuple of str
-        What the user has to know.
+        Warnings for the user.
 
     Examples
     --------
@@ -52,13 +56,13 @@ class Reduction:
     >>> reduction = Reduction(moments, Constraints(["a", "b", "c"]))
     >>> reduction.data.names
     ('a',)
-    >>> reduction.restored(Graph(["a"], []))
+    >>> reduction.restore(Graph(["a"], []))
     Graph(3 nodes, 1 edge: a -> b)
     """
 
-    def __init__(self, data: Data, constraints: Constraints) -> None:
-        found = _degeneracies(data)
-        kept_of = {group: _kept(group, constraints) for group in found.duplicated}
+    def __init__(self, data: Data, constraints: Constraints, *, keep_all: bool = False) -> None:
+        found = _NONE if keep_all else _find_degeneracies(data)
+        kept_of = {group: _choose_copy(group, constraints) for group in found.duplicated}
         self._names = data.names
         self._copies = [
             (kept, name) for group, kept in kept_of.items() for name in group if name != kept
@@ -72,42 +76,42 @@ class Reduction:
             self.constraints = constraints.select(names, given=self._copies)
         self.warnings = tuple(_warnings(found, kept_of, data))
 
-    def restored(self, graph: Graph) -> Graph:
-        """Return the graph with the columns that were left out, in the order of the data."""
+    def restore(self, graph: Graph) -> Graph:
+        """Return the graph with all columns, in the order of the data."""
         return Graph(self._names, [*graph.edges, *self._copies])
 
 
-def _degeneracies(data: Data) -> Degeneracies:
+def _find_degeneracies(data: Data) -> Degeneracies:
     if isinstance(data, Moments):
         return degeneracies(data)
-    found = Degeneracies((), (), (), too_few_rows=False)
+    found = _NONE
     if isinstance(data, Table) and data.continuous:
         found |= degeneracies(Moments.from_table(data.select(data.continuous)))
     if isinstance(data, Counts) or data.discrete:
         counts = data if isinstance(data, Counts) else Counts.from_table(data.select(data.discrete))
-        _check_levels(counts)
+        _check_categories(counts)
         found |= discrete_degeneracies(counts)
     return found
 
 
-def _check_levels(counts: Counts) -> None:
-    """Refuse columns whose classes hardly recur: every family with them is a table of all rows."""
+def _check_categories(counts: Counts) -> None:
+    """Refuse columns with hardly any repeated category: their tables are as large as the data."""
     rare = [
         name
         for name, n_categories in zip(counts.names, counts.n_categories, strict=True)
-        if n_categories > max(_MOST_RARE_LEVELS, counts.n_rows / 2)
+        if n_categories > max(_MAX_RARE_CATEGORIES, counts.n_rows / 2)
     ]
     if rare:
         raise refusal(
             "the discrete columns",
             "of classes that recur",
             rare,
-            "These have more levels than half the rows: drop identifiers, make numbers numeric",
+            "These have more categories than half the rows: drop identifiers and convert numbers",
         )
 
 
-def _kept(group: Sequence[str], constraints: Constraints) -> str:
-    """Return the first of a group of copies that may have all edges that any of them may have."""
+def _choose_copy(group: Sequence[str], constraints: Constraints) -> str:
+    """Return the first copy that may have every edge that any copy may have."""
     at = [constraints.names.index(name) for name in group]
     outside = np.setdiff1d(np.arange(len(constraints.names)), at)
     allowed = constraints.allowed
@@ -124,7 +128,7 @@ def _kept(group: Sequence[str], constraints: Constraints) -> str:
         "the constraints",
         "such that one of several copies may have all edges of the others, and may cause them",
         list(group),
-        "Drop all but one of these columns: they carry the same information",
+        "Keep one of these columns: they carry the same information",
     )
 
 
@@ -136,18 +140,18 @@ def _warnings(
     for group, kept in kept_of.items():
         copies = [name for name in group if name != kept]
         yield (
-            f"These columns are copies of {kept!r} up to shift and scale, or the names of levels, "
-            f"and become its children: {_list(copies)}. Consider keeping one of them only."
+            f"These columns are copies of {kept!r} up to shift and scale, or the names of "
+            f"categories, and become its children: {_list(copies)}. Consider dropping them."
         )
     for name, others in found.determined:
         yield (
             f"{name!r} is a linear function of {_list(others)}. Several graphs explain such data "
-            "equally well; one of them is learned. Consider dropping one of these columns."
+            "equally well, and one of them is learned. Consider dropping one of these columns."
         )
     if found.too_few_rows:
         yield (
-            f"There are {data.n_rows} rows for {len(data.names)} columns: too few to tell which "
-            "columns depend on which. Expect missing edges, and so false separations."
+            f"There are {data.n_rows} rows for {len(data.names)} columns: too few to learn which "
+            "columns depend on each other. Expect missing edges, and so false separations."
         )
 
 

@@ -1,52 +1,51 @@
-"""What separates features from the target: a graph by name, learned, or an object."""
+"""Resolve the `graph` argument of `explain`: learn the graph, or take the one given."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import networkx as nx
 import pandas as pd
 
-from dsage._check import Choice, check_count, check_member, refusal
+from dsage._check import Setting, Text, check_count, check_member, refusal
+from dsage.data.frames import is_frame
 from dsage.data.inputs import Inputs
-from dsage.data.layout import is_frame
 from dsage.graphs import Consensus, Graph, NoSeparation, Oracle, as_graph
 from dsage.structure import Stability, search_graph, stability
-from dsage.structure.learn import METHODS
+from dsage.structure.info import GraphInfo, GraphSource
+from dsage.structure.learn import learn_by_callable
+from dsage.structure.searches.base import METHODS
 
-# Resamples of the rows that tell how sure each edge is, and for how many columns they are cheap:
-# scores of mixed data read the rows again for each family.
+# The default number of resamples, and the number of columns from which resampling is too slow to
+# be the default: scores of mixed data read the rows again for each family.
 _RESAMPLES, _CHEAP_COLUMNS, _CHEAP_MIXED = 20, 100, 12
-_METHOD_WORDS = {
-    "auto": "auto: tabu, then best order score search, then backward equivalence search",
-    "boss": "boss: best order score search, then backward equivalence search",
-}
-# Halves of fewer rows tell nothing of a graph.
-_RESAMPLED_ROWS = 40
+# With fewer rows, graphs of halves are not informative.
+_MIN_RESAMPLED_ROWS = 40
 
 
 @dataclass(frozen=True, eq=False)
 class GraphFound:
-    """What separates, and how it was found.
+    """The separations to use, and how they were found.
 
     Attributes
     ----------
     oracle : Oracle or None
-        None where nothing is separated.
+        None if nothing is separated.
     graph : Graph or None
-        Its graph, where it has one.
+        Its graph, if it has one.
     strength : pandas.DataFrame or None
-        How often each edge was found again.
-    described : dict
-        For the record.
+        How often each edge was found in resamples.
+    info : GraphInfo
+        The record of the run.
     """
 
     oracle: Oracle | None
     graph: Graph | None
     strength: pd.DataFrame | None
-    described: dict[str, Choice]
+    info: GraphInfo
 
 
 def find_graph(
@@ -63,25 +62,35 @@ def find_graph(
 
     Parameters
     ----------
-    graph : str, Graph, other graph, Stability, Oracle or None
-        ``"learn"``, the name of a method, an object, or None for nothing.
+    graph : str, callable, Graph, other graph, Stability, Oracle or None
+        ``"learn"``, the name of a method, a callable that receives the training rows with the
+        target as a column and returns any graph that :func:`dsage.graphs.as_graph` reads, an
+        object, or None for no separations.
     inputs : Inputs
         The rows.
     is_of_classes : bool
-        Whether the target is a class, also where it is written as a number.
+        Whether the target is a class, possibly written as a number.
     n_resamples : int or None
-        From how many resamples to learn again; None for 20, or none where many columns make that
-        slow.
+        The number of resamples to learn from again. None for the default: 20, or 0 for many
+        columns and for callables, which may be slow.
     n_jobs, seed, progress
-        Of learning.
+        Options of learning.
     """
     if graph is None or isinstance(graph, NoSeparation):
-        return GraphFound(None, None, None, {"source": "none: nothing is skipped"})
-    if isinstance(graph, str):
-        names = ("learn", *METHODS)
-        method = check_member(graph, names, "graph", "the names of graphs")
-        return _learned(
-            "auto" if method == "learn" else method,
+        return GraphFound(None, None, None, GraphInfo(GraphSource.NONE))
+    if isinstance(graph, Stability):
+        info = GraphInfo(GraphSource.VOTE, n_graphs=len(graph.graphs))
+        oracle: Oracle = graph.oracle(inputs.target, inputs.names)
+        return GraphFound(oracle, None, graph.to_frame(), info)
+    is_graph = isinstance(graph, (Graph, nx.Graph)) or is_frame(graph)
+    if isinstance(graph, Consensus) or (isinstance(graph, Oracle) and not is_graph):
+        info = GraphInfo(GraphSource.GIVEN, kind=type(graph).__name__)
+        return GraphFound(graph, None, None, info)
+    if isinstance(graph, str) or (callable(graph) and not is_graph):
+        if isinstance(graph, str):
+            check_member(graph, ("learn", *METHODS), "graph", "the names of graphs")
+        return _learn(
+            "auto" if graph == "learn" else graph,
             inputs,
             is_of_classes=is_of_classes,
             n_resamples=n_resamples,
@@ -89,31 +98,25 @@ def find_graph(
             seed=seed,
             progress=progress,
         )
-    if isinstance(graph, Stability):
-        oracle: Oracle = graph.oracle(inputs.target, inputs.names)
-        described: dict[str, Choice] = {"source": f"given: a vote of {len(graph.graphs)} graphs"}
-        return GraphFound(oracle, None, graph.to_frame(), described)
-    if isinstance(graph, Consensus) or (isinstance(graph, Oracle) and not _is_graph(graph)):
-        return GraphFound(graph, None, None, {"source": f"given: {type(graph).__name__}"})
     found = as_graph(graph)
     if inputs.target not in found:
         raise refusal(
             "graph",
             f"one that has the target {inputs.target!r}",
             list(found.names),
-            "Name the target as in the graph, with target=",
+            Text(["Name the target as in the graph, with ", Setting("target")]),
         )
-    kind = "dsage.Graph" if isinstance(graph, Graph) else type(graph).__name__
-    described = {"source": f"given: {kind}", **_blanket(found, inputs.target)}
-    return GraphFound(found.oracle(inputs.target, inputs.names), found, None, described)
+    info = GraphInfo(
+        GraphSource.GIVEN,
+        kind="dsage.Graph" if isinstance(graph, Graph) else type(graph).__name__,
+        n_edges=len(found.edges) + len(found.bidirected),
+        markov_blanket=found.markov_blanket(inputs.target),
+    )
+    return GraphFound(found.oracle(inputs.target, inputs.names), found, None, info)
 
 
-def _is_graph(graph: object) -> bool:
-    return isinstance(graph, (Graph, nx.Graph)) or is_frame(graph)
-
-
-def _learned(
-    method: str,
+def _learn(
+    method: str | Callable[[Any], Any],
     inputs: Inputs,
     *,
     is_of_classes: bool,
@@ -124,47 +127,47 @@ def _learned(
 ) -> GraphFound:
     table = inputs.training_table()
     discrete = (*inputs.discrete, inputs.target) if is_of_classes else inputs.discrete
-    result = search_graph(
-        table, method=method, discrete=discrete, random_state=seed, progress=progress
-    )
+    options: dict[str, Any] = {} if callable(method) else {"discrete": discrete}
+    if callable(method):
+        result = learn_by_callable(method, table, "graph")
+    else:
+        result = search_graph(table, method=method, random_state=seed, progress=progress, **options)
     if result.interrupted:
-        # Half a graph separates what the whole one would not.
+        # An unfinished graph separates features that the finished one would not.
         raise KeyboardInterrupt
     if n_resamples is None:
-        n_discrete = int((inputs.layout.n_categories > 0).sum()) + is_of_classes
-        is_mixed = 0 < n_discrete <= len(inputs.names)
-        n_cheap = _CHEAP_MIXED if is_mixed else _CHEAP_COLUMNS
-        n_resamples = _RESAMPLES if len(inputs.names) < n_cheap else 0
+        n_resamples = 0 if callable(method) else _default_resamples(inputs, is_of_classes)
     n_resamples = check_count(n_resamples, "n_resamples", minimum=0)
     strength, n_learned = None, 0
     start = time.perf_counter()
-    if n_resamples and len(inputs.y_train) >= _RESAMPLED_ROWS:
+    if n_resamples and len(inputs.y_train) >= _MIN_RESAMPLED_ROWS:
         again = stability(
             table,
             n_resamples,
             method=method,
-            discrete=discrete,
             n_jobs=n_jobs,
             random_state=seed,
             progress=progress,
+            **options,
         )
         strength, n_learned = again.to_frame(), len(again.graphs)
-    described: dict[str, Choice] = {
-        "source": "learned from the training rows",
-        "method": _METHOD_WORDS.get(method, method),
-        "score": result.score_name,
-        "score_value": result.score,
-        **_blanket(result.graph, inputs.target),
-        "seconds": result.seconds,
-        "resamples": n_learned,
-        "resampling_seconds": time.perf_counter() - start,
-    }
-    oracle = result.graph.oracle(inputs.target, inputs.names)
-    return GraphFound(oracle, result.graph, strength, described)
+    graph = result.graph
+    info = GraphInfo(
+        GraphSource.LEARNED,
+        method=result.method,
+        score=result.score_name or None,
+        score_value=result.score if result.score_name else None,
+        n_edges=len(graph.edges) + len(graph.bidirected),
+        markov_blanket=graph.markov_blanket(inputs.target),
+        seconds=result.seconds,
+        n_resamples=n_learned,
+        resampling_seconds=time.perf_counter() - start,
+    )
+    return GraphFound(graph.oracle(inputs.target, inputs.names), graph, strength, info)
 
 
-def _blanket(graph: Graph, target: str) -> dict[str, Choice]:
-    return {
-        "edges": len(graph.edges) + len(graph.bidirected),
-        "markov_blanket": ", ".join(graph.markov_blanket(target)) or "empty",
-    }
+def _default_resamples(inputs: Inputs, is_of_classes: bool) -> int:
+    n_discrete = int((inputs.layout.n_categories > 0).sum()) + is_of_classes
+    is_mixed = 0 < n_discrete <= len(inputs.names)
+    n_cheap = _CHEAP_MIXED if is_mixed else _CHEAP_COLUMNS
+    return _RESAMPLES if len(inputs.names) < n_cheap else 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -13,9 +12,9 @@ import numpy.typing as npt
 import pandas as pd
 from tqdm.auto import tqdm
 
-from dsage._check import check_count, check_member, refusal, warn
+from dsage._check import check_count, check_member, record_warnings, refusal, warn
 from dsage._random import RandomState, Streams
-from dsage.data.layout import take_rows
+from dsage.data.frames import take_rows
 from dsage.data.table import Table
 from dsage.graphs import Consensus, Graph
 from dsage.structure.constraints import Constraints
@@ -191,7 +190,6 @@ def _learned(
     rows = _rows(resample, n_rows, number, streams)
     # Typed columns keep the levels of the whole; a callable is given what the user gave.
     part = source.take(rows) if isinstance(source, Table) else take_rows(source, rows)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
+    with record_warnings(show=False):
         result = search_graph(part, random_state=streams("search", number), **options)
     return None if result.interrupted else result.graph

@@ -8,7 +8,17 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 from dsage import Graph
 from dsage._random import Streams
-from dsage.estimate import AnyOf, NOrderings, TimeBudget, as_stopping, run, run_local
+from dsage.estimate import (
+    AnyOf,
+    NOrderings,
+    StopKind,
+    StopReason,
+    TermKind,
+    TimeBudget,
+    as_stopping,
+    run,
+    run_local,
+)
 from dsage.estimate.accumulate.control import FIRST_UNIT
 from dsage.estimate.exact import enumerate_boundaries
 from dsage.estimate.local.plan import LinearSteps, LocalPlan, MeanCoefficients, RowControl
@@ -204,7 +214,7 @@ def test_the_loop_of_sage_values_gives_their_mean_over_rows():
     np.testing.assert_allclose(mean.values, local.values.mean(axis=0), atol=1e-12)
     exact = run(output_game(), stopping=FEW)
     assert exact.is_exact
-    assert [level.name for level in exact.terms] == ["surpluses, all orderings"]
+    assert [term.kind for term in exact.terms] == [TermKind.ENUMERATED]
 
 
 def test_two_models_differ_by_the_difference_of_their_local_values():
@@ -286,7 +296,6 @@ def test_an_interrupt_returns_the_rows_that_were_begun():
     game = output_game(interrupted)
     found = run_local(game, exact="never", stopping=FEW, rows_per_ordering=10, random_state=0)
     assert found.interrupted
-    assert found.reason == "it was interrupted"
     n_rows = len(found.values)
     assert 0 < n_rows < N_ROWS
     pd.testing.assert_frame_equal(found.data, X[:n_rows])
@@ -296,7 +305,7 @@ def test_an_interrupt_returns_the_rows_that_were_begun():
 
 def test_a_rule_ends_each_part():
     found = run_local(output_game(), exact="never", stopping=FEW, rows_per_ordering=20)
-    assert found.reason == "18 orderings are done"
+    assert found.reason == StopReason(StopKind.ORDERINGS, {"n": 18, "is_all": False})
     assert not found.is_exact
 
 

@@ -42,7 +42,7 @@ def assert_same(one, other):
     for here, there in zip(one.terms, other.terms, strict=True):
         np.testing.assert_array_equal(here.values, there.values)
         np.testing.assert_array_equal(here.se, there.se)
-        assert (here.name, here.n_evaluated, here.df) == (there.name, there.n_evaluated, there.df)
+        assert (here.kind, here.n_evaluated, here.df) == (there.kind, there.n_evaluated, there.df)
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -3,6 +3,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
+from dsage.estimate.reasons import StopKind, StopReason
 from dsage.estimate.running.stopping import (
     MIN_UNITS,
     AbsoluteTolerance,
@@ -33,9 +34,10 @@ def at(values, se, **options):
 
 def test_tolerance_compares_the_largest_error_with_the_range():
     progress = at([-1.0, 0.5, 3.0], [0.01, 0.04, 0.02])
-    assert Tolerance(0.0101).reason(progress) == (
-        "the largest standard error, 0.04, is 1 % of the range of the values (tolerance 1.01 %)"
-    )
+    reason = Tolerance(0.0101).reason(progress)
+    assert reason.kind is StopKind.TOLERANCE
+    assert (reason.numbers["se"], reason.numbers["spread"]) == (0.04, 4.0)
+    assert "0.04, is 1 % of the range of the values (tolerance 1.01 %)" in str(reason)
     assert Tolerance(0.0099).reason(progress) is None
 
 
@@ -48,34 +50,34 @@ def test_tolerance_does_not_change_with_the_unit_of_the_loss():
 def test_tolerance_ends_for_values_that_are_all_equal():
     """Twins have range 0 up to noise: the size of the values takes over, at the square."""
     assert Tolerance(0.1).reason(at([5.0, 5.0], 0.051)) is None
-    assert "the values hardly differ" in Tolerance(0.1).reason(at([5.0, 5.0], 0.049))
+    assert "the values hardly differ" in str(Tolerance(0.1).reason(at([5.0, 5.0], 0.049)))
 
 
 def test_tolerance_of_a_single_feature_is_relative_to_its_value():
     assert Tolerance(0.01).reason(at([-2.0], 0.021)) is None
-    assert "is 0.95 % of the value (" in Tolerance(0.01).reason(at([-2.0], 0.019))
+    assert "is 0.95 % of the value (" in str(Tolerance(0.01).reason(at([-2.0], 0.019)))
 
 
 def test_values_that_are_all_zero_end_only_if_they_are_exact():
     assert Tolerance(0.5).reason(at([0.0, 0.0], 1e-9)) is None
-    assert Tolerance(0.01).reason(at([0.0, 0.0], 0.0)) == "the standard errors are zero"
-    assert Tolerance(0.01).reason(at([], [])) == "the standard errors are zero"
+    for progress in (at([0.0, 0.0], 0.0), at([], [])):
+        assert str(Tolerance(0.01).reason(progress)) == "the standard errors are zero"
 
 
 def test_absolute_tolerance_compares_the_largest_error_with_a_number():
-    assert AbsoluteTolerance(0.2).reason(Progress()) == (
-        "the largest standard error, 0.2, is within 0.2"
-    )
+    reason = AbsoluteTolerance(0.2).reason(Progress())
+    assert reason == StopReason(StopKind.ABSOLUTE, {"se": 0.2, "allowed": 0.2})
+    assert "within 0.2" in str(reason)
     assert AbsoluteTolerance(0.19).reason(Progress()) is None
 
 
 def test_top_k_waits_until_the_intervals_part():
     values = [3.0, 0.0, 2.0, 0.5]
-    assert (
-        TopK(2).reason(at(values, 0.2)) == "the 2 largest values are settled with confidence 95 %"
-    )
+    reason = TopK(2).reason(at(values, 0.2))
+    assert reason.kind is StopKind.TOP_K
+    assert str(reason) == "the 2 largest values are settled with confidence 95 %"
     assert TopK(2).reason(at(values, 0.5)) is None
-    assert TopK(1).reason(at(values, 0.1)) == "the largest value is settled with confidence 95 %"
+    assert "the largest value is settled" in str(TopK(1).reason(at(values, 0.1)))
     assert TopK(1).reason(at(values, 0.3)) is None
 
 
@@ -85,11 +87,15 @@ def test_top_k_needs_only_the_border_to_be_settled():
     assert TopK(2).reason(at([100.0, 1.0, 1.0], [0.1, 0.1, 0.1])) is None
 
 
-def test_top_k_is_stricter_at_a_higher_level_and_with_fewer_units():
-    progress = at([1.0, 0.0], 0.23)
-    assert TopK(1, confidence=0.9).reason(progress)
-    assert TopK(1, confidence=0.99).reason(progress) is None
-    assert TopK(1, confidence=0.9).reason(at([1.0, 0.0], 0.23, n_units=10)) is None
+def test_top_k_is_stricter_at_a_higher_confidence_and_with_fewer_units():
+    def is_settled(confidence, n_units):
+        rule = TopK(1, confidence=confidence, min_units=2)
+        return rule.reason(at([1.0, 0.0], 0.23, n_units=n_units)) is not None
+
+    # The intervals part where Student's quantile is at most 1 / (2 * 0.23) = 2.17.
+    assert is_settled(0.9, n_units=100)
+    assert not is_settled(0.99, n_units=100)
+    assert not is_settled(0.9, n_units=10)
 
 
 def test_top_k_is_wrong_no_more_often_than_its_level_at_one_look():
@@ -110,7 +116,7 @@ def test_exact_ties_do_not_go_on_for_ever():
 
 
 def test_more_places_than_features_are_settled():
-    assert "no more than 3 features" in TopK(3).reason(at([1.0, 0.0], 5.0))
+    assert "no more than 3 features" in str(TopK(3).reason(at([1.0, 0.0], 5.0)))
 
 
 @pytest.mark.parametrize("rule", [Tolerance(1.0), AbsoluteTolerance(9.0), TopK(1), TopK(9)])
@@ -123,15 +129,15 @@ def test_errors_from_few_units_are_not_trusted(rule):
 
 def test_time_and_orderings_end_whatever_the_errors():
     nothing = at([0.0, 0.0], np.nan, n_units=1, n_orderings=1, seconds=2.0)
-    assert TimeBudget(2).reason(nothing) == "the time of 2 seconds is spent"
+    assert TimeBudget(2).reason(nothing) == StopReason(StopKind.TIME, {"seconds": 2})
     assert TimeBudget(2.1).reason(nothing) is None
-    assert NOrderings(1).reason(nothing) == "1 orderings are done"
+    assert NOrderings(1).reason(nothing).kind is StopKind.ORDERINGS
     assert NOrderings(2).reason(nothing) is None
 
 
 def test_any_of_gives_the_first_reason():
     rules = AnyOf([NOrderings(1000), TimeBudget(1), AbsoluteTolerance(9)])
-    assert rules.reason(Progress()) == "the time of 1 seconds is spent"
+    assert rules.reason(Progress()) == StopReason(StopKind.TIME, {"seconds": 1})
     assert AnyOf([NOrderings(1000)]).reason(Progress()) is None
     assert isinstance(rules, Stopping)
 

@@ -52,7 +52,7 @@ class ByRow:
         self, term: Term, rows: Rows, control: Callable[[int], Floats] | None = None
     ) -> None:
         self._term, self._rows, self._control = term, rows, control
-        self.name, self.batch_size = term.name, term.batch_size
+        self.kind, self.batch_size = term.kind, term.batch_size
 
     def __call__(self, unit: int, rows: Rows, epoch: int) -> Asking[Outcome]:  # noqa: ARG002
         """Give what a unit gives on the rows of this term; see :class:`Term`."""

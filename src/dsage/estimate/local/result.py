@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dsage.data.layout import is_frame, open_frame
+from dsage.data.frames import Frame, is_frame
 from dsage.estimate.inference import intervals
+from dsage.estimate.reasons import StopKind, StopReason
 from dsage.games.base import Floats
 
 
@@ -44,10 +45,8 @@ class LocalEstimate:
         Time taken.
     is_exact : bool
         Whether all orderings were averaged over.
-    reason : str
+    reason : StopReason or None
         Why the estimation ended.
-    interrupted : bool
-        Whether the user ended it.
 
     Examples
     --------
@@ -78,8 +77,12 @@ class LocalEstimate:
     share_skipped: Floats
     seconds: float
     is_exact: bool
-    reason: str = ""
-    interrupted: bool = False
+    reason: StopReason | None = None
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether the user ended the estimation."""
+        return self.reason is not None and self.reason.kind is StopKind.INTERRUPTED
 
     @property
     def se(self) -> Floats:
@@ -142,7 +145,7 @@ class LocalEstimate:
             ) from error
         data = self.data
         if is_frame(data):
-            data = open_frame(data).select(*self.feature_names).to_numpy()
+            data = Frame(data, self.feature_names).matrix()
         return Explanation(
             values=self.values,
             base_values=np.full(len(self.values), self.base_value),

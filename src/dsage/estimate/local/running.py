@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dsage._check import check_member, refusal
-from dsage.data.layout import take_rows
+from dsage.data.frames import take_rows
 from dsage.estimate.local.plan import LocalPlan
 from dsage.estimate.local.result import LocalEstimate
 from dsage.estimate.loop import Estimation
@@ -134,5 +134,4 @@ def _joined(game: OutputGame, plan: LocalPlan, found: list[Estimate]) -> LocalEs
         seconds=sum(each.seconds for each in found),
         is_exact=all(each.is_exact for each in found),
         reason=found[-1].reason,
-        interrupted=found[-1].interrupted,
     )

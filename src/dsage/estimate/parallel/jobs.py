@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 from joblib.parallel import get_active_backend
 
-from dsage._check import Setting, Text, refusal
+from dsage._check import DsageWarning, Setting, Text, refusal, warn
 from dsage.estimate.parallel.cluster import Cluster, is_cluster
 from dsage.estimate.parallel.pools import single_blas
 from dsage.games.base import Along, Floats, Game, Request, parts_of
@@ -178,7 +178,10 @@ class Jobs:
             for text, category, where in each.warned:
                 if where not in self._warned:
                     self._warned.add(where)
-                    warnings.warn(text, category, stacklevel=2)
+                    if issubclass(category, DsageWarning):
+                        warn(text, category)
+                    else:
+                        warnings.warn(text, category, stacklevel=2)
 
 
 class _Done(NamedTuple):

@@ -9,8 +9,9 @@ from inspect import signature
 from pathlib import Path
 from typing import Any
 
-from dsage._check import Setting, Text, refusal, warn
+from dsage._check import AuditWarning, Setting, Text, refusal, warn
 from dsage.estimate.loop import Estimation, nothing
+from dsage.estimate.reasons import StopKind, StopReason, as_reason
 from dsage.estimate.result import Estimate
 from dsage.estimate.running.bar import Bar
 from dsage.estimate.running.checkpoint import Checkpoint, as_checkpoint
@@ -126,17 +127,17 @@ def refine(
         checkpoint.require_same(estimation)
         estimation.on_pause = partial(checkpoint.save, estimation)
     known: Estimate | None = None
-    reason, interrupted = "there is nothing left to evaluate", False
+    reason = StopReason(StopKind.EXHAUSTED)
     with Bar(rule, is_shown=progress) as bar:
         try:
             for known in estimation.steps():
                 bar.show(known)
                 found = None if rule is None else rule.reason(known)
                 if found is not None:
-                    reason = found
+                    reason = as_reason(found)
                     break
         except KeyboardInterrupt:
-            reason, interrupted = "it was interrupted", True
+            reason = StopReason(StopKind.INTERRUPTED)
         except Exception as error:
             if checkpoint is not None and checkpoint.path.exists():
                 error.add_note(f"The same call goes on from {checkpoint.path}.")
@@ -144,8 +145,9 @@ def refine(
     if checkpoint is not None and estimation.is_whole:
         checkpoint.save(estimation, is_last=True)
     # What the rule saw; after an interrupt, what was learned since.
-    known = estimation.progress() if interrupted or known is None else known
-    result = replace(known, reason=reason, interrupted=interrupted)
+    if known is None or reason.kind is StopKind.INTERRUPTED:
+        known = estimation.progress()
+    result = replace(known, reason=reason)
     _warn(result)
     return result
 
@@ -183,4 +185,4 @@ def _warn(result: Estimate) -> None:
             "the graph misses dependences, or the model is far from optimal. Look at the audit, "
             "or estimate with "
         )
-        warn(Text([text, Setting("estimand", "sage"), "."]))
+        warn(Text([text, Setting("estimand", "sage"), "."]), AuditWarning)

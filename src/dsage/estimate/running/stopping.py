@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from dsage._check import check_count, check_real, refusal
 from dsage.estimate.inference import MIN_UNITS, simultaneous_intervals
+from dsage.estimate.reasons import StopKind, StopReason
 
 
 class Progress(Protocol):
@@ -54,8 +55,8 @@ class Progress(Protocol):
 class Stopping(Protocol):
     """A rule: any object with this method will do."""
 
-    def reason(self, progress: Progress) -> str | None:
-        """Return why to stop, in words for the user, or None to go on."""
+    def reason(self, progress: Progress) -> StopReason | str | None:
+        """Return why to stop, as a reason or in words, or None to go on."""
         ...
 
 
@@ -80,7 +81,7 @@ class Tolerance:
     >>> from types import SimpleNamespace
     >>> progress = SimpleNamespace(values=np.array([0.0, 2.0]), se=np.array([0.01, 0.02]),
     ...                            n_units=50)
-    >>> Tolerance(0.01).reason(progress)
+    >>> str(Tolerance(0.01).reason(progress))
     'the largest standard error, 0.02, is 1 % of the range of the values (tolerance 1 %)'
     >>> Tolerance(0.005).reason(progress) is None
     True
@@ -93,28 +94,22 @@ class Tolerance:
         check_real(self.relative, "tolerance", above=0.0, high=1.0)
         check_count(self.min_units, "min_units", minimum=2)
 
-    def reason(self, progress: Progress) -> str | None:
+    def reason(self, progress: Progress) -> StopReason | None:
         """Return why to stop, or None to go on."""
         worst = _largest_se(progress, self.min_units)
         if worst is None:
             return None
         largest, spread = _largest_and_spread(progress)
-        single = len(progress.values) == 1
-        scale = max(spread, self.relative * largest)
-        if worst > self.relative * scale:
+        if worst > self.relative * max(spread, self.relative * largest):
             return None
-        if worst == 0:
-            return "the standard errors are zero"
-        what = "value" if single else "range of the values"
-        if scale > spread:
-            return (
-                f"the largest standard error, {worst:.3g}, is {_percent(worst / largest)} of the "
-                f"largest value, and the values hardly differ (tolerance {_percent(self.relative)})"
-            )
-        return (
-            f"the largest standard error, {worst:.3g}, is {_percent(worst / scale)} of the {what} "
-            f"(tolerance {_percent(self.relative)})"
-        )
+        numbers = {
+            "se": worst,
+            "allowed": self.relative,
+            "spread": spread,
+            "largest": largest,
+            "n_features": len(progress.values),
+        }
+        return StopReason(StopKind.TOLERANCE, numbers)
 
 
 @dataclass(frozen=True)
@@ -136,12 +131,12 @@ class AbsoluteTolerance:
         check_real(self.absolute, "absolute", above=0.0, high=np.inf)
         check_count(self.min_units, "min_units", minimum=2)
 
-    def reason(self, progress: Progress) -> str | None:
+    def reason(self, progress: Progress) -> StopReason | None:
         """Return why to stop, or None to go on."""
         worst = _largest_se(progress, self.min_units)
         if worst is None or worst > self.absolute:
             return None
-        return f"the largest standard error, {worst:.3g}, is within {self.absolute:.3g}"
+        return StopReason(StopKind.ABSOLUTE, {"se": worst, "allowed": self.absolute})
 
 
 @dataclass(frozen=True)
@@ -165,7 +160,7 @@ class TopK:
     --------
     >>> from types import SimpleNamespace
     >>> progress = SimpleNamespace(values=np.array([2.5, 0.1, 2.0]), se=np.full(3, 0.2), n_units=50)
-    >>> TopK(2).reason(progress)
+    >>> str(TopK(2).reason(progress))
     'the 2 largest values are settled with confidence 95 %'
     >>> TopK(1).reason(progress) is None
     True
@@ -180,20 +175,21 @@ class TopK:
         check_real(self.confidence, "confidence", above=0.0, high=np.nextafter(1.0, 0.0))
         check_count(self.min_units, "min_units", minimum=2)
 
-    def reason(self, progress: Progress) -> str | None:
+    def reason(self, progress: Progress) -> StopReason | None:
         """Return why to stop, or None to go on."""
         if _largest_se(progress, self.min_units) is None:
             return None
-        if self.k >= len(progress.values):
-            return f"there are no more than {self.k} features, so the largest {self.k} are settled"
+        n_features = len(progress.values)
+        numbers = {"k": self.k, "confidence": self.confidence, "n_features": n_features}
+        if self.k >= n_features:
+            return StopReason(StopKind.TOP_K, numbers)
         low, high = simultaneous_intervals(
             progress.values, progress.se, self.confidence, df=progress.n_units - 1
         )
         order = np.argsort(-progress.values, kind="stable")
         if low[order[: self.k]].min() < high[order[self.k :]].max():
             return None
-        noun = "largest value is" if self.k == 1 else f"{self.k} largest values are"
-        return f"the {noun} settled with confidence {_percent(self.confidence)}"
+        return StopReason(StopKind.TOP_K, numbers)
 
 
 @dataclass(frozen=True)
@@ -211,11 +207,11 @@ class TimeBudget:
     def __post_init__(self) -> None:
         check_real(self.seconds, "seconds", above=0.0, high=np.inf)
 
-    def reason(self, progress: Progress) -> str | None:
+    def reason(self, progress: Progress) -> StopReason | None:
         """Return why to stop, or None to go on."""
         if progress.seconds < self.seconds:
             return None
-        return f"the time of {self.seconds:g} seconds is spent"
+        return StopReason(StopKind.TIME, {"seconds": self.seconds})
 
 
 @dataclass(frozen=True)
@@ -233,11 +229,12 @@ class NOrderings:
     def __post_init__(self) -> None:
         check_count(self.n, "n_orderings")
 
-    def reason(self, progress: Progress) -> str | None:
+    def reason(self, progress: Progress) -> StopReason | None:
         """Return why to stop, or None to go on."""
         if progress.n_orderings < self.n and not progress.is_exact:
             return None
-        return f"{progress.n_orderings} orderings are done{', all there are' * progress.is_exact}"
+        numbers = {"n": progress.n_orderings, "is_all": progress.is_exact}
+        return StopReason(StopKind.ORDERINGS, numbers)
 
 
 @dataclass(frozen=True)
@@ -267,9 +264,13 @@ class AnyOf:
             raise refusal("rules", "at least one", [], "Without one there is no end")
         object.__setattr__(self, "rules", given)
 
-    def reason(self, progress: Progress) -> str | None:
+    def reason(self, progress: Progress) -> StopReason | str | None:
         """Return why to stop, or None to go on."""
-        return next(filter(None, (rule.reason(progress) for rule in self.rules)), None)
+        for rule in self.rules:
+            reason = rule.reason(progress)
+            if reason is not None:
+                return reason
+        return None
 
 
 def as_stopping(
@@ -390,7 +391,3 @@ def _largest_se(progress: Progress, min_units: int) -> float | None:
     if progress.n_units < min_units or not np.isfinite(progress.se).all():
         return None
     return float(np.max(progress.se, initial=0.0))
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.3g} %"

@@ -14,7 +14,7 @@ from zipfile import is_zipfile
 import joblib
 
 from dsage._check import Setting, Text, check_names, refusal
-from dsage.data.paths import check_file
+from dsage.data.files import check_file
 from dsage.models.files.lightgbm_text import DamagedTextError, check_text
 
 _SKOPS = (".skops",)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
-from dsage._check import refusal
-from dsage.data.columns import dtype_kind, shown, sorted_positions
-from dsage.data.layout import as_matrix, is_frame, open_frame
+from dsage._check import check_shape, refusal
+from dsage.data.categories import sort_labels
+from dsage.data.columns import dtype_kind, is_boolean
+from dsage.data.frames import Frame, check_columns, is_frame
 
 try:
     import onnxruntime
@@ -97,52 +96,29 @@ class OnnxRegressor:
         return outputs
 
     def _feed_matrix(self, X: Any) -> dict[str, Array]:  # noqa: ANN401
-        one = self._inputs[0]
-        if is_frame(X):
-            frame = open_frame(X)
-            columns = [self._cast(frame[name], one.type, name) for name in frame.columns]
-            dtype = _DTYPES[one.type]
-            matrix = np.stack(columns, axis=1) if columns else np.empty((len(frame), 0), dtype)
-        else:
-            matrix = self._cast(as_matrix(X), one.type, "the matrix")
+        frame, one = Frame(X), self._inputs[0]
+        columns = [self._cast(frame, name, one.type) for name in frame.names]
+        dtype = _DTYPES[one.type]
+        matrix = np.stack(columns, axis=1) if columns else np.empty((frame.n_rows, 0), dtype)
         width = one.shape[1] if len(one.shape) == 2 else None
-        if isinstance(width, int) and matrix.shape[1] != width:
-            raise refusal(
-                f"the rows for {self.__name__}",
-                f"of the {width} columns of its input {one.name!r}",
-                matrix.shape[1],
-                "Give the columns that it was trained with, in their order",
-            )
+        if isinstance(width, int):
+            advice = f"Pass the columns of its input {one.name!r}, in the order of training"
+            check_shape(matrix, ("n_rows", width), f"the data for {self.__name__}", advice)
         return {one.name: matrix}
 
     def _feed_columns(self, X: Any) -> dict[str, Array]:  # noqa: ANN401
         names = [one.name for one in self._inputs]
-        if not is_frame(X):
-            matrix = as_matrix(X)
-            if matrix.shape[1] != len(names):
-                raise self._other_columns(names, f"{matrix.shape[1]} columns", "Give them in order")
-            X = pd.DataFrame(matrix, columns=names)
-        frame = open_frame(X)
-        if set(names) != set(frame.columns):
-            absent = [name for name in names if name not in frame.columns]
-            spare = [name for name in frame.columns if name not in names]
-            advice = f"These are missing: {shown(absent)}"
-            raise self._other_columns(
-                names,
-                list(frame.columns),
-                advice if absent else f"It does not know these: {shown(spare)}",
-            )
+        frame = Frame(X) if is_frame(X) else Frame(X, names)
+        check_columns(frame.names, names, f"the columns for {self.__name__}", only=True)
         return {
-            one.name: self._cast(frame[one.name], one.type, one.name).reshape(-1, 1)
-            for one in self._inputs
+            one.name: self._cast(frame, one.name, one.type).reshape(-1, 1) for one in self._inputs
         }
 
-    def _cast(self, values: Any, wanted: str, name: str) -> Array:  # noqa: ANN401
-        """Return values in the type of an input, where nothing is lost but digits."""
-        is_series = isinstance(values, nw.Series)
-        kind = dtype_kind(values.dtype) if is_series else _array_kind(values)
-        is_flag = isinstance(values.dtype, nw.Boolean) if is_series else values.dtype.kind == "b"
-        array = np.asarray(values.to_numpy() if is_series else values)
+    def _cast(self, frame: Frame, name: str, wanted: str) -> Array:
+        """Return a column in the type of an input, if nothing but digits is lost."""
+        dtype = frame.dtypes[name]
+        kind, is_flag = dtype_kind(dtype), is_boolean(dtype)
+        array = frame.matrix([name])[:, 0]
         if wanted == "tensor(string)":
             if kind == "class" and not is_flag:
                 return array.astype(object)
@@ -152,10 +128,10 @@ class OnnxRegressor:
             if is_float or (cast == array).all():
                 return cast.astype(_DTYPES[wanted])
         raise refusal(
-            f"{name!r} for {self.__name__}" if is_series else f"the rows for {self.__name__}",
+            f"{name!r} for {self.__name__}",
             f"of the type of its input, {wanted}",
-            str(values.dtype),
-            "Give the columns in the types that the model was exported with",
+            str(dtype),
+            "Pass the columns in the types that the model was exported with",
             TypeError,
         )
 
@@ -175,10 +151,6 @@ class OnnxRegressor:
                     f"{one.name!r} of {one.shape[0]}",
                     "Export it with a free first dimension",
                 )
-
-    def _other_columns(self, names: list[str], given: object, advice: str) -> Exception:
-        wanted = f"those of its inputs, {shown(names)}"
-        return refusal(f"the columns for {self.__name__}", wanted, given, advice)
 
 
 class OnnxClassifier(OnnxRegressor):
@@ -216,7 +188,7 @@ class OnnxClassifier(OnnxRegressor):
         if not isinstance(outputs[0], list):
             return np.asarray(outputs[0])
         maps: list[dict[Any, float]] = outputs[0]
-        labels = _sorted(list(maps[0])) if maps else []
+        labels = sort_labels(list(maps[0])) if maps else []
         return np.array([[each[label] for label in labels] for each in maps])
 
     def _labels(self) -> list[Any] | None:
@@ -233,7 +205,7 @@ class OnnxClassifier(OnnxRegressor):
         # onnxruntime has an error of its own for each status; such a row may be no valid one.
         except Exception:
             return None
-        return _sorted(list(maps[0]))
+        return sort_labels(list(maps[0]))
 
 
 def load_onnx(content: bytes, name: str) -> OnnxRegressor:
@@ -284,11 +256,3 @@ def _session(content: bytes, name: str = "the model") -> Any:  # noqa: ANN401
         raise refusal(
             "the model file", "a model of ONNX", f"{name}: {reason}", "Make or export it again"
         ) from error
-
-
-def _sorted(labels: list[Any]) -> list[Any]:
-    return [labels[position] for position in sorted_positions(labels)]
-
-
-def _array_kind(array: Array) -> str:
-    return "number" if array.dtype.kind in "fiu" else "class"

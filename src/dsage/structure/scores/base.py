@@ -1,51 +1,25 @@
-"""What every search asks of a score."""
+"""The base class of scores, and the registry that finds them by name."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from dsage.data.registry import Registry
+
+Floats = npt.NDArray[np.float64]
 Parents = tuple[int, ...]
 """Positions of the parents of a node, in increasing order: the canonical key of every cache."""
-
-
-class Score(Protocol):
-    """A decomposable score, larger is better: log-likelihood minus penalty, as in bnlearn.
-
-    The score of a graph is the sum of its families' scores. A family is a node with its parents,
-    given by their positions in `names`. Answers must not be changed by the caller: they may be
-    cached.
-    """
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The variables."""
-        ...
-
-    def family(self, node: int, parents: Parents) -> float:
-        """Return the score of `node` with exactly these parents."""
-        ...
-
-    def additions(self, node: int, parents: Parents) -> npt.NDArray[np.float64]:
-        """Return for every variable the score of `node` with it as one more parent.
-
-        Shape (n_nodes,); -inf for the node itself, for its parents, and for variables that the
-        score does not allow as its parent.
-        """
-        ...
-
-    def removals(self, node: int, parents: Parents) -> npt.NDArray[np.float64]:
-        """Return for every parent the score of `node` without it; -inf for all other variables."""
-        ...
 
 
 class Ceilings(Protocol):
     """Upper bounds of the scores of families in one order of the variables."""
 
-    def of(self, rank: int) -> npt.NDArray[np.float64]:
+    def of(self, rank: int) -> Floats:
         """Return the bounds of the variable at `rank` in the order.
 
         Entry r, of n_nodes + 1, is at least its score with any parents among the other variables
@@ -54,10 +28,70 @@ class Ceilings(Protocol):
         ...
 
 
-@runtime_checkable
-class Bounded(Protocol):
-    """What a score may have beside: searches then leave out what cannot be best."""
+class Score(ABC):
+    """A decomposable score; larger is better: log-likelihood minus penalty, as in bnlearn.
 
-    def ceilings(self, order: Sequence[int]) -> Ceilings | None:
-        """Return upper bounds in this order of all variables; None where there are none."""
-        ...
+    The score of a graph is the sum of the scores of its families. A family is a node with its
+    parents, given by their positions in `names`. A subclass sets `names` and defines `family`;
+    it overrides the other methods where it can answer faster. Callers must not modify the
+    returned arrays, which may be cached.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The variables.
+
+    Examples
+    --------
+    >>> class FewestParents(Score):
+    ...     names = ("a", "b", "c")
+    ...     def family(self, node, parents):
+    ...         return -float(len(parents))
+    >>> FewestParents().additions(0, (1,)), FewestParents().removals(0, (1,))
+    (array([-inf, -inf,  -2.]), array([-inf,   0., -inf]))
+    """
+
+    names: tuple[str, ...]
+
+    @abstractmethod
+    def family(self, node: int, parents: Parents) -> float:
+        """Return the score of `node` with exactly these parents; -inf if they are not allowed."""
+
+    def additions(self, node: int, parents: Parents) -> Floats:
+        """Return, for every variable, the score of `node` with it as one more parent.
+
+        Shape (n_nodes,); -inf for the node itself, for its parents, and for variables that the
+        score does not allow as its parent.
+        """
+        scores = np.full(len(self.names), -np.inf)
+        for other in range(len(self.names)):
+            if other != node and other not in parents:
+                scores[other] = self.family(node, tuple(sorted((*parents, other))))
+        return scores
+
+    def removals(self, node: int, parents: Parents) -> Floats:
+        """Return, for every parent, the score of `node` without it; -inf for other variables."""
+        scores = np.full(len(self.names), -np.inf)
+        for at, parent in enumerate(parents):
+            scores[parent] = self.family(node, parents[:at] + parents[at + 1 :])
+        return scores
+
+    def ceilings(self, order: Sequence[int]) -> Ceilings | None:  # noqa: ARG002
+        """Return upper bounds in this order of all variables, with which searches skip families.
+
+        None, the default, if there are none.
+        """
+        return None
+
+
+SCORES: Registry[Callable[..., Score]] = Registry(
+    "score", "the scores", package="dsage.structure.scores"
+)
+"""The scores by name: functions from data, and options of their own, to a :class:`Score`.
+
+Each is registered with ``fits``, the kinds of data that it is for (``"continuous"``,
+``"discrete"``, ``"mixed"``), and with ``options``, the names of its options. It receives
+:class:`~dsage.structure.Moments` of continuous data, :class:`~dsage.structure.Counts` of discrete
+data and a table of typed columns of mixed data; if registered with ``needs_rows=True``, always
+such a table.
+"""

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 from scipy.linalg import cholesky, solve_triangular
 from scipy.special import gammaln
 
 from dsage._check import check_real
 from dsage.structure.moments import Moments
-from dsage.structure.scores.base import Parents
-
-Floats = npt.NDArray[np.float64]
+from dsage.structure.scores.base import SCORES, Floats, Parents, Score
+from dsage.structure.scores.cached import CachedScore
 
 _SHRINKAGE = 1e-12
 
 
-class BGe:
-    """The marginal likelihood under normal-Wishart priors: Markov equivalent graphs score equal.
+class BGe(Score):
+    """Marginal likelihood under normal-Wishart priors; Markov equivalent graphs score equally.
 
     Geiger & Heckerman (2002), with the corrections of Kuipers, Moffa & Heckerman (2014). The
     prior has mean ``mu`` equal to the means of the data, with the weight of `iss_mu` rows, and
@@ -29,8 +27,8 @@ class BGe:
         + lgamma((n + a + p + 1) / 2) - lgamma((a + p + 1) / 2) + (a + 2p + 1) log(t) / 2
         - log det R[P, P] / 2 - (n + a + p + 1) log(v) / 2.
 
-    R is positive definite whatever the data. To keep it so in floating point, where T vanishes
-    beside columns of a large scale, its entries off the diagonal are taken 1e-12 smaller.
+    R is always positive definite. To keep it so in floating point, where T vanishes beside columns
+    of a large scale, its off-diagonal entries are reduced by a factor of 1 - 1e-12.
 
     Parameters
     ----------
@@ -39,8 +37,8 @@ class BGe:
     iss_mu : float, default=1.0
         The imaginary sample size of the prior of the means.
     iss_w : float, optional
-        The degrees of freedom of the prior of the precisions, more than ``n_nodes + 1``;
-        ``n_nodes + 2`` by default, as in bnlearn.
+        The degrees of freedom of the prior of the precisions, greater than ``n_nodes + 1``; by
+        default ``n_nodes + 2``, as in bnlearn.
 
     Examples
     --------
@@ -55,7 +53,7 @@ class BGe:
         self, moments: Moments, *, iss_mu: float = 1.0, iss_w: float | None = None
     ) -> None:
         n_nodes, n = len(moments), moments.n_rows
-        self._names = moments.names
+        self.names = moments.names
         iss_mu = check_real(iss_mu, "iss_mu", above=0.0, high=np.finfo(np.float64).max)
         iss_w = n_nodes + 2.0 if iss_w is None else iss_w
         check_real(iss_w, "iss_w", above=n_nodes + 1.0, high=np.finfo(np.float64).max)
@@ -73,11 +71,6 @@ class BGe:
             + 0.5 * (a + 2 * p + 1) * np.log(t)
         )
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The variables."""
-        return self._names
-
     def family(self, node: int, parents: Parents) -> float:
         """Return the score of `node` with exactly these parents."""
         factor = self._factor(parents)
@@ -86,10 +79,10 @@ class BGe:
         return float(self._value(len(parents), _log_det(factor), residual))
 
     def additions(self, node: int, parents: Parents) -> Floats:
-        """Return for every variable the score of `node` with it as one more parent.
+        """Return, for every variable, the score of `node` with it as one more parent.
 
-        With one more parent i the determinant grows by the residual of ``R[i, i]`` after P, and v
-        shrinks by ``R[i, j | P]^2 / R[i, i | P]``.
+        One more parent i multiplies the determinant by the residual of ``R[i, i]`` after P, and
+        reduces v by ``R[i, j | P]^2 / R[i, i | P]``.
         """
         R = self._posterior
         factor = self._factor(parents)
@@ -99,7 +92,7 @@ class BGe:
         taken = [node, *parents]
         remaining[taken] = np.inf
         residual = R[node, node] - rows[:, node] @ rows[:, node] - partial**2 / remaining
-        scores = np.full(len(self._names), -np.inf)
+        scores = np.full(len(self.names), -np.inf)
         free = np.isfinite(remaining)
         scores[free] = self._value(
             len(parents) + 1, _log_det(factor) + np.log(remaining[free]), residual[free]
@@ -107,12 +100,12 @@ class BGe:
         return scores
 
     def removals(self, node: int, parents: Parents) -> Floats:
-        """Return for every parent the score of `node` without it; -inf for all others.
+        """Return, for every parent, the score of `node` without it; -inf for other variables.
 
-        With ``K = R[P, P]^-1`` and the coefficients ``b = K R[P, j]``, to leave out p multiplies
+        With ``K = R[P, P]^-1`` and the coefficients ``b = K R[P, j]``, leaving out p multiplies
         the determinant by ``K[p, p]`` and adds ``b_p^2 / K[p, p]`` to v.
         """
-        scores = np.full(len(self._names), -np.inf)
+        scores = np.full(len(self.names), -np.inf)
         if not parents:
             return scores
         at = list(parents)
@@ -137,6 +130,17 @@ class BGe:
         weight = self._exponent[n_parents]
         scores: Floats = self._constant[n_parents] - 0.5 * log_det - weight * np.log(residual)
         return scores
+
+
+@SCORES.register(
+    "bge",
+    summary="Bayesian Gaussian equivalent: marginal likelihood under normal-Wishart priors",
+    fits=("continuous",),
+    options=("iss",),
+)
+def _bge(data: Moments, *, iss: float = 1.0) -> Score:
+    check_real(iss, "iss", above=0.0, high=np.finfo(np.float64).max)
+    return CachedScore(BGe(data, iss_mu=iss))
 
 
 def _solve(factor: Floats, right: Floats) -> Floats:

@@ -1,41 +1,35 @@
-"""Remember what a score has answered."""
+"""Remember the answers of a score."""
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
+from collections.abc import Sequence
 
-from dsage.structure.scores.base import Parents, Score
+from dsage.structure.scores.base import Ceilings, Floats, Parents, Score
 
-Floats = npt.NDArray[np.float64]
 Key = tuple[int, Parents]
 
 
-class Cached:
-    """A score that answers each question once, for scores that are slow to compute.
+class CachedScore(Score):
+    """A score that computes each answer once, for scores that are slow to compute.
 
-    The score of a family is also taken from the answer to "all additions" for one parent fewer.
+    The score of a family is also read from the additions to a family with one parent fewer.
 
     Parameters
     ----------
     score : Score
-        The score to ask.
+        The score to cache.
     max_bytes : int, default=256 MiB
-        When the answers take more memory than about this, all are forgotten.
+        When the answers take about this much memory, all are forgotten.
     """
 
     def __init__(self, score: Score, *, max_bytes: int = 256 * 2**20) -> None:
+        self.names = score.names
         self._score = score
         self._families: dict[Key, float] = {}
         self._additions: dict[Key, Floats] = {}
-        # An entry costs its key and its array's header beside the numbers.
+        # An entry costs its key and the header of its array beside the numbers.
         self._entry_bytes = 400 + 8 * len(score.names)
         self._max_entries = max(1, max_bytes // self._entry_bytes)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The variables."""
-        return self._score.names
 
     def family(self, node: int, parents: Parents) -> float:
         """Return the score of `node` with exactly these parents."""
@@ -51,7 +45,7 @@ class Cached:
         return answer
 
     def additions(self, node: int, parents: Parents) -> Floats:
-        """Return for every variable the score of `node` with it as one more parent."""
+        """Return, for every variable, the score of `node` with it as one more parent."""
         known = self._additions.get((node, parents))
         if known is None:
             self._make_room()
@@ -60,12 +54,9 @@ class Cached:
             self._additions[node, parents] = known
         return known
 
-    def removals(self, node: int, parents: Parents) -> Floats:
-        """Return for every parent the score of `node` without it."""
-        scores = np.full(len(self.names), -np.inf)
-        for at, parent in enumerate(parents):
-            scores[parent] = self.family(node, parents[:at] + parents[at + 1 :])
-        return scores
+    def ceilings(self, order: Sequence[int]) -> Ceilings | None:
+        """Return the upper bounds of the cached score."""
+        return self._score.ceilings(order)
 
     def _make_room(self) -> None:
         if len(self._families) + len(self._additions) >= self._max_entries:

@@ -1,122 +1,141 @@
-"""From the name of a score, and data, to the score."""
+"""From the name of a score, or a user's own score, and data to the score of the data."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from math import log, log10
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
-import numpy as np
+import pandas as pd
 
-from dsage._check import check_member, check_real, refusal
+from dsage._check import check_member, refusal
+from dsage.data.frames import as_matrix, is_frame, open_frame
 from dsage.data.table import Table
 from dsage.graphs import Graph
 from dsage.structure.counts import Counts
 from dsage.structure.moments import Moments
-from dsage.structure.scores.base import Score
-from dsage.structure.scores.bge import BGe
-from dsage.structure.scores.cached import Cached
-from dsage.structure.scores.conditional_gaussian import ConditionalGaussian
-from dsage.structure.scores.discrete import K2, BDeu, DiscreteLikelihood
-from dsage.structure.scores.gaussian import GaussianScore
-from dsage.structure.source import Data, as_data, kind_of
-
-_LARGEST = float(np.finfo(np.float64).max)
-
-SCORES = ("auto", "bic", "aic", "ebic", "loglik", "bge", "bdeu", "bde", "k2")
-"""The names of the scores; ``"bde"`` is bnlearn's name of ``"bdeu"``."""
+from dsage.structure.scores.base import SCORES, Score
+from dsage.structure.source import as_data, kind_of, sufficient
 
 # What "auto" stands for.
 _AUTO = {"continuous": "ebic", "discrete": "bic", "mixed": "bic"}
 
-# Which kinds of data a score is for, and which of the options it heeds.
-_FITS = {
-    "bic": ("continuous", "discrete", "mixed"),
-    "aic": ("continuous", "discrete", "mixed"),
-    "loglik": ("continuous", "discrete", "mixed"),
-    "ebic": ("continuous",),
-    "bge": ("continuous",),
-    "bdeu": ("discrete",),
-    "k2": ("discrete",),
-}
-_HEEDS = {
-    "bic": ("penalty",),
-    "aic": ("penalty",),
-    "ebic": ("penalty", "gamma"),
-    "bge": ("iss",),
-    "bdeu": ("iss",),
-}
-
-
-class _Options(NamedTuple):
-    penalty: float | None
-    gamma: float | None
-    iss: float | None
-
 
 def choose_score(
     data: Any,  # noqa: ANN401
-    score: str = "auto",
+    score: str | Score | Callable[[Any], Score] = "auto",
     *,
-    penalty: float | None = None,
-    gamma: float | None = None,
-    iss: float | None = None,
     discrete: str | Iterable[str] = (),
     transform: str = "none",
+    **options: Any,  # noqa: ANN401
 ) -> Score:
-    """Return the score called `score` of `data`.
+    """Return the score of `data`.
 
     Parameters
     ----------
     data : data frame, array, Table, Moments or Counts
-        The observations, or all that is needed of them.
-    score : str, default="auto"
-        One of :data:`SCORES`. ``"auto"`` is ``"ebic"`` for continuous data and ``"bic"`` for
-        discrete and for mixed data.
-    penalty : float, optional
-        Factor of the penalty of ``"bic"``, ``"aic"`` and ``"ebic"``: 1 by default, 2 doubles it.
-    gamma : float, optional
-        Of ``"ebic"``, in [0, 1]: 0 is BIC; by default :func:`default_gamma`. A parameter costs
-        ``(log(n_rows) + 2 gamma log(n_nodes)) / 2`` (Foygel & Drton, 2010).
-    iss : float, optional
-        Imaginary sample size of the prior, 1 by default: of the whole in ``"bdeu"``, of the means
-        in ``"bge"``. An option that the score does not heed is an error.
+        The observations, or their sufficient statistics.
+    score : str, Score or callable, default="auto"
+        A name of :data:`SCORES`; ``"auto"`` is ``"ebic"`` for continuous data and ``"bic"`` for
+        discrete and mixed data. Or a :class:`Score` over the columns of the data, which is
+        returned as it is. Or a callable that receives the data and returns such a score.
     discrete : str or iterable of str, default=()
-        Columns of numbers that are classes.
+        Numeric columns to treat as classes.
     transform : {"none", "rank"}, default="none"
-        ``"rank"`` takes normal scores of the continuous columns first.
+        ``"rank"`` replaces each continuous column by its normal scores.
+    **options
+        Options of the score: `penalty`, a factor of the penalty of ``"bic"``, ``"aic"`` and
+        ``"ebic"`` (1 by default); `gamma` of ``"ebic"``, in [0, 1], where 0 is BIC; `iss`, the
+        imaginary sample size of the prior of ``"bdeu"`` and ``"bge"`` (1 by default). An option
+        that the score does not have is an error.
 
     Examples
     --------
+    >>> import numpy as np
     >>> rows = np.random.default_rng(0).normal(size=(100, 2))
     >>> type(choose_score(rows)).__name__, type(choose_score(rows, "bge")).__name__
-    ('GaussianScore', 'Cached')
+    ('GaussianScore', 'CachedScore')
     """
     source = as_data(data, discrete=discrete, transform=transform)
+    if not isinstance(score, str):
+        return own_score(score, data, source.names, {**options, "transform": transform})
     kind = kind_of(source)
     name = score_name(score, kind)
-    if kind not in _FITS[name]:
-        fitting = [other for other, kinds in _FITS.items() if kind in kinds]
-        raise refusal("score", f"one for {kind} data", score, f"Take one of {', '.join(fitting)}")
-    options = _Options(penalty, gamma, iss)
-    for option, value in options._asdict().items():
-        if value is not None and option not in _HEEDS.get(name, ()):
-            raise refusal(
-                option, f"left out with the score {name!r}", value, "It has no effect there"
-            )
-    return _MAKERS[name](source, name, options)
+    traits = SCORES.traits(name)
+    if kind not in traits["fits"]:
+        fitting = [other for other in SCORES if kind in SCORES.traits(other)["fits"]]
+        raise refusal("score", f"one for {kind} data", score, f"Use one of {', '.join(fitting)}")
+    given = {option: value for option, value in options.items() if value is not None}
+    for option, value in given.items():
+        check_member(option, score_options(), "each option", "the options of a score")
+        if option not in traits["options"]:
+            advice = f"{name!r} does not have this option"
+            raise refusal(option, f"left out with the score {name!r}", value, advice)
+    if not traits.get("needs_rows"):
+        source = sufficient(source)
+    elif not isinstance(source, Table):
+        advice = f"The score {name!r} needs the rows"
+        raise refusal("data", "a data frame or an array", source, advice, TypeError)
+    return SCORES[name](source, **given)
 
 
 def score_name(score: str, kind: str) -> str:
-    """Return the name of a score proper: what ``"auto"`` stands for with this kind of data.
+    """Return the name of a score; for ``"auto"``, the one for this kind of data.
 
     Examples
     --------
     >>> score_name("auto", "continuous"), score_name("bde", "discrete")
-    ('ebic', 'bdeu')
+    ('ebic', 'bde')
     """
-    check_member(score, SCORES, "score", "the scores")
-    return _AUTO[kind] if score == "auto" else "bdeu" if score == "bde" else score
+    return _AUTO[kind] if score == "auto" else check_score_name(score)
+
+
+def check_score_name(score: str) -> str:
+    """Refuse a name that is not registered."""
+    return check_member(score, ("auto", *SCORES), "score", "the scores")
+
+
+def score_options() -> tuple[str, ...]:
+    """Return the options of all scores."""
+    options = (option for name in SCORES for option in SCORES.traits(name)["options"])
+    return tuple(dict.fromkeys(options))
+
+
+def own_score(
+    score: object,
+    data: Any,  # noqa: ANN401
+    names: Sequence[str],
+    options: Mapping[str, Any],
+) -> Score:
+    """Return the user's score over the columns `names` of the data.
+
+    A callable receives these columns as a data frame, or as Moments or Counts if `data` is one.
+    """
+    for option, value in options.items():
+        if value not in (None, "none"):
+            advice = "Pass it to your own score"
+            raise refusal(option, "left out with a score of your own", value, advice)
+    is_maker = callable(score) and not isinstance(score, Score)
+    made = score(_select(data, names)) if is_maker else score  # type: ignore[operator]
+    if not isinstance(made, Score):
+        raise refusal(
+            "score",
+            "a name, a Score, or a callable that returns a Score",
+            made,
+            "Derive its class from dsage.structure.Score",
+            TypeError,
+        )
+    if tuple(made.names) != tuple(names):
+        advice = "Its `names` must be the columns, in the same order"
+        raise refusal("score", f"over the columns {list(names)}", list(made.names), advice)
+    return made
+
+
+def _select(data: Any, names: Sequence[str]) -> Any:  # noqa: ANN401
+    if isinstance(data, (Table, Moments, Counts)):
+        return data.select(names)
+    if is_frame(data):
+        return open_frame(data).select(*names).to_native()
+    return pd.DataFrame(as_matrix(data), columns=list(Table(data).names))[list(names)]
 
 
 def graph_score(score: Score, graph: Graph) -> float:
@@ -124,95 +143,21 @@ def graph_score(score: Score, graph: Graph) -> float:
 
     Examples
     --------
+    >>> import numpy as np
     >>> rows = np.random.default_rng(0).normal(size=(100, 2))
     >>> score = choose_score(Moments.from_array(rows, ["a", "b"]), "bic")
     >>> round(graph_score(score, Graph(["a", "b"], [])), 2)
     -284.25
     """
     if odd := sorted(set(graph.names) ^ set(score.names)):
-        raise refusal(
-            "graph", "over the variables of the data", odd, "These are in one of them only"
-        )
+        advice = "These names are only in the graph or only in the data"
+        raise refusal("graph", "over the variables of the data", odd, advice)
     if not graph.is_dag:
-        raise refusal("graph", "a DAG", graph, "Cycles and bidirected edges have no such score")
+        advice = "Graphs with cycles or bidirected edges have no score"
+        raise refusal("graph", "a DAG", graph, advice)
     position = {name: node for node, name in enumerate(score.names)}
     families = (
         (node, tuple(sorted(position[parent] for parent in graph.parents(name))))
         for name, node in position.items()
     )
     return float(sum(score.family(node, parents) for node, parents in families))
-
-
-def default_gamma(n_rows: int) -> float:
-    """Return gamma of the extended BIC: 1/2 up to 1,000 rows, 1 from 10,000, log-linear between.
-
-    A larger penalty finds more separations, and with few rows more false ones too where effects are
-    weak. With many rows weak effects stand out all the same, so the larger one costs nothing.
-
-    Examples
-    --------
-    >>> [round(default_gamma(n_rows), 2) for n_rows in (500, 1_000, 3_000, 10_000, 1_000_000)]
-    [0.5, 0.5, 0.74, 1.0, 1.0]
-    """
-    return min(max(log10(n_rows) / 2 - 1, 0.5), 1.0)
-
-
-def _penalised(data: Data, name: str, options: _Options) -> Score:
-    n_rows, n_nodes = data.n_rows, len(data.names)
-    gamma = default_gamma(n_rows) if options.gamma is None else options.gamma
-    check_real(gamma, "gamma", low=0.0, high=1.0)
-    factor = 1.0 if options.penalty is None else options.penalty
-    check_real(factor, "penalty", low=0.0, high=_LARGEST)
-    penalty = (
-        factor
-        * {
-            "bic": log(n_rows) / 2,
-            "aic": 1.0,
-            "ebic": (log(n_rows) + 2 * gamma * log(n_nodes)) / 2,
-            "loglik": 0.0,
-        }[name]
-    )
-    kind = kind_of(data)
-    if kind == "continuous":
-        return GaussianScore(_moments(data), penalty=penalty)
-    if kind == "discrete":
-        return Cached(DiscreteLikelihood(_counts(data), penalty=penalty))
-    if not isinstance(data, Table):
-        raise refusal("data", "typed columns", type(data).__name__, "Give a data frame", TypeError)
-    return Cached(ConditionalGaussian(data, penalty=penalty))
-
-
-def _bge(data: Data, name: str, options: _Options) -> Score:  # noqa: ARG001
-    return Cached(BGe(_moments(data), iss_mu=1.0 if options.iss is None else options.iss))
-
-
-def _bdeu(data: Data, name: str, options: _Options) -> Score:  # noqa: ARG001
-    return Cached(BDeu(_counts(data), iss=1.0 if options.iss is None else options.iss))
-
-
-def _k2(data: Data, name: str, options: _Options) -> Score:  # noqa: ARG001
-    return Cached(K2(_counts(data)))
-
-
-_MAKERS: dict[str, Callable[[Data, str, _Options], Score]] = {
-    **dict.fromkeys(("bic", "aic", "ebic", "loglik"), _penalised),
-    "bge": _bge,
-    "bdeu": _bdeu,
-    "k2": _k2,
-}
-
-
-def _moments(data: Data) -> Moments:
-    if isinstance(data, Table):
-        return Moments.from_table(data)
-    if isinstance(data, Moments):
-        return data
-    raise refusal("data", "continuous", type(data).__name__, "Give numbers", TypeError)
-
-
-def _counts(data: Data) -> Counts:
-    if isinstance(data, Table):
-        return Counts.from_table(data)
-    if isinstance(data, Counts):
-        return data
-    raise refusal("data", "discrete", type(data).__name__, "Give classes", TypeError)

@@ -13,14 +13,12 @@ import numpy.typing as npt
 from dsage._check import check_real, refusal
 from dsage.data.table import Table
 from dsage.structure.counts import Codes, Counts, configurations
-from dsage.structure.scores.base import Parents
+from dsage.structure.scores.base import Floats, Parents, Score
 from dsage.structure.scores.discrete import DiscreteLikelihood
 
-Floats = npt.NDArray[np.float64]
-
-# Share of its variance over all rows below which what is left of a variable counts as nothing.
+# Residual variances below this share of the variance over all rows count as zero.
 _TOLERANCE = 1e-10
-# Memory for the cross-products of the configurations that were asked for.
+# Memory for the cross-products of the configurations in use.
 _CACHE_BYTES = 128 * 2**20
 
 
@@ -32,32 +30,32 @@ class _Groups(NamedTuple):
     scatter: Floats  # (n_groups, n_variables, n_variables), around the means of the groups
 
 
-class ConditionalGaussian:
-    """Log-likelihood minus a penalty for each parameter, for continuous and discrete variables.
+class ConditionalGaussian(Score):
+    """Log-likelihood minus a penalty per parameter, for continuous and discrete variables.
 
-    A continuous node with discrete parents D and k continuous parents C has a linear regression
-    on C of its own for each configuration of D. As in bnlearn, the variance of one with n_g rows
-    is ``s^2 = rss / (n_g - 1 - k)``, so that
+    A continuous node with discrete parents D and k continuous parents C has a separate linear
+    regression on C for each configuration of D. As in bnlearn, its variance, from n_g rows, is
+    ``s^2 = rss / (n_g - 1 - k)``, so that
 
         family = sum over g of [-n_g/2 log(2 pi s^2) - (n_g - 1 - k)/2] - penalty q (k + 2)
 
     where q is the number of configurations that D can take. A discrete node is scored by
-    :class:`DiscreteLikelihood`, and may not have continuous parents.
+    :class:`DiscreteLikelihood` and cannot have continuous parents.
 
     Parameters
     ----------
     table : Table
         The data.
     penalty : float
-        In units of the log-likelihood, for each parameter: ``log(n_rows) / 2`` is BIC, 1 is AIC.
+        Cost of a parameter: ``log(n_rows) / 2`` for BIC, 1 for AIC.
 
     Notes
     -----
-    Where a regression cannot be fitted there is a rule. Rows of a configuration that has at most
-    ``k + 1`` of them keep the marginal distribution of the node: they neither reward nor forbid
-    the parents. A parent that does not vary within a configuration, or is a linear function of
-    the others there, is left out of its regression. A residual variance is never less than 1e-10
-    of the node's variance. So no score is nan or +inf.
+    Where a regression cannot be fitted, these rules keep every score below infinity and not nan.
+    A configuration with at most ``k + 1`` rows keeps the marginal distribution of the node, which
+    neither rewards nor forbids the parents. A parent that is constant within a configuration, or
+    a linear function of the others there, is left out of its regression. A residual variance is
+    at least 1e-10 of the node's variance.
 
     Examples
     --------
@@ -71,38 +69,33 @@ class ConditionalGaussian:
     """
 
     def __init__(self, table: Table, *, penalty: float) -> None:
-        self._names = table.names
+        self.names = table.names
         self._penalty = check_real(penalty, "penalty", low=0.0, high=np.finfo(np.float64).max)
-        self._is_discrete = [name in set(table.discrete) for name in self._names]
-        # Where each variable stands among those of its own kind.
+        self._is_discrete = [name in set(table.discrete) for name in self.names]
+        # The position of each variable among those of its own kind.
         self._place = [
             self._is_discrete[:node].count(kind) for node, kind in enumerate(self._is_discrete)
         ]
         table.check_complete()
-        self._X = _centred(table)
+        self._X = _center_columns(table)
         self._variance = (self._X**2).sum(axis=0) / max(1, table.n_rows - 1)
         if not self._variance.all():
             raise refusal(
                 "the continuous columns",
                 "of variables that vary",
                 [table.continuous[place] for place in np.flatnonzero(self._variance == 0)],
-                "Leave these constants out: they depend on nothing",
+                "Drop these constant columns",
             )
         columns = [table.codes(name) for name in table.discrete]
         self._codes = [codes for codes, _ in columns]
-        self._n_levels = [len(levels) for _, levels in columns]
+        self._n_categories = [len(categories) for _, categories in columns]
         self._discrete: DiscreteLikelihood | None = None
         if columns:
             rows = np.column_stack(self._codes)
-            counts = Counts(table.discrete, [levels for _, levels in columns], rows)
+            counts = Counts(table.discrete, [categories for _, categories in columns], rows)
             self._discrete = DiscreteLikelihood(counts, penalty=penalty)
         self._known: OrderedDict[Parents, _Groups] = OrderedDict()
         self._bytes = 0
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The variables."""
-        return self._names
 
     def family(self, node: int, parents: Parents) -> float:
         """Return the score of `node` with exactly these parents."""
@@ -114,15 +107,15 @@ class ConditionalGaussian:
         columns = [self._place[node], *continuous]
         groups = self._some(discrete, columns)
         floors = self._floors(groups, columns)
-        rows = _orthogonal_rows(groups.scatter, range(1, len(columns)), floors)
+        rows = _orthogonalize(groups.scatter, range(1, len(columns)), floors)
         rss = groups.scatter[:, 0, 0] - (rows[:, :, 0] ** 2).sum(axis=1)
         wide = groups._replace(squares=groups.squares[:, :1])
         return float(self._value(columns[0], wide, rss[:, None], discrete, len(continuous))[0])
 
     def additions(self, node: int, parents: Parents) -> Floats:
-        """Return for every variable the score of `node` with it as one more parent."""
+        """Return, for every variable, the score of `node` with it as one more parent."""
         discrete, continuous = self._split(parents)
-        scores = np.full(len(self._names), -np.inf)
+        scores = np.full(len(self.names), -np.inf)
         if self._is_discrete[node]:
             if not continuous and self._discrete is not None:
                 scores[self._is_discrete] = self._discrete.additions(self._place[node], discrete)
@@ -141,20 +134,13 @@ class ConditionalGaussian:
             scores[numbers] = self._more(self._place[node], discrete, continuous, groups)[places]
         return scores
 
-    def removals(self, node: int, parents: Parents) -> Floats:
-        """Return for every parent the score of `node` without it; -inf for all others."""
-        scores = np.full(len(self._names), -np.inf)
-        for at, parent in enumerate(parents):
-            scores[parent] = self.family(node, parents[:at] + parents[at + 1 :])
-        return scores
-
     def _more(self, node: int, discrete: Parents, continuous: Parents, groups: _Groups) -> Floats:
-        """Return the scores with each continuous variable as one more parent, by places.
+        """Return the scores with each continuous variable as one more parent.
 
         ``rss(C + i) = rss(C) - cov(i, node | C)^2 / var(i | C)`` within each group.
         """
         floors = self._floors(groups, range(self._X.shape[1]))
-        rows = _orthogonal_rows(groups.scatter, continuous, floors)
+        rows = _orthogonalize(groups.scatter, continuous, floors)
         left = np.einsum("gii->gi", groups.scatter) - (rows**2).sum(axis=1)
         covariance = groups.scatter[:, node] - np.einsum("gk,gki->gi", rows[:, :, node], rows)
         gain = np.zeros_like(left)
@@ -169,43 +155,45 @@ class ConditionalGaussian:
         """Return the scores for residual sums of squares (n_groups, n_families)."""
         n = groups.n_rows[:, None]
         degrees = n - 1 - n_parents
-        # Rows of a group too small for a regression keep the node's distribution over all rows.
+        # Groups too small for a regression keep the distribution of the node over all rows.
         fitted = degrees > 0
         estimate = np.where(fitted, rss / np.maximum(degrees, 1), self._variance[node])
         np.maximum(estimate, _TOLERANCE * self._variance[node], out=estimate)
         rss = np.where(fitted, np.maximum(rss, 0.0), groups.squares)
         fit = -0.5 * n * np.log(2 * np.pi * estimate) - 0.5 * rss / estimate
-        n_parameters = prod(self._n_levels[place] for place in discrete) * (n_parents + 2)
+        n_parameters = prod(self._n_categories[place] for place in discrete) * (n_parents + 2)
         scores: Floats = fit.sum(axis=0) - self._penalty * n_parameters
         return scores
 
     # Cross-products
 
     def _split(self, parents: Parents) -> tuple[Parents, Parents]:
-        """Return the discrete and the continuous parents by their places."""
+        """Return the discrete and the continuous parents, by position among their own kind."""
         discrete = [self._place[parent] for parent in parents if self._is_discrete[parent]]
         continuous = [self._place[parent] for parent in parents if not self._is_discrete[parent]]
         return tuple(discrete), tuple(continuous)
 
     def _configurations(self, discrete: Parents) -> tuple[Codes, int]:
         columns = [self._codes[place] for place in discrete]
-        return configurations(columns, [self._n_levels[place] for place in discrete], len(self._X))
+        return configurations(
+            columns, [self._n_categories[place] for place in discrete], len(self._X)
+        )
 
     def _floors(self, groups: _Groups, columns: Sequence[int]) -> Floats:
-        """Return what a sum of squares must exceed to count, shape (n_groups, n_columns)."""
+        """Return the smallest sums of squares that count as nonzero, (n_groups, n_columns)."""
         floors: Floats = _TOLERANCE * groups.n_rows[:, None] * self._variance[list(columns)]
         return floors
 
     def _some(self, discrete: Parents, columns: list[int]) -> _Groups:
-        """Return the groups with these columns only."""
+        """Return the groups restricted to these columns."""
         known = self._known.get(discrete)
         if known is None:
-            return _grouped(self._X[:, columns], *self._configurations(discrete))
+            return _group_rows(self._X[:, columns], *self._configurations(discrete))
         square = np.ix_(range(len(known.n_rows)), columns, columns)
         return _Groups(known.n_rows, known.squares[:, columns], known.scatter[square])
 
     def _all(self, discrete: Parents) -> _Groups | None:
-        """Return the groups with all columns, kept for other nodes; None if they are too large."""
+        """Return the groups with all columns, which are cached; None if they are too large."""
         known = self._known.get(discrete)
         if known is not None:
             self._known.move_to_end(discrete)
@@ -213,22 +201,22 @@ class ConditionalGaussian:
         codes, n_groups = self._configurations(discrete)
         if 8 * n_groups * self._X.shape[1] ** 2 > _CACHE_BYTES // 4:
             return None
-        self._known[discrete] = made = _grouped(self._X, codes, n_groups)
+        self._known[discrete] = made = _group_rows(self._X, codes, n_groups)
         self._bytes += made.scatter.nbytes
         while self._bytes > _CACHE_BYTES:
             self._bytes -= self._known.popitem(last=False)[1].scatter.nbytes
         return made
 
 
-def _centred(table: Table) -> Floats:
-    X = np.concatenate([np.empty((0, len(table.continuous))), *table.blocks()])
+def _center_columns(table: Table) -> Floats:
+    X = np.concatenate([np.empty((0, len(table.continuous))), *table.chunks()])
     # Around its first value a constant is exactly zero.
     X -= X[:1].copy()
     X -= X.mean(axis=0)
     return X
 
 
-def _grouped(X: Floats, codes: Codes, n_groups: int) -> _Groups:
+def _group_rows(X: Floats, codes: Codes, n_groups: int) -> _Groups:
     """Return the cross-products within each group; the columns of X have mean 0."""
     n_rows = np.bincount(codes, minlength=n_groups)
     # Codes of at most 16 bits are sorted by their digits, without comparisons.
@@ -243,7 +231,7 @@ def _grouped(X: Floats, codes: Codes, n_groups: int) -> _Groups:
     return _Groups(n_rows, squares, scatter)
 
 
-def _orthogonal_rows(scatter: Floats, parents: Sequence[int], floors: Floats) -> Floats:
+def _orthogonalize(scatter: Floats, parents: Sequence[int], floors: Floats) -> Floats:
     """Return the rows of the Cholesky factors that belong to the parents, for all columns.
 
     Parameters
@@ -253,7 +241,7 @@ def _orthogonal_rows(scatter: Floats, parents: Sequence[int], floors: Floats) ->
     parents : sequence of int
         Columns.
     floors : array of shape (n_groups, n_columns)
-        A parent with no more than this left, given those before it, has a row of zeros.
+        A parent whose residual is at most this, given those before it, gets a row of zeros.
 
     Returns
     -------

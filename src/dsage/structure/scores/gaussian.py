@@ -14,17 +14,15 @@ from scipy.linalg.lapack import dpotrf, dtrtri
 
 from dsage._check import check_count, check_names, check_real, refusal
 from dsage.structure.moments import Moments
-from dsage.structure.scores.base import Parents
+from dsage.structure.scores.base import Floats, Parents, Score
 
-Floats = npt.NDArray[np.float64]
-
-# Share of a variable's variance below which what remains of it is rounding error: the partial
-# variances are differences of numbers around one, known to some 1e-15.
+# Residual variances below this share of the variance are rounding errors: they are differences of
+# numbers around one, which are known to about 1e-15.
 _FLOOR = 1e-10
 
 
 class _Given(NamedTuple):
-    """All that is known of the variables given some parents, on the correlation scale."""
+    """Statistics of the variables given some parents, on the correlation scale."""
 
     rows: Floats  # (n_parents, n_nodes): L^-1 R[parents, :], where L L' = R[parents, parents]
     variance: Floats  # (n_nodes,): of each variable given the parents
@@ -47,9 +45,9 @@ class _Given(NamedTuple):
 class _Ceilings:
     """Upper bounds of the scores of variables with any parents before some place in an order.
 
-    No parents explain more of a variable than all that come before it, and none cost less than
-    no parents. With the correlations in the order ``R = L L'``, what is left of the variable at
-    rank h is ``1 - sum_(i<r) L[h, i]^2`` given the first r <= h, and
+    Nothing explains more of a variable than all variables before it, and nothing costs less than
+    no parents. With the correlations ``R = L L'`` in this order, the residual variance of the
+    variable at rank h is ``1 - sum_(i<r) L[h, i]^2`` given the first r <= h, and
     ``1 / sum_(h<=i<r) (L^-1)[i, h]^2`` given the others of the first r > h.
     """
 
@@ -66,7 +64,7 @@ class _Ceilings:
         return bounds
 
 
-class GaussianScore:
+class GaussianScore(Score):
     """Score of a linear-Gaussian model: log-likelihood minus `penalty` per parameter.
 
     For node j with k parents P, from n rows,
@@ -80,8 +78,8 @@ class GaussianScore:
         rss(P + i) / (n - 1) = var(j | P) - cov(i, j | P)^2 / var(i | P)
         rss(P - p) / (n - 1) = var(j | P) + b_p^2 / (K_PP^-1)_pp
 
-    What depends on the parents only is kept for the next node that has them, and for one parent
-    more.
+    Statistics that depend on the parents alone are cached for other nodes with these parents, and
+    for sets with one parent more.
 
     Parameters
     ----------
@@ -92,14 +90,14 @@ class GaussianScore:
         Cost of a parameter: ``log(n) / 2`` for BIC, 1 for AIC, ``(log(n) + 2 gamma log(d)) / 2``
         for the extended BIC, 0 for the log-likelihood.
     cache_bytes : int, default=2**28
-        Memory for what is kept; the least recently used is forgotten first.
+        Memory of this cache; the least recently used entries are dropped first.
 
     Notes
     -----
-    A variable with less than 1e-10 of its variance left given the parents (a copy, a sum of
-    them) is refused as one more parent; where it is one all the same, it explains nothing but
-    is paid for. A node with less left given its parents counts as having that much. More parents
-    than ``n - 2`` score -inf. So no score is ever nan or +inf.
+    A variable whose residual variance given the parents is below 1e-10 of its variance (a copy or
+    a sum of them) is refused as one more parent; if it already is one, it explains nothing but
+    is still penalized. The residual variance of a node is at least this share. More than
+    ``n - 2`` parents score -inf. So no score is nan or +inf.
 
     Examples
     --------
@@ -113,7 +111,7 @@ class GaussianScore:
     """
 
     def __init__(self, moments: Moments, *, penalty: float, cache_bytes: int = 1 << 28) -> None:
-        self._names = check_names(moments.names)
+        self.names = check_names(moments.names)
         self.n_rows = check_count(moments.n_rows, "n_rows", minimum=2)
         self.penalty = check_real(penalty, "penalty", low=0.0, high=np.finfo(np.float64).max)
         self._cache_bytes = check_count(cache_bytes, "cache_bytes", minimum=0)
@@ -124,8 +122,8 @@ class GaussianScore:
             raise refusal(
                 "moments",
                 "of variables that vary",
-                [self._names[node] for node in np.flatnonzero(constant)],
-                "Leave these constants out: they depend on nothing",
+                [self.names[node] for node in np.flatnonzero(constant)],
+                "Drop these constant columns",
             )
         scale = 1.0 / np.sqrt(variance)
         self._correlation = np.ascontiguousarray(covariance * scale[:, None] * scale)
@@ -139,8 +137,8 @@ class GaussianScore:
         self._bytes = 0
 
     def _constants(self) -> list[float]:
-        """Return what all families with k parents share, for every possible k."""
-        n_parents = np.arange(len(self._names))
+        """Return the part of the score that depends on the number of parents alone."""
+        n_parents = np.arange(len(self.names))
         degrees = self.n_rows - 1 - n_parents
         inside = np.maximum(degrees, 1)
         shared = (
@@ -148,13 +146,8 @@ class GaussianScore:
             - 0.5 * degrees
             - self.penalty * (n_parents + 2)
         )
-        # No row is left to estimate a variance from. One entry more: parents that are all others.
+        # -inf: no row is left to estimate a variance. One more entry for additions to all others.
         return [*np.where(degrees > 0, shared, -np.inf).tolist(), -np.inf]
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The variables."""
-        return self._names
 
     def family(self, node: int, parents: Parents) -> float:
         """Return the score of `node` with exactly these parents."""
@@ -163,11 +156,11 @@ class GaussianScore:
         return shared - self._half_rows * math.log(left)
 
     def additions(self, node: int, parents: Parents) -> Floats:
-        """Return for every variable the score of `node` with it as one more parent."""
+        """Return, for every variable, the score of `node` with it as one more parent."""
         given = self._given(parents)
         shared = self._constant[len(parents) + 1] + float(self._marginal[node])
         if shared == -np.inf:
-            return np.full(len(self._names), -np.inf)
+            return np.full(len(self.names), -np.inf)
         left: Floats = self._correlation[node] - given.rows[:, node] @ given.rows
         left *= left
         left *= given.precision
@@ -181,8 +174,8 @@ class GaussianScore:
         return left
 
     def removals(self, node: int, parents: Parents) -> Floats:
-        """Return for every parent the score of `node` without it; -inf for all other variables."""
-        scores = np.full(len(self._names), -np.inf)
+        """Return, for every parent, the score of `node` without it; -inf for other variables."""
+        scores = np.full(len(self.names), -np.inf)
         if not parents:
             return scores
         left = self._left_without(node, list(parents))
@@ -195,21 +188,21 @@ class GaussianScore:
         return scores
 
     def ceilings(self, order: Sequence[int]) -> _Ceilings | None:
-        """Return upper bounds of scores in an order; None where the correlations are singular."""
+        """Return upper bounds of scores in an order; None if the correlations are singular."""
         correlation = self._correlation[np.ix_(order, order)]
         factor = _factor(correlation)
         if factor is None:
             return None
         inverse, _ = dtrtri(factor, lower=1)
-        # No parents at all are paid for: what all families with k parents share falls with k.
+        # The bound with no parents holds for all: the shared part falls with their number.
         shared = self._constant[0] + self._marginal[list(order)]
         return _Ceilings(factor, inverse, shared, self._half_rows)
 
     def _left_without(self, node: int, parents: list[int]) -> Floats | None:
-        """Return the variance of the node without each parent; None if some are superfluous.
+        """Return the variance of the node without each parent; None if some are collinear.
 
-        From the correlations of these alone: searches ask this of sets from which something was
-        just removed, of which nothing else need be known.
+        Only the correlations of these variables are used: searches call this for sets that are
+        not in the cache and not needed again.
         """
         factor = _factor(self._correlation[parents][:, parents])
         if factor is None:
@@ -236,7 +229,7 @@ class GaussianScore:
         return made
 
     def _build(self, parents: Parents) -> _Given:
-        """Add one parent to a set that is known, or solve for all of them."""
+        """Add one parent to a cached set, or solve for all of them."""
         for place in range(len(parents) - 1, -1, -1):
             known = self._states.get(parents[:place] + parents[place + 1 :])
             if known is not None and known.is_regular:
@@ -248,14 +241,14 @@ class GaussianScore:
         factor = _factor(rows[:, list(parents)])
         if factor is None:
             return self._one_by_one(parents)
-        # L X = rows, solved as X' L' = rows', whose memory is in the order of LAPACK.
+        # L X = rows, solved as X' L' = rows', which has LAPACK's memory order.
         rows = dtrsm(1.0, factor, rows.T, side=1, lower=1, trans_a=1, overwrite_b=1).T
         variance = 1.0 - np.einsum("ij,ij->j", rows, rows)
         variance[list(parents)] = 0.0
         return _Given.of(rows, variance, is_regular=True)
 
     def _with(self, given: _Given, parents: Parents, parent: int, left: float) -> _Given:
-        """Append one row for one more parent, which has the variance `left` given the others."""
+        """Append a row for one more parent, which has the variance `left` given the others."""
         row = self._correlation[parent] - given.rows[:, parent] @ given.rows
         row *= left**-0.5
         variance = given.variance - row * row
@@ -263,9 +256,9 @@ class GaussianScore:
         return _Given.of(np.concatenate((given.rows, row[None])), variance, is_regular=True)
 
     def _one_by_one(self, parents: Parents) -> _Given:
-        """Add one parent after the other; those that are linear functions of others add nothing."""
-        rows = np.zeros((len(parents), len(self._names)))
-        variance = np.ones(len(self._names))
+        """Add one parent after the other, skipping linear functions of earlier ones."""
+        rows = np.zeros((len(parents), len(self.names)))
+        variance = np.ones(len(self.names))
         for place, parent in enumerate(parents):
             left = float(variance[parent])
             if left > _FLOOR:
@@ -277,7 +270,7 @@ class GaussianScore:
 
 
 def _factor(correlation: Floats) -> Floats | None:
-    """Return the Cholesky factor; None where some variable is a linear function of the others."""
+    """Return the Cholesky factor; None if a variable is a linear function of the others."""
     factor, failed = dpotrf(correlation, lower=1)
     if failed or not (factor.diagonal() ** 2 > _FLOOR).all():
         return None

@@ -1,4 +1,4 @@
-// Charts with one row a feature: label, marks on a common scale, figures to the right.
+// Charts with one row per feature: label, marks on a common scale, figures to the right.
 const FEW = 25;
 const whole = new Set();
 
@@ -59,7 +59,7 @@ function moreButton(id, count) {
   return button;
 }
 
-// A linear scale from numbers to pixels, which knows its ends.
+// A linear scale from numbers to pixels, with its ends.
 function scaleOf([low, high], from, to) {
   const x = (value) => from + ((value - low) / (high - low)) * (to - from);
   return Object.assign(x, { low, high, from, to });
@@ -81,7 +81,7 @@ function axis(x, bottom, label, text, narrow) {
   return group;
 }
 
-// All that is sure to matter, and of wide intervals as much as leaves the rest to be seen.
+// All values, and as much of wide intervals as leaves room for the rest.
 function domainOf(features, near, far) {
   const numbers = (keys) => features.flatMap((each) => keys.map((key) => each[key])).filter(known);
   const inner = [0, ...numbers(near)];
@@ -104,7 +104,7 @@ function span(row, x, middle, lower, upper, classes, cap) {
   if (!cap) return;
   const ends = [[lower >= x.low, from], [upper <= x.high, to]];
   for (const [inside, place] of ends) {
-    // A bar across where the interval ends, a tip where it goes on beyond the picture.
+    // A bar where the interval ends, an arrow where it extends beyond the chart.
     const back = inside ? 0 : place === from ? cap : -cap;
     const shape = `M${place + back},${middle - cap} L${place},${middle} L${place + back},${middle + cap}`;
     row.append(draw("path", { class: classes, d: shape }));
@@ -146,8 +146,8 @@ function rankingChart(rows) {
     title: `SAGE values of ${rows.length} ${data.noun}s with their intervals, the largest first`,
     label: `value: lower ${data.loss}`,
     legend: () => [
-      [sample("thick"), `${data.level} interval for these rows (computing)`],
-      [sample("thin"), `${data.level} interval for the population (rows and computing)`],
+      [sample("thick"), `${data.confidence} interval for these rows (computing)`],
+      [sample("thin"), `${data.confidence} interval for the population (rows and computing)`],
     ],
     domain: (features) => domainOf(features, ["value", "lower", "upper"], ["lower_total", "upper_total"]),
     figure: (feature, narrow) =>
@@ -172,7 +172,7 @@ function savingsChart(rows) {
   if (!data.skips) return;
   rowChart("savings-chart", {
     rows,
-    title: "Share of the surpluses of each that were skipped",
+    title: "Share of skipped surpluses",
     label: "share of the surpluses that were skipped",
     domain: () => [0, 1],
     tick: (value) => `${Math.round(100 * value)} %`,

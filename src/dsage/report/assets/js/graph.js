@@ -1,4 +1,4 @@
-// The graph: causes before their effects, in the places that the data give.
+// The graph: causes before their effects, at the positions in the data.
 const BETWEEN = { layers: 54, slots: 16 };
 const LETTERS = { size: 12.5, line: 15 };
 
@@ -31,7 +31,7 @@ function graphChart() {
   svg.style.width = `${Math.ceil(plan.width * shown)}px`;
   parent.append(graphLegend(plan));
   const box = picture(parent, svg, "The graph, with causes before their effects", "scroll");
-  // What does not fit can be scrolled to, by keyboard as well.
+  // A large graph can be scrolled, also by keyboard.
   if (plan.width * shown > room + 1) {
     put(box, { tabindex: 0, role: "group", "aria-label": "The graph; scroll to see all of it" }, []);
   }
@@ -54,7 +54,7 @@ function boxOf(node) {
   return { node, lines, width, height: lines.length * LETTERS.line + 12 };
 }
 
-// Layers go to the right; where that is too wide and going down is less so, they go down.
+// Layers go to the right, or down if that is too wide and down is narrower.
 function planOf(boxes, room) {
   const across = laidOut(boxes, false);
   if (across.width <= room) return across;
@@ -81,7 +81,7 @@ function laidOut(boxes, down) {
   const slots = [...boxes.map((box) => box.node.y), ...points];
   const first = Math.min(...slots);
   const pitch = Math.max(...boxes.map((box) => box[beside])) + BETWEEN.slots;
-  // Room for bows between nodes of one layer.
+  // Room for curves between nodes of one layer.
   const bows = data.graph.edges.some((edge) => edge.points.length === 2 && edge.points[0][0] === edge.points[1][0]);
   const length = end + (bows ? 40 : 0);
   const breadth = (Math.max(...slots) - first + 1) * pitch;
@@ -108,7 +108,7 @@ function edgeOf(edge, boxes, plan) {
   let path = `M${turn(start + (edge.both ? tip : 0), tail.at[1])}`;
   const curve = (...points) => { path += ` C${points.map((each) => turn(...each)).join(" ")}`; };
   if (tail.at[0] === head.at[0]) {
-    // Within a layer: a bow behind it.
+    // Within a layer: a curve behind it.
     const end = head.at[0] + head.half;
     const bow = Math.max(start, end) + 34;
     curve([bow, tail.at[1]], [bow, head.at[1]], [end + tip, head.at[1]]);

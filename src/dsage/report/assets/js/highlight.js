@@ -1,4 +1,4 @@
-// One feature at a time is lit in all pictures and tables: pointed at, else focused, else pinned.
+// One feature at a time is highlighted in all charts and tables: hovered, else focused, else pinned.
 const tips = new WeakMap();
 const lit = { pointed: null, focused: null, pinned: null };
 
@@ -82,7 +82,7 @@ function listen() {
     byId("tip").hidden = true;
   });
   window.addEventListener("scroll", () => { byId("tip").hidden = true; }, { passive: true });
-  // Only the focus of the keyboard: that of a click would stay lit when the pointer has left.
+  // Keyboard focus only: after a click the highlight would stay when the pointer has left.
   document.addEventListener("focusin", (event) => {
     light("focused", event.target.matches(":focus-visible") ? featureAt(event.target) : null);
   });

@@ -1,4 +1,4 @@
-// How the values settled: a line and a band for each feature.
+// How the values converged: a line and a band for each feature.
 function convergenceChart() {
   const course = data.convergence;
   const parent = byId("convergence-chart");
@@ -29,8 +29,8 @@ function convergenceChart() {
     inside.append(courseOf(course, at, places, y, ink(at)));
   }
   if (!narrow) for (const label of endLabels(course, y, named, width - room, room, height)) svg.append(label);
-  else parent.append(colourLegend(named, ink));
-  picture(parent, svg, "The values along the way, with bands of two standard errors", "short");
+  else parent.append(colorLegend(named, ink));
+  picture(parent, svg, "The values during the run, with bands of two standard errors", "short");
 }
 
 function verticalOf(course, height) {
@@ -40,7 +40,7 @@ function verticalOf(course, height) {
   let low = Math.min(0, ...ends);
   let high = Math.max(0, ...ends);
   if (low === high) high = low + 1;
-  // The first looks may be far off: they may take some room, but not all of it.
+  // The first looks may be far off, and get a limited part of the chart.
   const room = 0.4 * (high - low);
   const values = course.lines.flatMap((line) => line.values).filter(known);
   low = Math.max(Math.min(low, ...values), low - room);
@@ -63,7 +63,7 @@ function frame(x, y, course, useLog, right, height) {
     );
   }
   let next = Infinity;
-  // From the end, whose number matters most.
+  // From the end, which matters most.
   for (let look = course.at.length - 1; look >= 0; look -= 1) {
     const value = course.at[look];
     const place = x(useLog ? Math.log10(value) : value);
@@ -88,7 +88,7 @@ function courseOf(course, at, places, y, ink) {
   const group = draw("g", { class: ink ? "feature" : "feature quiet", "data-feature": at });
   const path = (values, looks) => looks.map((look) => `${places[look]},${y(values[look])}`);
   const looks = places.map((_, look) => look);
-  // A band that covers half of the picture hides the others, and tells little.
+  // A band that covers half of the chart would hide the others.
   const sure = looks.filter((look) => known(line.lower[look]) && known(line.upper[look])
     && line.upper[look] - line.lower[look] < (y.high - y.low) / 2);
   
@@ -118,7 +118,7 @@ function courseOf(course, at, places, y, ink) {
   });
 }
 
-// Names at the ends of the lines, moved apart where they would overlap.
+// Names at the ends of the lines, moved apart if they overlap.
 function endLabels(course, y, count, right, room, height) {
   const labels = [];
   for (let at = 0; at < count; at += 1) {
@@ -146,7 +146,7 @@ function endLabels(course, y, count, right, room, height) {
   });
 }
 
-function colourLegend(count, ink) {
+function colorLegend(count, ink) {
   const items = [];
   for (let at = 0; at < count; at += 1) {
     const box = draw("svg", { width: 14, height: 10, "aria-hidden": "true" });

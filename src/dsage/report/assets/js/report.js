@@ -1,6 +1,6 @@
-// Puts the page together, and draws again what depends on the width or the filter.
+// Assembles the page, and redraws what depends on the width or the filter.
 const A4 = 680;
-// From how many features on a filter is of use.
+// With more features there is a filter.
 const MANY = 15;
 let printing = false;
 
@@ -44,9 +44,9 @@ function summary() {
     "div", {}, make("dt", {}, label),
     make("dd", { class: figure.length > 18 ? "figure long" : "figure" }, nameOf(figure)), make("dd", { class: "note" }, note),
   )));
-  byId("cautions").append(...data.cautions.map(({ level, title, text, advice }) => make(
-    "div", { class: `caution ${level}` },
-    make("h3", {}, make("span", { class: "kind" }, level), title),
+  byId("cautions").append(...data.cautions.map(({ kind, title, text, advice }) => make(
+    "div", { class: `caution ${kind}` },
+    make("h3", {}, make("span", { class: "kind" }, kind), title),
     make("p", {}, text), advice ? make("p", { class: "advice" }, advice) : null,
   )));
 }
@@ -73,7 +73,7 @@ function texts() {
   )));
 }
 
-// Pages opened from a disk may not use the clipboard directly; a selection still can be copied.
+// Pages opened from a disk may not use the clipboard, but a selection can be copied.
 async function copyText(text) {
   try {
     await navigator.clipboard.writeText(text);
@@ -93,7 +93,7 @@ function controls() {
   byId("copy").addEventListener("click", async () => {
     const done = await copyText(data.csv);
     const said = `Copied ${data.features.length} ${data.noun}${data.features.length === 1 ? "" : "s"}.`;
-    byId("copied").textContent = done ? said : "The browser did not allow it. Use Download CSV.";
+    byId("copied").textContent = done ? said : "The browser does not allow it. Use Download CSV.";
     byId("copy").focus();
   });
   byId("download").addEventListener("click", () => {

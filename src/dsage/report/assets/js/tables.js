@@ -21,7 +21,7 @@ function sorted(rows) {
   const key = (at) => data.features[at].cells[column].key;
   return [...rows].sort((one, other) => {
     const [first, second] = [key(one), key(other)];
-    // What is not known comes last, either way.
+    // Unknown numbers come last in both directions.
     if (!known(first) || !known(second)) return known(second) - known(first) || one - other;
     return turn * (first - second) || one - other;
   });
@@ -51,7 +51,7 @@ function rankingTable(rows) {
     make("th", { scope: "row", class: "name" }, pickButton(at)),
     ...data.features[at].cells.map((cell) => make("td", { class: "nowrap" }, cell.text)),
   )));
-  const caption = captioned(`All numbers. Choose a column to sort, a ${data.noun} to pin it in all pictures.`);
+  const caption = captioned(`All numbers. Select a column to sort by it, or a ${data.noun} to pin it in all charts.`);
   scrolling("ranking-table", "All numbers", make("table", {}, caption, make("thead", {}, head), body));
 }
 
@@ -85,8 +85,8 @@ function auditTable(rows) {
       make("td", { class: "nowrap" }, words.difference_interval),
     );
   }));
-  const caption = captioned("What the audit says, the largest difference first.");
-  const head = header([capital(data.noun), "In words", "d-SAGE minus SAGE", `${data.level} interval`], [1]);
+  const caption = captioned("The findings of the audit, the largest difference first.");
+  const head = header([capital(data.noun), "In words", "d-SAGE minus SAGE", `${data.confidence} interval`], [1]);
   scrolling("audit-table", "The audit", make("table", {}, caption, head, body));
 }
 
@@ -101,7 +101,7 @@ function samplerTable() {
       return make("td", { class: at === last ? "words" : "nowrap" }, text);
     }),
   )));
-  const caption = captioned("Scores on rows that were held out.");
+  const caption = captioned("Scores on held-out rows.");
   scrolling("sampler-table", "Samplers", make("table", {}, caption, header(columns, [last]), body));
 }
 

@@ -1,6 +1,6 @@
 "use strict";
 
-// Everything from the data goes into the page as text, never as markup.
+// Data enter the page as text, never as markup.
 const data = JSON.parse(document.getElementById("data").textContent);
 const SVG = "http://www.w3.org/2000/svg";
 const byId = (id) => document.getElementById(id);
@@ -19,7 +19,7 @@ const make = (tag, attributes, ...children) => put(document.createElement(tag), 
 const draw = (tag, attributes, ...children) =>
   put(document.createElementNS(SVG, tag), attributes, children);
 
-// A name, kept apart from the direction of the text around it.
+// A name, isolated from the direction of the text around it.
 const nameOf = (text) => make("bdi", { dir: "auto" }, text);
 
 function paragraph(id, sentences) {
@@ -39,7 +39,7 @@ function textWidth(text, size = 13, weight = 400) {
   return widths.get(key);
 }
 
-// Lines of a name that fit a width: broken at spaces and signs, else inside words; never cut.
+// Lines of a name that fit a width: broken at spaces and punctuation, else inside words.
 function wrapped(text, width, size = 13, weight = 400) {
   const lines = [];
   let line = "";

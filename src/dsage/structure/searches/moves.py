@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from dsage._check import refusal
-from dsage.structure.ancestry import Ancestry
 from dsage.structure.constraints import Constraints, constraints_of
 from dsage.structure.scores.base import Parents, Score
+from dsage.structure.searches.ancestry import Ancestry
 
 Floats = npt.NDArray[np.float64]
 Kind = Literal["add", "delete", "reverse"]

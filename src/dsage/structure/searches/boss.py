@@ -12,11 +12,11 @@ import numpy.typing as npt
 
 from dsage._check import check_count, check_names, refusal
 from dsage.structure.constraints import Constraints, constraints_of
-from dsage.structure.grow_shrink import NOWHERE, GrowShrink, tolerance
-from dsage.structure.grow_shrink import Step as Growth
-from dsage.structure.record import Callback, Record
 from dsage.structure.result import SearchResult
-from dsage.structure.scores.base import Bounded, Ceilings, Parents, Score
+from dsage.structure.scores.base import Ceilings, Parents, Score
+from dsage.structure.searches.base import Callback, Trace
+from dsage.structure.searches.grow_shrink import NOWHERE, GrowShrink, tolerance
+from dsage.structure.searches.grow_shrink import Step as Growth
 
 
 def boss(
@@ -27,41 +27,42 @@ def boss(
     max_passes: int | None = None,
     callback: Callback | None = None,
 ) -> SearchResult:
-    """Move one variable after the other to its best place in the order, until none can move.
+    """Move one variable after the other to its best place in the order, until none moves.
 
     An order is projected to a DAG by growing and shrinking the parents of each node among its
-    predecessors, see :class:`~dsage.structure.grow_shrink.GrowShrink`; the score of the order is
-    that of this DAG. A pass takes each variable out of the order and puts it where the order
+    predecessors, see `GrowShrink`; the score of the order is that of this
+    DAG. A pass takes each variable out of the order and puts it where the order
     scores highest (Andrews, Ramsey, Sanchez-Romero, Camchong & Kummerfeld 2023). The search ends
-    after a pass without a move. It is deterministic; each move raises the score, so it ends.
+    after a pass without a move. It is deterministic, and it terminates because each move raises
+    the score.
 
     Parameters
     ----------
     score : Score
-        What is to be as large as possible.
+        The score to maximize.
     constraints : Constraints, optional
-        What the graph must keep to; nothing by default.
+        Constraints on the graph; none by default.
     order : iterable of str, optional
-        The variables in the order to start from; by default that of the score. The better it is,
-        the faster the search: a topological order of a graph from a cheap search is good. Where
-        required edges contradict it, their heads are moved back.
+        The order to start from; by default that of the score. A good order, such as a topological
+        order of a graph from a cheap search, makes the search faster. If required edges
+        contradict it, their heads are moved back.
     max_passes : int, optional
-        The most passes to make; no bound by default.
+        The largest number of passes; unlimited by default.
     callback : callable, optional
         Called with each :class:`~dsage.structure.result.Step`. A ``KeyboardInterrupt``, raised
-        here or by the user, ends the search with the best graph so far.
+        here or by the user, ends the search and returns the best graph so far.
 
     Returns
     -------
     SearchResult
-        In its trace ``tail`` is the variable that moved, and ``head`` the one that it stands
-        before since then, or "" at the end of the order.
+        In its trace, ``tail`` is the variable that moved and ``head`` the one that now follows it,
+        or "" if it moved to the end.
 
     Notes
     -----
-    Why a move is cheap: how a node's parents grow depends on few of the variables before or after
-    it. The others may come and go, so only the nodes that depend on the variable at hand are
-    projected again. The variable's own parents for all places are found in one sweep.
+    A move is cheap because the parents of a node depend on the position of few other variables:
+    only the nodes that depend on the moved variable are projected again. The parents of the
+    variable itself are found for all places in one sweep.
 
     Examples
     --------
@@ -76,18 +77,18 @@ def boss(
     Graph(4 nodes, 3 edges: a -> c, b -> c, c -> d)
     """
     passes = math.inf if max_passes is None else check_count(max_passes, "max_passes", minimum=0)
-    record = Record("boss", score, callback)
+    trace = Trace("boss", score, callback)
     search = _OrderSearch(score, constraints_of(score, constraints), _positions(order, score.names))
 
     def run() -> None:
         for move in search.moves(passes):
-            record.note("move", move.variable, move.before, move.gain, search.total)
+            trace.add("move", move.variable, move.before, move.gain, search.total)
 
-    return record.result(run, search)
+    return trace.result(run, search)
 
 
 class _Move(NamedTuple):
-    """A variable, the one that it stands before now (-1: none), and the gain of its move."""
+    """A variable, the one that now follows it (-1 for none), and the gain of the move."""
 
     variable: int
     before: int
@@ -95,7 +96,7 @@ class _Move(NamedTuple):
 
 
 class _Place(NamedTuple):
-    """A new place of a variable: before the one at this rank, where its parents end so."""
+    """A new place of a variable: before the one at `rank`, where its parents grow to `end`."""
 
     rank: int
     gain: float
@@ -103,7 +104,7 @@ class _Place(NamedTuple):
 
 
 class _OrderSearch:
-    """An order with its projection, which moves variables to better places."""
+    """An order and its projection."""
 
     def __init__(self, score: Score, constraints: Constraints, order: list[int]) -> None:
         self._score = score
@@ -114,17 +115,16 @@ class _OrderSearch:
         self.best: list[Parents] = list(self._required_parents)
         self.total = -math.inf
         self._trees: list[GrowShrink] = []
-        self._bounded = score if isinstance(score, Bounded) else None
         self._ceilings: Ceilings | None = None
         self._has_moved = True
 
     @property
     def n_scored(self) -> int:
-        """How many families were scored."""
+        """The number of families that were scored."""
         return sum(tree.n_scored for tree in self._trees)
 
     def moves(self, n_passes: float) -> Iterator[_Move]:
-        """Make moves, and yield each, until a pass makes none."""
+        """Make moves until a pass makes none; yield each."""
         self._project()
         while n_passes > 0:
             n_passes -= 1
@@ -138,7 +138,7 @@ class _OrderSearch:
                 return
 
     def _project(self) -> None:
-        """Find the parents of all nodes in the order that they have now."""
+        """Find the parents of all nodes in the current order."""
         n_nodes = len(self._order)
         self._rank = [0] * n_nodes
         for rank, node in enumerate(self._order):
@@ -154,13 +154,13 @@ class _OrderSearch:
                 )
             )
         self._ends = [tree.grow(self._rank, self._rank[j]) for j, tree in enumerate(self._trees)]
-        # Entry [i, j] tells whether the parents of i depend on whether j comes before it.
+        # Entry [i, j]: whether the parents of i depend on j coming before or after i.
         self._depends = np.zeros((n_nodes, n_nodes), dtype=np.bool_)
         self._values = [0.0] * n_nodes
-        self._note(range(n_nodes))
+        self._update(range(n_nodes))
 
     def _improve(self, variable: int) -> _Move | None:
-        """Move the variable to its best place, if that is better than where it is."""
+        """Move the variable to its best place, if that is better than its current one."""
         here = self._rank[variable]
         toggled = self._toggle(variable)
         place = self._best_place(variable, toggled)
@@ -181,11 +181,11 @@ class _OrderSearch:
         for rank in range(min(here, there), min(max(here, there) + 1, len(self._order))):
             self._rank[self._order[rank]] = rank
         self._has_moved = True
-        self._note([variable, *changed])
+        self._update([variable, *changed])
         return _Move(variable, before, place.gain)
 
     def _toggle(self, variable: int) -> dict[int, Growth]:
-        """Grow the parents of those who depend on it, were the variable on their other side."""
+        """Grow the parents of its dependents, with the variable on their other side."""
         rank = self._rank
         here = rank[variable]
         ends: dict[int, Growth] = {}
@@ -199,8 +199,8 @@ class _OrderSearch:
         """Return the place of the variable where the order scores highest, if that is better."""
         rank, values, trees = self._rank, self._values, self._trees
         here, n_nodes = rank[variable], len(rank)
-        # Entry r is about the place before the variable of rank r. First the differences from
-        # one place to the next: who depends on the variable, if it comes to their other side.
+        # Entry r is the place before the variable of rank r. First the differences from one place
+        # to the next: the gains of the nodes that the variable passes.
         gains = np.zeros(n_nodes + 1)
         for node, end in toggled.items():
             gain = _difference(trees[node].shrink(end)[1], values[node])
@@ -214,7 +214,7 @@ class _OrderSearch:
         ] = -np.inf
         children = self._required_children[variable]
         gains[min((rank[node] for node in children), default=n_nodes) + 1 :] = -np.inf
-        # Now the variable itself.
+        # Then the gain of the variable itself.
         tree, value = trees[variable], values[variable]
         ends = tree.grow_all(rank, self._promising(variable, gains))
         own = np.full(n_nodes + 1, -np.inf)
@@ -229,14 +229,14 @@ class _OrderSearch:
         return _Place(there, gain, end)
 
     def _promising(self, variable: int, gains: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
-        """Mark the places where the variable may yet gain most, given what the others gain.
+        """Mark the places where the variable may gain most, given the gains of the others.
 
-        Where the score has an upper bound of the variable's own part, the place where that is
-        highest is tried, and the places whose bound is below what was found there are left out.
+        If the score has upper bounds, the place with the highest bound is tried, and places whose
+        bound is below the gain found there are left out.
         """
         value, tree = self._values[variable], self._trees[variable]
-        if self._bounded is not None and self._has_moved:
-            self._ceilings = self._bounded.ceilings(self._order)
+        if self._has_moved:
+            self._ceilings = self._score.ceilings(self._order)
             self._has_moved = False
         if self._ceilings is None or value == -math.inf:
             return gains > -np.inf
@@ -246,8 +246,8 @@ class _OrderSearch:
         promising: npt.NDArray[np.bool_] = hopes > max(reached, 0.0) - self._tolerance
         return promising
 
-    def _note(self, nodes: Iterable[int]) -> None:
-        """Take note of the new ends of these nodes."""
+    def _update(self, nodes: Iterable[int]) -> None:
+        """Update the graph and the score after the ends of these nodes changed."""
         best = list(self.best)
         for node in nodes:
             end = self._ends[node]
@@ -255,12 +255,12 @@ class _OrderSearch:
             self._depends[node] = self._trees[node].sensitive(end)
         self.total = math.fsum(self._values)
         self._tolerance = tolerance(math.fsum(map(abs, self._values)))
-        # At once, so that an interrupt finds either the old or the new graph.
+        # In one assignment, so that an interrupt finds either the old or the new graph.
         self.best = best
 
 
 def _difference(one: float, other: float) -> float:
-    """Subtract, where two scores of -inf are equal."""
+    """Return one - other, and 0 for equal infinities."""
     return 0.0 if one == other else one - other
 
 
@@ -269,13 +269,14 @@ def _positions(order: Iterable[str] | None, names: tuple[str, ...]) -> list[int]
         return list(range(len(names)))
     given = check_names(order, "order")
     if odd := sorted(set(given) ^ set(names)):
-        raise refusal("order", "of all variables", odd, "These are missing or are no variables")
+        advice = "These are missing from the order or from the data"
+        raise refusal("order", "of all variables", odd, advice)
     position = {name: index for index, name in enumerate(names)}
     return [position[name] for name in given]
 
 
 def _legal_order(order: list[int], constraints: Constraints) -> list[int]:
-    """Return the order with the heads of required edges moved back behind their tails."""
+    """Return the order with the heads of required edges moved behind their tails."""
     rank = {node: place for place, node in enumerate(order)}
     waits_for = constraints.required.sum(axis=0).tolist()
     ready = [rank[node] for node in order if not waits_for[node]]

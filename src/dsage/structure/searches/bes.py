@@ -1,4 +1,4 @@
-"""Backward equivalence search: delete edges from a class of equivalent DAGs while that helps."""
+"""Backward equivalence search: delete edges from a class of equivalent DAGs."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import numpy as np
 
 from dsage.graphs import Graph
 from dsage.structure.constraints import Constraints, constraints_of
-from dsage.structure.grow_shrink import tolerance
-from dsage.structure.pdag import Pdag, bits_of, members
-from dsage.structure.record import Callback, Record
 from dsage.structure.result import SearchResult
 from dsage.structure.scores.base import Parents, Score
+from dsage.structure.searches.base import Callback, Trace
+from dsage.structure.searches.grow_shrink import tolerance
+from dsage.structure.searches.pdag import Pdag, bits_of, members
 
-# Up to so many common neighbours all their cliques are tried, beyond it a greedy chain of them.
+# With more common neighbors than this, a greedy chain of cliques is tried instead of all.
 _ALL_CLIQUES = 8
 
 
@@ -30,42 +30,42 @@ def bes(
     """Make the deletion that improves the score most, until none does (Chickering 2002).
 
     This is the second phase of greedy equivalence search. For an edge X -> Y or X - Y of the
-    class, and a set C of nodes that are neighbours of Y and adjacent to X, such that C is a
+    class, and a set C of nodes that are neighbors of Y and adjacent to X, such that C is a
     clique, ``Delete(X, Y, H)`` with H = all others of these nodes leads to another class and
     changes the score by ::
 
         score(Y, C + parents(Y) - X)  -  score(Y, C + parents(Y) + X)
 
     (Theorem 17 and Corollary 18). In the new class the nodes of H are children of Y, and of X
-    where they were its neighbours.
+    where they were its neighbors.
 
     Parameters
     ----------
     score : Score
-        What is to be as large as possible. Equivalent DAGs should score alike.
+        The score to maximize. Equivalent DAGs should score alike.
     graph : Graph
-        The DAG to start from; it must keep to the constraints.
+        The DAG to start from; it must satisfy the constraints.
     constraints : Constraints, optional
-        What the graph must keep to; nothing by default.
+        Constraints on the graph; none by default.
     callback : callable, optional
         Called with each :class:`~dsage.structure.result.Step`. A ``KeyboardInterrupt``, raised
-        here or by the user, ends the search with the best graph so far.
+        here or by the user, ends the search and returns the best graph so far.
 
     Returns
     -------
     SearchResult
-        With a DAG of the last class; `graph` itself when nothing was deleted.
+        With a DAG of the last class; `graph` itself if nothing was deleted.
 
     Notes
     -----
-    A deletion is made only if the new class has a DAG that keeps to the constraints and scores
-    higher than the one before; else the next best deletion is tried. This DAG is looked for with
-    the edges directed that the constraints leave no choice for (by Dor & Tarsi's algorithm, which
-    finds one if there is one); only the bound on the parents is not sought but checked, so that a
-    deletion may be refused although some other DAG of the class would keep to the bound.
+    A deletion is made only if the new class has a DAG that satisfies the constraints and scores
+    higher than the previous one; otherwise the next best deletion is tried. Edges that the
+    constraints leave only one direction for are directed first; then Dor & Tarsi's algorithm
+    finds a DAG if there is one. The bound on the parents is only checked, so a deletion may be
+    refused although another DAG of the class would satisfy the bound.
 
-    When X and Y have more than 8 common neighbours, C grows greedily from nothing by the node
-    that makes the deletion best, instead of being any of all cliques.
+    If X and Y have more than 8 common neighbors, C grows greedily from the empty set by the node
+    that makes the deletion best, instead of running through all cliques.
 
     Examples
     --------
@@ -77,19 +77,19 @@ def bes(
     >>> bes(score, Graph(list("abc"), [("a", "b"), ("a", "c"), ("c", "b")])).graph
     Graph(3 nodes, 2 edges: a -> c, b -> c)
     """
-    record = Record("bes", score, callback)
+    trace = Trace("bes", score, callback)
     constraints = constraints_of(score, constraints)
     search = _Backward(score, constraints, constraints.admit(graph))
 
     def run() -> None:
         for tail, head, delta in search.deletions():
-            record.note("delete", tail, head, delta, search.total)
+            trace.add("delete", tail, head, delta, search.total)
 
-    return record.result(run, search)
+    return trace.result(run, search)
 
 
 class _Delete(NamedTuple):
-    """An operator, with what it changes the score by; `kept` is C as a set of bits."""
+    """An operator and its change of the score; `kept` is C as a set of bits."""
 
     delta: float
     tail: int
@@ -98,7 +98,7 @@ class _Delete(NamedTuple):
 
 
 class _Backward:
-    """A DAG and its class, from which edges are deleted."""
+    """A DAG and its class, with the deletions made so far."""
 
     def __init__(self, score: Score, constraints: Constraints, parents: list[Parents]) -> None:
         self._score = score
@@ -112,25 +112,25 @@ class _Backward:
         self._families: dict[tuple[int, int], float] = {}
         self._class = Pdag.of_class(parents)
         # One attribute, so that an interrupt finds a graph with its own score.
-        self._present = (parents, self._sum(parents))
+        self._current = (parents, self._sum(parents))
 
     @property
     def best(self) -> list[Parents]:
         """The parents of every node in the best DAG."""
-        return self._present[0]
+        return self._current[0]
 
     @property
     def total(self) -> float:
         """Its score."""
-        return self._present[1]
+        return self._current[1]
 
     @property
     def n_scored(self) -> int:
-        """How many families were scored."""
+        """The number of families that were scored."""
         return len(self._families)
 
     def deletions(self) -> Iterator[tuple[int, int, float]]:
-        """Make deletions, and yield each with the gain, until none improves the score."""
+        """Make deletions until none improves the score; yield each with its gain."""
         is_done = False
         while not is_done:
             is_done = True
@@ -144,26 +144,24 @@ class _Backward:
                     break
 
     def _operators(self) -> Iterator[_Delete]:
-        """Yield the valid deletions of the present class."""
-        parents, neighbours = self._class.parents, self._class.neighbours
+        """Yield the valid deletions of the current class."""
+        parents, neighbors = self._class.parents, self._class.neighbors
         adjacent = [
             above | beside | below
-            for above, beside, below in zip(
-                parents, neighbours, self._class.children(), strict=True
-            )
+            for above, beside, below in zip(parents, neighbors, self._class.children(), strict=True)
         ]
         for head in range(len(parents)):
-            for tail in members(parents[head] | neighbours[head]):
+            for tail in members(parents[head] | neighbors[head]):
                 if not self._fixed[tail, head]:
-                    common = neighbours[head] & adjacent[tail]
+                    common = neighbors[head] & adjacent[tail]
                     yield from self._with_any_kept(tail, head, common, adjacent)
 
     def _with_any_kept(
         self, tail: int, head: int, common: int, adjacent: list[int]
     ) -> Iterator[_Delete]:
-        """Yield the deletions of one edge, for cliques among the common neighbours."""
+        """Yield the deletions of one edge, for cliques among the common neighbors."""
         is_greedy = common.bit_count() > _ALL_CLIQUES
-        # A clique, and the nodes that may still join it.
+        # A clique and the nodes that may still join it.
         waiting = [(0, common)]
         while waiting:
             kept, joining = waiting.pop()
@@ -187,7 +185,7 @@ class _Backward:
         return self._family(head, others) - with_tail
 
     def _make(self, delete: _Delete) -> bool:
-        """Go to the new class, if it has a legal DAG that scores higher than the present one."""
+        """Move to the new class if it has a legal DAG that scores higher than the current one."""
         parents = self._without(delete)
         if parents is None:
             return False
@@ -196,7 +194,7 @@ class _Backward:
         if legal is None or self._sum(legal) <= self.total + tolerance(self.total):
             return False
         self._class = found
-        self._present = (legal, self._sum(legal))
+        self._current = (legal, self._sum(legal))
         return True
 
     def _without(self, delete: _Delete) -> list[Parents] | None:
@@ -204,26 +202,26 @@ class _Backward:
         tail, head = delete.tail, delete.head
         pdag = self._class.copy()
         pdag.remove(tail, head)
-        neighbours = self._class.neighbours
-        adjacent = neighbours[tail] | self._class.parents[tail] | self._class.children()[tail]
-        for node in members(neighbours[head] & adjacent & ~delete.kept):
+        neighbors = self._class.neighbors
+        adjacent = neighbors[tail] | self._class.parents[tail] | self._class.children()[tail]
+        for node in members(neighbors[head] & adjacent & ~delete.kept):
             pdag.direct(head, node)
-            if neighbours[tail] >> node & 1:
+            if neighbors[tail] >> node & 1:
                 pdag.direct(tail, node)
         return pdag.to_dag()
 
     def _legal(self, pdag: Pdag) -> list[Parents] | None:
-        """Return a DAG of this class that keeps to the constraints, if there is one."""
+        """Return a DAG of this class that satisfies the constraints, or None."""
         guided = pdag.copy()
         for head, tails in enumerate(pdag.parents):
             if tails & ~self._allowed[head]:
                 return None
-            for tail in members(pdag.neighbours[head] & ~self._allowed[head]):
+            for tail in members(pdag.neighbors[head] & ~self._allowed[head]):
                 if not self._allowed[tail] >> head & 1:
                     return None
                 guided.direct(head, tail)
         legal = guided.to_dag()
-        # The directions that were given may make a v-structure, which is another class.
+        # These directions may create a v-structure, and so another class.
         if legal is None or Pdag.of_class(legal) != pdag:
             return None
         return legal if all(len(tails) <= self._max_parents for tails in legal) else None
@@ -240,7 +238,7 @@ class _Backward:
 
 
 def _allowed_parents(score: Score, constraints: Constraints) -> list[int]:
-    """Return for every node the parents that the constraints and the score allow, as bits."""
+    """Return, for every node, the parents that the constraints and the score allow, as bits."""
     allowed = []
     for node in range(len(score.names)):
         by_score = score.additions(node, ()) > -np.inf

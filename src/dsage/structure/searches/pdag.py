@@ -48,12 +48,12 @@ class Pdag:
     ----------
     parents : list of int
         For every node the tails of the directed edges into it.
-    neighbours : list of int
+    neighbors : list of int
         For every node the other ends of its undirected edges.
     """
 
     parents: list[int]
-    neighbours: list[int]
+    neighbors: list[int]
 
     @classmethod
     def of_class(cls, parents: Sequence[Parents]) -> Pdag:
@@ -66,14 +66,14 @@ class Pdag:
 
         Examples
         --------
-        >>> Pdag.of_class([(), (0,), ()]).neighbours
+        >>> Pdag.of_class([(), (0,), ()]).neighbors
         [2, 1, 0]
         >>> Pdag.of_class([(), (0, 2), ()]).parents
         [0, 5, 0]
         """
         above = [bits_of(tails) for tails in parents]
         compelled = [0] * len(parents)
-        neighbours = [0] * len(parents)
+        neighbors = [0] * len(parents)
         order = topological_order(parents)
         rank = {node: place for place, node in enumerate(order)}
         for head in order:
@@ -87,10 +87,10 @@ class Pdag:
             else:
                 compelled[head] = compelled[tail]
             reversible = above[head] & ~compelled[head]
-            neighbours[head] |= reversible
+            neighbors[head] |= reversible
             for near in members(reversible):
-                neighbours[near] |= 1 << head
-        return cls(compelled, neighbours)
+                neighbors[near] |= 1 << head
+        return cls(compelled, neighbors)
 
     def children(self) -> list[int]:
         """Return for every node the heads of the directed edges out of it."""
@@ -102,24 +102,24 @@ class Pdag:
 
     def copy(self) -> Pdag:
         """Return a copy that can be changed."""
-        return Pdag(list(self.parents), list(self.neighbours))
+        return Pdag(list(self.parents), list(self.neighbors))
 
     def direct(self, tail: int, head: int) -> None:
         """Give the undirected edge tail - head this direction."""
-        self.neighbours[tail] &= ~(1 << head)
-        self.neighbours[head] &= ~(1 << tail)
+        self.neighbors[tail] &= ~(1 << head)
+        self.neighbors[head] &= ~(1 << tail)
         self.parents[head] |= 1 << tail
 
     def remove(self, tail: int, head: int) -> None:
         """Remove the edge tail -> head or tail - head."""
         self.parents[head] &= ~(1 << tail)
-        self.neighbours[tail] &= ~(1 << head)
-        self.neighbours[head] &= ~(1 << tail)
+        self.neighbors[tail] &= ~(1 << head)
+        self.neighbors[head] &= ~(1 << tail)
 
     def to_dag(self) -> list[Parents] | None:
         """Direct all edges so that no cycle and no new v-structure arises.
 
-        The algorithm of Dor & Tarsi (1992): a node without children, whose undirected neighbours
+        The algorithm of Dor & Tarsi (1992): a node without children, whose undirected neighbors
         are joined to all nodes around it, can be the last of the nodes that are left.
 
         Returns
@@ -132,7 +132,7 @@ class Pdag:
         >>> Pdag([0, 0, 0], [0b10, 0b101, 0b10]).to_dag()
         [(1,), (2,), ()]
         """
-        parents, neighbours = list(self.parents), list(self.neighbours)
+        parents, neighbors = list(self.parents), list(self.neighbors)
         children = self.children()
         left = (1 << len(parents)) - 1
         waiting = list(range(len(parents) - 1, -1, -1))
@@ -140,9 +140,9 @@ class Pdag:
             node = waiting.pop()
             if not left >> node & 1 or children[node] & left:
                 continue
-            near, around = neighbours[node] & left, (neighbours[node] | parents[node]) & left
+            near, around = neighbors[node] & left, (neighbors[node] | parents[node]) & left
             if any(
-                around & ~(parents[other] | children[other] | neighbours[other] | 1 << other)
+                around & ~(parents[other] | children[other] | neighbors[other] | 1 << other)
                 for other in members(near)
             ):
                 continue

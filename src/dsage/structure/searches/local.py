@@ -12,19 +12,25 @@ from dsage._check import check_count
 from dsage._random import RandomState, Streams
 from dsage.graphs import Graph
 from dsage.structure.constraints import Constraints, constraints_of
-from dsage.structure.moves import Change, Kind, MoveTable
-from dsage.structure.record import Callback, Record
 from dsage.structure.result import SearchResult
 from dsage.structure.scores.base import Parents, Score
+from dsage.structure.searches.base import METHODS, Callback, Trace
+from dsage.structure.searches.moves import Change, Kind, MoveTable
 
 Edge = tuple[int, int]
 
 _KINDS: tuple[Kind, ...] = ("add", "delete", "reverse")
 
-# How many random pairs of nodes are tried for one random move before it is given up.
+# Random moves are tried up to this many times until a legal one is found.
 _TRIES = 1000
 
 
+@METHODS.register(
+    "hc",
+    summary="hill climbing, as bnlearn's hc",
+    options=("restarts", "perturb", "max_iter"),
+    is_random=True,
+)
 def hill_climb(
     score: Score,
     constraints: Constraints | None = None,
@@ -36,29 +42,29 @@ def hill_climb(
     random_state: RandomState = None,
     callback: Callback | None = None,
 ) -> SearchResult:
-    """Climb: make the move that improves the score most, until none does.
+    """Make the move that improves the score most, until none does.
 
-    Moves add, delete or reverse one edge. As bnlearn's ``hc``.
+    A move adds, deletes or reverses one edge, as in bnlearn's ``hc``.
 
     Parameters
     ----------
     score : Score
-        What is to be as large as possible.
+        The score to maximize.
     constraints : Constraints, optional
-        What the graphs must keep to; nothing by default.
+        Constraints on the graphs; none by default.
     start : Graph, optional
-        Where to start; required edges are added. The empty graph by default.
+        The graph to start from; required edges are added. The empty graph by default.
     restarts : int, default=0
-        How often to go on from the best graph so far, after `perturb` random moves.
+        How often to continue from the best graph so far, after `perturb` random moves.
     perturb : int, default=1
-        How many random moves are made before each restart.
+        The number of random moves before each restart.
     max_iter : int, optional
-        The most moves to make, random ones not counted; no bound by default.
+        The largest number of moves, not counting random ones; unlimited by default.
     random_state : int, numpy Generator or None, default=None
         Seed of the random moves.
     callback : callable, optional
         Called with each :class:`~dsage.structure.result.Step`. A ``KeyboardInterrupt``, raised
-        here or by the user, ends the search with the best graph so far.
+        here or by the user, ends the search and returns the best graph so far.
 
     Returns
     -------
@@ -89,6 +95,11 @@ def hill_climb(
     return search.result(run)
 
 
+@METHODS.register(
+    "tabu",
+    summary="tabu search, as bnlearn's tabu",
+    options=("tabu", "max_tabu", "max_iter"),
+)
 def tabu(
     score: Score,
     constraints: Constraints | None = None,
@@ -99,27 +110,27 @@ def tabu(
     max_iter: int | None = None,
     callback: Callback | None = None,
 ) -> SearchResult:
-    """Climb, and go on downhill past the top, never to a graph visited a short while ago.
+    """Climb, and continue downhill past the top, avoiding recently visited graphs.
 
-    As bnlearn's ``tabu``: each move is the best one that does not lead to one of the `tabu` most
-    recent graphs, the present one among them. The search ends when `max_tabu` moves that did not
-    improve the score were made without a new best graph, or when there is no move. The best graph
-    visited is returned.
+    As in bnlearn's ``tabu``, each move is the best one that does not lead to one of the `tabu`
+    most recent graphs, the current one included. The search ends after `max_tabu` moves that
+    did not improve the score without a new best graph, or when there is no move. The best
+    visited graph is returned.
 
     Parameters
     ----------
     score : Score
-        What is to be as large as possible.
+        The score to maximize.
     constraints : Constraints, optional
-        What the graphs must keep to; nothing by default.
+        Constraints on the graphs; none by default.
     start : Graph, optional
-        Where to start; required edges are added. The empty graph by default.
+        The graph to start from; required edges are added. The empty graph by default.
     tabu : int, default=10
-        How many graphs to remember.
+        The number of graphs to remember.
     max_tabu : int, optional
-        How many moves that do not improve the score to make; by default as many as `tabu`.
+        The number of moves that need not improve the score; by default as many as `tabu`.
     max_iter : int, optional
-        The most moves to make; no bound by default.
+        The largest number of moves; unlimited by default.
     callback : callable, optional
         As for :func:`hill_climb`.
 
@@ -129,8 +140,8 @@ def tabu(
 
     Notes
     -----
-    A move that improves the score but leads to a graph visited at any time counts as one that
-    does not improve it. So the search always ends, even when rounding makes a round trip look
+    A move that improves the score but leads to a graph visited at any time before counts as one
+    that does not improve it. So the search always ends, even if rounding makes a round trip look
     like an improvement.
 
     Examples
@@ -157,26 +168,26 @@ def tabu(
 
 
 class _Memory:
-    """The most recent graphs, each as the set of edges in which it differs from the present one.
+    """The most recent graphs, each as the set of edges that differ from the current graph.
 
-    A move leads back to one of them exactly if it changes these edges.
+    A move leads back to one of them if and only if it changes exactly these edges.
     """
 
     def __init__(self, size: int) -> None:
         self._differences: deque[set[Edge]] = deque(maxlen=size)
 
     def remember(self) -> None:
-        """Take the present graph in; the oldest is forgotten."""
+        """Add the current graph; the oldest one is forgotten."""
         self._differences.append(set())
 
     def follow(self, change: Change) -> None:
-        """Take note of a move."""
+        """Update the differences after a move."""
         edges = set(_edges_of(change))
         for difference in self._differences:
             difference.symmetric_difference_update(edges)
 
     def banned(self, table: MoveTable) -> set[Change]:
-        """Return the moves back to a remembered graph."""
+        """Return the moves that lead back to a remembered graph."""
         banned: set[Change] = set()
         for difference in self._differences:
             if len(difference) == 1:
@@ -191,7 +202,7 @@ class _Memory:
 
 
 class _Search:
-    """What the searches share: the loop, the best graph so far and the trace."""
+    """The loop of both searches, with the best graph so far and the trace."""
 
     def __init__(
         self,
@@ -207,31 +218,31 @@ class _Search:
         self._best_score = -math.inf
         self._left = math.inf if max_iter is None else check_count(max_iter, "max_iter", minimum=0)
         self._tables: list[MoveTable] = []
-        self._record = Record(method, score, callback)
+        self._trace = Trace(method, score, callback)
 
     @property
     def n_scored(self) -> int:
-        """How many families were scored."""
+        """The number of families that were scored."""
         return sum(table.n_scored for table in self._tables)
 
     def result(self, run: Callable[[], None]) -> SearchResult:
         """Run, and return the best graph."""
-        return self._record.result(run, self)
+        return self._trace.result(run, self)
 
     def climb(self, table: MoveTable, memory: int, patience: int) -> None:
-        """Make the best move again and again; `patience` of them need not improve the score."""
+        """Make the best move repeatedly; `patience` moves need not improve the score."""
         self._tables.append(table)
         remembered = _Memory(memory)
-        present = _key(table.edges())
-        visited = {present}
+        current = _key(table.edges())
+        visited = {current}
         losses = 0
-        self._note_best(table)
+        self._keep_best(table)
         while self._left > 0:
             remembered.remember()
             move = table.best(remembered.banned(table))
             if move is None:
                 break
-            then = _key(_edges_of(move.change), present)
+            then = _key(_edges_of(move.change), current)
             if move.delta <= table.tolerance or then in visited:
                 if losses >= patience:
                     break
@@ -239,13 +250,13 @@ class _Search:
             self._make(table, move.change, move.kind)
             remembered.follow(move.change)
             visited.add(then)
-            present = then
+            current = then
             self._left -= 1
-            if self._note_best(table):
+            if self._keep_best(table):
                 losses = 0
 
     def shake(self, table: MoveTable, n_moves: int, generator: np.random.Generator) -> None:
-        """Make random legal moves, as many as can be found."""
+        """Make up to `n_moves` random legal moves."""
         self._tables.append(table)
         for _ in range(n_moves):
             for change in _random_changes(table, generator):
@@ -256,9 +267,9 @@ class _Search:
     def _make(self, table: MoveTable, change: Change, label: str) -> None:
         before = table.score
         table.apply(change)
-        self._record.note(label, *change[1:], table.score - before, table.score)
+        self._trace.add(label, *change[1:], table.score - before, table.score)
 
-    def _note_best(self, table: MoveTable) -> bool:
+    def _keep_best(self, table: MoveTable) -> bool:
         found = table.score
         if found <= self._best_score + table.tolerance:
             return False
@@ -267,7 +278,7 @@ class _Search:
 
 
 def _edges_of(change: Change) -> tuple[Edge, ...]:
-    """Return the edges that are there either before or after a move, but not both."""
+    """Return the edges that exist either before or after a move, but not both."""
     kind, tail, head = change
     return ((tail, head), (head, tail)) if kind == "reverse" else ((tail, head),)
 

@@ -1,0 +1,244 @@
+"""What a loss is, and the registry of losses.
+
+A loss states what it needs of the model (`output`), converts the user's target
+(:meth:`Loss.target`), refuses unusable predictions (:meth:`Loss.check`), and maps rows to losses.
+Predictions are means over draws, so losses of classes take probabilities: classes have no mean.
+
+To add a loss, write a kernel in a new file of this package and decorate it with :func:`register`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from dsage._check import check_shape, refusal
+from dsage.data.registry import Registry
+from dsage.data.targets import check_prediction, codes, numbers, probabilities, values
+
+Array = npt.NDArray[Any]
+Floats = npt.NDArray[np.float64]
+Kernel = Callable[[Array, Floats], Floats]
+"""Maps a target (n_rows,) and predictions (..., n_rows[, n_classes]) to losses (..., n_rows)."""
+
+Output = Literal["value", "probability", "any"]
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A loss of single rows; :func:`as_loss` returns one.
+
+    Attributes
+    ----------
+    name : str
+        Its name, such as ``"squared_error"`` or ``"pinball(0.9)"``, or that of the function.
+    output : {"value", "probability", "any"}
+        What the model has to predict: numbers (n_rows,); probabilities (n_rows, n_classes), where
+        (n_rows,) is the probability of the second of two classes; or whatever the function takes.
+    kernel : callable
+        Maps a checked target and predictions to losses, see :data:`Kernel`.
+    accepts_votes : bool
+        Whether a model may predict classes: each draw then votes for one class.
+    accepts_soft : bool
+        Whether the target may be probabilities (n_rows, n_classes).
+
+    Examples
+    --------
+    >>> from dsage.models import as_loss
+    >>> loss = as_loss("cross_entropy")
+    >>> prediction = loss.check([[0.25, 0.75], [0.5, 0.5]], classes=["no", "yes"])
+    >>> y = loss.target(["yes", "no"], classes=["no", "yes"])
+    >>> y
+    array([1, 0])
+    >>> loss(y, prediction).round(3)
+    array([0.288, 0.693])
+    """
+
+    name: str
+    output: Output
+    kernel: Kernel = field(repr=False)
+    accepts_votes: bool = False
+    accepts_soft: bool = False
+
+    def __call__(self, y: Array, prediction: Floats) -> Floats:
+        """Return the loss of each row.
+
+        Parameters
+        ----------
+        y : array of shape (n_rows,) or (n_rows, n_classes)
+            The target as :meth:`target` returns it.
+        prediction : array of shape (n_rows,) or (n_rows, n_classes)
+            Predictions, or means of predictions over draws.
+
+        Returns
+        -------
+        array of shape (n_rows,)
+        """
+        if len(prediction) != len(y):
+            raise _unequal_rows("prediction", len(prediction), "y", len(y))
+        if self.output == "probability" and prediction.ndim == 1:
+            prediction = _add_first_class(prediction)
+        return self.kernel(y, prediction)
+
+    def many(self, y: Array, prediction: Floats) -> Floats:
+        """Return the loss of each row for several predictions of the same rows.
+
+        Parameters
+        ----------
+        y : array of shape (n_rows,) or (n_rows, n_classes)
+            The target as :meth:`target` returns it.
+        prediction : array of shape (n_predictions, n_rows) or (n_predictions, n_rows, n_classes)
+            Predictions along the first axis: of coalitions, of draws, ...
+
+        Returns
+        -------
+        array of shape (n_predictions, n_rows)
+        """
+        if prediction.ndim < 2 or prediction.shape[1] != len(y):
+            raise refusal(
+                "prediction",
+                f"of shape (n_predictions, {len(y)}) or (n_predictions, {len(y)}, n_classes)",
+                prediction.shape,
+                "Put predictions along the first axis, rows along the second",
+            )
+        if self.output == "probability" and prediction.ndim == 2:
+            prediction = _add_first_class(prediction)
+        return self.kernel(y, prediction)
+
+    def target(
+        self,
+        y: Any,  # noqa: ANN401
+        classes: Sequence[Any] | Array | None = None,
+        n_classes: int | None = None,
+    ) -> Array:
+        """Return the user's target in the form that the loss computes with.
+
+        Numbers become floats, class labels their positions in `classes`. A loss that accepts soft
+        targets also takes a matrix (n_rows, n_classes) of probabilities. A function passed as a
+        loss receives labels unchanged, unless its output is ``"probability"``.
+
+        Parameters
+        ----------
+        y : array, list, series or data frame of n_rows
+            The target.
+        classes : sequence, optional
+            The classes in the order of the model's columns; the sorted labels of `y` by default.
+        n_classes : int, optional
+            Number of the model's columns, to compare with if `classes` is unknown.
+        """
+        array = values(y)
+        if self.output == "any":
+            return array
+        if self.output == "value":
+            advice = f"{self.name} takes one target: explain one output at a time, with its column"
+            check_shape(array, ("n_rows",), "y", advice)
+            return numbers(array, self.name)
+        if array.ndim == 1:
+            return codes(array, classes, n_classes)
+        if not self.accepts_soft:
+            raise refusal(
+                "y",
+                f"class labels, of shape (n_rows,), for {self.name}",
+                array.shape,
+                "Pass labels; this loss does not take probabilities as a target",
+            )
+        n_columns = n_classes if classes is None else len(classes)
+        return probabilities(numbers(array, self.name), n_columns)
+
+    def check(
+        self, prediction: npt.ArrayLike, classes: Sequence[Any] | Array | None = None
+    ) -> Floats:
+        """Return a model's output as floats; refuse output that this loss cannot use.
+
+        Parameters
+        ----------
+        prediction : array of shape (n_rows,) or (n_rows, n_classes)
+            The model's output for some rows.
+        classes : sequence, optional
+            The classes, one per column.
+        """
+        return check_prediction(prediction, self.name, self.output, classes)
+
+    def target_for(
+        self,
+        prediction: Floats,
+        y: Any = None,  # noqa: ANN401
+        classes: Sequence[Any] | Array | None = None,
+    ) -> Array:
+        """Check a model's output and the target, and return the target.
+
+        Without `y` the model's own output is the target: the values then explain how the model
+        comes to its predictions, not how good they are (Shapley effects, for squared error).
+        """
+        prediction = self.check(prediction, classes)
+        if y is None:
+            if self.output != "probability":
+                return prediction
+            matrix = prediction if prediction.ndim == 2 else _add_first_class(prediction)
+            return matrix if self.accepts_soft else matrix.argmax(axis=1)
+        n_classes = None
+        if self.output == "probability":
+            n_classes = prediction.shape[1] if prediction.ndim == 2 else 2
+        target = self.target(y, classes, n_classes)
+        if len(target) != len(prediction):
+            raise _unequal_rows("y", len(target), "X", len(prediction))
+        return target
+
+
+LOSSES: Registry[Loss | Callable[[float], Loss]] = Registry(
+    "loss", "the losses", package="dsage.models.losses"
+)
+"""The losses that have a name; one with a parameter is a function of that parameter.
+
+Traits: `title` and `unit`, for reports; `synonyms`, the names that other libraries use; and
+`parameter`, the name of the parameter, if there is one.
+"""
+
+
+def register(
+    name: str,
+    output: Output,
+    *,
+    summary: str,
+    title: str,
+    unit: str,
+    synonyms: Sequence[str] = (),
+    accepts_votes: bool = False,
+    accepts_soft: bool = False,
+) -> Callable[[Kernel], Kernel]:
+    """Return a decorator that makes a kernel available as a loss.
+
+    Parameters
+    ----------
+    name, output, accepts_votes, accepts_soft
+        See :class:`Loss`.
+    summary : str
+        A line for tables and the help of the command line.
+    title : str
+        The loss in the sentences of a report.
+    unit : str
+        Its unit, in which ``{target}`` stands for the name of the target.
+    synonyms : sequence of str, default=()
+        What other libraries call it: these names are refused with a suggestion.
+    """
+    add = LOSSES.register(name, summary=summary, title=title, unit=unit, synonyms=tuple(synonyms))
+
+    def register_kernel(kernel: Kernel) -> Kernel:
+        add(Loss(name, output, kernel, accepts_votes=accepts_votes, accepts_soft=accepts_soft))
+        return kernel
+
+    return register_kernel
+
+
+def _unequal_rows(one: str, n_one: int, other: str, n_other: int) -> Exception:
+    advice = "Pass the same rows for both, in the same order"
+    return refusal(one, f"of {n_other} rows, as {other} is", n_one, advice)
+
+
+def _add_first_class(second: Floats) -> Floats:
+    """Return the probabilities of both classes from those of the second."""
+    return np.stack((1.0 - second, second), axis=-1)

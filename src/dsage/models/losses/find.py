@@ -1,0 +1,122 @@
+"""Losses by name, and functions as losses."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, get_args
+
+import numpy as np
+
+from dsage._check import check_member, refusal
+from dsage.data.columns import shown
+from dsage.models.losses.base import LOSSES, Array, Floats, Loss, Output
+
+
+@dataclass(frozen=True)
+class _FunctionLoss(Loss):
+    """A user-defined loss: it sees one prediction at a time, and its result is checked."""
+
+    def __call__(self, y: Array, prediction: Floats) -> Floats:
+        losses = np.asarray(self.kernel(y, prediction))
+        if losses.shape != (len(y),) or losses.dtype.kind not in "fiub":
+            raise refusal(
+                f"the result of the loss {self.name!r}",
+                f"one number per row, of shape ({len(y)},)",
+                losses.shape if losses.dtype.kind in "fiub" else losses.dtype,
+                "Do not average over rows",
+            )
+        if not np.isfinite(losses).all():
+            raise refusal(
+                f"the result of the loss {self.name!r}",
+                "finite",
+                f"{int((~np.isfinite(losses)).sum())} rows that are not",
+                "Clip the arguments of logarithms and divisions",
+            )
+        return losses.astype(np.float64, copy=False)
+
+    def many(self, y: Array, prediction: Floats) -> Floats:
+        return np.stack([self(y, one) for one in prediction])
+
+
+def as_loss(
+    loss: str | Callable[..., Any] | Loss,
+    *,
+    quantile: float | None = None,
+    output: Output | None = None,
+) -> Loss:
+    """Return a loss by its name, or a function as a loss.
+
+    Parameters
+    ----------
+    loss : str, callable or Loss
+        A name:
+
+        - ``"squared_error"``, ``"absolute_error"``: of numbers.
+        - ``"pinball"``, with its `quantile`, or ``"pinball(0.9)"``: of numbers.
+        - ``"cross_entropy"``: minus the log of the probability of the class; probabilities below
+          2.2e-16 (:data:`EPSILON`) are replaced by that.
+        - ``"brier"``: the squared distance of probabilities and class, summed over the classes,
+          and halved if there are two: then it is ``(p - y) ** 2`` for the second class.
+        - ``"zero_one"``: 1 if the most probable class (the first of equals) is wrong. A model
+          without probabilities votes, 1 for its class and 0 for the others: the mean over draws is
+          the share of votes, and the class with most votes is predicted.
+
+        Or a function ``(y, prediction) -> losses of the rows``.
+    quantile : float, optional
+        For ``"pinball"``, in (0, 1).
+    output : {"value", "probability", "any"}, optional
+        For a function: what it takes. With ``"probability"`` it receives the classes as codes,
+        and the probabilities in the model's shape. With ``"any"``, the default, it receives `y`
+        unchanged.
+
+    Examples
+    --------
+    >>> as_loss("squared_error")(np.array([1.0, 2.0]), np.array([1.0, 4.0]))
+    array([0., 4.])
+    >>> def cubed(y, prediction):
+    ...     return abs(y - prediction) ** 3
+    >>> as_loss(cubed).name
+    'cubed'
+    >>> as_loss("mse")
+    Traceback (most recent call last):
+    ValueError: loss must be one of the losses; got 'mse'. Did you mean 'squared_error'?
+    """
+    if quantile is not None and loss != "pinball":
+        raise refusal("quantile", "given for 'pinball' only", quantile, "Leave it out", TypeError)
+    if output is not None and isinstance(loss, (str, Loss)):
+        raise refusal("output", "given for a function only", output, "Leave it out", TypeError)
+    if isinstance(loss, Loss):
+        return loss
+    if isinstance(loss, str):
+        return _find_loss(loss, quantile)
+    if not callable(loss) or isinstance(loss, type):
+        raise refusal(
+            "loss",
+            "a name or a function",
+            loss,
+            f"The names are {shown(LOSSES.names())}; a function maps (y, prediction) to losses",
+            TypeError,
+        )
+    kind = "any" if output is None else output
+    check_member(kind, get_args(Output), "output", "the kinds")
+    name = getattr(loss, "__name__", type(loss).__name__)
+    return _FunctionLoss(name, kind, loss, accepts_soft=True)
+
+
+def _find_loss(name: str, quantile: float | None) -> Loss:
+    parsed = re.fullmatch(r"(\w+)\(([0-9.eE+-]+)\)", name)
+    if parsed and callable(make := LOSSES.get(parsed[1])) and not isinstance(make, Loss):
+        return make(float(parsed[2]))
+    for known in LOSSES:
+        if name in LOSSES.traits(known)["synonyms"]:
+            raise refusal("loss", "one of the losses", name, f"Did you mean {known!r}?")
+    found = LOSSES[name]
+    if isinstance(found, Loss):
+        return found
+    if quantile is None:
+        parameter = LOSSES.traits(name)["parameter"]
+        advice = f"Pass a number, such as loss='{name}(0.9)'"
+        raise refusal(parameter, f"given for {name!r}", None, advice, TypeError)
+    return found(quantile)

@@ -1,0 +1,61 @@
+"""Losses of classes, computed from their probabilities."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from dsage.models.losses.base import Array, Floats, register
+
+EPSILON = float(np.finfo(np.float64).eps)
+"""Cross entropy replaces smaller probabilities by this, 2.2e-16: no loss exceeds 36.04."""
+
+
+@register(
+    "cross_entropy",
+    "probability",
+    summary="minus the log of the probability of the class",
+    title="cross entropy",
+    unit="nats, the unit of natural logarithms",
+    synonyms=("log_loss", "logloss", "nll"),
+    accepts_soft=True,
+)
+def cross_entropy(y: Array, prediction: Floats) -> Floats:
+    """Return minus the log of the probabilities of the classes."""
+    if y.ndim == 1:
+        chosen: Floats = np.clip(prediction[..., np.arange(len(y)), y], EPSILON, 1.0)
+        return -np.log(chosen)
+    entropies: Floats = -(y * np.log(np.clip(prediction, EPSILON, 1.0))).sum(axis=-1)
+    return entropies
+
+
+@register(
+    "zero_one",
+    "probability",
+    summary="1 if the most probable class is wrong",
+    title="share of wrong classes",
+    unit="shares of the rows",
+    synonyms=("accuracy", "error_rate", "misclassification"),
+    accepts_votes=True,
+)
+def zero_one(y: Array, prediction: Floats) -> Floats:
+    """Return 1 where the most probable class, the first of equals, is wrong."""
+    wrong: npt.NDArray[np.bool_] = prediction.argmax(axis=-1) != y
+    return wrong.astype(np.float64)
+
+
+@register(
+    "brier",
+    "probability",
+    summary="the squared distance of probabilities and class",
+    title="Brier score",
+    unit="squared differences of probabilities",
+    accepts_soft=True,
+)
+def brier(y: Array, prediction: Floats) -> Floats:
+    """Return squared distances of probabilities and classes, halved for two classes."""
+    n_classes = prediction.shape[-1]
+    certain = y if y.ndim == 2 else y[:, None] == np.arange(n_classes)
+    difference = prediction - certain
+    sums: Floats = np.einsum("...k,...k->...", difference, difference)
+    return sums / 2 if n_classes == 2 else sums

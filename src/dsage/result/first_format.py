@@ -1,0 +1,147 @@
+"""Files of the first release, whose choices were prose, as files of today's format."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dsage._files import Arrays
+from dsage.estimate.reasons import StopKind
+from dsage.models.resolve import LossSource
+from dsage.samplers.info import SamplerSource
+from dsage.structure.info import GraphSource
+
+# The options of game and plan, which were written only if they were not these.
+_DEFAULTS = {
+    "semantics": "boundary",
+    "first_level": "auto",
+    "exact": "auto",
+    "rows_per_ordering": None,
+    "cache_bytes": 2**28,
+    "n_draws": 8,
+    "n_replicates": 2,
+    "noise": "sobol",
+    "max_bytes": 2**28,
+}
+_AUDIT_WARNING = "Skipping by separation changes the values"
+
+
+def upgrade(header: Mapping[str, Any], arrays: Arrays) -> dict[str, Any]:
+    """Return the header in today's format, and rename the arrays."""
+    estimate = dict(header["estimate"])
+    estimate["terms"] = estimate.pop("levels")
+    for term in [*estimate["terms"], *([estimate["audit"]] if estimate["audit"] else [])]:
+        term["kind"] = term.pop("name")
+    kind = StopKind.INTERRUPTED if estimate.pop("interrupted") else StopKind.OTHER
+    estimate["reason"] = {"kind": kind, "numbers": {}, "text": estimate["reason"]}
+    for place in [each for each in arrays if each.startswith("estimate/levels/")]:
+        arrays[place.replace("/levels/", "/terms/")] = arrays.pop(place)
+    # Single numbers were arrays, too.
+    for place in [each for each in arrays if arrays[each].ndim == 0]:
+        *path, name = place.split("/")[1:]
+        owner: Any = estimate
+        for step in path:
+            owner = owner[int(step) if step.isdigit() else step]
+        owner[name] = str(arrays.pop(place))
+    texts = [text for text in header["warnings"] if not str(text).startswith(_AUDIT_WARNING)]
+    choices = _upgrade_choices(header["choices"])
+    return {**header, "estimate": estimate, "choices": choices, "warnings": texts}
+
+
+def _upgrade_choices(old: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    model, data, run = old["model"], old["data"], old["estimate"]
+    done, seconds = old["evaluations"], old["seconds"]
+    return {
+        "model": {
+            "name": model["name"],
+            "type_name": model["type"],
+            "steps": _split(model.get("steps")),
+            "classes": _split(model["classes"]) if "classes" in model else None,
+            "packages": [],
+        },
+        "data": {
+            "target": data["target"],
+            "n_features": data["features"],
+            "n_class_features": data["features_of_classes"],
+            "class_numbers": _split(data["numbers_that_are_classes"]),
+            "n_groups": data["groups"],
+            "n_rows_train": data["rows_train"],
+            "n_rows_evaluation": data["rows_evaluation"],
+            "digest": data.get("rows_evaluation_digest"),
+            "container": data["container"],
+        },
+        "graph": _upgrade_graph(old["graph"]),
+        "sampler": _upgrade_sampler(old["sampler"]),
+        "loss": {
+            "name": old["loss"]["name"],
+            "source": LossSource.GIVEN if old["loss"]["source"] == "given" else LossSource.CHOSEN,
+        },
+        "estimate": {
+            **_DEFAULTS,
+            **{name: run[name] for name in _DEFAULTS if name in run},
+            "n_replicates": run.get("n_groups", _DEFAULTS["n_replicates"]),
+            "first_level": run.get("levels", _DEFAULTS["first_level"]),
+            "estimand": run["estimand"],
+            "orderings": run["orderings"],
+            "is_asymmetric": run["orderings"].startswith("Order("),
+            "n_orderings": run["n_orderings"],
+            "is_exact": run["all_orderings"],
+            "stopping": run["stopping"],
+            "stopped_because": run["stopped_because"],
+            "has_audit": run["audit"],
+            "is_weighted": run.get("sample_weight") is not None,
+        },
+        "evaluations": {
+            "n_made": done["made"],
+            "n_shared": done["shared"],
+            "n_surpluses": done["surpluses"],
+            "n_skipped": done["surpluses_skipped"],
+            "share_skipped": done["share_skipped"],
+        },
+        "seconds": {name: seconds[name] for name in ("graph", "sampler", "estimate", "total")},
+        "versions": old["versions"],
+        "run": old["run"],
+    }
+
+
+def _upgrade_graph(old: Mapping[str, Any]) -> dict[str, Any]:
+    source = str(old["source"])
+    kind, n_graphs = source.removeprefix("given: "), None
+    if source.startswith("none"):
+        found, kind = GraphSource.NONE, None
+    elif source.startswith("learned"):
+        found, kind = GraphSource.LEARNED, None
+    elif kind.startswith("a vote of "):
+        found, n_graphs, kind = GraphSource.VOTE, int(kind.split()[3]), None
+    else:
+        found = GraphSource.GIVEN
+    method, blanket = old.get("method"), old.get("markov_blanket")
+    return {
+        "source": found,
+        "kind": kind,
+        "method": None if method is None else method.split(":")[0],
+        "score": old.get("score"),
+        "score_value": old.get("score_value"),
+        "n_edges": old.get("edges"),
+        "markov_blanket": None if blanket is None else _split(blanket) * (blanket != "empty"),
+        "n_graphs": n_graphs,
+        "seconds": old.get("seconds"),
+        "n_resamples": old.get("resamples"),
+        "resampling_seconds": old.get("resampling_seconds"),
+    }
+
+
+def _upgrade_sampler(old: Mapping[str, Any]) -> dict[str, Any]:
+    sources = {"given": SamplerSource.GIVEN, "given by name": SamplerSource.NAMED}
+    scores = ("energy_score", "energy_score_of_independence")
+    return {
+        "name": old["name"],
+        "source": sources.get(old["source"], SamplerSource.CHOSEN),
+        **{name: old[name] for name in scores},
+        # The numbers behind the decision were not kept.
+        "decision": None,
+    }
+
+
+def _split(names: str | None) -> list[str]:
+    return names.split(", ") if names else []

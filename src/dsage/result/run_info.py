@@ -1,0 +1,393 @@
+"""The record of a run: every choice that was made, typed, read by attributes everywhere."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import platform
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, fields, is_dataclass
+from enum import Enum
+from fractions import Fraction
+from functools import cache
+from importlib.metadata import PackageNotFoundError, packages_distributions, version
+from typing import Any
+
+import numpy as np
+
+from dsage._version import __version__
+from dsage.data.groups import Groups
+from dsage.data.inputs import Inputs
+from dsage.estimate import Estimate, Stopping
+from dsage.models.resolve import LossSource, ModelInfo
+from dsage.orderings import Order
+from dsage.samplers.info import Decision, SamplerInfo, SamplerSource
+from dsage.structure.info import GraphInfo, GraphSource
+
+if False:
+    from dsage.estimate import PlanOptions
+    from dsage.games import GameOptions
+
+# Scanning the installed packages takes half a second.
+_distributions = cache(packages_distributions)
+
+_PACKAGES = ("numpy", "scipy", "scikit-learn", "pandas", "networkx")
+# Larger counts are shown as powers of ten.
+_LARGEST_SHOWN = 10**15
+# Longer lists of names are cut.
+_MOST_LISTED = 20
+# A str enum equals its value, so its class is part of the key.
+_WORDS = {
+    (GraphSource, "none"): "none: nothing is skipped",
+    (GraphSource, "learned"): "learned from the training rows",
+    (GraphSource, "vote"): "given: a vote of graphs",
+    (LossSource, "chosen"): "chosen for the model and the target",
+    (SamplerSource, "chosen"): "chosen by its held-out score",
+    (SamplerSource, "named"): "given by name",
+}
+
+
+@dataclass(frozen=True)
+class DataInfo:
+    """The rows of a run.
+
+    Attributes
+    ----------
+    target : str
+        Name of the target.
+    n_features, n_class_features : int
+        The number of features, and how many of them are classes.
+    class_numbers : tuple of str
+        Features that are numbers and were declared to be classes.
+    n_groups : int or None
+        The number of groups of features; None without groups.
+    n_rows_train, n_rows_evaluation : int
+        The number of rows.
+    digest : str or None
+        A hash of the evaluation rows and their targets.
+    container : str
+        The kind of data frame or array.
+    """
+
+    target: str
+    n_features: int
+    n_class_features: int
+    class_numbers: tuple[str, ...]
+    n_groups: int | None
+    n_rows_train: int
+    n_rows_evaluation: int
+    digest: str | None
+    container: str
+
+    @classmethod
+    def of(cls, inputs: Inputs, groups: Groups | None) -> DataInfo:
+        """Describe the rows."""
+        return cls(
+            target=inputs.target,
+            n_features=len(inputs.names),
+            n_class_features=int((inputs.layout.n_categories > 0).sum()),
+            class_numbers=tuple(inputs.discrete),
+            n_groups=None if groups is None else len(groups.members),
+            n_rows_train=len(inputs.y_train),
+            n_rows_evaluation=len(inputs.y_test),
+            digest=_digest(inputs),
+            container=inputs.layout.kind,
+        )
+
+
+@dataclass(frozen=True)
+class LossInfo:
+    """The loss, and whether it was given or chosen."""
+
+    name: str
+    source: LossSource
+
+
+@dataclass(frozen=True)
+class EstimateInfo:
+    """What was estimated, with which options, and why the estimation ended.
+
+    Attributes
+    ----------
+    estimand : str
+        ``"sage"`` or ``"d-sage"``.
+    orderings : str
+        The kind of orderings, or the partial order.
+    is_asymmetric : bool
+        Whether the orderings keep a partial order.
+    n_orderings : int
+        The number of orderings.
+    is_exact : bool
+        Whether all orderings were averaged over.
+    stopping : str
+        The stopping rule.
+    stopped_because : str
+        The reason for stopping in words; `Estimate.reason` has it for programs.
+    has_audit : bool
+        Whether the difference to SAGE was estimated.
+    semantics, first_level, exact, rows_per_ordering, cache_bytes
+        See :class:`dsage.estimate.PlanOptions`.
+    n_draws, n_replicates, noise, max_bytes
+        See :class:`dsage.games.GameOptions`.
+    is_weighted : bool
+        Whether the evaluation rows have weights.
+    """
+
+    estimand: str
+    orderings: str
+    is_asymmetric: bool
+    n_orderings: int
+    is_exact: bool
+    stopping: str
+    stopped_because: str
+    has_audit: bool
+    semantics: str
+    first_level: str
+    exact: str
+    rows_per_ordering: int | None
+    cache_bytes: int
+    n_draws: int
+    n_replicates: int
+    noise: str
+    max_bytes: int
+    is_weighted: bool
+
+    @classmethod
+    def of(
+        cls,
+        estimate: Estimate,
+        stopping: Stopping | None,
+        game: GameOptions,
+        plan: PlanOptions,
+    ) -> EstimateInfo:
+        """Describe an estimate."""
+        orderings = plan.orderings
+        is_named = isinstance(orderings, (str, Order))
+        return cls(
+            estimand=estimate.estimand,
+            orderings=str(orderings) if is_named else f"given: {type(orderings).__name__}",
+            is_asymmetric=isinstance(orderings, Order),
+            n_orderings=estimate.n_orderings,
+            is_exact=estimate.is_exact,
+            stopping="default" if stopping is None else repr(stopping),
+            stopped_because=str(estimate.reason),
+            has_audit=estimate.audit is not None,
+            semantics=plan.semantics,
+            first_level=plan.first_level,
+            exact=plan.exact,
+            rows_per_ordering=plan.rows_per_ordering,
+            cache_bytes=plan.cache_bytes,
+            n_draws=game.n_draws,
+            n_replicates=game.n_replicates,
+            noise=game.noise,
+            max_bytes=game.max_bytes,
+            is_weighted=game.sample_weight is not None,
+        )
+
+
+@dataclass(frozen=True)
+class EvaluationInfo:
+    """How much was evaluated, reused and skipped.
+
+    Attributes
+    ----------
+    n_made, n_shared : int
+        Pairs of a coalition and a row that were evaluated, and that were taken from memory.
+    n_surpluses, n_skipped : int
+        Surpluses of all features, and those that are zero by separation.
+    share_skipped : float
+        Mean over features of the share of surpluses that are zero by separation.
+    """
+
+    n_made: int
+    n_shared: int
+    n_surpluses: int
+    n_skipped: int
+    share_skipped: float
+
+    @classmethod
+    def of(cls, estimate: Estimate) -> EvaluationInfo:
+        """Count the evaluations of an estimate."""
+        shares = map(Fraction, estimate.share_skipped)
+        return cls(
+            n_made=estimate.n_evaluated,
+            n_shared=estimate.n_shared,
+            n_surpluses=estimate.n_surpluses * len(estimate.feature_names),
+            n_skipped=round(sum(shares, Fraction(0)) * estimate.n_surpluses),
+            share_skipped=float(estimate.share_skipped.mean()),
+        )
+
+
+@dataclass(frozen=True)
+class SecondsInfo:
+    """The time that each phase took, and the whole call."""
+
+    graph: float
+    sampler: float
+    estimate: float
+    total: float
+
+
+@dataclass(frozen=True)
+class SessionInfo:
+    """What repeats the run.
+
+    Attributes
+    ----------
+    random_state : str
+        The seed, as text: it may have more digits than other programs can read.
+    n_jobs : int or None
+        The number of jobs.
+    checkpoint : str or None
+        The file of the checkpoint.
+    """
+
+    random_state: str
+    n_jobs: int | None
+    checkpoint: str | None
+
+
+@dataclass(frozen=True, repr=False)
+class RunInfo:
+    """Every choice of a run, whether it was made by the user or by `explain`.
+
+    It shows as a listing of all attributes that apply.
+
+    Attributes
+    ----------
+    model : ModelInfo
+        The model.
+    data : DataInfo
+        The rows.
+    graph : GraphInfo
+        How the graph was found.
+    sampler : SamplerInfo
+        How the sampler was found.
+    loss : LossInfo
+        The loss.
+    estimate : EstimateInfo
+        What was estimated, and with which options.
+    evaluations : EvaluationInfo
+        How much was evaluated, reused and skipped.
+    seconds : SecondsInfo
+        The time that each phase took.
+    versions : dict of str to str
+        The versions of Python and of the packages.
+    run : SessionInfo
+        Seed, jobs and checkpoint.
+    """
+
+    model: ModelInfo
+    data: DataInfo
+    graph: GraphInfo
+    sampler: SamplerInfo
+    loss: LossInfo
+    estimate: EstimateInfo
+    evaluations: EvaluationInfo
+    seconds: SecondsInfo
+    versions: dict[str, str]
+    run: SessionInfo
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return nested dictionaries of plain values, as JSON can hold them."""
+        return {name: plain(value) for name, value in asdict(self).items()}
+
+    def listing(self) -> dict[str, dict[str, str]]:
+        """Return section -> name -> value in words; values that do not apply are left out."""
+        return {
+            field.name: {
+                name: word(value)
+                for name, value in _items(getattr(self, field.name))
+                if value is not None and value != ()
+            }
+            for field in fields(self)
+        }
+
+    def __repr__(self) -> str:
+        lines: list[str] = []
+        for section, named in self.listing().items():
+            width = max(map(len, named), default=0)
+            lines.append(section)
+            lines += [f"  {name:<{width}}  {text}" for name, text in named.items()]
+        return "\n".join(lines)
+
+
+def find_versions(packages: Iterable[str]) -> dict[str, str]:
+    """Return the versions of Python, of dsage, and of the packages it or the model rests on.
+
+    Parameters
+    ----------
+    packages : iterable of str
+        Names under which the packages of the model are imported.
+    """
+    found = {"dsage": __version__, "python": platform.python_version()}
+    own = [name for package in packages for name in _distributions().get(package, [])]
+    for name in dict.fromkeys([*_PACKAGES, *own]):
+        try:
+            found.setdefault(name, version(name))
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def word(value: Any) -> str:  # noqa: ANN401
+    """Return a choice in words.
+
+    Examples
+    --------
+    >>> word(0.123456), word(1234567), word(True), word(("a", "b")), word(LossSource.CHOSEN)
+    ('0.1235', '1,234,567', 'yes', 'a, b', 'chosen for the model and the target')
+    >>> word(math.factorial(200))
+    '10^374.9'
+    """
+    if isinstance(value, Enum):
+        return _WORDS.get((type(value), value.value), str(value.value))
+    if isinstance(value, Decision):
+        return value.words()
+    if isinstance(value, tuple):
+        return ", ".join([*map(word, value[:_MOST_LISTED]), *["..."] * (len(value) > _MOST_LISTED)])
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        is_shown = abs(value) < _LARGEST_SHOWN
+        return f"{value:,}" if is_shown else f"10^{math.log10(abs(value)):.1f}"
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return str(value)
+
+
+def plain(value: Any) -> Any:  # noqa: ANN401
+    """Return `value` as JSON can hold it; None for NaN and infinities.
+
+    Examples
+    --------
+    >>> plain({"a": np.float64("nan"), "b": (np.int64(3), np.bool_(True), math.inf)})
+    {'a': None, 'b': [3, True, None]}
+    """
+    if isinstance(value, dict):
+        return {str(key): plain(each) for key, each in value.items()}
+    if isinstance(value, np.ndarray):
+        return plain(value.tolist())
+    if isinstance(value, (list, tuple)):
+        return [plain(each) for each in value]
+    if isinstance(value, np.generic):
+        return plain(value.item())
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def _items(section: Any) -> Iterable[tuple[str, Any]]:  # noqa: ANN401
+    if is_dataclass(section):
+        return [(field.name, getattr(section, field.name)) for field in fields(section)]
+    return section.items()  # type: ignore[no-any-return]
+
+
+def _digest(inputs: Inputs) -> str:
+    """Return a hash of the evaluation rows and their targets."""
+    found = hashlib.sha256(inputs.layout.encode(inputs.X_test).tobytes())
+    y = inputs.y_test
+    found.update(y.tobytes() if y.dtype.kind in "fiub" else repr(y.tolist()).encode())
+    return found.hexdigest()[:16]

@@ -1,0 +1,81 @@
+"""Checks that samplers share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from dsage._check import check_shape, refusal, warn
+from dsage.data.layout import Layout
+
+Floats = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+
+LARGEST = 1e150
+"""The squares of larger numbers overflow."""
+
+
+def check_sizes(matrix: Floats, layout: Layout) -> None:
+    """Refuse columns of numbers whose squares overflow or underflow."""
+    low, high = matrix.min(axis=0), matrix.max(axis=0)
+    huge = np.maximum(-low, high) > LARGEST
+    # Halved, since the range of numbers near the largest float overflows.
+    tiny = (low < high) & (high / 2 - low / 2 < 1 / LARGEST)
+    bad = (layout.n_categories == 0) & (huge | tiny)
+    if bad.any():
+        raise refusal(
+            "X",
+            f"of columns that stay below {LARGEST:g} and vary by more than {1 / LARGEST:g}",
+            [layout.names[at] for at in np.flatnonzero(bad)],
+            "Use other units for these columns",
+        )
+
+
+def warn_of_copies(X: Floats, layout: Layout, consequence: str, among: Mask | None = None) -> None:
+    """Warn about columns that repeat others; constants repeat nothing."""
+    first: dict[tuple[bool, bytes], str] = {}
+    copies = []
+    for at, (name, column) in enumerate(zip(layout.names, X.T, strict=True)):
+        if (among is not None and not among[at]) or column.min() == column.max():
+            continue
+        # Adding zero turns -0.0 into 0.0.
+        key = bool(layout.n_categories[at]), (column + 0.0).tobytes()
+        if key in first:
+            copies.append(f"{name!r} repeats {first[key]!r}")
+        first.setdefault(key, name)
+    if copies:
+        more = f" and {len(copies) - 10} more" if len(copies) > 10 else ""
+        warn(f"Some columns are copies: {', '.join(copies[:10])}{more}. {consequence}")
+
+
+def check_coalition(known: npt.ArrayLike, feature_names: Sequence[str]) -> Mask:
+    """Return one coalition as a boolean array (n_features,)."""
+    array = np.asarray(known)
+    if array.dtype != np.bool_:
+        raise refusal(
+            "known", "a boolean array", array.dtype, "Use np.asarray(known, dtype=bool)", TypeError
+        )
+    if array.shape != (len(feature_names),):
+        shown = ", ".join(feature_names[:6]) + (", ..." if len(feature_names) > 6 else "")
+        raise refusal(
+            "known",
+            f"of shape ({len(feature_names)},)",
+            array.shape,
+            f"Pass one entry for each of the features {shown}",
+        )
+    return array
+
+
+def check_noise(noise: npt.ArrayLike, n_rows: int, n_features: int) -> Floats:
+    """Return noise as floats (n_rows, n_draws, n_features), all strictly between 0 and 1."""
+    array = np.asarray(noise, dtype=np.float64)
+    shape = (n_rows, "n_draws", n_features)
+    check_shape(array, shape, "noise", "Pass one uniform per row, draw and feature")
+    if not array.shape[1]:
+        raise refusal("noise", "of at least one draw", array.shape, "Draw at least once per row")
+    if array.size and not (array.min() > 0.0 and array.max() < 1.0):
+        bad = array[~((array > 0.0) & (array < 1.0))][0]
+        raise refusal("noise", "strictly between 0 and 1", float(bad), "Draw uniforms in (0, 1)")
+    return array

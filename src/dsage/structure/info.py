@@ -1,0 +1,59 @@
+"""How the graph of a run was found, as a typed record."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class GraphSource(StrEnum):
+    """Where the separations of a run come from."""
+
+    NONE = "none"
+    LEARNED = "learned"
+    GIVEN = "given"
+    VOTE = "vote"
+
+
+@dataclass(frozen=True)
+class GraphInfo:
+    """How the graph of a run was found. Fields that do not apply are None.
+
+    Attributes
+    ----------
+    source : GraphSource
+        No graph, a graph learned from the training rows, a graph or oracle passed by the user, or
+        a vote of the graphs of a :class:`~dsage.structure.Stability`.
+    kind : str or None
+        The type of the object that the user passed, such as ``"dsage.Graph"``.
+    method : str or None
+        The search by its name, or the name of the user's function.
+    score : str or None
+        The score by its name, or the type of the user's score.
+    score_value : float or None
+        The score of the graph.
+    n_edges : int or None
+        The number of edges, bidirected ones included.
+    markov_blanket : tuple of str or None
+        The Markov blanket of the target.
+    n_graphs : int or None
+        The number of graphs that vote.
+    seconds : float or None
+        The time that learning the graph took.
+    n_resamples : int or None
+        The number of resamples from which the graph was learned again.
+    resampling_seconds : float or None
+        The time that learning from the resamples took.
+    """
+
+    source: GraphSource
+    kind: str | None = None
+    method: str | None = None
+    score: str | None = None
+    score_value: float | None = None
+    n_edges: int | None = None
+    markov_blanket: tuple[str, ...] | None = None
+    n_graphs: int | None = None
+    seconds: float | None = None
+    n_resamples: int | None = None
+    resampling_seconds: float | None = None

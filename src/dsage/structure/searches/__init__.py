@@ -1,0 +1,1 @@
+"""Searches for the graph that scores best."""

@@ -1,0 +1,70 @@
+"""Searches in several phases: the order of the variables, then the class of equivalent DAGs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from dsage.structure.constraints import Constraints
+from dsage.structure.result import SearchResult
+from dsage.structure.scores.base import Score
+from dsage.structure.searches.base import METHODS, Callback
+from dsage.structure.searches.bes import bes
+from dsage.structure.searches.boss import boss
+from dsage.structure.searches.local import tabu
+
+
+@METHODS.register(
+    "auto",
+    summary="tabu, then best order score search, then backward equivalence search",
+    options=("tabu", "max_tabu", "max_passes"),
+)
+def tabu_boss_bes(
+    score: Score,
+    constraints: Constraints,
+    *,
+    max_passes: int | None = None,
+    callback: Callback | None = None,
+    **options: Any,  # noqa: ANN401
+) -> SearchResult:
+    """Improve the order of a tabu search by BOSS, then delete superfluous edges by BES."""
+    local = tabu(score, constraints, callback=callback, **options)
+    order = local.graph.topological_order()
+    ordered = then(
+        local,
+        lambda: boss(score, constraints, order, max_passes=max_passes, callback=callback),
+    )
+    return then(ordered, lambda: bes(score, ordered.graph, constraints, callback=callback))
+
+
+@METHODS.register(
+    "boss",
+    summary="best order score search, then backward equivalence search",
+    options=("max_passes",),
+)
+def boss_bes(
+    score: Score,
+    constraints: Constraints,
+    *,
+    max_passes: int | None = None,
+    callback: Callback | None = None,
+) -> SearchResult:
+    """Search from the order of the columns by BOSS, then delete superfluous edges by BES."""
+    found = boss(score, constraints, max_passes=max_passes, callback=callback)
+    return then(found, lambda: bes(score, found.graph, constraints, callback=callback))
+
+
+def then(first: SearchResult, search: Callable[[], SearchResult]) -> SearchResult:
+    """Run another search unless the first was interrupted; join their traces."""
+    if first.interrupted:
+        return first
+    second = search()
+    shifted = (step._replace(seconds=first.seconds + step.seconds) for step in second.trace)
+    return replace(
+        second if second.score >= first.score else first,
+        trace=(*first.trace, *shifted),
+        n_scored=first.n_scored + second.n_scored,
+        seconds=first.seconds + second.seconds,
+        interrupted=second.interrupted,
+    )

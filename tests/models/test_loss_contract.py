@@ -1,0 +1,70 @@
+"""What every loss of the registry has to do, whoever adds it."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+from dsage.models.losses import LOSSES, Loss, as_loss, register
+
+N_ROWS = 6
+
+
+@pytest.fixture(params=LOSSES)
+def loss(request):
+    found = LOSSES[request.param]
+    return found if isinstance(found, Loss) else found(0.3)
+
+
+@pytest.fixture
+def rows(loss):
+    """A target and three sets of predictions that suit the loss."""
+    rng = np.random.default_rng(0)
+    if loss.output == "value":
+        return rng.normal(size=N_ROWS), rng.normal(size=(3, N_ROWS))
+    weights = rng.random((3, N_ROWS, 4))
+    return rng.integers(4, size=N_ROWS), weights / weights.sum(axis=-1, keepdims=True)
+
+
+def test_it_has_what_tables_and_reports_need(loss):
+    name = loss.name.partition("(")[0]
+    assert LOSSES.summary(name)
+    assert {"title", "unit", "synonyms"} <= LOSSES.traits(name).keys()
+
+
+def test_it_is_found_by_its_own_name_and_survives_pickling(loss):
+    assert as_loss(loss.name) == loss
+    assert pickle.loads(pickle.dumps(loss)) == loss
+
+
+def test_it_gives_one_finite_loss_per_row_for_one_and_for_many_predictions(loss, rows):
+    y, predictions = rows
+    losses = loss.many(y, predictions)
+    assert losses.shape == (3, N_ROWS)
+    assert np.isfinite(losses).all()
+    np.testing.assert_array_equal(losses, [loss(y, prediction) for prediction in predictions])
+
+
+def test_no_prediction_is_better_than_the_target(loss, rows):
+    y, predictions = rows
+    best = y.astype(float) if loss.output == "value" else np.eye(4)[y]
+    assert (loss(y, best) <= loss.many(y, predictions).min(axis=0)).all()
+
+
+def test_names_of_other_libraries_are_refused_with_ours(loss):
+    name = loss.name.partition("(")[0]
+    for synonym in LOSSES.traits(name)["synonyms"]:
+        with pytest.raises(ValueError, match=f"Did you mean '{name}'"):
+            as_loss(synonym)
+
+
+def test_a_registered_kernel_is_a_loss_of_that_name():
+    @register("cubed", "value", summary="cubed distance", title="cubed error", unit="")
+    def cubed(y, prediction):
+        return np.abs(prediction - y) ** 3
+
+    try:
+        assert as_loss("cubed")(np.zeros(1), np.array([2.0])).tolist() == [8.0]
+        assert ("cubed", "cubed distance") in LOSSES.table()
+    finally:
+        LOSSES.remove("cubed")

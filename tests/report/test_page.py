@@ -98,7 +98,7 @@ def test_the_same_record_gives_the_same_file(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("path", "wrong"), [("no/report.html", "in a folder that exists"), (".", "must be a file")]
+    ("path", "wrong"), [("no/report.html", "existing folder"), (".", "must be a file")]
 )
 def test_a_place_that_cannot_be_written_to_is_refused(tmp_path, path, wrong):
     with pytest.raises(ValueError, match=wrong):

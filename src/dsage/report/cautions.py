@@ -17,15 +17,18 @@ Caution = dict[str, str]
 
 
 def cautions(summary: Summary) -> list[Caution]:
-    """Return warnings, then notes, each with a title, an explanation and advice."""
+    """Return warnings, then notes: what each is about, a title, an explanation and advice."""
+    checks = {
+        "interrupt": _interrupted,
+        "audit": _audit,
+        "computing": _computing,
+        "rows": _rows,
+        "ties": _equal,
+        "negative": _negative,
+        "run": _from_run,
+    }
     found = [
-        *_interrupted(summary),
-        *_audit(summary),
-        *_computing(summary),
-        *_rows(summary),
-        *_equal(summary),
-        *_negative(summary),
-        *_from_run(summary),
+        {"about": name, **caution} for name, check in checks.items() for caution in check(summary)
     ]
     return sorted(found, key=lambda caution: caution["kind"] != "warning")
 

@@ -48,7 +48,7 @@ def headline(summary: Summary) -> list[str]:
     sentences = [text, *_most_of_it(summary)]
     if first["p_value"] > _ALPHA:
         sentences.append(
-            f"But with these rows even {name} is not significantly better than no {noun} at all."
+            f"But with these rows even the value of {name} is not significantly above zero."
         )
     elif not first["lower_total"] > summary.frame.iloc[1:]["upper_total"].max():
         others = summary.frame.iloc[1:]
@@ -303,7 +303,7 @@ def _verdict(summary: Summary, line: Mapping[str, Any]) -> str:
     if lower == upper == 0:
         return "None: skipping changes nothing."
     if str(line["feature"]) not in summary.undecided:
-        return f"Small: significantly below {percent(MATTERS)} of {_short(summary.range_words)}."
+        return f"Small: clearly below {percent(MATTERS)} of {_short(summary.range_words)}."
     if lower <= 0 <= upper:
         largest = max(abs(lower), abs(upper))
         most = _size(summary, largest) or number(largest, 2)

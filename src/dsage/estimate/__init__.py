@@ -14,6 +14,7 @@ from dsage.estimate.inference import (
 from dsage.estimate.local.result import LocalEstimate
 from dsage.estimate.local.running import run_local
 from dsage.estimate.loop import Estimation
+from dsage.estimate.options import PlanOptions
 from dsage.estimate.plan import Plan
 from dsage.estimate.result import Estimate, TermEstimate
 from dsage.estimate.running.checkpoint import Checkpoint, as_checkpoint
@@ -41,6 +42,7 @@ __all__ = [
     "LocalEstimate",
     "NOrderings",
     "Plan",
+    "PlanOptions",
     "Stopping",
     "TermEstimate",
     "TimeBudget",

@@ -56,7 +56,10 @@ def test_names_open_no_element_and_fill_no_slot(odd):
 
 
 def test_a_target_with_markup_is_escaped_in_the_title():
-    data = report_data(synthetic_explanation(2)) | {"title": "</title>" + SCRIPT, "headline": [IMAGE]}
+    data = report_data(synthetic_explanation(2)) | {
+        "title": "</title>" + SCRIPT,
+        "headline": [IMAGE],
+    }
     elements = Elements(to_html(data))
     assert [tag for tag, _ in elements.found].count("script") == 2
     assert "</title>" + SCRIPT in elements.texts["title"]

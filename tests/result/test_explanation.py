@@ -47,7 +47,9 @@ def test_shares_sum_to_one_and_surpluses_to_the_orderings(explanation):
     np.testing.assert_array_equal(
         skipped, np.rint(explanation.estimate.share_skipped * explanation.estimate.n_surpluses)
     )
-    assert explanation.share_skipped == pytest.approx(skipped.mean() / explanation.estimate.n_surpluses)
+    assert explanation.share_skipped == pytest.approx(
+        skipped.mean() / explanation.estimate.n_surpluses
+    )
 
 
 def test_all_orderings_of_many_features_are_counted_exactly(explanation):

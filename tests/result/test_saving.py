@@ -89,7 +89,7 @@ def test_a_missing_file_is_named(tmp_path):
 
 
 def test_a_folder_that_is_not_there_is_refused(explanation, tmp_path):
-    with pytest.raises(ValueError, match="existing folder.*nowhere"):
+    with pytest.raises(ValueError, match=r"existing folder.*nowhere"):
         explanation.save(tmp_path / "nowhere" / "run.dsage")
 
 
@@ -197,9 +197,7 @@ def test_a_later_format_is_refused_with_the_version_that_wrote_it(
     monkeypatch.setattr(dsage.result.saving, "_FORMAT", 3)
     path = explanation.save(tmp_path / "run.dsage")
     monkeypatch.undo()
-    with pytest.raises(
-        ValueError, match=f"format 1 or 2; got 3.*{dsage.__version__}"
-    ):
+    with pytest.raises(ValueError, match=f"format 1 or 2; got 3.*{dsage.__version__}"):
         load(path)
 
 

@@ -269,10 +269,9 @@ class Clock:
 
 def _split_options(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the options of the game and those of the plan; refuse unknown names."""
-    own = explain.__kwdefaults__
-    names = [each for kind in (GameOptions, PlanOptions) for each in kind.names()]
+    names = [*GameOptions.names(), *PlanOptions.names(), *(explain.__kwdefaults__ or ())]
     for option in options:
-        check_member(option, list(dict.fromkeys([*own, *names])), "each option", "the options of explain")
+        check_member(option, names, "each option", "the options of explain")
     of_game = {name: value for name, value in options.items() if name in GameOptions.names()}
     return of_game, {name: value for name, value in options.items() if name not in of_game}
 

@@ -167,7 +167,5 @@ def test_the_zone_is_two_percent_of_the_range():
 
 
 def test_without_an_audit_there_is_nothing_to_set_beside():
-    with pytest.raises(
-        ValueError, match="explanation must be .*audit"
-    ):
+    with pytest.raises(ValueError, match=r"explanation must be .*audit"):
         sage_and_dsage(make_explanation(2, audited=False))

@@ -22,7 +22,9 @@ from explanations import make_explanation
 
 PLOTS = {
     "bar": plots.bar,
-    "compare": lambda explanation, **options: plots.compare(explanation, other_than(explanation), **options),
+    "compare": lambda explanation, **options: plots.compare(
+        explanation, other_than(explanation), **options
+    ),
     "sage_and_dsage": plots.sage_and_dsage,
     "convergence": plots.convergence,
     "audit": plots.audit,

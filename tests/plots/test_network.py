@@ -40,9 +40,7 @@ def test_every_node_and_edge_is_drawn():
 def test_the_target_and_its_blanket_stand_out():
     model = paper_graph("dag_s(3)")
     ax = draw_graph(model.graph, model.target)
-    colors = {
-        name: to_hex(box.get_bbox_patch().get_facecolor()) for name, box in boxes(ax).items()
-    }
+    colors = {name: to_hex(box.get_bbox_patch().get_facecolor()) for name, box in boxes(ax).items()}
     blanket = model.graph.markov_blanket(model.target)
     others = set(model.graph.names) - set(blanket) - {model.target}
     assert len({colors[name] for name in blanket}) == 1
@@ -147,5 +145,5 @@ def test_the_blanket_keeps_its_edges():
 
 
 def test_without_a_graph_there_is_nothing_to_draw():
-    with pytest.raises(ValueError, match="explanation must be .*graph"):
+    with pytest.raises(ValueError, match=r"explanation must be .*graph"):
         graph(make_explanation(2, audited=False))

@@ -56,7 +56,10 @@ def test_names_open_no_element_and_fill_no_slot(odd):
 
 
 def test_a_target_with_markup_is_escaped_in_the_title():
-    data = report_data(synthetic_explanation(2)) | {"title": "</title>" + SCRIPT, "headline": [IMAGE]}
+    data = report_data(synthetic_explanation(2)) | {
+        "title": "</title>" + SCRIPT,
+        "headline": [IMAGE],
+    }
     elements = Elements(to_html(data))
     assert [tag for tag, _ in elements.found].count("script") == 2
     assert "</title>" + SCRIPT in elements.texts["title"]
@@ -98,7 +101,7 @@ def test_the_same_record_gives_the_same_file(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("path", "wrong"), [("no/report.html", "in a folder that exists"), (".", "must be a file")]
+    ("path", "wrong"), [("no/report.html", "existing folder"), (".", "must be a file")]
 )
 def test_a_place_that_cannot_be_written_to_is_refused(tmp_path, path, wrong):
     with pytest.raises(ValueError, match=wrong):

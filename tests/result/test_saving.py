@@ -89,7 +89,7 @@ def test_a_missing_file_is_named(tmp_path):
 
 
 def test_a_folder_that_is_not_there_is_refused(explanation, tmp_path):
-    with pytest.raises(ValueError, match="existing folder.*nowhere"):
+    with pytest.raises(ValueError, match=r"existing folder.*nowhere"):
         explanation.save(tmp_path / "nowhere" / "run.dsage")
 
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from inspect import signature
 from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 
-from dsage._check import check_member
 from dsage._files import Arrays
 from dsage.estimate.accumulate.control import Control
 from dsage.estimate.accumulate.history import History
@@ -69,9 +67,6 @@ class Estimation:
 
     def __init__(self, game: Game, **options: Any) -> None:  # noqa: ANN401
         self.on_pause: Callable[[], None] = nothing
-        for option in options:
-            named = tuple(signature(Plan).parameters)[1:]
-            check_member(option, named, "each option", "the options of an estimate")
         self._begin(Plan(game, **options))
 
     @classmethod
@@ -86,13 +81,13 @@ class Estimation:
         self.plan = plan
         self._seconds = 0.0
         self._history = History.empty(plan.n_columns)
-        self._tallies = [Tally(plan.blocks, plan.n_columns) for _ in plan.terms]
+        self._tallies = [Tally(plan.shards, plan.n_columns) for _ in plan.terms]
         self._ledger = Ledger(
-            plan.blocks,
+            plan.shards,
             plan.n_columns,
             plan.game.n_replicates,
             len(plan.terms),
-            weights=getattr(plan.game.game, "weights", None),
+            weights=plan.game.weights,
         )
         self._costs = np.zeros(len(plan.terms), dtype=np.int64)
         self._skipped = np.zeros(plan.n_columns)
@@ -115,7 +110,7 @@ class Estimation:
         while True:
             self._finish()
             if self._tallies[0].n_units == 0:
-                self._run(0, min(_FIRST_UNITS, len(self.plan.blocks)))
+                self._run(0, min(_FIRST_UNITS, len(self.plan.shards)))
             if len(self.plan.terms) == 2 and self._tallies[1].n_units == 0:
                 self._run(1, self._first_correction())
             self._refine_control()
@@ -173,7 +168,7 @@ class Estimation:
 
     def _n_left(self, term: int) -> int:
         """Return how many units of a term there are yet; very many if there is no end."""
-        n_units, n_blocks = self._tallies[term].n_units, len(self.plan.blocks)
+        n_units, n_blocks = self._tallies[term].n_units, len(self.plan.shards)
         if self.plan.orderings.n_batches is not None:
             return self.plan.orderings.n_batches * n_blocks - n_units
         if term == 0 and self._is_settled:
@@ -199,7 +194,7 @@ class Estimation:
         while self._pending[1]:
             term, n_left = self._pending.tolist()
             first = self._tallies[term].n_units
-            n_blocks = len(self.plan.blocks)
+            n_blocks = len(self.plan.shards)
             # No further than the end of a pass, after which the noise may be another.
             n_now = min(n_left, self._n_at_once, n_blocks - first % n_blocks)
             self._evaluate(term, [self._placed(first + more) for more in range(n_now)])
@@ -211,24 +206,24 @@ class Estimation:
 
     def _placed(self, number: int) -> tuple[int, int]:
         """Return the unit of orderings and the block that are evaluated as the number-th."""
-        n_pass, place = divmod(number, len(self.plan.blocks))
+        n_pass, place = divmod(number, len(self.plan.shards))
         if self.plan.is_given:
             return n_pass, place
         # Every pass takes the blocks in a random order of its own.
-        order = self.plan.streams("passes", n_pass).permutation(len(self.plan.blocks))
+        order = self.plan.streams("passes", n_pass).permutation(len(self.plan.shards))
         return number, int(order[place])
 
     @property
     def _n_at_once(self) -> int:
         """How many units are under way together: as many as memory allows."""
-        rows = max(map(len, self.plan.blocks))
+        rows = max(map(len, self.plan.shards))
         asked = max(term.batch_size for term in self.plan.terms) * (self.plan.n_columns + 1)
         return max(1, _BYTES_AT_ONCE // (_COPIES * 8 * asked * rows * self.plan.game.n_replicates))
 
     def _evaluate(self, term: int, units: Sequence[tuple[int, int]]) -> None:
         before = self.plan.game.n_distinct
         asking = [
-            self.plan.terms[term](unit, self.plan.blocks[block], self._epoch)
+            self.plan.terms[term](unit, self.plan.shards[block], self._epoch)
             for unit, block in units
         ]
         outcomes = _played_together(asking, self.plan.game)
@@ -241,7 +236,7 @@ class Estimation:
             self._ledger.add(term, block, outcome.surplus)
             if term == 0:
                 self._skipped += outcome.n_skipped
-            n_rows = len(self.plan.blocks[block])
+            n_rows = len(self.plan.shards[block])
             self._noted += [(*note, n_rows) for note in outcome.noted]
 
     def _end_pass(self) -> None:
@@ -304,7 +299,7 @@ class Estimation:
         if not self.plan.is_drawn:
             return 1 << 40
         # Draws of other rows are independent.
-        return int(main.counts @ np.array([len(block) for block in self.plan.blocks]))
+        return int(main.counts @ np.array([len(block) for block in self.plan.shards]))
 
     @property
     def _estimated(self) -> list[int]:
@@ -371,7 +366,7 @@ class Estimation:
         is_exact = self._is_complete and self._estimated == [0]
         if is_exact:
             n_orderings = self.plan.n_all_orderings
-            n_units = int(main.counts.min()) * sum(map(len, self.plan.blocks))
+            n_units = int(main.counts.min()) * sum(map(len, self.plan.shards))
         elif self._is_complete:
             # The orderings are those of the correction, the only term that samples any.
             n_correction = self._tallies[1].n_units

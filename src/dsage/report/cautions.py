@@ -68,8 +68,8 @@ def _audit(summary: Summary) -> list[Caution]:
                 f"The value of {listed(summary.changed)} differs from plain SAGE"
                 f"{_by_more(summary)}. The graph misses dependences, or the model is far "
                 "from optimal.",
-                'Estimate with estimand="sage", which corrects for it. Check the graph, and how well '
-                "the model fits.",
+                'Estimate with estimand="sage", which corrects for it. Check the graph, and how '
+                "well the model fits.",
             )
         ]
     if summary.undecided:

@@ -118,8 +118,8 @@ def _columns(summary: Summary) -> list[_Column]:
         ),
         _Column(
             "p\N{NON-BREAKING HYPHEN}value",
-            "Of the hypothesis that the value in the population is not above zero, adjusted for the "
-            "number of tests",
+            "Of the hypothesis that the value in the population is not above zero, adjusted for "
+            "the number of tests",
             _key("p_value"),
             _text(p_value, "p_value"),
         ),

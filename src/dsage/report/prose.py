@@ -238,8 +238,8 @@ def savings(summary: Summary) -> list[str]:
         )
     sentences.append(text)
     if estimate.is_exact:
-        n_all = count(estimate.n_surpluses)
-        sentences.append(f"The values are averages over all {n_all} orderings, not a sample.")
+        many = count(estimate.n_surpluses)
+        sentences.append(f"The values are averages over all {many} orderings, not a sample.")
     else:
         many = counted(estimate.n_surpluses, "ordering")
         sentences.append(f"The values rest on {many}, each with one surplus per {summary.noun}.")

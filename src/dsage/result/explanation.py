@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -133,8 +134,8 @@ class Explanation:
         """
         estimate = self.estimate
         base = estimate.to_frame(confidence).set_index("feature").loc[list(self.feature_names)]
-        ends = intervals(self.values, estimate.se_total, confidence, df=estimate.df_total)
-        ends = np.stack(ends)
+        both = intervals(self.values, estimate.se_total, confidence, df=estimate.df_total)
+        ends = np.stack(both)
         lower_total, upper_total = np.where(np.isfinite(ends), ends, math.nan)
         total = float(self.values.sum())
         share = self.values / total if total > 0 else np.full(len(self.values), math.nan)
@@ -160,7 +161,7 @@ class Explanation:
         order = np.argsort(-self.values, kind="stable")
         return frame.iloc[order].reset_index(drop=True)
 
-    def _audit_columns(self, confidence: float) -> dict[str, object]:
+    def _audit_columns(self, confidence: float) -> Mapping[str, object]:
         names = ("difference", "lower", "upper", "matters")
         if self.estimate.audit is None:
             return {f"audit_{name}": math.nan for name in names[:3]} | {"audit_matters": False}

@@ -105,26 +105,19 @@ def _upgrade_choices(old: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _upgrade_graph(old: Mapping[str, Any]) -> dict[str, Any]:
-    source = str(old["source"])
-    kind, n_graphs = source.removeprefix("given: "), None
-    if source.startswith("none"):
-        found, kind = GraphSource.NONE, None
-    elif source.startswith("learned"):
-        found, kind = GraphSource.LEARNED, None
-    elif kind.startswith("a vote of "):
-        found, n_graphs, kind = GraphSource.VOTE, int(kind.split()[3]), None
-    else:
-        found = GraphSource.GIVEN
+    source, _, kind = str(old["source"]).partition(": ")
+    is_vote = kind.startswith("a vote of ")
+    found = {"none": GraphSource.NONE, "given": GraphSource.GIVEN}.get(source, GraphSource.LEARNED)
     method, blanket = old.get("method"), old.get("markov_blanket")
     return {
-        "source": found,
-        "kind": kind,
+        "source": GraphSource.VOTE if is_vote else found,
+        "kind": kind if found is GraphSource.GIVEN and not is_vote else None,
         "method": None if method is None else method.split(":")[0],
         "score": old.get("score"),
         "score_value": old.get("score_value"),
         "n_edges": old.get("edges"),
         "markov_blanket": None if blanket is None else _split(blanket) * (blanket != "empty"),
-        "n_graphs": n_graphs,
+        "n_graphs": int(kind.split()[3]) if is_vote else None,
         "seconds": old.get("seconds"),
         "n_resamples": old.get("resamples"),
         "resampling_seconds": old.get("resampling_seconds"),

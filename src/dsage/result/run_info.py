@@ -18,15 +18,12 @@ import numpy as np
 from dsage._version import __version__
 from dsage.data.groups import Groups
 from dsage.data.inputs import Inputs
-from dsage.estimate import Estimate, Stopping
+from dsage.estimate import Estimate, PlanOptions, Stopping
+from dsage.games import GameOptions
 from dsage.models.resolve import LossSource, ModelInfo
 from dsage.orderings import Order
 from dsage.samplers.info import Decision, SamplerInfo, SamplerSource
 from dsage.structure.info import GraphInfo, GraphSource
-
-if False:
-    from dsage.estimate import PlanOptions
-    from dsage.games import GameOptions
 
 # Scanning the installed packages takes half a second.
 _distributions = cache(packages_distributions)
@@ -37,7 +34,7 @@ _LARGEST_SHOWN = 10**15
 # Longer lists of names are cut.
 _MOST_LISTED = 20
 # A str enum equals its value, so its class is part of the key.
-_WORDS = {
+_WORDS: dict[tuple[type[Enum], str], str] = {
     (GraphSource, "none"): "none: nothing is skipped",
     (GraphSource, "learned"): "learned from the training rows",
     (GraphSource, "vote"): "given: a vote of graphs",

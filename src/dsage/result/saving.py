@@ -17,7 +17,7 @@ import pandas as pd
 from dsage._check import check_member, check_names, refusal
 from dsage._files import DAMAGES, Arrays, read_arrays, write_arrays
 from dsage._version import __version__
-from dsage.estimate.plan import ESTIMANDS
+from dsage.estimate.options import ESTIMANDS
 from dsage.graphs import Graph
 from dsage.result.explanation import Explanation
 from dsage.result.first_format import upgrade
@@ -156,7 +156,7 @@ def _unpack(kind: Any, parts: Any, place: str, arrays: Arrays) -> Any:  # noqa: 
     if is_dataclass(kind):
         hints = get_type_hints(kind)
         names = [field.name for field in fields(kind)]
-        return kind(
+        return kind(  # type: ignore[operator]
             **{name: _unpack(hints[name], parts[name], f"{place}/{name}", arrays) for name in names}
         )
     if issubclass(kind, Enum):

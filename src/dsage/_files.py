@@ -78,6 +78,23 @@ def read_arrays(path: Path) -> tuple[dict[str, Any], Arrays]:
     return header, arrays
 
 
+def nest_arrays(parts: Mapping[str, Mapping[str, Any]]) -> Arrays:
+    """Return the arrays of several parts under names of the form ``part/name``.
+
+    Examples
+    --------
+    >>> nest_arrays({"a": {"count": 3}, "b": {"count": 4}})
+    {'a/count': 3, 'b/count': 4}
+    """
+    return {f"{part}/{name}": value for part, own in parts.items() for name, value in own.items()}
+
+
+def arrays_under(arrays: Mapping[str, Any], part: str) -> Arrays:
+    """Return the arrays of one part, by the names they had before `nest_arrays`."""
+    start = f"{part}/"
+    return {name[len(start) :]: value for name, value in arrays.items() if name.startswith(start)}
+
+
 def _sync_folder(folder: Path) -> None:
     """Have the moves in a folder written to the disk, where the system can."""
     try:

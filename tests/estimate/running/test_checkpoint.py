@@ -265,12 +265,13 @@ def test_an_array_that_is_no_checkpoint_is_refused(tmp_path):
         result(20, path)
 
 
-def test_a_file_of_a_later_format_is_refused(tmp_path, monkeypatch):
+@pytest.mark.parametrize("written", [2, 4])
+def test_a_file_of_another_format_is_refused(written, tmp_path, monkeypatch):
     path = tmp_path / "run.dsage"
-    monkeypatch.setattr("dsage.estimate.running.checkpoint._FORMAT", 3)
+    monkeypatch.setattr("dsage.estimate.running.checkpoint._FORMAT", written)
     result(20, path)
     monkeypatch.undo()
-    with pytest.raises(ValueError, match="of format 2; got 3"):
+    with pytest.raises(ValueError, match=f"of format 3; got {written}"):
         result(20, path)
 
 
@@ -353,7 +354,7 @@ def test_states_are_written_between_looks_too(tmp_path):
         looks.append(next(steps))
     assert len(states) > 2 * len(looks)
     again = Estimation(game(200), **{**OPTIONS, "rows_per_ordering": 100})
-    half = next(state for state in states[len(states) // 2 :] if state["loop/_pending"][1])
+    half = next(state for state in states[len(states) // 2 :] if state["loop/pending"][1])
     again.restore(half)
     found = next(each for each in again.steps() if each.n_evaluated == looks[-1].n_evaluated)
     np.testing.assert_array_equal(found.values, looks[-1].values)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Mapping
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from dsage._files import Arrays
 from dsage.estimate.walk import by_feature, prefixes, separated_steps
 from dsage.games.base import Floats, Mask, Orders
 from dsage.games.moment import CheapGame
@@ -103,8 +105,15 @@ class Control:
         self.mean: Floats = np.zeros(n_columns) if mean is None else mean
         self._spread: Floats = np.zeros(n_columns)
 
-    STATE = ("n_units", "mean", "_spread")
-    """The attributes that change."""
+    def state(self) -> Arrays:
+        """Return what has been added up, by name."""
+        return {"n_units": np.array(self.n_units), "mean": self.mean, "spread": self._spread}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Return to what `state` returned."""
+        self.n_units = int(state["n_units"])
+        self.mean = np.array(state["mean"])
+        self._spread = np.array(state["spread"])
 
     @property
     def n_orderings(self) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Protocol, Self
+from typing import Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -60,8 +60,6 @@ class History:
     values, se : arrays of shape (n_looks, n_features)
         The values, and the errors that more computing makes smaller.
     """
-
-    STATE: ClassVar = ("n_units", "n_evaluated", "seconds", "values", "se")
 
     n_units: Counts
     n_evaluated: Counts

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
+from dsage._files import Arrays
 from dsage.games.base import Floats, Mask, Rows
 
 _MAX_BYTES = 2**27
@@ -56,12 +58,12 @@ class Ledger:
         self._weights = np.ones(n_rows)
         if weights is not None:
             self._weights = weights[np.concatenate([blocks[block] for block in tracked])]
-        self._n_groups = n_replicates
+        self._n_replicates = n_replicates
         self._counts = np.zeros((n_terms, n_rows))
         # Units of the open epoch, and all units less one for each epoch that has any.
         self._epoch_counts = np.zeros((n_terms, n_rows))
         self._freedom = np.zeros((n_terms, n_rows))
-        self._groups = np.zeros((n_terms, n_rows, n_replicates, n_features))
+        self._replicates = np.zeros((n_terms, n_rows, n_replicates, n_features))
         # Variances between the groups of each unit of the open epoch, summed over units.
         self._spread = np.zeros((n_terms, n_rows, n_features))
         self._sums = np.zeros((n_terms, n_rows, n_features))
@@ -70,49 +72,56 @@ class Ledger:
         # Sums over closed epochs of the covariances of terms between groups, row by row.
         self._closed = np.zeros((n_terms, n_terms, n_rows, n_features))
         # What draws leave in a group, as it is asked for several times; None where it is not known.
-        self._known: Floats | None = None
+        self._left_in_replicate: Floats | None = None
 
-    STATE = (
-        "_counts",
-        "_epoch_counts",
-        "_freedom",
-        "_groups",
-        "_spread",
-        "_sums",
-        "_squares",
-        "_closed",
-    )
-    """The attributes that change."""
+    def state(self) -> Arrays:
+        """Return the sums by name, without copying."""
+        return {
+            "counts": self._counts,
+            "epoch_counts": self._epoch_counts,
+            "freedom": self._freedom,
+            "replicates": self._replicates,
+            "spread": self._spread,
+            "sums": self._sums,
+            "squares": self._squares,
+            "closed": self._closed,
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Return to the sums that `state` returned."""
+        self._left_in_replicate = None
+        for name, own in self.state().items():
+            own[...] = state[name]
 
     def add(self, term: int, block: int, surplus: Floats) -> None:
         """Add what a unit gives on a block: (n_rows, n_replicates, n_features)."""
         at = self._at.get(block)
         if at is None:
             return
-        self._known = None
+        self._left_in_replicate = None
         self._counts[term, at] += 1
         self._freedom[term, at] += self._epoch_counts[term, at] > 0
         self._epoch_counts[term, at] += 1
-        self._groups[term, at] += surplus
+        self._replicates[term, at] += surplus
         mean = surplus.mean(axis=1)
-        if self._n_groups > 1:
+        if self._n_replicates > 1:
             self._spread[term, at] += surplus.var(axis=1, ddof=1)
         self._sums[term, at] += mean
         self._squares[term, at] += mean * mean
 
     def next_epoch(self) -> None:
         """Let the noise from now on be independent of that before."""
-        self._known = None
+        self._left_in_replicate = None
         self._closed += self._covariances()
         for term in range(len(self._squares)):
             self._squares[term] -= self._explained(term)
-        self._groups[:] = 0.0
+        self._replicates[:] = 0.0
         self._spread[:] = 0.0
         self._epoch_counts[:] = 0
 
     def _explained(self, term: int) -> Floats:
         """Return what the means of the open epoch take from the sums of squares, row by row."""
-        sums = self._groups[term].mean(axis=1)
+        sums = self._replicates[term].mean(axis=1)
         explained: Floats = sums * sums / np.maximum(self._epoch_counts[term], 1.0)[:, None]
         return explained
 
@@ -124,10 +133,10 @@ class Ledger:
         Q the sum over units of the variance between groups, and V that of the groups' sums,
         ``N (V - Q) / (N - 1)`` is free of it.
         """
-        if self._n_groups == 1:
+        if self._n_replicates == 1:
             return np.zeros_like(self._closed)
-        off = self._groups - self._groups.mean(axis=2, keepdims=True)
-        covariances: Floats = np.einsum("srgf,trgf->strf", off, off) / (self._n_groups - 1)
+        off = self._replicates - self._replicates.mean(axis=2, keepdims=True)
+        covariances: Floats = np.einsum("srgf,trgf->strf", off, off) / (self._n_replicates - 1)
         for term, counts in enumerate(self._epoch_counts):
             several = counts > 1
             scale = (counts[several] / (counts[several] - 1))[:, None]
@@ -148,7 +157,7 @@ class Ledger:
         """Degrees of freedom of `draw_variance`: rows and epochs times groups less one."""
         n_drawn = float((self._counts[0] - self._freedom[0]).sum())
         n_drawn *= self._n_rows / self._counts.shape[1]
-        return max(n_drawn * (self._n_groups - 1), 1.0)
+        return max(n_drawn * (self._n_replicates - 1), 1.0)
 
     def row_variance(self, terms: Sequence[int]) -> Floats:
         """Return the variance that the choice of the rows leaves in their mean."""
@@ -187,12 +196,16 @@ class Ledger:
 
     def _left(self, terms: Sequence[int]) -> Iterator[tuple[int, int, Floats]]:
         """Yield pairs of terms with the covariances that draws leave in them, row by row."""
-        if self._known is None:
-            self._known = (self._closed + self._covariances()) / self._n_groups
+        if self._left_in_replicate is None:
+            self._left_in_replicate = (self._closed + self._covariances()) / self._n_replicates
         for s in terms:
             for t in terms:
                 both = self._counts[s] * self._counts[t]
-                yield s, t, self._known[s, t] / np.where(both > 0, both, np.inf)[:, None]
+                yield (
+                    s,
+                    t,
+                    self._left_in_replicate[s, t] / np.where(both > 0, both, np.inf)[:, None],
+                )
 
     def _n_used(self, term: int) -> float:
         """Return how many rows a term used, from the share of the tracked ones that it did."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from dsage._files import Arrays
 from dsage.games.base import Floats, Rows
 
 # Below so many degrees of freedom a variance within blocks is not trusted.
@@ -45,20 +47,26 @@ class Tally:
         self._all_mean = np.zeros((2, n_features))
         # Centred sums of squares and products, xx, xc and cc: within blocks and epochs, and of all.
         self._within = np.zeros((3, n_features))
-        self._freedom = 0
+        self._freedom = np.zeros((), dtype=np.int64)
         self._between = np.zeros((3, n_features))
 
-    STATE = (
-        "counts",
-        "_sums",
-        "_epoch_counts",
-        "_epoch_sums",
-        "_all_mean",
-        "_within",
-        "_freedom",
-        "_between",
-    )
-    """The attributes that change."""
+    def state(self) -> Arrays:
+        """Return the sums by name, without copying."""
+        return {
+            "counts": self.counts,
+            "sums": self._sums,
+            "epoch_counts": self._epoch_counts,
+            "epoch_sums": self._epoch_sums,
+            "all_mean": self._all_mean,
+            "within": self._within,
+            "freedom": self._freedom,
+            "between": self._between,
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Return to the sums that `state` returned."""
+        for name, own in self.state().items():
+            own[...] = state[name]
 
     @property
     def n_units(self) -> int:
@@ -154,11 +162,11 @@ class Tally:
     @property
     def df(self) -> int:
         """Degrees of freedom of the variance."""
-        return self._freedom if self._is_within else max(self.n_units - 1, 1)
+        return int(self._freedom) if self._is_within else max(self.n_units - 1, 1)
 
     @property
     def _is_within(self) -> bool:
-        return bool(self.counts.all()) and self._freedom >= max(_ENOUGH, len(self.counts) // 4)
+        return bool(self.counts.all()) and int(self._freedom) >= max(_ENOUGH, len(self.counts) // 4)
 
 
 def _products(off: Floats) -> Floats:

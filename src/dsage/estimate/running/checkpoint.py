@@ -8,13 +8,12 @@ from time import perf_counter
 from typing import Any
 
 from dsage._check import check_real, refusal, warn
-from dsage._files import DAMAGES, Arrays, read_arrays, write_arrays
-from dsage.estimate.accumulate.state import nested, part_of
+from dsage._files import DAMAGES, Arrays, arrays_under, nest_arrays, read_arrays, write_arrays
 from dsage.estimate.loop import Estimation
 from dsage.estimate.plan import Plan
 from dsage.estimate.running.fingerprint import Fingerprint, fingerprint
 
-_FORMAT = 2
+_FORMAT = 3
 # Writing takes at most this share of the time.
 _SHARE = 0.05
 
@@ -50,6 +49,11 @@ class Checkpoint:
         found = self._read()
         return None if found is None else int(found[0]["entropy"])
 
+    def seconds(self) -> float:
+        """Return the time that the run in the file has taken; 0 without a file."""
+        found = self._read()
+        return 0.0 if found is None else float(found[1]["state/loop/seconds"])
+
     def restore(self, estimation: Estimation) -> bool:
         """Bring an estimation to where the file stands; tell whether there is a file."""
         found = self._read()
@@ -57,8 +61,8 @@ class Checkpoint:
             return False
         self._require_same(estimation, *found)
         try:
-            estimation.restore(part_of(found[1], "state"))
-        except (KeyError, ValueError, IndexError) as error:
+            estimation.restore(arrays_under(found[1], "state"))
+        except (KeyError, TypeError, ValueError, IndexError) as error:
             raise self._damaged(self.path, error) from error
         return True
 
@@ -69,7 +73,7 @@ class Checkpoint:
             self._require_same(estimation, *found)
 
     def _require_same(self, estimation: Estimation, header: dict[str, Any], arrays: Arrays) -> None:
-        there = Fingerprint(header["texts"], part_of(arrays, "fingerprint"))
+        there = Fingerprint(header["texts"], arrays_under(arrays, "fingerprint"))
         differences = self._mark_of(estimation).differences(there)
         if differences:
             raise refusal(
@@ -109,7 +113,7 @@ class Checkpoint:
             "entropy": str(estimation.plan.streams.entropy),
             "texts": mark.texts,
         }
-        arrays = nested({"fingerprint": mark.numbers, "state": estimation.state()})
+        arrays = nest_arrays({"fingerprint": mark.numbers, "state": estimation.state()})
         write_arrays(self.path, header, arrays, self.previous)
 
     def _damaged(self, path: Path, error: Exception) -> Exception:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from dsage._check import refusal, warn
-from dsage.estimate.loop import Estimation, nothing
+from dsage.estimate.loop import Estimation
 from dsage.estimate.reasons import StopKind, StopReason, as_reason
 from dsage.estimate.result import Estimate
 from dsage.estimate.running.bar import Bar
@@ -122,7 +122,7 @@ def refine(
     """
     rule = _rule(estimation, stopping)
     checkpoint = as_checkpoint(checkpoint)
-    estimation.on_pause = nothing
+    estimation.on_pause = None
     if checkpoint is not None:
         checkpoint.require_same(estimation)
         estimation.on_pause = partial(checkpoint.save, estimation)

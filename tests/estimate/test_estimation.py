@@ -300,6 +300,7 @@ class Interrupted:
 @pytest.mark.parametrize("exact", ["auto", "never"])
 @pytest.mark.parametrize("estimand", ["d-sage", "sage"])
 @pytest.mark.parametrize("oracle", [None, ORACLE], ids=["plain", "graph"])
+@pytest.mark.interrupts
 def test_an_interrupt_gives_a_valid_result(n_calls, exact, estimand, oracle):
     X, y = rows(300)
     game = LossGame(

@@ -284,6 +284,7 @@ def test_values_go_to_shap_and_back():
 # Ends
 
 
+@pytest.mark.interrupts
 def test_an_interrupt_returns_the_rows_that_were_begun():
     calls = []
 

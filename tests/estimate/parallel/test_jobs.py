@@ -212,6 +212,7 @@ def test_what_a_model_raises_in_a_worker_is_told_with_the_model_s_name(n_jobs, d
     assert "fails" in " ".join(caught.value.__notes__)
 
 
+@pytest.mark.kills
 def test_the_death_of_a_worker_process_is_a_clear_error(data):
     game = loss_game(dies, data, loss="squared_error")
     with pytest.raises(RuntimeError, match=r"worker.*n_jobs"):

@@ -91,6 +91,7 @@ def program(path, n_orderings, seconds):
     )
 
 
+@pytest.mark.kills
 def test_a_killed_run_goes_on_to_the_same_bits(tmp_path):
     path = tmp_path / "run.dsage"
     with program(path, 200, 0.2) as process:
@@ -205,6 +206,7 @@ def test_refining_does_not_write_over_the_file_of_another_run(tmp_path):
 
 
 @pytest.mark.parametrize("n_calls", [3, 9, 12, 15, 20])
+@pytest.mark.interrupts
 def test_a_run_that_was_interrupted_goes_on_to_the_same_bits(n_calls, tmp_path):
     class Interrupting(checkpoint_case.RandomForestRegressor):
         n_left = 10**9

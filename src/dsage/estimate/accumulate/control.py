@@ -16,16 +16,16 @@ from dsage.graphs.separation import Oracle
 from dsage.orderings import Orderings
 
 FIRST_UNIT = 1 << 41
-"""Units of this level are keyed apart from those of the others."""
+"""The first batch of this term; the other terms use batches with smaller numbers."""
 _AT_ONCE = 64
 MOST_COALITIONS = 1 << 16
-"""So many risks of a cheap game are computed to average over all orderings."""
-# Its orderings may be so many times those of the main level, plus a few to start with.
+"""Most coalitions of a cheap game that are evaluated to average over all orderings."""
+# Largest number of units, as a multiple of those of the main term plus four.
 _MOST_TIMES = 256
 
 
 class MeanWalk(Protocol):
-    """A way to turn orderings into surpluses of a cheap game, without its risks row by row."""
+    """The mean surpluses of a cheap game along orderings, without risks of single rows."""
 
     def __call__(self, orders: Orders) -> Floats:
         """Return the surpluses along orderings, (n_orderings, n_columns)."""
@@ -82,13 +82,13 @@ class Control:
     Parameters
     ----------
     walk : MeanWalk
-        Of the game.
+        The walk of the game.
     orderings : Orderings
         The orderings.
     n_columns : int
-        Number of surpluses that the walk gives for an ordering.
+        Number of surpluses per ordering.
     mean : array of shape (n_columns,), optional
-        Their mean over all orderings, where it is known.
+        Their exact mean over all orderings.
     """
 
     def __init__(
@@ -130,7 +130,7 @@ class Control:
         return self._spread / (self.n_units - 1) / self.n_units
 
     def refine(self, bound: float, n_main_units: int) -> None:
-        """Add units until the variances sum to no more than `bound`, or there are very many."""
+        """Add units until the variances sum to at most `bound`, or the limit is reached."""
         most = _MOST_TIMES * (n_main_units + 4)
         while not self.is_exact and self.n_units < most and not self.variance.sum() <= bound:
             self._add(_AT_ONCE)

@@ -31,7 +31,7 @@ Rows = tuple[Any, Any]
 
 STOPS = (20, 64, 200)
 PLAIN: dict[str, Any] = {}
-UNLEVELLED: dict[str, Any] = {"levels": "none"}
+UNLEVELLED: dict[str, Any] = {"first_level": "none"}
 BOUNDARY: dict[str, Any] = {"oracle": small.ORACLE, "audit": False}
 SKIP: dict[str, Any] = BOUNDARY | {"semantics": "skip"}
 CORRECTED: dict[str, Any] = BOUNDARY | {"estimand": "sage"}

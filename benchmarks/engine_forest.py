@@ -29,7 +29,7 @@ BLOCK = 64
 Split = tuple[pd.DataFrame, pd.Series, pd.DataFrame, pd.Series]
 
 PLAIN: dict[str, Any] = {
-    "levels": "none",
+    "first_level": "none",
     "exact": "never",
     "orderings": "uniform",
     "audit": False,

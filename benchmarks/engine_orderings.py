@@ -100,7 +100,7 @@ def looks(
     for known in estimate(
         game,
         orderings=make(Streams(seed)),
-        levels=levels,
+        first_level=levels,
         exact="never",
         audit=False,
         random_state=seed,

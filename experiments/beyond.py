@@ -18,7 +18,7 @@ from experiments.part import Part
 from experiments.problem import FULL_DATA, MODELS, QUICK_DATA, Data, estimated, problem
 from experiments.store import Line, Store, seed_of
 
-_SAMPLED = {"levels": "none", "exact": "never"}
+_SAMPLED = {"first_level": "none", "exact": "never"}
 _SAMPLED_SAGE = {"oracle": None, **_SAMPLED}
 
 WAYS: dict[str, dict[str, Any]] = {

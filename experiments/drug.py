@@ -257,7 +257,7 @@ def _exact(split: Split, sizes: Sizes, way: str, seed: int) -> list[Line]:
     known: Estimate = estimated(
         game,
         exact="always",
-        levels="none",
+        first_level="none",
         audit=False,
         # One block, so that each model of the sampler is fitted once.
         rows_per_ordering=game.n_rows,

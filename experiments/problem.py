@@ -25,7 +25,7 @@ from experiments.store import seed_of
 MODELS = {"lm": "linear model", "rf": "random forest"}
 
 # The paper's Algorithm 1, and plain SAGE along the same loop.
-ALGORITHM_1 = {"semantics": "skip", "levels": "none", "exact": "never"}
+ALGORITHM_1 = {"semantics": "skip", "first_level": "none", "exact": "never"}
 
 
 @dataclass(frozen=True)

@@ -109,7 +109,7 @@ def _parts(known: Estimate) -> tuple[np.ndarray, np.ndarray]:
 def _first(name: str, model: str, data: Data) -> np.ndarray:
     """Return which features matter most, by a game that costs nothing; the same for all runs."""
     game = problem(name, data).game(model, n_rows=data.n_test, seed=0)
-    cheap = game.moment_game()
+    cheap = game.first_level()
     if cheap is None:
         raise RuntimeError("a model of numbers has a linear game")
     known = estimated(cheap, stopping=NOrderings(200), audit=False, random_state=0)

@@ -10,7 +10,7 @@ from dsage import Graph
 from dsage.datasets import paper_graph
 from dsage.estimate import run
 from dsage.games import LossGame
-from dsage.interop import Worths, to_shapiq
+from dsage.interop import to_shapiq
 from exact_values import coalitions, shapley, tabulated
 from given import all_coalitions
 from small_games import (
@@ -101,7 +101,7 @@ def test_values_are_what_coalitions_take_from_the_risk(table, oracle):
     assert game([("b", "e")])[0] == pytest.approx(v(frozenset([1, 3])), abs=1e-12)
 
 
-def test_the_game_is_normalised(table):
+def test_the_game_is_normalized(table):
     game = to_shapiq(table)
     assert game.normalization_value == 0.0
     assert game.is_normalized
@@ -170,11 +170,11 @@ def test_rows_are_averaged_over_as_asked(table):
     np.testing.assert_allclose(to_shapiq(table, rows=[4, 1])(EVERY), expected[codes], atol=1e-12)
 
 
-def test_many_coalitions_are_taken_in_parts(table, monkeypatch):
-    expected = Worths(table)(EVERY)
+def test_many_coalitions_are_evaluated_in_chunks(table, monkeypatch):
+    expected = to_shapiq(table)(EVERY)
     table.asked.clear()
-    monkeypatch.setattr(sys.modules[Worths.__module__], "_AT_ONCE", 3)
-    np.testing.assert_array_equal(Worths(table)(EVERY), expected)
+    monkeypatch.setattr(sys.modules[to_shapiq.__module__], "_AT_ONCE", 3)
+    np.testing.assert_array_equal(to_shapiq(table)(EVERY), expected)
     assert len(table.asked) == 16
 
 
@@ -200,9 +200,9 @@ def test_a_model_is_handed_over_with_draws_and_without():
     [
         ([0, 5], ValueError, "rows must be from 0 to 4; got 5"),
         ([-1], ValueError, "rows must be from 0 to 4; got -1"),
-        ([], TypeError, "rows must be numbers of rows, at least one"),
-        ([0.5], TypeError, "rows must be numbers of rows, at least one"),
-        ([[0]], TypeError, "rows must be numbers of rows, at least one"),
+        ([], TypeError, "rows must be positions of rows, at least one"),
+        ([0.5], TypeError, "rows must be positions of rows, at least one"),
+        ([[0]], TypeError, "rows must be positions of rows, at least one"),
     ],
 )
 def test_rows_that_are_not_there_are_refused(table, rows, error, text):

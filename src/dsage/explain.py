@@ -12,16 +12,12 @@ from inspect import signature
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
-import numpy.typing as npt
-
 from dsage._check import check_member
 from dsage._random import RandomState, Streams
 from dsage.data.groups import Groups
-from dsage.data.inputs import Inputs, check_inputs
-from dsage.estimate import Checkpoint, Plan, Stopping, as_checkpoint, as_stopping, run
-from dsage.games import Game, Grouped, LossGame
-from dsage.games.base import Floats, Mask, Rows, check_weights
+from dsage.data.inputs import check_inputs
+from dsage.estimate import Checkpoint, PlanOptions, Stopping, as_checkpoint, as_stopping, run
+from dsage.games import Game, GameOptions, Grouped, LossGame
 from dsage.graphs import GroupedOracle, Oracle
 from dsage.models.losses import Loss
 from dsage.models.resolve import find_model
@@ -35,9 +31,9 @@ from dsage.structure.resolve import find_graph
 logger = logging.getLogger("dsage")
 
 # Those that explain has no parameter of its own for.
-_OWN = ("loss", "oracle", "estimand", "orderings", "n_jobs", "random_state")
-_GAME_OPTIONS = tuple(name for name in signature(LossGame).parameters if name not in _OWN)[4:]
-_PLAN_OPTIONS = tuple(name for name in signature(Plan).parameters if name not in _OWN)[1:]
+_OWN = ("estimand", "orderings", "n_jobs", "random_state")
+_GAME_OPTIONS = tuple(name for name in GameOptions.names() if name not in _OWN)
+_PLAN_OPTIONS = tuple(name for name in PlanOptions.names() if name not in _OWN)
 # A seed that can be read and typed.
 _SEED_BITS = 32
 
@@ -125,7 +121,7 @@ def explain(
         Show progress bars. A callable receives the events of :mod:`dsage.result.events` instead.
     **options
         Of :class:`dsage.games.LossGame` (such as `n_draws`, `sample_weight`, `max_bytes`) and of
-        :class:`dsage.estimate.Plan` (such as `semantics`, `exact`, `levels`, `audit`).
+        :class:`dsage.estimate.Plan` (such as `semantics`, `exact`, `first_level`, `audit`).
 
     Returns
     -------
@@ -162,7 +158,9 @@ def explain(
         seed = _seed(random_state, kept)
         meant = as_sampler(sampler, inputs, seed=seed)
         plan_options |= {"estimand": estimand, "orderings": orderings, "n_jobs": n_jobs}
-        _rehearse(inputs, members, plan_options, game_options.get("sample_weight"))
+        GameOptions.read(game_options).row_weights(len(inputs.y_test))
+        players = inputs.names if members is None else Groups(members, inputs.names).names
+        PlanOptions.read(plan_options).check_features(players)
         with clock(Phase.GRAPH):
             found = find_graph(
                 graph,
@@ -293,36 +291,6 @@ def _seed(random_state: RandomState, checkpoint: Checkpoint | None) -> int:
         return Streams(random_state).entropy
     entropy = None if checkpoint is None else checkpoint.entropy()
     return secrets.randbits(_SEED_BITS) if entropy is None else entropy
-
-
-class _Stage:
-    """A game of no content, to try options on before anything is learned."""
-
-    n_replicates = 1
-
-    def __init__(self, feature_names: tuple[str, ...], n_rows: int) -> None:
-        self.feature_names = feature_names
-        self.n_rows = n_rows
-
-    def risks(self, known: Mask, rows: Rows, epoch: int = 0) -> Floats:  # noqa: ARG002
-        """Return risks of zero."""
-        return np.zeros((len(known), len(rows), 1))
-
-
-def _rehearse(
-    inputs: Inputs,
-    groups: Mapping[str, tuple[str, ...]] | None,
-    options: Mapping[str, Any],
-    sample_weight: npt.ArrayLike | None,
-) -> None:
-    """Refuse options that the estimation would refuse, before anything is learned."""
-    check_weights(sample_weight, len(inputs.y_test))
-    stage: Game = _Stage(inputs.names, len(inputs.y_test))
-    tried = dict(options)
-    # Whether all orderings are possible is up to the graph.
-    if tried.get("exact") == "always":
-        tried["exact"] = "never"
-    Plan(stage if groups is None else Grouped(stage, groups), random_state=0, **tried)
 
 
 def _oracle_of(

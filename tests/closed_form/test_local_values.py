@@ -73,7 +73,7 @@ def test_sampled_orderings_come_to_the_exact_values(way, levels, orderings):
         oracle=oracle,
         semantics=semantics,
         exact="never",
-        levels=levels,
+        first_level=levels,
         orderings=orderings,
         random_state=0,
     )

@@ -62,7 +62,7 @@ def assert_within(found, truth, *, at_most, n_se=4.5):
 @pytest.mark.parametrize("levels", ["auto", "none"])
 @pytest.mark.parametrize("way", list(WAYS.values())[:3], ids=list(WAYS)[:3])
 def test_all_orderings_of_a_linear_model_give_the_exact_values(way, levels):
-    found = estimate(LINEAR, way, exact="always", levels=levels)
+    found = estimate(LINEAR, way, exact="always", first_level=levels)
     np.testing.assert_allclose(found.values, exact_values(GAUSSIAN, way, ROWS), atol=1e-10)
     assert not LINEAR.is_drawn
     assert found.is_exact
@@ -78,7 +78,7 @@ def test_sampled_orderings_of_a_linear_model_come_to_the_exact_values(way, level
         LINEAR,
         way,
         exact="never",
-        levels=levels,
+        first_level=levels,
         orderings=orderings,
         stopping=NOrderings(96),
         random_state=1,
@@ -94,7 +94,7 @@ def test_all_orderings_of_dsage_and_a_sampled_correction_give_sage(semantics, le
     way = (ORACLE, "sage", semantics)
     truth = exact_values(GAUSSIAN, way, ROWS)
     rule = as_stopping(absolute=0.01 * np.ptp(truth))
-    found = estimate(LINEAR, way, exact="always", levels=levels, stopping=rule, random_state=2)
+    found = estimate(LINEAR, way, exact="always", first_level=levels, stopping=rule, random_state=2)
     assert_within(found, truth, at_most=0.01 * np.ptp(truth))
     np.testing.assert_allclose(
         found.values - found.audit.values, GAUSSIAN.values(ORACLE, semantics, data=ROWS), atol=1e-10
@@ -121,7 +121,7 @@ def test_draws_of_a_linear_model_come_to_the_exact_values(way, exact):
 def test_a_discrete_model_comes_to_the_exact_values(way, exact, levels):
     truth = exact_values(BINARY, way, FEW)
     rule = as_stopping(absolute=0.03 * np.ptp(truth))
-    found = estimate(DISCRETE, way, exact=exact, levels=levels, stopping=rule, random_state=4)
+    found = estimate(DISCRETE, way, exact=exact, first_level=levels, stopping=rule, random_state=4)
     assert_within(found, truth, at_most=0.03 * np.ptp(truth))
     assert found.is_exact == (exact == "always" and way[:2] != (ORACLE, "sage"))
 

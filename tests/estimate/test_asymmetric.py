@@ -8,6 +8,7 @@ from dsage.estimate.plan import Plan
 from dsage.estimate.running.fingerprint import fingerprint
 from dsage.estimate.running.run import run
 from dsage.estimate.running.stopping import NOrderings
+from dsage.games import Game
 from dsage.graphs import NoSeparation
 from dsage.orderings import Order
 from exact_values import extensions, tabulated, values_over
@@ -59,17 +60,17 @@ def test_few_coalitions_are_averaged_over_exactly(order, oracle, semantics):
 
 
 @QUIET
-@pytest.mark.parametrize("levels", ["auto", "none"])
+@pytest.mark.parametrize("first_level", ["auto", "none"])
 @pytest.mark.parametrize("is_drawn", [False, True], ids=["affine", "drawn"])
 @pytest.mark.parametrize("oracle", [None, ORACLE], ids=["SAGE", "d-SAGE"])
-def test_sampled_values_are_those_of_the_extensions(oracle, is_drawn, levels):
+def test_sampled_values_are_those_of_the_extensions(oracle, is_drawn, first_level):
     X, y = rows()
     result = run(
         gaussian_game(CASE, X, y, is_drawn=is_drawn, random_state=3),
         oracle=oracle,
         orderings=LOOSE,
         exact="never",
-        levels=levels,
+        first_level=first_level,
         stopping=NOrderings(600),
         audit=False,
         random_state=0,
@@ -126,11 +127,11 @@ def test_a_root_cause_gets_the_credit_for_what_it_does_through_others():
 
 
 class Backwards:
-    """Another's orderings: always the last feature first."""
+    """User-defined orderings: always the last feature first."""
 
-    n_features, batch_size, n_units = 3, 1, None
+    n_features, batch_size, n_batches = 3, 1, None
 
-    def block(self, number):
+    def batch(self, number):
         return np.array([[2, 1, 0]])
 
 
@@ -151,13 +152,13 @@ def wide_case():
 def test_orders_that_take_a_chain_have_no_first_level():
     names, order = wide_case()
 
-    class Additive:
+    class Additive(Game):
         feature_names, n_rows, n_replicates = tuple(names), 4, 1
 
         def risks(self, known, rows, epoch=0):
             return np.repeat(-known.sum(axis=1, dtype=float)[:, None], len(rows), axis=1)[..., None]
 
-        def moment_game(self):
+        def first_level(self):
             raise RuntimeError("nobody should ask")
 
     estimation = Estimation(Additive(), orderings=order, random_state=0)

@@ -13,7 +13,7 @@ from dsage.estimate.loop import Estimation
 from dsage.estimate.reasons import StopKind, StopReason
 from dsage.estimate.running.run import estimate, run
 from dsage.estimate.running.stopping import NOrderings, as_stopping
-from dsage.estimate.walk import Prefixes, played
+from dsage.estimate.walk import Prefixes, play
 from dsage.games import LossGame
 from dsage.graphs import LinearGaussian
 from dsage.samplers import Gaussian
@@ -148,8 +148,8 @@ def test_skipping_leaves_the_other_surpluses_as_they_are_to_the_bit(is_drawn):
     generator = np.random.default_rng(3)
     orders = np.stack([generator.permutation(4) for _ in range(20)])
     at = np.arange(60)
-    plain, _ = played(Prefixes(game)(orders, at, 0), game)
-    values, skipped = played(Prefixes(game, ORACLE)(orders, at, 0), game)
+    plain, _ = play(Prefixes(game)(orders, at, 0), game)
+    values, skipped = play(Prefixes(game, ORACLE)(orders, at, 0), game)
     assert 0 < skipped.sum() < skipped.size
     kept = np.moveaxis(values, 3, 1)
     np.testing.assert_array_equal(kept[~skipped], np.moveaxis(plain, 3, 1)[~skipped])
@@ -166,7 +166,12 @@ def test_skipping_leaves_the_other_surpluses_as_they_are_to_the_bit(is_drawn):
 )
 def test_in_a_run_features_that_are_never_separated_have_plain_values_to_the_bit(is_drawn):
     game = drawn_game(64) if is_drawn else gaussian_game(CASE, *rows(60))
-    options = {"exact": "never", "levels": "none", "stopping": NOrderings(40), "random_state": 4}
+    options = {
+        "exact": "never",
+        "first_level": "none",
+        "stopping": NOrderings(40),
+        "random_state": 4,
+    }
     plain = run(game, **options)
     skip = run(game, oracle=ORACLE, semantics="skip", audit=False, **options)
     assert plain.n_orderings == skip.n_orderings
@@ -207,7 +212,7 @@ def test_the_orderings_depend_on_the_seed_alone():
             oracle=oracle,
             semantics=semantics,
             exact="never",
-            levels="none",
+            first_level="none",
             audit=False,
             orderings="uniform",
             stopping=NOrderings(5),
@@ -222,7 +227,7 @@ def test_the_orderings_depend_on_the_seed_alone():
 
 
 @QUIET
-@pytest.mark.parametrize("options", [{}, {"exact": "auto"}, {"levels": "none"}])
+@pytest.mark.parametrize("options", [{}, {"exact": "auto"}, {"first_level": "none"}])
 def test_the_orderings_of_an_audit_do_not_depend_on_how_the_rest_is_done(options):
     game = gaussian_game(CASE, *rows(60))
 
@@ -385,7 +390,7 @@ def test_all_orderings_are_refused_where_they_cannot_be():
 
 @pytest.mark.parametrize(
     ("option", "value"),
-    [("estimand", "shap"), ("semantics", "skipped"), ("levels", "all"), ("exact", True)],
+    [("estimand", "shap"), ("semantics", "skipped"), ("first_level", "all"), ("exact", True)],
 )
 def test_options_that_do_not_exist_are_named(option, value):
     with pytest.raises(ValueError, match=f"{option} must be one of"):
@@ -459,7 +464,7 @@ def test_sampled_values_are_efficient_after_whole_passes():
         found = run(
             game,
             exact="never",
-            levels=levels,
+            first_level=levels,
             rows_per_ordering=24,
             stopping=NOrderings(64),
             random_state=2,
@@ -557,11 +562,11 @@ def assert_standard(scores, low=0.6, high=1.6):
 
 
 SETTINGS = {
-    "plain, no levels": {"levels": "none"},
-    "plain, levels": {"levels": "auto"},
-    "boundary": {"oracle": ORACLE, "audit": False, "levels": "none"},
-    "skip": {"oracle": ORACLE, "audit": False, "semantics": "skip", "levels": "none"},
-    "corrected": {"oracle": ORACLE, "estimand": "sage", "levels": "none"},
+    "plain, no levels": {"first_level": "none"},
+    "plain, levels": {"first_level": "auto"},
+    "boundary": {"oracle": ORACLE, "audit": False, "first_level": "none"},
+    "skip": {"oracle": ORACLE, "audit": False, "semantics": "skip", "first_level": "none"},
+    "corrected": {"oracle": ORACLE, "estimand": "sage", "first_level": "none"},
 }
 
 
@@ -586,7 +591,7 @@ def test_standard_errors_of_orderings_and_draws_are_those_of_replicates(setting,
         return found.values, found.se
 
     # The cheap game takes many orderings of its own each time.
-    n_runs = 30 if options["levels"] == "auto" else 60
+    n_runs = 30 if options["first_level"] == "auto" else 60
     assert_standard(z_scores(lambda seed: truth, found_of, n_runs))
 
 
@@ -600,7 +605,9 @@ def test_total_standard_errors_are_those_of_fresh_rows(is_drawn, exact):
         game = gaussian_game(
             CASE, X, y, is_drawn=is_drawn, n_draws=2, noise="independent", random_state=seed
         )
-        found = run(game, exact=exact, levels="none", stopping=NOrderings(20), random_state=seed)
+        found = run(
+            game, exact=exact, first_level="none", stopping=NOrderings(20), random_state=seed
+        )
         assert (found.se_total >= found.se).all()
         return found.values, found.se_total
 

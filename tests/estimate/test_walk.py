@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from dsage import Graph
-from dsage.estimate.walk import Boundaries, Prefixes, by_feature, played, prefixes
+from dsage.estimate.walk import Boundaries, Prefixes, by_feature, play
 from dsage.games import Cached
+from dsage.games.base import prefixes
 from dsage.graphs import NoSeparation
 from exact_values import boundary, is_separated
 from tables import NAMES, PathTable, Table
@@ -66,7 +67,7 @@ def test_what_belongs_to_positions_is_brought_to_the_features():
 @pytest.mark.parametrize("epoch", [0, 2])
 def test_plain_surpluses_are_differences_along_each_ordering(kind, epoch):
     game = kind()
-    values, skipped = played(Prefixes(game)(ORDERS, ROWS, epoch), game)
+    values, skipped = play(Prefixes(game)(ORDERS, ROWS, epoch), game)
     np.testing.assert_array_equal(values, naive(game, ORDERS, ROWS, epoch))
     assert not skipped.any()
     total = game.risk((), ROWS, epoch) - game.risk((0, 1, 2, 3), ROWS, epoch)
@@ -76,8 +77,8 @@ def test_plain_surpluses_are_differences_along_each_ordering(kind, epoch):
 @pytest.mark.parametrize("kind", [Table, PathTable])
 def test_an_oracle_that_separates_nothing_changes_nothing(kind):
     game = kind()
-    plain = played(Prefixes(game)(ORDERS, ROWS, 0), game)
-    asked = played(Prefixes(game, NoSeparation(NAMES))(ORDERS, ROWS, 0), game)
+    plain = play(Prefixes(game)(ORDERS, ROWS, 0), game)
+    asked = play(Prefixes(game, NoSeparation(NAMES))(ORDERS, ROWS, 0), game)
     np.testing.assert_array_equal(plain.values, asked.values)
     np.testing.assert_array_equal(plain.skipped, asked.skipped)
 
@@ -85,8 +86,8 @@ def test_an_oracle_that_separates_nothing_changes_nothing(kind):
 @pytest.mark.parametrize("kind", [Table, PathTable])
 def test_separated_surpluses_are_zero_and_the_others_as_without_the_oracle_to_the_bit(kind):
     game = kind()
-    plain = played(Prefixes(game)(ORDERS, ROWS, 1), game).values
-    values, skipped = played(Prefixes(game, CHAIN)(ORDERS, ROWS, 1), game)
+    plain = play(Prefixes(game)(ORDERS, ROWS, 1), game).values
+    values, skipped = play(Prefixes(game, CHAIN)(ORDERS, ROWS, 1), game)
     np.testing.assert_array_equal(skipped, separated(CHAIN))
     assert 0 < skipped.mean() < 1
     at = np.broadcast_to(skipped[:, None, None, :], values.shape)
@@ -100,7 +101,7 @@ def test_separated_surpluses_are_zero_and_the_others_as_without_the_oracle_to_th
 def test_a_prefix_is_evaluated_only_where_a_surplus_needs_it(kind):
     for order in ORDERS.tolist():
         game = kind()
-        _, skipped = played(Prefixes(game, CHAIN)(np.array([order]), ROWS, 0), game)
+        _, skipped = play(Prefixes(game, CHAIN)(np.array([order]), ROWS, 0), game)
         needed = set()
         for position, feature in enumerate(order):
             if not skipped[0, feature]:
@@ -111,7 +112,7 @@ def test_a_prefix_is_evaluated_only_where_a_surplus_needs_it(kind):
 def test_a_known_separator_spares_evaluations():
     # c d | b a: after c both b and a are separated, so nothing but {}, {c} and {c, d} is needed.
     game = Table()
-    _, skipped = played(Prefixes(game, CHAIN)(np.array([[2, 3, 1, 0]]), ROWS, 0), game)
+    _, skipped = play(Prefixes(game, CHAIN)(np.array([[2, 3, 1, 0]]), ROWS, 0), game)
     assert game.asked == [(), (2,), (2, 3)]
     np.testing.assert_array_equal(skipped, [[True, True, False, False]])
 
@@ -119,7 +120,7 @@ def test_a_known_separator_spares_evaluations():
 @pytest.mark.parametrize("kind", [Table, PathTable])
 def test_where_everything_is_separated_nothing_is_evaluated(kind):
     game = kind()
-    values, skipped = played(Prefixes(game, APART)(ORDERS, ROWS, 0), game)
+    values, skipped = play(Prefixes(game, APART)(ORDERS, ROWS, 0), game)
     np.testing.assert_array_equal(values, 0.0)
     assert skipped.all()
     assert not game.asked
@@ -128,22 +129,22 @@ def test_where_everything_is_separated_nothing_is_evaluated(kind):
 def test_paths_are_not_taken_where_they_are_not_wanted():
     game = PathTable()
     game.path_risks = None
-    values = played(Prefixes(game, use_paths=False)(ORDERS, ROWS, 0), game).values
+    values = play(Prefixes(game, use_paths=False)(ORDERS, ROWS, 0), game).values
     np.testing.assert_array_equal(values, naive(game, ORDERS, ROWS, 0))
 
 
 def test_orderings_may_come_one_at_a_time():
     game = Table()
-    together = played(Prefixes(game, CHAIN)(ORDERS, ROWS, 0), game)
+    together = play(Prefixes(game, CHAIN)(ORDERS, ROWS, 0), game)
     for number, order in enumerate(ORDERS):
-        alone = played(Prefixes(game, CHAIN)(order[None], ROWS, 0), game)
+        alone = play(Prefixes(game, CHAIN)(order[None], ROWS, 0), game)
         np.testing.assert_array_equal(alone.values[0], together.values[number])
         np.testing.assert_array_equal(alone.skipped[0], together.skipped[number])
 
 
 def test_one_feature_is_one_step():
     game = Table(["a"])
-    values, _ = played(Prefixes(game)(np.array([[0]]), ROWS, 0), game)
+    values, _ = play(Prefixes(game)(np.array([[0]]), ROWS, 0), game)
     np.testing.assert_array_equal(values[0, :, :, 0], game.risk((), ROWS) - game.risk((0,), ROWS))
 
 
@@ -153,7 +154,7 @@ def test_one_feature_is_one_step():
 @pytest.mark.parametrize("epoch", [0, 2])
 def test_surpluses_at_boundaries_are_differences_of_their_risks(epoch):
     game = Table()
-    values, skipped = played(Boundaries(CHAIN)(ORDERS, ROWS, epoch), Cached(game))
+    values, skipped = play(Boundaries(CHAIN)(ORDERS, ROWS, epoch), Cached(game))
     expected = naive(game, ORDERS, ROWS, epoch, risk_of=lambda s: boundary(CHAIN, s))
     np.testing.assert_array_equal(values, expected)
     np.testing.assert_array_equal(skipped, separated(CHAIN))
@@ -162,7 +163,7 @@ def test_surpluses_at_boundaries_are_differences_of_their_risks(epoch):
 
 def test_surpluses_at_boundaries_add_up_along_every_ordering():
     game = Table()
-    values, _ = played(Boundaries(CHAIN)(ORDERS, ROWS, 0), Cached(game))
+    values, _ = play(Boundaries(CHAIN)(ORDERS, ROWS, 0), Cached(game))
     full = boundary(CHAIN, frozenset(range(4)))
     total = game.risk((), ROWS) - game.risk(full, ROWS)
     np.testing.assert_allclose(values.sum(axis=3), np.broadcast_to(total, values.shape[:3]))
@@ -172,7 +173,7 @@ def test_each_distinct_boundary_is_evaluated_once():
     game = Table()
     cached = Cached(game)
     for _ in range(2):
-        played(Boundaries(CHAIN)(ORDERS, ROWS, 0), cached)
+        play(Boundaries(CHAIN)(ORDERS, ROWS, 0), cached)
     every = {
         tuple(sorted(boundary(CHAIN, frozenset(order[:k]))))
         for order in ORDERS.tolist()
@@ -184,7 +185,7 @@ def test_each_distinct_boundary_is_evaluated_once():
 
 def test_boundaries_without_separation_are_plain_surpluses():
     game = Table()
-    at_boundaries = played(Boundaries(NoSeparation(NAMES))(ORDERS, ROWS, 0), game)
-    plain = played(Prefixes(game)(ORDERS, ROWS, 0), game)
+    at_boundaries = play(Boundaries(NoSeparation(NAMES))(ORDERS, ROWS, 0), game)
+    plain = play(Prefixes(game)(ORDERS, ROWS, 0), game)
     np.testing.assert_array_equal(at_boundaries.values, plain.values)
     np.testing.assert_array_equal(at_boundaries.skipped, plain.skipped)

@@ -50,7 +50,7 @@ def test_the_difference_is_that_of_two_runs_along_the_same_orderings(store):
             orderings=orderings,
             random_state=seed,
             audit=False,
-            levels="none",
+            first_level="none",
             exact="never",
             semantics="skip",
         )

@@ -27,7 +27,7 @@ def test_what_the_engine_looks_for_is_passed_on(is_drawn):
     assert boundary.n_predicted == game.n_predicted >= 30
     table = Boundary(TableGame(np.zeros((16, 2)), tuple("abce")), ORACLE)
     assert (table.is_drawn, table.weights, table.n_predicted) == (False, None, 0)
-    assert table.moment_game() is None
+    assert table.first_level() is None
 
 
 def test_boundaries_are_evaluated_once_a_call():
@@ -41,7 +41,7 @@ def test_the_cheap_game_is_taken_at_the_same_boundaries():
     case = suboptimal_gaussian_case()
     X, y = case.sample(60, np.random.default_rng(0))
     game = gaussian_game(case, X, y)
-    cheap, plain = Boundary(game, ORACLE).moment_game(), game.moment_game()
+    cheap, plain = Boundary(game, ORACLE).first_level(), game.first_level()
     boundaries = ORACLE.boundary(EVERY)
     np.testing.assert_allclose(cheap.mean_risks(EVERY), plain.mean_risks(boundaries), rtol=1e-12)
     orders = np.array(list(itertools.permutations(range(4)))[::5])

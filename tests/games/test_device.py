@@ -95,9 +95,7 @@ def test_means_that_are_not_finite_are_refused():
 
 
 def test_other_models_are_refused():
-    with pytest.raises(
-        TypeError, match=r"model must be a module of PyTorch .*; got 'the function'"
-    ):
+    with pytest.raises(TypeError, match=r"model must be a PyTorch module .*; got 'the function'"):
         DeviceMeans(as_model(lambda X: X, "squared_error"), SAMPLER, 2)
 
 

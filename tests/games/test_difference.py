@@ -7,7 +7,6 @@ import pytest
 
 from dsage.estimate import as_stopping, run
 from dsage.games import Boundary, Difference, Grouped, LossGame, MomentGame
-from dsage.games.base import Paths
 from dsage.graphs import NoSeparation
 from dsage.models import as_model
 from exact_values import LinearGaussianCase, shapley, tabulated
@@ -53,9 +52,9 @@ def test_prefixes_are_differences_where_both_games_have_them():
     orders, needed = np.array([[1, 0, 3, 2]]), np.array([[True, True, False, True, True]])
     a, b = PathTable(), PathTable(seed=1)
     for one, other in ((a, Table()), (Table(), a)):
-        assert not isinstance(Difference(one, other), Paths)
+        assert not Difference(one, other).has_paths
     game = Difference(a, b)
-    assert isinstance(game, Paths)
+    assert game.has_paths
     found = game.path_risks(orders, ROWS, 2, needed)[needed]
     expected = [game.path_risks(orders, ROWS, 2, needed)[needed] for game in (a, b)]
     np.testing.assert_array_equal(found, expected[0] - expected[1])
@@ -86,8 +85,8 @@ def test_what_the_engine_looks_for_is_passed_on():
 
 def test_the_cheap_game_is_the_difference_of_the_cheap_games():
     a, b = drawn_game(), other_game()
-    cheap = Difference(a, b).moment_game()
-    one, other = a.moment_game(), b.moment_game()
+    cheap = Difference(a, b).first_level()
+    one, other = a.first_level(), b.first_level()
     np.testing.assert_allclose(
         cheap.mean_risks(EVERY), one.mean_risks(EVERY) - other.mean_risks(EVERY)
     )
@@ -99,8 +98,8 @@ def test_the_cheap_game_is_the_difference_of_the_cheap_games():
     np.testing.assert_allclose(
         cheap.risks(EVERY, rows).mean(axis=(1, 2)), cheap.mean_risks(EVERY), atol=1e-12
     )
-    assert Difference(Table(FEATURES, n_rows=120), b).moment_game() is None
-    assert Difference(b, Table(FEATURES, n_rows=120)).moment_game() is None
+    assert Difference(Table(FEATURES, n_rows=120), b).first_level() is None
+    assert Difference(b, Table(FEATURES, n_rows=120)).first_level() is None
     assert isinstance(one, MomentGame)
 
 
@@ -188,7 +187,7 @@ def changed(column):
             lambda: other_game(sample_weight=np.linspace(1.0, 2.0, 120)),
             "the sample weights of a; got 'others'",
         ),
-        (lambda: other_game(n_replicates=4), "2 groups of draws, as a has; got 4"),
+        (lambda: other_game(n_replicates=4), "n_replicates=2, as a has; got 4"),
     ],
 )
 def test_games_that_cannot_be_compared_are_refused(other, text):
@@ -202,7 +201,7 @@ def test_a_difference_can_be_sent_to_a_worker():
     for each in (game, both):
         sent = pickle.loads(pickle.dumps(each))
         np.testing.assert_array_equal(sent.risks(EVERY, ROWS), each.risks(EVERY, ROWS))
-        assert isinstance(sent, Paths) == isinstance(each, Paths)
+        assert sent.has_paths == each.has_paths
 
 
 def test_what_is_no_game_is_refused():

@@ -7,7 +7,6 @@ import pytest
 from dsage import Graph
 from dsage.estimate import as_stopping, run
 from dsage.games import Grouped, LossGame, MomentGame
-from dsage.games.base import Paths
 from dsage.graphs import GroupedOracle
 from dsage.models import as_model
 from exact_values import shapley, tabulated
@@ -43,10 +42,10 @@ def test_the_risk_of_groups_is_that_of_their_members():
 
 
 def test_paths_are_asked_for_only_where_a_group_ends():
-    assert not isinstance(Grouped(Table(), GROUPS), Paths)
+    assert not Grouped(Table(), GROUPS).has_paths
     inner = PathTable()
     game = Grouped(inner, GROUPS)
-    assert isinstance(game, Paths)
+    assert game.has_paths
     orders = np.array([[1, 0, 2], [0, 2, 1]])
     needed = np.array([[True, True, True, False], [True, True, False, True]])
     risks = game.path_risks(orders, ROWS, 2, needed)
@@ -71,7 +70,7 @@ def test_what_the_engine_looks_for_is_passed_on():
         assert grouped.n_predicted == game.n_predicted >= 50
     table = Grouped(Table(), GROUPS)
     assert (table.is_drawn, table.weights, table.n_predicted) == (True, None, 0)
-    assert table.moment_game() is None
+    assert table.first_level() is None
 
 
 def test_the_cheap_game_of_groups_is_that_of_their_members():
@@ -80,10 +79,10 @@ def test_the_cheap_game_of_groups_is_that_of_their_members():
     cheap = MomentGame(X, X.sum(axis=1), X[:, 0], NAMES)
 
     class WithMoments(Table):
-        def moment_game(self):
+        def first_level(self):
             return cheap
 
-    game = Grouped(WithMoments(), GROUPS).moment_game()
+    game = Grouped(WithMoments(), GROUPS).first_level()
     known, orders = all_coalitions(3), np.array(list(itertools.permutations(range(3))))
     expanded = np.array([np.isin(np.arange(4), members(row)) for row in known])
     np.testing.assert_allclose(game.mean_risks(known), cheap.mean_risks(expanded), rtol=1e-12)
@@ -96,13 +95,13 @@ def test_the_cheap_game_of_groups_is_that_of_their_members():
 
 def test_groups_are_read_once_and_kept():
     class WithMoments(Table):
-        def moment_game(self):
+        def first_level(self):
             return Table()
 
     groups = {"ends": iter(["d", "a"])}
     game = Grouped(WithMoments(), groups)
     groups.clear()
-    assert game.moment_game().feature_names == game.feature_names == ("ends", "b", "c")
+    assert game.first_level().feature_names == game.feature_names == ("ends", "b", "c")
 
 
 def test_a_game_of_groups_can_be_sent_to_a_worker():
@@ -193,7 +192,7 @@ def test_the_first_level_of_groups_saves_evaluations():
         game = gaussian_game(case, X, y, is_drawn=True, random_state=0)
         game = Grouped(game, {"ab": ["a", "b"]})
         stopping = as_stopping(n_orderings=400)
-        found = run(game, stopping=stopping, exact="never", levels=levels, random_state=1)
+        found = run(game, stopping=stopping, exact="never", first_level=levels, random_state=1)
         errors[levels] = found.se_orderings.max()
     # For a linear model of normal features the cheap game is the game, up to moments of the rows.
     assert errors["auto"] < 0.3 * errors["none"]

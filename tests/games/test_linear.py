@@ -3,7 +3,6 @@ import pytest
 
 from dsage.estimate.walk import prefixes
 from dsage.games import LinearOutput, OutputGame
-from dsage.games.base import Paths
 from dsage.samplers import Gaussian
 from given import all_coalitions
 
@@ -38,7 +37,7 @@ def test_outputs_are_the_mean_plus_the_coefficients_of_the_known():
 
 
 def test_paths_are_the_risks_of_prefixes():
-    assert isinstance(GAME, Paths)
+    assert GAME.has_paths
     orders = np.array([[0, 1, 2, 3], [2, 0, 3, 1]])
     found = GAME.path_risks(orders, ROWS, 0, np.ones((2, 5), dtype=bool))
     expected = GAME.risks(prefixes(orders).reshape(-1, 4), ROWS).reshape(found.shape)

@@ -10,7 +10,6 @@ from sklearn.preprocessing import StandardScaler
 from dsage._random import Streams
 from dsage.estimate.walk import prefixes
 from dsage.games import LossGame
-from dsage.games.base import Paths
 from dsage.models import as_model
 from dsage.models.losses import as_loss
 from dsage.samplers import Gaussian, Marginal, normal_scores
@@ -223,7 +222,7 @@ def test_an_affine_model_needs_no_draws_and_agrees_with_them(sampler, loss):
 @pytest.mark.parametrize("loss", ["squared_error", "absolute_error"])
 def test_paths_of_an_affine_model_are_its_risks(loss):
     game = LossGame(LINEAR, SAMPLER, X, Y, loss=loss, sample_weight=np.linspace(0, 1, N_ROWS))
-    assert isinstance(game, Paths)
+    assert game.has_paths
     orders = np.array([[0, 1, 2], [2, 0, 1], [1, 2, 0]])
     rows = np.array([5, 1, 39])
     found = game.path_risks(orders, rows, 0, np.ones((3, 4), dtype=bool))
@@ -258,7 +257,7 @@ def test_a_sampler_without_means_makes_an_affine_model_draw():
 
     game = LossGame(LINEAR, Own(), X, Y, n_draws=2)
     assert game.is_drawn
-    assert not isinstance(game, Paths)
+    assert not game.has_paths
     assert game.risks(EVERY, ROWS).shape == (8, N_ROWS, 2)
 
 
@@ -428,14 +427,14 @@ def test_weights_multiply_the_risks_of_rows():
 def test_the_moment_game_is_that_of_the_output_and_the_target():
     weights = np.linspace(0, 1, N_ROWS)
     game = LossGame(LINEAR, SAMPLER, X, Y, sample_weight=weights)
-    moment = game.moment_game()
+    moment = game.first_level()
     assert moment.feature_names == ("a", "b", "c")
     full = game.risks(EVERY[-1:], ROWS).mean()
     assert moment.mean_risks(EVERY[-1:])[0] == pytest.approx(full, rel=1e-4)
 
 
 def test_the_moment_game_of_a_classifier_has_one_output_a_class():
-    moment = LossGame(CLASSIFIER, SAMPLER, X, LABELS).moment_game()
+    moment = LossGame(CLASSIFIER, SAMPLER, X, LABELS).first_level()
     output = CLASSIFIER.predict_proba(X)
     target = (LABELS[:, None] == CLASSIFIER.classes_).astype(float)
     expected = ((target - output.mean(axis=0)) ** 2).sum(axis=1).mean()
@@ -449,7 +448,7 @@ def test_the_moment_game_of_one_probability_is_about_the_second_class(loss, y):
     output = probability(X)
     target = y if y is not None else output if loss != "zero_one" else output > 0.5
     expected = ((target - output.mean()) ** 2).mean()
-    assert game.moment_game().mean_risks(EVERY[:1])[0] == pytest.approx(expected)
+    assert game.first_level().mean_risks(EVERY[:1])[0] == pytest.approx(expected)
 
 
 def test_there_is_no_moment_game_where_output_and_target_cannot_be_compared():
@@ -462,8 +461,8 @@ def test_there_is_no_moment_game_where_output_and_target_cannot_be_compared():
     def differs(y, prediction):
         return (y != np.where(prediction > 0, "yes", "no")).astype(float)
 
-    assert LossGame(quantiles, SAMPLER, X, 100 * Y, loss=misses).moment_game() is None
-    assert LossGame(bent, SAMPLER, X, LABELS, loss=differs).moment_game() is None
+    assert LossGame(quantiles, SAMPLER, X, 100 * Y, loss=misses).first_level() is None
+    assert LossGame(bent, SAMPLER, X, LABELS, loss=differs).first_level() is None
 
 
 # Errors
@@ -538,7 +537,7 @@ def test_cross_entropy_of_probabilities_of_zero_is_warned_of_once(columns):
     model = as_model(predict, "cross_entropy", classes=[0, 1])
     y = np.asarray(hard(X)[:, 1], dtype=int)
     game = LossGame(model, SAMPLER, X, y, loss="cross_entropy", random_state=0)
-    with pytest.warns(UserWarning, match="give the class of a row no probability"):
+    with pytest.warns(UserWarning, match="loss='brier'"):
         game.risks(EVERY, ROWS)
     game.risks(EVERY, ROWS, 1)  # a second warning would be an error
 

@@ -142,7 +142,7 @@ def test_a_linear_model_is_followed_to_the_end():
 
 def test_a_target_of_another_shape_is_refused():
     X, output, _ = data()
-    with pytest.raises(ValueError, match=r"target must be of the shape of the output, \(60, 1\)"):
+    with pytest.raises(ValueError, match=r"target must be of shape \(60, 1\); got \(60, 2\)"):
         MomentGame(X, output, np.zeros((60, 2)), NAMES)
     with pytest.raises(ValueError, match="sample_weight must be"):
         MomentGame(X, output, output, NAMES, sample_weight=[1.0])

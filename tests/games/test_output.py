@@ -11,7 +11,6 @@ from sklearn.svm import LinearSVC
 from dsage._random import Streams
 from dsage.estimate.walk import prefixes
 from dsage.games import Cached, LossGame, OutputGame
-from dsage.games.base import Paths
 from dsage.models import as_model
 from dsage.samplers import Gaussian, Marginal, normal_scores
 from dsage.samplers.noise import Noise
@@ -165,9 +164,9 @@ def test_drawn_paths_evaluate_what_is_needed():
 
 
 def test_only_a_gaussian_sampler_has_paths():
-    assert isinstance(OutputGame(FOREST, SAMPLER, X), Paths)
+    assert OutputGame(FOREST, SAMPLER, X).has_paths
     game = OutputGame(FOREST, MARGINAL, X)
-    assert not isinstance(game, Paths)
+    assert not game.has_paths
     with pytest.raises(TypeError, match=r"sampler must be a Gaussian .* got 'Marginal'"):
         game._expected.paths(ORDERS, ROWS, 0, ALL)
 
@@ -254,7 +253,7 @@ def test_one_output_of_an_affine_model_needs_no_draws():
         (CLASSIFIER, None, "got None. They are 'maybe', 'no', 'yes'"),
         (CLASSIFIER, "perhaps", "one of the classes of RandomForestClassifier; got 'perhaps'"),
         (CLASSIFIER, 1, "one of the classes of RandomForestClassifier; got 1"),
-        (FOREST, 0, "output must be left out for RandomForestRegressor, which has one; got 0"),
+        (FOREST, 0, "output must be left out for RandomForestRegressor, which has only one; got 0"),
         (two_columns, None, "one of the 2 columns of two_columns; got None. They count from 0"),
         (two_columns, 2, "one of the 2 columns of two_columns; got 2"),
         (two_columns, -1, "got -1"),

@@ -6,8 +6,8 @@ import pytest
 
 from dsage import Graph
 from dsage.games import Boundary, Cached
-from dsage.games.base import Paths, check_weights
 from dsage.games.cached import _BYTES_AN_ENTRY
+from dsage.games.options import check_weights
 from given import all_coalitions
 from tables import NAMES, PathTable, Table
 
@@ -139,10 +139,10 @@ def test_more_than_eight_features_are_told_apart():
 
 
 def test_paths_are_passed_on_and_counted_where_the_game_has_them():
-    assert not isinstance(Cached(Table()), Paths)
+    assert not Cached(Table()).has_paths
     game = PathTable()
     cached = Cached(game)
-    assert isinstance(cached, Paths)
+    assert cached.has_paths
     orders, needed = np.array([[1, 0, 3, 2]]), np.array([[True, True, False, True, True]])
     risks = cached.path_risks(orders, ROWS, 2, needed)
     np.testing.assert_array_equal(risks, PathTable().path_risks(orders, ROWS, 2, needed))
@@ -173,7 +173,7 @@ def test_boundaries_of_a_game_with_a_memory_are_shared():
 
 
 def test_a_game_at_boundaries_offers_no_paths_of_the_coalitions_themselves():
-    assert not isinstance(Boundary(PathTable(), CHAIN), Paths)
+    assert not Boundary(PathTable(), CHAIN).has_paths
 
 
 @pytest.mark.parametrize("names", ["abdc", "abc", "abcz"])

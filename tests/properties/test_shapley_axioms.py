@@ -224,7 +224,7 @@ def test_invertible_maps_of_the_features_change_nothing(oracle, semantics, exact
             oracle=oracle,
             semantics=semantics,
             exact=exact,
-            levels="none",
+            first_level="none",
             audit=False,
             stopping=NOrderings(20),
             random_state=3,

@@ -21,7 +21,7 @@ from fragile import Calls, Mortal
 from small_games import exact_sampler, gaussian_case
 
 RULE, DEATH = as_stopping(n_orderings=200), 60
-OPTIONS = {"exact": "never", "levels": "none", "random_state": 0}
+OPTIONS = {"exact": "never", "first_level": "none", "random_state": 0}
 
 
 def game(file):

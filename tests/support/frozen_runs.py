@@ -130,7 +130,7 @@ def _diabetes_runs() -> dict[str, Callable[[], dict]]:
         "forest, no graph": of(_forest, graph=None, sampler="copula"),
         "forest, skip": of(_forest, semantics="skip", **short),
         "forest, sage": of(_forest, estimand="sage", **short),
-        "forest, no first level": of(_forest, levels="none", **short),
+        "forest, no first level": of(_forest, first_level="none", **short),
         "forest, groups": of(_forest, groups=groups, **short),
         "forest, order": of(_forest, orderings=pairs, graph="hc", **short),
         "forest, balanced": of(_forest, orderings="balanced", graph=None, sampler="mixture"),

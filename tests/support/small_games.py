@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from dsage import Graph
-from dsage.games import LossGame
+from dsage.games import Game, LossGame
 from dsage.graphs import LinearGaussian
 from dsage.models import as_model
 from dsage.samplers import Categorical, Gaussian
@@ -61,10 +61,8 @@ def binary_game(case, table, X, y, **options):
     return LossGame(model, sampler, X, y, loss="cross_entropy", **options)
 
 
-class TableGame:
+class TableGame(Game):
     """A game that is a table: ``table[code of the coalition, row]``, feature j is bit j."""
-
-    n_replicates = 1
 
     def __init__(self, table, names=None):
         self.table = np.asarray(table, dtype=float)

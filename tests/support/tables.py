@@ -1,12 +1,14 @@
-"""A game given by a table, which notes what it is asked for."""
+"""A game given by a table, which records what it is asked for."""
 
 import numpy as np
+
+from dsage.games import Game
 
 NAMES = tuple("abcd")
 
 
-class Table:
-    """Random risks, one for each coalition, row, group and epoch; `asked` notes the questions."""
+class Table(Game):
+    """Random risks, one for each coalition, row, replicate and epoch; `asked` records the questions."""
 
     def __init__(self, feature_names=NAMES, *, n_rows=6, n_replicates=2, n_epochs=3, seed=0):
         self.feature_names = tuple(feature_names)
@@ -27,6 +29,8 @@ class Table:
 
 class PathTable(Table):
     """The same with all prefixes at once."""
+
+    has_paths = True
 
     def path_risks(self, orders, rows, epoch, needed):
         out = np.full((*needed.shape, len(rows), self.n_replicates), np.nan)

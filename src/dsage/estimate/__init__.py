@@ -14,6 +14,7 @@ from dsage.estimate.inference import (
 from dsage.estimate.local.result import LocalEstimate
 from dsage.estimate.local.running import run_local
 from dsage.estimate.loop import Estimation
+from dsage.estimate.options import PlanOptions
 from dsage.estimate.plan import Plan
 from dsage.estimate.reasons import StopKind, StopReason
 from dsage.estimate.result import Estimate, TermEstimate, TermKind
@@ -42,6 +43,7 @@ __all__ = [
     "LocalEstimate",
     "NOrderings",
     "Plan",
+    "PlanOptions",
     "StopKind",
     "StopReason",
     "Stopping",

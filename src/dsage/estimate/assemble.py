@@ -98,7 +98,7 @@ def _count(totals: Totals) -> tuple[int, int]:
     """Return the number of orderings, and of independent pieces that the errors rest on."""
     plan, main = totals.plan, totals.tallies[0]
     if _is_exact(totals):
-        n_rows = sum(map(len, plan.blocks))
+        n_rows = sum(map(len, plan.shards))
         return plan.n_all_orderings, int(main.counts.min()) * n_rows
     n_orderings, n_units = main.n_units * plan.terms[0].batch_size, main.n_units
     if totals.estimated == [0]:

@@ -15,8 +15,8 @@ from dsage.estimate.result import Estimate
 from dsage.estimate.running.run import run
 from dsage.estimate.running.stopping import AbsoluteTolerance, Stopping
 from dsage.games.base import Floats, Game
+from dsage.games.boundary import Boundary
 from dsage.games.difference import Difference
-from dsage.games.wrap import Boundary
 from dsage.graphs.grouped import GroupedOracle
 from dsage.graphs.separation import Consensus, Oracle, SeparationOracle
 from dsage.orderings import as_orderings

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from inspect import signature
 from typing import Any, Self
 
 import numpy as np
 
-from dsage._check import check_member
 from dsage._files import Arrays, arrays_under, nest_arrays
 from dsage.estimate.accumulate.history import History
 from dsage.estimate.assemble import assemble
@@ -55,9 +53,6 @@ class Estimation:
     """
 
     def __init__(self, game: Game, **options: Any) -> None:  # noqa: ANN401
-        for option in options:
-            named = tuple(signature(Plan).parameters)[1:]
-            check_member(option, named, "each option", "the options of an estimate")
         self._begin(Plan(game, **options))
 
     @classmethod
@@ -92,7 +87,7 @@ class Estimation:
         while True:
             self._finish()
             if tallies[0].n_units == 0:
-                self._run(0, min(_FIRST_UNITS, len(self.plan.blocks)))
+                self._run(0, min(_FIRST_UNITS, len(self.plan.shards)))
             if len(self.plan.terms) == 2 and tallies[1].n_units == 0:
                 self._run(1, self._first_correction())
             self._refine_control()
@@ -153,7 +148,7 @@ class Estimation:
 
     def _n_left(self, term: int) -> int:
         """Return the number of units of a term that are left; very many if there is no end."""
-        n_units, n_shards = self._totals.tallies[term].n_units, len(self.plan.blocks)
+        n_units, n_shards = self._totals.tallies[term].n_units, len(self.plan.shards)
         if self.plan.orderings.n_batches is not None:
             return self.plan.orderings.n_batches * n_shards - n_units
         if term == 0 and self._is_settled:
@@ -174,7 +169,7 @@ class Estimation:
         while self._pending[1]:
             term, n_left = self._pending.tolist()
             first = self._totals.tallies[term].n_units
-            n_shards = len(self.plan.blocks)
+            n_shards = len(self.plan.shards)
             # No further than the end of a pass, after which the noise may change.
             n_now = min(n_left, self._n_at_once, n_shards - first % n_shards)
             self._evaluate(term, [self._place(first + more) for more in range(n_now)])
@@ -187,24 +182,24 @@ class Estimation:
 
     def _place(self, number: int) -> tuple[int, int]:
         """Return the batch of orderings and the shard of a unit."""
-        n_pass, place = divmod(number, len(self.plan.blocks))
+        n_pass, place = divmod(number, len(self.plan.shards))
         if self.plan.is_given:
             return n_pass, place
         # Every pass visits the shards in a random order of its own.
-        order = self.plan.streams("passes", n_pass).permutation(len(self.plan.blocks))
+        order = self.plan.streams("passes", n_pass).permutation(len(self.plan.shards))
         return number, int(order[place])
 
     @property
     def _n_at_once(self) -> int:
         """Number of units that are evaluated together: as many as memory allows."""
-        rows = max(map(len, self.plan.blocks))
+        rows = max(map(len, self.plan.shards))
         asked = max(term.batch_size for term in self.plan.terms) * (self.plan.n_columns + 1)
         return max(1, _BYTES_AT_ONCE // (_COPIES * 8 * asked * rows * self.plan.game.n_replicates))
 
     def _evaluate(self, term: int, units: Sequence[tuple[int, int]]) -> None:
         before = self.plan.game.n_distinct
         asking = [
-            self.plan.terms[term](batch, self.plan.blocks[shard], self._epoch)
+            self.plan.terms[term](batch, self.plan.shards[shard], self._epoch)
             for batch, shard in units
         ]
         outcomes = _play_together(asking, self.plan.game)

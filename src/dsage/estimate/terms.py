@@ -1,4 +1,4 @@
-"""The terms of an estimate: what one unit of orderings gives on one block of rows."""
+"""The terms of an estimate: one batch of orderings evaluated on one shard of the rows."""
 
 from __future__ import annotations
 
@@ -9,24 +9,23 @@ import numpy.typing as npt
 
 from dsage.estimate.exact import Enumeration
 from dsage.estimate.result import TermKind
-from dsage.estimate.walk import Asking, Walk, by_feature, played, prefixes, separated_steps
-from dsage.games.base import Coalitions, Floats, Game, Mask, Orders, Rows
-from dsage.games.moment import CheapGame
+from dsage.estimate.walk import Asking, Walk, by_feature, play, separated_steps
+from dsage.games.base import Coalitions, Floats, Game, Mask, Orders, Rows, prefixes
 from dsage.graphs.separation import Oracle
 from dsage.orderings import Orderings
 
 
 class Outcome(NamedTuple):
-    """What a unit gives on a block.
+    """The result of a unit.
 
     surplus : array of shape (n_rows, n_replicates, n_features)
-        Mean over the unit's orderings.
+        Mean over the batch of orderings.
     control : array of shape (n_features,)
-        The same of the cheap game, mean over the rows; zeros without one.
+        The mean surpluses of the first level; zeros without one.
     n_skipped : int array of shape (n_features,)
-        How many surpluses were zero by separation.
+        Number of surpluses that are zero by separation.
     noted : list of (int, int, float)
-        Feature, position and mean surplus of what separation sets to zero, from an audit.
+        Feature, position and mean surplus of each step that separation sets to zero, from an audit.
     """
 
     surplus: Floats
@@ -36,27 +35,27 @@ class Outcome(NamedTuple):
 
 
 class Term(Protocol):
-    """A mean over units of orderings."""
+    """A mean over units."""
 
     kind: TermKind
     batch_size: int
 
-    def __call__(self, unit: int, rows: Rows, epoch: int) -> Asking[Outcome]:
-        """Give what a unit gives on some rows, asking the model's game for risks."""
+    def __call__(self, batch: int, rows: Rows, epoch: int) -> Asking[Outcome]:
+        """Evaluate a batch of orderings on some rows, requesting risks of the model's game."""
         ...
 
 
 class Sampled:
-    """The surpluses along sampled orderings, beside those of the cheap game.
+    """The surpluses along sampled orderings, and those of the first level.
 
     Parameters
     ----------
     walk : Walk
-        Of the model's game.
+        Walk of the model's game.
     orderings : Orderings
         The orderings.
     control_walk, control : Walk and Game, optional
-        Of the cheap game, and that.
+        Walk of the first level, and its game.
     """
 
     kind = TermKind.SAMPLED
@@ -72,13 +71,13 @@ class Sampled:
         self._control_walk, self._control = control_walk, control
         self.batch_size = orderings.batch_size
 
-    def __call__(self, unit: int, rows: Rows, epoch: int) -> Asking[Outcome]:
-        """Give what a unit gives on some rows; see :class:`Term`."""
-        orders = self._orderings.batch(unit)
+    def __call__(self, batch: int, rows: Rows, epoch: int) -> Asking[Outcome]:
+        """Evaluate a batch of orderings on some rows; see :class:`Term`."""
+        orders = self._orderings.batch(batch)
         values, skipped = yield from self._walk(orders, rows, epoch)
         control = np.zeros(orders.shape[1])
         if self._control_walk is not None and self._control is not None:
-            cheap = played(self._control_walk(orders, rows, 0), self._control)
+            cheap = play(self._control_walk(orders, rows, 0), self._control)
             control = cheap.values.mean(axis=(0, 1, 2))
         return Outcome(values.mean(axis=0), control, skipped.sum(axis=0), [])
 
@@ -89,19 +88,19 @@ class Enumerated:
     Parameters
     ----------
     enumeration : Enumeration
-        All orderings at once.
-    control : CheapGame, optional
-        The cheap game.
+        The average over all orderings.
+    control : Game, optional
+        The first level.
     """
 
     kind = TermKind.ENUMERATED
     batch_size = 1
 
-    def __init__(self, enumeration: Enumeration, control: CheapGame | None) -> None:
+    def __init__(self, enumeration: Enumeration, control: Game | None) -> None:
         self._enumeration, self._control = enumeration, control
 
-    def __call__(self, unit: int, rows: Rows, epoch: int) -> Asking[Outcome]:  # noqa: ARG002
-        """Give what all orderings give on some rows; see :class:`Term`."""
+    def __call__(self, batch: int, rows: Rows, epoch: int) -> Asking[Outcome]:  # noqa: ARG002
+        """Average over all orderings on some rows; see :class:`Term`."""
         coalitions, coefficients = self._enumeration.coalitions, self._enumeration.coefficients
         risks = yield Coalitions(coalitions, rows, epoch)
         surplus = np.einsum("fc,crg->rgf", coefficients, risks)
@@ -112,34 +111,34 @@ class Enumerated:
 
 
 class Correction:
-    """SAGE minus d-SAGE: the surpluses at the coalitions themselves less those of the main term.
+    """SAGE minus d-SAGE: the surpluses at the coalitions themselves minus those of the main term.
 
     Parameters
     ----------
     plain : Walk
-        At the coalitions themselves.
+        Walk at the coalitions themselves.
     walk : Walk
-        Of the main term; on the same game, so that both have the same noise.
+        Walk of the main term, on the same game, so that both have the same noise.
     oracle : Oracle
-        Tells which surpluses separation sets to zero.
+        The separations.
     orderings : Orderings
         The orderings.
-    first_unit : int
-        Number of the unit that stands for the first, to keep orderings apart from the main term's.
+    first_batch : int
+        Number of the first batch, which keeps its orderings apart from those of the main term.
     """
 
     kind = TermKind.CORRECTION
 
     def __init__(
-        self, plain: Walk, walk: Walk, oracle: Oracle, orderings: Orderings, first_unit: int
+        self, plain: Walk, walk: Walk, oracle: Oracle, orderings: Orderings, first_batch: int
     ) -> None:
         self._plain, self._walk, self._oracle = plain, walk, oracle
-        self._orderings, self._first_unit = orderings, first_unit
+        self._orderings, self._first_batch = orderings, first_batch
         self.batch_size = orderings.batch_size
 
-    def __call__(self, unit: int, rows: Rows, epoch: int) -> Asking[Outcome]:
-        """Give what a unit gives on some rows; see :class:`Term`."""
-        orders = self._orderings.batch(self._first_unit + unit)
+    def __call__(self, batch: int, rows: Rows, epoch: int) -> Asking[Outcome]:
+        """Evaluate a batch of orderings on some rows; see :class:`Term`."""
+        orders = self._orderings.batch(self._first_batch + batch)
         values = (yield from self._plain(orders, rows, epoch)).values
         difference = values - (yield from self._walk(orders, rows, epoch)).values
         skipped = by_feature(separated_steps(self._oracle, prefixes(orders), orders), orders)
@@ -148,11 +147,11 @@ class Correction:
             difference.mean(axis=0),
             np.zeros(n_features),
             skipped.sum(axis=0),
-            _noted(values.mean(axis=(1, 2)), skipped, orders),
+            _note_skipped(values.mean(axis=(1, 2)), skipped, orders),
         )
 
 
-def _noted(surplus: Floats, skipped: Mask, orders: Orders) -> list[tuple[int, int, float]]:
+def _note_skipped(surplus: Floats, skipped: Mask, orders: Orders) -> list[tuple[int, int, float]]:
     position = np.argsort(orders, axis=1)
     return [
         (int(feature), int(position[ordering, feature]), float(surplus[ordering, feature]))

@@ -40,13 +40,13 @@ class Totals:
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
-        self.tallies = [Tally(plan.blocks, plan.n_columns) for _ in plan.terms]
+        self.tallies = [Tally(plan.shards, plan.n_columns) for _ in plan.terms]
         self.ledger = Ledger(
-            plan.blocks,
+            plan.shards,
             plan.n_columns,
             plan.game.n_replicates,
             len(plan.terms),
-            weights=getattr(plan.game.game, "weights", None),
+            weights=plan.game.weights,
         )
         self.costs = np.zeros(len(plan.terms), dtype=np.int64)
         self.skipped = np.zeros(plan.n_columns)
@@ -58,7 +58,7 @@ class Totals:
         self.ledger.add(term, shard, outcome.surplus)
         if term == 0:
             self.skipped += outcome.n_skipped
-        n_rows = len(self.plan.blocks[shard])
+        n_rows = len(self.plan.shards[shard])
         self.noted += [(*note, n_rows) for note in outcome.noted]
 
     def next_epoch(self) -> None:
@@ -86,7 +86,7 @@ class Totals:
         if not self.plan.is_drawn:
             return 1 << 40
         # The draws of different rows are independent.
-        return int(main.counts @ np.array([len(shard) for shard in self.plan.blocks]))
+        return int(main.counts @ np.array([len(shard) for shard in self.plan.shards]))
 
     @property
     def slope(self) -> float:

@@ -1,8 +1,9 @@
-"""What a game is: from coalitions to risks."""
+"""The base class of games: from coalitions of known features to risks."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from abc import ABC, abstractmethod
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -14,29 +15,50 @@ Mask = npt.NDArray[np.bool_]
 Rows = npt.NDArray[np.intp]
 Orders = npt.NDArray[np.intp]
 
+# Coalitions whose risks on all rows are held in memory at a time.
+_AT_ONCE = 64
 
-class Game(Protocol):
+
+class Game(ABC):
     """The risk of every coalition, row by row.
 
     ``L(S)`` is the mean over rows of the loss of ``E[f(X) | x_S]``; the value of a coalition is
-    ``L(empty) - L(S)``.
+    ``L(empty) - L(S)``. A subclass sets `feature_names` and `n_rows`, and `n_replicates` where
+    risks are drawn, and implements `risks`. Everything else has a default.
+
+    Attributes
+    ----------
+    feature_names : tuple of str
+        The players.
+    n_rows : int
+        Number of evaluation rows.
+    n_replicates : int, default=1
+        Number of pseudo-values per risk.
+    weights : array of shape (n_rows,) or None, default=None
+        Weights of the rows, with mean one, where `risks` multiplies by them; None for equal
+        weights. The standard error of the choice of rows, `se_rows`, depends on them.
+    has_paths : bool, default=False
+        Whether `path_risks` is implemented.
+
+    Examples
+    --------
+    >>> class Additive(Game):
+    ...     feature_names, n_rows = ("a", "b"), 1
+    ...
+    ...     def risks(self, known, rows, epoch=0):
+    ...         return np.repeat(3.0 - known @ [2.0, 1.0], len(rows)).reshape(len(known), -1, 1)
+    >>> from dsage.estimate import run
+    >>> run(Additive()).values
+    array([2., 1.])
     """
 
-    @property
-    def feature_names(self) -> tuple[str, ...]:
-        """The players."""
-        ...
+    feature_names: tuple[str, ...]
+    n_rows: int
+    n_replicates: int = 1
+    weights: Floats | None = None
+    has_paths: bool = False
 
-    @property
-    def n_rows(self) -> int:
-        """Number of evaluation rows."""
-        ...
-
-    @property
-    def n_replicates(self) -> int:
-        """Number of pseudo-values a risk has; 1 where nothing is drawn."""
-        ...
-
+    @abstractmethod
     def risks(self, known: Mask, rows: Rows, epoch: int = 0) -> Floats:
         """Return the risks of coalitions.
 
@@ -45,10 +67,10 @@ class Game(Protocol):
         known : bool array of shape (n_coalitions, n_features)
             The coalitions.
         rows : int array of shape (n_rows,)
-            Which evaluation rows, by their numbers.
+            Positions of evaluation rows.
         epoch : int
-            Which noise: epochs are independent, and within one the same coalition has the same
-            risk, to the bit.
+            The realization of the noise: epochs are independent. Within one, the same coalition
+            has the same risk, to the bit.
 
         Returns
         -------
@@ -56,24 +78,159 @@ class Game(Protocol):
             Pseudo-values: their mean over the last axis estimates the risk of the row, and they
             differ by independent noise.
         """
-        ...
+
+    def path_risks(self, orders: Orders, rows: Rows, epoch: int, needed: Mask) -> Floats:  # noqa: ARG002
+        """Return the risks of all prefixes of orderings, where that is cheaper than one by one.
+
+        Parameters
+        ----------
+        orders : int array of shape (n_orderings, n_features)
+            The orderings.
+        rows, epoch
+            As for `risks`. Draws belong to the ordering: in another ordering, and in `risks`, the
+            same coalition may have other draws.
+        needed : bool array of shape (n_orderings, n_features + 1)
+            Prefixes to evaluate; the results of the others are arbitrary.
+
+        Returns
+        -------
+        array of shape (n_orderings, n_features + 1, n_rows, n_replicates)
+        """
+        raise refusal("game", "one with path_risks", self, "Ask for coalitions", TypeError)
+
+    def first_level(self) -> Game | None:
+        """Return a similar game whose `mean_risks` are cheap, to serve as a control; or None."""
+        return None
+
+    def mean_risks(self, known: Mask) -> Floats:
+        """Return the means over all rows of the risks of coalitions, (n_coalitions,)."""
+        rows = np.arange(self.n_rows)
+        chunks = [known[at : at + _AT_ONCE] for at in range(0, len(known), _AT_ONCE)]
+        means = [self.risks(chunk, rows).mean(axis=(1, 2)) for chunk in chunks]
+        return np.concatenate([np.zeros(0), *means])
+
+    def mean_path_risks(self, orders: Orders) -> Floats:
+        """Return the `mean_risks` of all prefixes of orderings, (n_orderings, n_features + 1)."""
+        known = prefixes(orders)
+        return self.mean_risks(known.reshape(-1, known.shape[-1])).reshape(known.shape[:2])
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether risks are estimated from random draws."""
+        return self.n_replicates > 1
+
+    @property
+    def n_predicted(self) -> int:
+        """Number of rows predicted by the model so far; 0 for a game without a model."""
+        return 0
+
+    @property
+    def members(self) -> dict[str, tuple[str, ...]] | None:
+        """The members of each group, where players are groups of features; None elsewhere."""
+        return None
+
+    @property
+    def inner(self) -> dict[str, Game]:
+        """The games that this one is made of, by attribute name; empty for most games."""
+        return {}
+
+    @property
+    def parts(self) -> tuple[Game, ...]:
+        """The innermost games: the game itself, unless it is made of others."""
+        return tuple(part for game in self.inner.values() for part in game.parts) or (self,)
+
+
+class Wrapped(Game):
+    """A game made from another one, whose description it inherits.
+
+    A subclass implements `risks`; and `path_risks` (with `has_paths`), `first_level`, `mean_risks`
+    and `mean_path_risks` where the wrapped game's carry over.
+
+    Parameters
+    ----------
+    game : Game
+        The game to wrap.
+    """
+
+    def __init__(self, game: Game) -> None:
+        self.game = as_game(game)
+        self.feature_names = tuple(self.game.feature_names)
+        self.n_rows = self.game.n_rows
+        self.n_replicates = self.game.n_replicates
+        self.weights = self.game.weights
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether risks are estimated from random draws."""
+        return self.game.is_drawn
+
+    @property
+    def n_predicted(self) -> int:
+        """Number of rows predicted by the model so far."""
+        return self.game.n_predicted
+
+    @property
+    def members(self) -> dict[str, tuple[str, ...]] | None:
+        """The members of each group, where players are groups of features."""
+        return self.game.members
+
+    @property
+    def inner(self) -> dict[str, Game]:
+        """The wrapped game."""
+        return {"game": self.game}
 
 
 @runtime_checkable
-class Paths(Protocol):
-    """What a game may have beside: all prefixes of an ordering at the cost of a few."""
+class _Basic(Protocol):
+    """The members that an object needs to be used as a game."""
 
-    def path_risks(self, orders: Orders, rows: Rows, epoch: int, needed: Mask) -> Floats:
-        """Return the risks of prefixes, (n_orderings, n_features + 1, n_rows, n_replicates).
+    feature_names: tuple[str, ...]
+    n_rows: int
+    n_replicates: int
 
-        What is not `needed`, (n_orderings, n_features + 1), may be anything. Draws belong to the
-        ordering: the same coalition may have other draws in another one, and in `risks`.
-        """
-        ...
+    def risks(self, known: Mask, rows: Rows, epoch: int = 0) -> Floats: ...
+
+
+@runtime_checkable
+class _Weighted(Protocol):
+    weights: Floats | None
+
+
+class _Adapted(Game):
+    """An object with the basic members of a game, and maybe weights, as a game."""
+
+    def __init__(self, game: _Basic) -> None:
+        self._game = game
+        self.feature_names = tuple(game.feature_names)
+        self.n_rows, self.n_replicates = game.n_rows, game.n_replicates
+        self.weights = game.weights if isinstance(game, _Weighted) else None
+
+    def risks(self, known: Mask, rows: Rows, epoch: int = 0) -> Floats:
+        return self._game.risks(known, rows, epoch)
+
+
+def as_game(game: object, parameter: str = "game") -> Game:
+    """Return a game: `game` itself, or an adapter of an object with the basic members of one.
+
+    An object that is not a :class:`Game` needs `feature_names`, `n_rows`, `n_replicates` and
+    `risks`; of the other members, only `weights` is used.
+
+    Examples
+    --------
+    >>> as_game(3)
+    Traceback (most recent call last):
+    TypeError: game must be a game; got 'int'. Make one with LossGame(model, sampler, X, y).
+    """
+    if isinstance(game, Game):
+        return game
+    if isinstance(game, _Basic) and not isinstance(game, type):
+        return _Adapted(game)
+    advice = "Make one with LossGame(model, sampler, X, y)"
+    raise refusal(parameter, "a game", type(game).__name__, advice, TypeError)
 
 
 class Coalitions(NamedTuple):
-    """A question to a game: the risks of coalitions, see :meth:`Game.risks`."""
+    """A request to a game: the risks of coalitions, see :meth:`Game.risks`."""
 
     known: Mask
     rows: Rows
@@ -81,7 +238,7 @@ class Coalitions(NamedTuple):
 
 
 class Along(NamedTuple):
-    """A question to a game: the risks along orderings, see :meth:`Paths.path_risks`."""
+    """A request to a game: the risks along orderings, see :meth:`Game.path_risks`."""
 
     orders: Orders
     rows: Rows
@@ -93,42 +250,22 @@ Request = Coalitions | Along
 
 
 def ask(game: Game, request: Request) -> Floats:
-    """Return what a game answers."""
-    if isinstance(request, Along):
-        if not isinstance(game, Paths):
-            raise refusal("game", "one with path_risks", game, "Ask for coalitions", TypeError)
-        return game.path_risks(*request)
-    return game.risks(*request)
+    """Return a game's answer to a request."""
+    return game.path_risks(*request) if isinstance(request, Along) else game.risks(*request)
 
 
-def parts_of(game: Any) -> list[Any]:  # noqa: ANN401
-    """Return the games that a game made of others is made of, without what they are wrapped in.
+def prefixes(orders: Orders) -> Mask:
+    """Return the coalitions along orderings, (n_orderings, n_features + 1, n_features).
 
     Examples
     --------
-    >>> from types import SimpleNamespace
-    >>> one, two = SimpleNamespace(name="one"), SimpleNamespace(name="two")
-    >>> difference = SimpleNamespace(a=SimpleNamespace(game=one), b=two)
-    >>> [part.name for part in parts_of(SimpleNamespace(game=difference))]
-    ['one', 'two']
+    >>> prefixes(np.array([[1, 0]])).astype(int)
+    array([[[0, 0],
+            [0, 1],
+            [1, 1]]])
     """
-    if hasattr(game, "game"):
-        return parts_of(game.game)
-    if hasattr(game, "a") and hasattr(game, "b"):
-        return [*parts_of(game.a), *parts_of(game.b)]
-    return [game]
-
-
-def check_weights(sample_weight: npt.ArrayLike | None, n_rows: int) -> Floats:
-    """Return weights of rows with mean one."""
-    if sample_weight is None:
-        return np.ones(n_rows)
-    weights = np.asarray(sample_weight, dtype=np.float64)
-    if weights.shape != (n_rows,):
-        raise refusal("sample_weight", f"of shape ({n_rows},)", weights.shape, "Give one a row")
-    if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.sum() > 0):
-        bad = weights[~(np.isfinite(weights) & (weights >= 0))]
-        shown = float(bad[0]) if len(bad) else 0.0
-        raise refusal("sample_weight", "finite, not negative, not all 0", shown, "Correct it")
-    scaled: Floats = weights / weights.mean()
-    return scaled
+    n_features = orders.shape[1]
+    position = np.empty_like(orders)
+    np.put_along_axis(position, orders, np.arange(n_features), axis=1)
+    known: Mask = position[:, None, :] < np.arange(n_features + 1)[:, None]
+    return known

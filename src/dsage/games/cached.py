@@ -1,4 +1,4 @@
-"""A game with a memory: what was asked before is not evaluated again."""
+"""A game with a memory: no risk is evaluated twice."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from dsage.games.base import (
     Game,
     Mask,
     Orders,
-    Paths,
     Request,
     Rows,
+    Wrapped,
     ask,
 )
 
@@ -28,58 +28,55 @@ Key = tuple[bytes, bytes, int]
 """A coalition, a digest of the rows, and an epoch."""
 
 Evaluate = Callable[[Game, Sequence[Request]], Sequence[Floats]]
-"""A way to have requests answered by a game: here in turn, or by others at the same time."""
+"""Answers requests to a game: one after the other here, or in parallel elsewhere."""
 
 Arrays = dict[str, npt.NDArray[Any]]
 
-# Bytes of a digest: so many that no two are the same by chance.
+# Bytes of a digest: enough that two never agree by chance.
 _DIGEST = 16
-# What an entry takes beside its numbers: key, array object, place in the table. Measured.
+# Overhead of an entry: key, array object, place in the table. Measured.
 _BYTES_AN_ENTRY = 320
-# Pairs of a coalition and a row in a piece of work: enough to keep a model busy for long, and few
-# enough that several processors have something to do.
+# Pairs of a coalition and a row in a piece of work: enough to keep a model busy, and few enough to
+# keep several processors busy.
 _PAIRS_DRAWN, _PAIRS_EXACT = 1 << 12, 1 << 16
 
 
 def in_turn(game: Game, requests: Sequence[Request]) -> list[Floats]:
-    """Return what a game answers to requests, one after the other."""
+    """Return the answers of a game to requests, one after the other."""
     return [ask(game, request) for request in requests]
 
 
-class Cached:
-    """A game that remembers: each coalition is evaluated once for the same rows and epoch.
+class Cached(Wrapped):
+    """A game that evaluates each coalition once for the same rows and epoch.
 
-    Large requests are cut into pieces. How depends on what was asked and on nothing else, so that
-    the game is asked the same whoever evaluates the pieces.
+    Large requests are cut into pieces in a way that depends on the request alone, so that the game
+    receives the same requests whoever evaluates them.
 
     Parameters
     ----------
     game : Game
         The game.
     max_bytes : int, default=2**28
-        Memory for what is kept; the least recently used is forgotten first. Forgetting costs
-        time and changes nothing else.
+        Memory for risks; the least recently used are forgotten first. Forgetting costs time and
+        changes nothing else.
     evaluate : callable, optional
-        Who answers pieces of requests; by default the game does, in turn.
+        Answers the pieces of requests; by default the game does, one after the other.
 
     Attributes
     ----------
     n_evaluated : int
-        Pairs of a coalition and a row that the game was asked for.
+        Pairs of a coalition and a row that were evaluated.
     n_shared : int
-        Pairs that were known already.
+        Pairs that were answered from memory.
     n_distinct : int
-        Pairs that would have been evaluated with room for all.
+        Pairs that would have been evaluated with unlimited memory.
     """
 
     def __init__(self, game: Game, *, max_bytes: int = 2**28, evaluate: Evaluate = in_turn) -> None:
-        self.game = game
-        self.feature_names = game.feature_names
-        self.n_rows = game.n_rows
-        self.n_replicates = game.n_replicates
+        super().__init__(game)
+        self.has_paths = self.game.has_paths
         self._evaluate = evaluate
-        is_drawn = getattr(game, "is_drawn", game.n_replicates > 1)
-        self._n_pairs = _PAIRS_DRAWN if is_drawn else _PAIRS_EXACT
+        self._n_pairs = _PAIRS_DRAWN if self.is_drawn else _PAIRS_EXACT
         self._max_bytes = check_count(max_bytes, "max_bytes", minimum=0)
         self._bytes = 0
         self._kept: OrderedDict[Key, Floats] = OrderedDict()
@@ -87,19 +84,17 @@ class Cached:
         self.n_evaluated = 0
         self.n_shared = 0
         self.n_distinct = 0
-        if isinstance(game, Paths):
-            self.path_risks = self._path_risks
 
     def risks(self, known: Mask, rows: Rows, epoch: int = 0) -> Floats:
         """Return the risks of coalitions; see :class:`Game`."""
         return self.answers([Coalitions(known, rows, epoch)])[0]
 
-    def _path_risks(self, orders: Orders, rows: Rows, epoch: int, needed: Mask) -> Floats:
-        """Return the risks of prefixes; they are not kept. See :class:`Paths`."""
+    def path_risks(self, orders: Orders, rows: Rows, epoch: int, needed: Mask) -> Floats:
+        """Return the risks of prefixes, which are not kept; see :class:`Game`."""
         return self.answers([Along(orders, rows, epoch, needed)])[0]
 
     def answers(self, requests: Sequence[Request]) -> list[Floats]:
-        """Return the answers to several requests; what is new to any is evaluated together."""
+        """Return the answers to several requests; all new risks are evaluated together."""
         new: dict[Key, tuple[int, int]] = {}
         keys: list[list[Key]] = []
         wanted: list[Request] = []
@@ -115,7 +110,7 @@ class Cached:
                     new[key] = (number, len(places))
                     places.append(at)
             wanted.append(request._replace(known=request.known[places]))
-        found = self._evaluated(wanted)
+        found = self._evaluate_pieces(wanted)
         answers = []
         for request, own, value in zip(requests, keys, found, strict=True):
             if isinstance(request, Along):
@@ -134,8 +129,8 @@ class Cached:
         self._keep({key: found[number][at] for key, (number, at) in new.items()})
         return answers
 
-    def _evaluated(self, requests: Sequence[Request]) -> list[Floats]:
-        """Return the answers of the game, which is asked piece by piece."""
+    def _evaluate_pieces(self, requests: Sequence[Request]) -> list[Floats]:
+        """Return the answers of the game, evaluated piece by piece."""
         pieces: list[Request] = []
         targets: list[tuple[int, tuple[slice, ...]]] = []
         out: list[Floats] = []
@@ -185,7 +180,7 @@ class Cached:
             self._bytes -= _n_bytes(self._kept.popitem(last=False)[1])
 
     def state(self) -> Arrays:
-        """Return all that is remembered as arrays."""
+        """Return the memory as arrays."""
         n_bytes = -(-len(self.feature_names) // 8)
         values = list(self._kept.values())
         return {
@@ -203,10 +198,10 @@ class Cached:
         }
 
     def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Remember what `state` gave, and nothing else."""
+        """Replace the memory by one that `state` returned."""
         self.n_evaluated, self.n_shared, self.n_distinct = state["counts"].tolist()
         coalitions, rows = state["coalitions"], state["rows"]
-        risks = _parts(state["risks"], state["sizes"])
+        risks = _split(state["risks"], state["sizes"])
         self._kept.clear()
         self._bytes = 0
         self._keep(
@@ -215,7 +210,7 @@ class Cached:
                 for at, epoch in enumerate(state["epochs"].tolist())
             }
         )
-        seen = _parts(state["seen"], state["seen_sizes"])
+        seen = _split(state["seen"], state["seen_sizes"])
         self._seen = {
             epoch: set(each.tolist())
             for epoch, each in zip(state["seen_epochs"].tolist(), seen, strict=True)
@@ -228,7 +223,7 @@ def _keys(request: Coalitions) -> list[Key]:
 
 
 def _digest(key: Key) -> int:
-    """Return a number that stands for a coalition and rows, the same in every process."""
+    """Return a hash of a coalition and rows, the same in every process."""
     return int.from_bytes(blake2b(key[0] + key[1], digest_size=8).digest(), "little")
 
 
@@ -236,8 +231,8 @@ def _as_bytes(strings: Sequence[bytes], size: int) -> npt.NDArray[np.uint8]:
     return np.frombuffer(b"".join(strings), dtype=np.uint8).reshape(-1, size)
 
 
-def _parts(values: npt.NDArray[Any], sizes: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
-    """Return consecutive parts of given sizes."""
+def _split(values: npt.NDArray[Any], sizes: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
+    """Split values into consecutive parts of given sizes."""
     stops = np.cumsum(sizes)
     return [values[stop - size : stop] for size, stop in zip(sizes, stops, strict=True)]
 
@@ -251,7 +246,7 @@ def _shape(request: Request) -> tuple[int, ...]:
 def _cut(request: Request, n_pairs: int) -> list[tuple[tuple[slice, ...], Request]]:
     """Return the pieces of a request, each with its place in the answer.
 
-    By coalitions or orderings first, because what prepares one serves all its rows.
+    It is cut by coalitions or orderings first, because their preparation is shared by all rows.
     """
     asked = request.orders if isinstance(request, Along) else request.known
     each = asked.shape[1] + 1 if isinstance(request, Along) else 1

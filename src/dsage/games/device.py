@@ -1,9 +1,9 @@
-"""Mean predictions of a PyTorch module for Gaussian draws, both made on the module's device."""
+"""Mean predictions of a PyTorch module for Gaussian draws, computed on the module's device."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +11,7 @@ import numpy.typing as npt
 from dsage._check import refusal
 from dsage.data.layout import Layout
 from dsage.games.base import Floats, Mask
+from dsage.games.predictor import Predictor
 from dsage.models.affine import column_precision
 from dsage.models.torch_module import TorchPredictor
 from dsage.models.torch_tools import module_place, require_torch
@@ -19,57 +20,39 @@ from dsage.samplers.device import DeviceGaussian, DeviceOrdering, DeviceRows
 from dsage.samplers.gaussian import Gaussian
 
 
-class ModuleModel(Protocol):
-    """What is asked of a model; :class:`~dsage.models.Model` has it."""
-
-    @property
-    def name(self) -> str:
-        """How errors call it."""
-        ...
-
-    @property
-    def predictor(self) -> TorchPredictor | None:
-        """What calls the module; None where the model is something else."""
-        ...
-
-    def check_means(self, means: Floats, n_outputs: tuple[int, ...]) -> Floats:
-        """Return means (..., *n_outputs) as the game wants them, once they are checked."""
-        ...
-
-
 class DeviceMeans:
-    """The mean predictions of a module over groups of draws, computed on its device.
+    """The mean predictions of a module over replicates of draws, computed on its device.
 
-    Draws are made there, predictions too, and only the means come back: ``n_draws * n_features``
+    Draws and predictions stay on the device; only the means come back, ``n_draws * n_features``
     times fewer numbers.
 
     Parameters
     ----------
-    model : ModuleModel
-        The model that a module was made.
+    model : Predictor
+        The model of a module.
     sampler : Gaussian
         A fitted sampler.
     n_replicates : int
-        Groups of draws; those of a group stand side by side.
+        Number of replicates; the draws of one are adjacent.
     """
 
-    def __init__(self, model: ModuleModel, sampler: Gaussian, n_replicates: int) -> None:
+    def __init__(self, model: Predictor, sampler: Gaussian, n_replicates: int) -> None:
         if model.predictor is None:
             raise refusal(
                 "model",
-                "a module of PyTorch for predictions on its device",
+                "a PyTorch module for predictions on its device",
                 model.name,
-                "Give other models to a game, which calls them",
+                "Pass other models to a game, which calls them",
                 TypeError,
             )
         self._model = model
         self._predictor: TorchPredictor = model.predictor
         self._sampler = sampler
-        self._n_groups = n_replicates
+        self._n_replicates = n_replicates
 
     def load(self, X: Any, scores: Floats) -> LoadedMeans:  # noqa: ANN401
-        """Send rows and their normal scores to the device, see :meth:`DeviceGaussian.load`."""
-        # Asked for each time: modules can be moved.
+        """Send rows and their normal scores to the device; see :meth:`DeviceGaussian.load`."""
+        # Looked up each time: modules can be moved.
         place = module_place(self._predictor.module)
         return LoadedMeans(self, DeviceGaussian(self._sampler, *place).load(X, scores))
 
@@ -84,7 +67,7 @@ class DeviceMeans:
         Returns
         -------
         array of shape (n_coalitions, n_rows, n_replicates), or (..., n_outputs)
-            The outputs have an axis of their own where there are several.
+            The outputs have their own axis where there are several.
         """
         torch = require_torch("DeviceMeans")
         output = self._predictor.on_device(draws.reshape(-1, draws.shape[-1]))
@@ -92,10 +75,10 @@ class DeviceMeans:
             output = output[:, 0]
         # Apple's devices have no double precision.
         output = output.to(torch.float32 if output.device.type == "mps" else torch.float64)
-        grouped = output.reshape(*draws.shape[:2], self._n_groups, -1, *output.shape[1:])
-        # As everywhere: rounding makes no mean of equal values differ from them.
-        low, high = torch.aminmax(grouped, dim=3)
-        means = torch.clamp(grouped.mean(dim=3), low, high)
+        replicates = output.reshape(*draws.shape[:2], self._n_replicates, -1, *output.shape[1:])
+        # As for NumPy arrays, the mean of equal values is exactly their value.
+        low, high = torch.aminmax(replicates, dim=3)
+        means = torch.clamp(replicates.mean(dim=3), low, high)
         return self._model.check_means(means.cpu().double().numpy(), tuple(output.shape[1:]))
 
 
@@ -111,7 +94,7 @@ class LoadedMeans:
         return self._means.of(self._rows.draw(known))
 
     def ordering(self, order: Sequence[int] | npt.NDArray[np.intp]) -> LoadedOrdering:
-        """Return what gives the means of prefixes of an ordering."""
+        """Return an object that computes the means of prefixes of an ordering."""
         return LoadedOrdering(self._means, self._rows.ordering(order))
 
 
@@ -128,49 +111,49 @@ class LoadedOrdering:
 
 
 def device_means(
-    model: Any,  # noqa: ANN401
+    model: Predictor,
     sampler: Sampler,
     layout: Layout,
     n_replicates: int,
 ) -> DeviceMeans | None:
-    """Return what computes mean predictions on a module's device; None where the CPU draws.
+    """Return an object that computes means on a module's device; None where the CPU draws.
 
     Parameters
     ----------
-    model : object
-        The model. Where it is a :class:`ModuleModel`, its predictor says where draws are wanted.
+    model : Predictor
+        The model. Its `predictor`, if any, says where to draw.
     sampler : Sampler
         The fitted sampler.
     layout : Layout
-        The columns as the model sees them. On the way to it, draws of integers are rounded, and so
-        are draws in double precision for columns in single: a device does neither.
+        The columns as the model sees them. The CPU rounds draws of integer columns, and draws of
+        single precision columns to that precision; a device does neither.
     n_replicates : int
-        Groups of draws.
+        Number of replicates.
 
     Raises
     ------
     TypeError
-        Where draws are wanted on the device, and cannot be made there.
+        Where draws are requested on the device but cannot be made there.
     """
-    predictor = getattr(model, "predictor", None)
+    predictor = model.predictor
     if predictor is None or predictor.draws == "host":
         return None
     if predictor.draws == "auto" and module_place(predictor.module)[0].type == "cpu":
         return None
-    lacking = _lacking(predictor, sampler, layout)
-    if lacking is None:
+    obstacle = _find_obstacle(predictor, sampler, layout)
+    if obstacle is None:
         return DeviceMeans(model, sampler, n_replicates)  # type: ignore[arg-type]
     if predictor.draws == "auto":
         return None
-    condition, value = lacking
-    advice = "Or leave draws='module' out: draws are then made on the CPU"
+    condition, value = obstacle
+    advice = "Leave draws='module' out to draw on the CPU"
     raise refusal(f"draws='module' of {predictor.name}", condition, value, advice, TypeError)
 
 
-def _lacking(
+def _find_obstacle(
     predictor: TorchPredictor, sampler: Sampler, layout: Layout
 ) -> tuple[str, object] | None:
-    """Return what is wanted for draws on a device, and what is there instead."""
+    """Return the condition for draws on a device that is not met, and what is there instead."""
     if not isinstance(sampler, Gaussian):
         return "used with a Gaussian sampler", type(sampler).__name__
     precision = column_precision(layout)

@@ -2,32 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
+import numpy.typing as npt
 
 from dsage._check import refusal, warn
-from dsage.games.base import Floats, Game, Mask, Orders, Paths, Rows, parts_of
-from dsage.games.moment import CheapGame
-from dsage.games.wrap import members_of, require_game
-
-PathRisks = Callable[[Orders, Rows, int, Mask], Floats]
+from dsage.games.base import Floats, Game, Mask, Orders, Rows, as_game
+from dsage.games.model_game import ModelGame
 
 
-class Difference:
-    """The game whose risks are those of one game less those of another.
+class Difference(Game):
+    """The game whose risks are those of one game minus those of another.
 
     Shapley values are linear in the game, so its values are the differences ``phi_a - phi_b``.
-    Both games see the same orderings, rows and noise. What these do to both alike cancels, before
-    any mean is taken: the differences are known far better than from two runs.
+    Both games see the same orderings, rows and noise, whose common effects cancel before any mean
+    is taken: the differences are far more precise than from two runs.
 
     Parameters
     ----------
     a, b : Game
-        Of the same features in the same order, on the same rows with the same weights. For common
-        noise make both with the same `random_state`, `n_draws`, `n_replicates` and `noise`; you are
-        warned where these differ. A game that needs no draws may be compared with one that does.
+        Games of the same features in the same order, on the same rows with the same weights. For
+        common noise make both with the same `random_state`, `n_draws`, `n_replicates` and `noise`;
+        a warning says where these differ. A game without draws can be compared with one that draws.
 
     Examples
     --------
@@ -47,70 +44,68 @@ class Difference:
     """
 
     def __init__(self, a: Game, b: Game) -> None:
-        require_game(a, "a")
-        require_game(b, "b")
-        self.a, self.b = a, b
-        self.feature_names = tuple(a.feature_names)
-        self.n_rows = a.n_rows
-        self.is_drawn = _is_drawn(a) or _is_drawn(b)
-        self.weights: Floats | None = getattr(a, "weights", None)
+        self.a, self.b = as_game(a, "a"), as_game(b, "b")
+        self.feature_names = tuple(self.a.feature_names)
+        self.n_rows = self.a.n_rows
+        self.weights = self.a.weights
         self._check()
-        self.n_replicates = max(a.n_replicates, b.n_replicates)
-        if isinstance(a, Paths) and isinstance(b, Paths):
-            self._paths: tuple[PathRisks, PathRisks] = a.path_risks, b.path_risks
-            self.path_risks = self._path_risks
+        self.n_replicates = max(self.a.n_replicates, self.b.n_replicates)
+        self.has_paths = self.a.has_paths and self.b.has_paths
 
     def _check(self) -> None:
-        """Refuse games that cannot be compared, and warn of those that have other noise."""
+        """Refuse games that cannot be compared, and warn where their noise differs."""
         a, b = self.a, self.b
         if tuple(b.feature_names) != self.feature_names:
             _refuse(f"the features of a, {self.feature_names}", tuple(b.feature_names))
         if b.n_rows != a.n_rows:
             _refuse(f"the {a.n_rows} rows of a", b.n_rows)
-        if not _same(_weights(a), _weights(b)):
+        if not _are_equal(_weights(a), _weights(b)):
             _refuse("the sample weights of a", "others")
         if a.n_replicates != b.n_replicates and not (_is_single(a) or _is_single(b)):
-            _refuse(f"{a.n_replicates} groups of draws, as a has", b.n_replicates)
-        one, *_ = parts_of(a)
-        other, *_ = parts_of(b)
-        _check_rows(one, other)
+            _refuse(f"n_replicates={a.n_replicates}, as a has", b.n_replicates)
+        one, other = a.parts[0], b.parts[0]
+        if isinstance(one, ModelGame) and isinstance(other, ModelGame):
+            _check_models(one, other)
         if tuple(one.feature_names) == tuple(other.feature_names):
-            ours, theirs = members_of(a), members_of(b)
+            ours, theirs = a.members, b.members
             if ours != theirs and ours is not None and theirs is not None:
                 _refuse(f"the groups of a, {ours}", theirs)
-        if _is_drawn(a) and _is_drawn(b) and not _has_common_noise(one, other):
+        if a.is_drawn and b.is_drawn and not _have_common_noise(one, other):
             warn(
                 "The two games have different noise, so less of it cancels, and the errors are "
-                "larger than they need be. Make both games with the same random_state (an int), "
+                "larger than necessary. Make both games with the same random_state (an int), "
                 "n_draws, n_replicates and noise."
             )
 
     @property
+    def is_drawn(self) -> bool:
+        """Whether the risks of one of the games are estimated from draws."""
+        return self.a.is_drawn or self.b.is_drawn
+
+    @property
     def n_predicted(self) -> int:
-        """Rows that the models were asked for, in all; 0 for games without a model."""
-        return sum(int(getattr(game, "n_predicted", 0)) for game in (self.a, self.b))
+        """Number of rows predicted by both models so far."""
+        return self.a.n_predicted + self.b.n_predicted
+
+    @property
+    def inner(self) -> dict[str, Game]:
+        """The two games."""
+        return {"a": self.a, "b": self.b}
 
     def risks(self, known: Mask, rows: Rows, epoch: int = 0) -> Floats:
         """Return the differences of the risks of coalitions; see :class:`Game`."""
-        # A game that is not drawn has one pseudo-value, which stands for all.
+        # The one pseudo-value of a game without draws is broadcast.
         return self.a.risks(known, rows, epoch) - self.b.risks(known, rows, epoch)
 
-    def _path_risks(self, orders: Orders, rows: Rows, epoch: int, needed: Mask) -> Floats:
-        """Return the differences of the risks of prefixes; see :class:`Paths`."""
-        a, b = (paths(orders, rows, epoch, needed) for paths in self._paths)
+    def path_risks(self, orders: Orders, rows: Rows, epoch: int, needed: Mask) -> Floats:
+        """Return the differences of the risks of prefixes; see :class:`Game`."""
+        a, b = (game.path_risks(orders, rows, epoch, needed) for game in (self.a, self.b))
         return a - b
 
-    def moment_game(self) -> CheapGame | None:
-        """Return the difference of the two cheap games; None where one has none."""
-        a, b = (_cheap(game) for game in (self.a, self.b))
-        return None if a is None or b is None else _DifferenceOfMoments(a, b)
-
-
-class _DifferenceOfMoments(Difference):
-    """The difference of two cheap games; see :class:`CheapGame`."""
-
-    a: CheapGame
-    b: CheapGame
+    def first_level(self) -> Game | None:
+        """Return the difference of the first levels of both games; None where one has none."""
+        a, b = self.a.first_level(), self.b.first_level()
+        return None if a is None or b is None else Difference(a, b)
 
     def mean_risks(self, known: Mask) -> Floats:
         """Return the means over all rows of the risks of coalitions, (n_coalitions,)."""
@@ -121,61 +116,45 @@ class _DifferenceOfMoments(Difference):
         return self.a.mean_path_risks(orders) - self.b.mean_path_risks(orders)
 
 
-def _is_drawn(game: Game) -> bool:
-    return bool(getattr(game, "is_drawn", game.n_replicates > 1))
-
-
 def _is_single(game: Game) -> bool:
-    """Tell whether the one pseudo-value of a risk is exact, and can stand for many."""
-    return game.n_replicates == 1 and not _is_drawn(game)
+    """Return whether the one pseudo-value of a risk is exact, and can be broadcast."""
+    return game.n_replicates == 1 and not game.is_drawn
 
 
-def _has_common_noise(a: Game, b: Game) -> bool:
-    """Tell whether two games have the same noise; games that do not show theirs count as such."""
-    one, other = getattr(a, "noise", None), getattr(b, "noise", None)
-    return one is None or other is None or bool(one.is_same(other))
-
-
-def _cheap(game: Game) -> CheapGame | None:
-    make = getattr(game, "moment_game", None)
-    return None if make is None else make()
+def _have_common_noise(a: Game, b: Game) -> bool:
+    """Return whether two games share their noise; assume it where it is not accessible."""
+    if isinstance(a, ModelGame) and isinstance(b, ModelGame):
+        return a.noise.is_same(b.noise)
+    return True
 
 
 def _weights(game: Game) -> Floats:
-    weights: Floats | None = getattr(game, "weights", None)
-    return np.ones(game.n_rows) if weights is None else weights
+    return np.ones(game.n_rows) if game.weights is None else game.weights
 
 
-def _same(one: Floats, other: Floats) -> bool:
+def _are_equal(one: npt.NDArray[Any], other: npt.NDArray[Any]) -> bool:
     return one.shape == other.shape and bool((one == other).all())
 
 
-def _check_rows(a: Game, b: Game) -> None:
-    """Refuse games of models that were given other rows, targets or losses, as far as they tell."""
-    one, other = getattr(a, "matrix", None), getattr(b, "matrix", None)
-    if one is not None and other is not None and not _same(one, other):
-        # Groups may hold other columns in one game than in the other.
-        theirs = dict(zip(b.feature_names, other.T, strict=True))
-        differ = [
-            name
-            for name, values in zip(a.feature_names, one.T, strict=True)
-            if name in theirs and not _same(values, theirs[name])
-        ]
-        if differ:
-            _refuse("the evaluation rows of a", f"other values of {', '.join(differ)}")
-    losses = [getattr(getattr(game, "loss", None), "name", None) for game in (a, b)]
-    if None not in losses and losses[0] != losses[1]:
-        _refuse(f"the loss of a, {losses[0]!r}", losses[1])
-    targets = [getattr(game, "target", None) for game in (a, b)]
-    if targets[0] is None or targets[1] is None or all(map(_explains_itself, (a, b))):
+def _check_models(a: ModelGame, b: ModelGame) -> None:
+    """Refuse games of models with different rows, losses or targets."""
+    # With groups, the two games may have different columns.
+    theirs = dict(zip(b.feature_names, b.matrix.T, strict=True))
+    differ = [
+        name
+        for name, values in zip(a.feature_names, a.matrix.T, strict=True)
+        if name in theirs and not _are_equal(values, theirs[name])
+    ]
+    if differ:
+        _refuse("the evaluation rows of a", f"other values of {', '.join(differ)}")
+    if a.loss is None or b.loss is None or a.target is None or b.target is None:
         return
-    if not _same(targets[0], targets[1]):
+    if a.loss.name != b.loss.name:
+        _refuse(f"the loss of a, {a.loss.name!r}", b.loss.name)
+    # Two models that explain their own outputs have different targets.
+    are_outputs = _are_equal(a.target, a.predictions) and _are_equal(b.target, b.predictions)
+    if not are_outputs and not _are_equal(a.target, b.target):
         _refuse("the targets of a", "others")
-
-
-def _explains_itself(game: Game) -> bool:
-    """Tell whether the model's own output stands for the target."""
-    return _same(game.target, game.predictions)  # type: ignore[attr-defined]
 
 
 def _refuse(condition: str, found: object) -> NoReturn:

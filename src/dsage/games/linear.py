@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 
-from dsage.games.base import Floats, Mask, Orders, Rows
+from dsage.games.base import Floats, Game, Mask, Orders, Rows
 
 RIDGE = 1e-6
-"""Added to the variances, on the scale of correlations: it keeps copies of a column harmless, and
-the predictor is only to be cheap and close, not exact."""
+"""Added to the variances, on the scale of correlations, so that duplicate columns do no harm; the
+predictor has to be cheap and similar, not exact."""
 
 
 class LinearPredictor:
     """The best linear predictor of a model's output from the known features.
 
-    With means m and covariances C of the features, and c the covariances of the features with the
-    model's output f, the output given a coalition is taken for
+    With means m and covariances C of the features, and c their covariances with the model's output
+    f, the output given a coalition is approximated by
 
         g_S(x) = mean of f + b_S' (x_S - m_S),    b_S = C_SS^-1 c_S.
 
-    Features are standardised, and a tiny ridge is added to their variances.
+    Features are standardized, and a small ridge is added to their variances.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class LinearPredictor:
     Attributes
     ----------
     Z : array of shape (n_rows, n_features)
-        The standardised rows.
+        The standardized rows.
     mean : array of shape (n_outputs,)
         Mean of the output.
     moments, correlation : arrays of shape (n_features, n_features)
@@ -43,9 +43,9 @@ class LinearPredictor:
     """
 
     def __init__(self, X: Floats, output: Floats, weights: Floats) -> None:
-        centred = X - np.average(X, axis=0, weights=weights)
-        scale = np.sqrt(np.average(centred**2, axis=0, weights=weights))
-        self.Z = centred / np.where(scale > 0, scale, 1.0)
+        centered = X - np.average(X, axis=0, weights=weights)
+        scale = np.sqrt(np.average(centered**2, axis=0, weights=weights))
+        self.Z = centered / np.where(scale > 0, scale, 1.0)
         weighted = self.Z * (weights / len(X))[:, None]
         self.mean: Floats = np.average(output, axis=0, weights=weights)
         self.moments: Floats = weighted.T @ self.Z
@@ -53,7 +53,7 @@ class LinearPredictor:
         self.slopes: Floats = weighted.T @ (output - self.mean)
 
     def coefficients(self, known: Mask) -> Floats:
-        """Return those of coalitions, (n_coalitions, n_features, n_outputs); 0 for the unknown."""
+        """Return coefficients, (n_coalitions, n_features, n_outputs); 0 for unknown features."""
         coefficients = np.zeros((len(known), *self.slopes.shape))
         sizes = known.sum(axis=1)
         for size in np.unique(sizes[sizes > 0]):
@@ -77,12 +77,12 @@ class LinearPredictor:
         return inverse
 
 
-class LinearOutput:
+class LinearOutput(Game):
     """The output of the linear predictor itself: the risk of S is ``-g_S(x)``, row by row.
 
-    The cheap game beside :class:`~dsage.games.OutputGame`: a surplus is
-    ``g_{S+j}(x) - g_S(x)``. It is linear in the row, so what is true of its coefficients on average
-    over orderings is true of all rows.
+    A cheap game similar to :class:`~dsage.games.OutputGame`: a surplus is
+    ``g_{S+j}(x) - g_S(x)``. It is linear in the row, so the mean over orderings of its
+    coefficients gives the means of all rows.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ class LinearOutput:
     (array([ 0.03, -0.13,  0.03]), np.float64(0.13))
     """
 
-    n_replicates = 1
+    has_paths = True
 
     def __init__(self, X: Floats, output: Floats, feature_names: tuple[str, ...]) -> None:
         self.feature_names = tuple(feature_names)
@@ -115,7 +115,7 @@ class LinearOutput:
         return -(self._linear.mean + self.outputs(self.coefficients(known), rows))[..., None]
 
     def path_risks(self, orders: Orders, rows: Rows, epoch: int, needed: Mask) -> Floats:  # noqa: ARG002
-        """Return the risks of all prefixes of orderings; see :class:`Paths`.
+        """Return the risks of all prefixes of orderings; see :class:`Game`.
 
         With ``C + ridge = L L'`` in the ordering's order and W = L^-1, the k-th feature adds the
         product of ``(W c)_k`` and ``(W z)_k``.
@@ -130,7 +130,7 @@ class LinearOutput:
         return out
 
     def coefficients(self, known: Mask) -> Floats:
-        """Return the coefficients of coalitions on standardised rows, (n_coalitions, d)."""
+        """Return the coefficients of coalitions on standardized rows, (n_coalitions, d)."""
         return self._linear.coefficients(known)[:, :, 0]
 
     def path_coefficients(self, orders: Orders) -> Floats:
@@ -145,12 +145,12 @@ class LinearOutput:
         np.put_along_axis(added, columns, effects[:, :, None] * whitening, axis=2)
         return added
 
-    def standardised(self, rows: Rows) -> Floats:
-        """Return some rows as coefficients take them, (n_rows, n_features)."""
+    def standardized(self, rows: Rows) -> Floats:
+        """Return standardized rows, (n_rows, n_features), to which the coefficients apply."""
         return self._linear.Z[rows]
 
     def outputs(self, coefficients: Floats, rows: Rows) -> Floats:
-        """Return what coefficients (n, n_features) give for some rows, (n, n_rows)."""
-        # A product of matrices would round a row in a way that depends on the rows beside it.
+        """Return the outputs of coefficients (n, n_features) for some rows, (n, n_rows)."""
+        # In a matrix product, the rounding of a row would depend on the other rows.
         outputs: Floats = np.einsum("rf,cf->cr", self._linear.Z[rows], coefficients)
         return outputs

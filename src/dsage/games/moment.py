@@ -2,38 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 import numpy as np
 import numpy.typing as npt
 
-from dsage._check import refusal
-from dsage.games.base import Floats, Game, Mask, Orders, Rows, check_weights
+from dsage._check import check_shape
+from dsage.games.base import Floats, Game, Mask, Orders, Rows
 from dsage.games.linear import RIDGE, LinearPredictor
+from dsage.games.options import check_weights
 
-# Coalitions that are solved for at a time.
+# Coalitions solved for at a time.
 _AT_ONCE = 4096
 
 
-class CheapGame(Game, Protocol):
-    """A game whose means over all rows cost next to nothing: the first level of an estimate."""
-
-    def mean_risks(self, known: Mask) -> Floats:
-        """Return the means over all rows of the risks of coalitions, (n_coalitions,)."""
-        ...
-
-    def mean_path_risks(self, orders: Orders) -> Floats:
-        """Return the `mean_risks` of all prefixes of orderings, (n_orderings, n_features + 1)."""
-        ...
-
-
-class MomentGame:
+class MomentGame(Game):
     """Squared error of the linear predictor of a model's output from the known features.
 
-    With g_S that predictor, see :class:`~dsage.games.linear.LinearPredictor`, the risk of S is the
-    mean of ``(y - g_S(x))^2`` over the evaluation rows, summed over outputs. The rows enter
-    through their second moments only. It need not be right: it is a cheap game that resembles the
-    model's, for the first level of an estimate.
+    Let g_S be that predictor, see :class:`~dsage.games.linear.LinearPredictor`. The risk of S is
+    the mean of ``(y - g_S(x))^2`` over the evaluation rows, summed over outputs; it depends on the
+    rows only through their second moments. The game need not be accurate: it is the first level of
+    an estimate, a cheap game similar to the model's.
 
     Parameters
     ----------
@@ -42,7 +29,7 @@ class MomentGame:
     output : array of shape (n_rows,) or (n_rows, n_outputs)
         The model's predictions for them.
     target : array of shape (n_rows,) or (n_rows, n_outputs)
-        The targets on the scale of the predictions: for a classifier, 1 for the class and 0 else.
+        The targets on the scale of the predictions; for a classifier, 1 for the class, 0 otherwise.
     feature_names : sequence of str
         The features.
     sample_weight : array of shape (n_rows,), optional
@@ -58,8 +45,6 @@ class MomentGame:
     array([1.04, 0.  , 1.04])
     """
 
-    n_replicates = 1
-
     def __init__(
         self,
         X: Floats,
@@ -73,28 +58,23 @@ class MomentGame:
         self.n_rows = len(X)
         output = np.asarray(output, dtype=np.float64).reshape(self.n_rows, -1)
         target = np.asarray(target, dtype=np.float64).reshape(self.n_rows, -1)
-        if output.shape != target.shape:
-            raise refusal(
-                "target",
-                f"of the shape of the output, {output.shape}",
-                target.shape,
-                "Code classes as one column each, 1 for the class of the row",
-            )
-        self._weights = check_weights(sample_weight, self.n_rows)
-        self._linear = LinearPredictor(X, output, self._weights)
+        advice = "Pass one column per output; code a class as 1, others as 0"
+        check_shape(target, output.shape, "target", advice)
+        self.weights: Floats = check_weights(sample_weight, self.n_rows)
+        self._linear = LinearPredictor(X, output, self.weights)
         self._rest = target - self._linear.mean
-        weighted = self._linear.Z * (self._weights / self.n_rows)[:, None]
+        weighted = self._linear.Z * (self.weights / self.n_rows)[:, None]
         self._effects = weighted.T @ self._rest
-        self._start = float((self._weights / self.n_rows) @ (self._rest**2).sum(axis=1))
+        self._start = float((self.weights / self.n_rows) @ (self._rest**2).sum(axis=1))
 
     def risks(self, known: Mask, rows: Rows, epoch: int = 0) -> Floats:  # noqa: ARG002
         """Return the risks of coalitions; see :class:`Game`."""
-        Z, rest, weights = self._linear.Z[rows], self._rest[rows], self._weights[rows]
+        Z, rest, weights = self._linear.Z[rows], self._rest[rows], self.weights[rows]
         out = np.empty((len(known), len(Z), 1))
         for coalition, coefficients, risk in zip(
             known, self._linear.coefficients(known), out, strict=True
         ):
-            # One product a coalition: its shape, and so its rounding, depends on nothing else.
+            # One product per coalition, so that its rounding does not depend on the others.
             left = rest - Z[:, coalition] @ coefficients[coalition]
             risk[:, 0] = weights * (left * left).sum(axis=1)
         return out
@@ -113,9 +93,9 @@ class MomentGame:
     def mean_path_risks(self, orders: Orders) -> Floats:
         """Return the `mean_risks` of all prefixes of orderings, (n_orderings, n_features + 1).
 
-        One Cholesky factor serves an ordering. With ``C + ridge = L L'`` in its order, W = L^-1 and
-        u = W c, the coefficients of the first k features are the sum of ``u_i W_i``, and their
-        second moment is that of u less the ridge's part.
+        One Cholesky factor serves all prefixes. With ``C + ridge = L L'`` in this order, W = L^-1
+        and u = W c, the coefficients of the first k features are the sum of ``u_i W_i``, and their
+        second moment is that of u minus the ridge's part.
         """
         n_orderings, n_features = orders.shape
         risks = np.empty((n_orderings, n_features + 1))

@@ -3,38 +3,36 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from dsage._check import refusal
-from dsage._random import RandomState
 from dsage.data.columns import shown
 from dsage.data.layout import Layout
-from dsage.games.base import Floats, Mask, Orders, Rows
-from dsage.games.expected import Expected
+from dsage.games.base import Floats, Rows
 from dsage.games.linear import LinearOutput
+from dsage.games.model_game import ModelGame
+from dsage.games.options import GameOptions
 from dsage.models.affine import Affine
 from dsage.models.boosters import as_booster
 from dsage.models.losses import gives_classes
 from dsage.models.model import Model, as_model
 from dsage.models.torch_module import TorchPredictor
 from dsage.samplers.base import Sampler
-from dsage.samplers.noise import Noise
 
 
-class OutputGame:
-    """What a model that knows a coalition predicts for a row: ``f_S(x) = E[f(X) | x_S]``.
+class OutputGame(ModelGame):
+    """The prediction for a row of a model that knows only a coalition: ``f_S(x) = E[f(X) | x_S]``.
 
-    It is a :class:`~dsage.games.Game` whose risk is ``-f_S(x)``, so that a surplus is what a
-    feature adds to the prediction:
+    The risk is ``-f_S(x)``, so that a surplus is what a feature adds to the prediction:
 
         risk(S) - risk(S + j) = f_{S+j}(x) - f_S(x).
 
-    The expectation is a mean over draws of the unknown features, in independent groups; the mean of
-    each group is unbiased, so there is nothing to correct. An affine model with a sampler that
-    knows conditional means needs no draws.
+    The expectation is a mean over draws of the unknown features, in independent replicates. The
+    mean of each is unbiased, so no correction is needed. An affine model with a sampler that knows
+    conditional means needs no draws.
 
     Parameters
     ----------
@@ -46,20 +44,11 @@ class OutputGame:
     X : data frame or array of shape (n_rows, n_features)
         The rows to explain.
     output : optional
-        Which output, where the model has several: for a classifier the label of a class, and for
-        others the number of a column, from 0 on. By default the second class of two; in all other
-        cases it has to be given. Leave it out for a model of one output.
-    n_draws : int, default=8
-        Draws for each row and coalition; a multiple of `n_replicates`.
-    n_replicates : int, default=2
-        Independent groups of draws. One alone tells nothing of its error.
-    noise : {"sobol", "independent"}, default="sobol"
-        How the draws of a group are made, see :class:`~dsage.samplers.noise.Noise`.
-    random_state : int, numpy Generator or None, default=None
-        Seed of the noise.
-    max_bytes : int, default=2**28
-        Coalitions and rows are evaluated in blocks so small that draws and predictions stay
-        within this budget.
+        The output to explain, where the model has several: the label of a class for a classifier,
+        otherwise the number of a column, starting at 0. By default the second of two classes;
+        required for more outputs. Leave it out for a model with one output.
+    **options
+        See :class:`~dsage.games.GameOptions`. Rows have no weights here.
 
     Attributes
     ----------
@@ -69,8 +58,6 @@ class OutputGame:
         The rows, classes as codes.
     predictions : array of shape (n_rows,)
         The model's, with all features known.
-    is_drawn : bool
-        False where conditional means do.
 
     Examples
     --------
@@ -92,73 +79,31 @@ class OutputGame:
         X: Any,  # noqa: ANN401
         *,
         output: Any = None,  # noqa: ANN401
-        n_draws: int = 8,
-        n_replicates: int = 2,
-        noise: Literal["sobol", "independent"] = "sobol",
-        random_state: RandomState = None,
-        max_bytes: int = 2**28,
+        **options: Any,  # noqa: ANN401
     ) -> None:
+        checked = GameOptions.read(options)
+        if checked.sample_weight is not None:
+            advice = "Each row is explained on its own"
+            raise refusal("sample_weight", "left out", checked.sample_weight, advice)
+        super().__init__(_OneOutput(_as_model(model), output), sampler, X, checked)
         self.data = X
-        self.sampler = sampler
-        self.model = _OneOutput(_as_model(model), output)
-        self._expected = Expected(
-            self.model,
-            sampler,
-            X,
-            n_draws=n_draws,
-            n_replicates=n_replicates,
-            noise=noise,
-            random_state=random_state,
-            max_bytes=max_bytes,
-        )
-        self.layout: Layout = self._expected.layout
-        self.matrix = self._expected.matrix
-        self.feature_names = self._expected.feature_names
-        self.n_rows = self._expected.n_rows
-        self.predictions = self._expected.predictions
-        self.is_drawn = self._expected.is_drawn
-        self.n_replicates = self._expected.n_replicates
-        if self._expected.has_paths:
-            self.path_risks = self._path_risks
+        self._full = -self.predictions
 
-    @property
-    def noise(self) -> Noise:
-        """What the draws are made of: games with the same noise can be compared."""
-        return self._expected.noise
-
-    @property
-    def n_predicted(self) -> int:
-        """Rows that the model was asked for."""
-        return self._expected.n_predicted
+    def _to_risks(self, means: Floats, rows: Rows) -> Floats:  # noqa: ARG002
+        return -means
 
     @cached_property
     def base_value(self) -> float:
-        """The mean prediction where nothing is known, ``E[f(X)]``; from 4,096 draws, if any."""
+        """The mean prediction with no feature known, ``E[f(X)]``; from 4,096 draws, if any."""
         return float(self._expected.mean())
 
-    def risks(self, known: Mask, rows: Rows, epoch: int = 0) -> Floats:
-        """Return ``-f_S(x)`` of coalitions, group by group; see :class:`Game`."""
-        out = np.empty((len(known), len(rows), self.n_replicates))
-        out[known.all(axis=1)] = -self.predictions[rows, None]
-        for at, here, groups in self._expected.parts(known, rows, epoch):
-            out[at, here] = -groups
-        return out
-
-    def _path_risks(self, orders: Orders, rows: Rows, epoch: int, needed: Mask) -> Floats:
-        """Return ``-f_S(x)`` of the needed prefixes of orderings; see :class:`Paths`."""
-        out = np.zeros((*needed.shape, len(rows), self.n_replicates))
-        out[:, -1] = -self.predictions[rows, None]
-        for number, (at, here, groups) in self._expected.paths(orders, rows, epoch, needed):
-            out[number, at, here] = -groups
-        return out
-
     def linear_game(self) -> LinearOutput:
-        """Return the cheap game that resembles this one: the best linear predictor."""
+        """Return a cheap game similar to this one: the best linear predictor."""
         return LinearOutput(self.matrix, self.predictions, self.feature_names)
 
 
 class _OneOutput:
-    """A model of which one output is looked at; see :class:`~dsage.games.expected.Predictor`."""
+    """One output of a model; see :class:`~dsage.games.predictor.Predictor`."""
 
     def __init__(self, model: Model, output: object) -> None:
         self._model, self._output = model, output
@@ -174,44 +119,43 @@ class _OneOutput:
         if self._output is not None and self._model.classes is None:
             raise refusal(
                 "output",
-                f"left out for {self.name}, which has one",
+                f"left out for {self.name}, which has only one",
                 self._output,
-                "There is nothing to choose",
+                "Leave it out",
             )
         return predicted
 
     @property
     def _is_first_of_two(self) -> bool:
-        """Whether the first of two classes is wanted where the model tells of the second."""
+        """Whether the first of two classes is wanted, while the model predicts the second."""
         classes = self._model.classes
         return classes is not None and self._class(classes) == 0
 
     @property
     def predictor(self) -> TorchPredictor | None:
-        """What calls the module, where the model is one of PyTorch."""
+        """The caller of the module, for PyTorch models."""
         return self._model.predictor
 
     def check_means(self, means: Floats, n_outputs: tuple[int, ...]) -> Floats:
-        """Return the output of means that were computed on a device, once they are checked."""
+        """Check means computed on a device and return the output."""
         checked = self._model.check_means(means, n_outputs)
         if n_outputs:
             return checked[..., self._column(*n_outputs)]
         return 1.0 - checked if self._is_first_of_two else checked
 
     def affine(self, layout: Layout, X: Any) -> Affine | None:  # noqa: ANN401
-        """Return the affine map of the output, or None where it is not known to be one."""
+        """Return the affine map of the output, or None where it is not known to be affine."""
         affine = self._model.affine(layout, X)
-        n_outputs = 1 if affine is None else len(affine.intercept)
         if affine is None:
             return None
-        if n_outputs == 1:
+        if len(affine.intercept) == 1:
             is_other = self._is_first_of_two
             return Affine(1.0 - affine.intercept, -affine.weights) if is_other else affine
-        column = self._column(n_outputs)
+        column = self._column(len(affine.intercept))
         return Affine(affine.intercept[[column]], affine.weights[:, [column]])
 
     def _column(self, n_outputs: int) -> int:
-        """Return the number of the column that was chosen."""
+        """Return the number of the chosen column."""
         if self._model.classes is not None:
             return self._class(self._model.classes)
         output = self._output
@@ -226,7 +170,7 @@ class _OneOutput:
         return int(output)  # type: ignore[call-overload, no-any-return]
 
     def _class(self, classes: npt.NDArray[Any]) -> int:
-        """Return the position of the class that was chosen."""
+        """Return the position of the chosen class."""
         if self._output is None and len(classes) == 2:
             return 1
         labels = classes.tolist()
@@ -241,7 +185,7 @@ class _OneOutput:
 
 
 def _as_model(model: Any) -> Model:  # noqa: ANN401
-    """Return the model, with probabilities for its output where it is a classifier."""
+    """Return the model; a classifier outputs probabilities."""
     if isinstance(model, Model):
         return model
     model = as_booster(model)
@@ -249,9 +193,9 @@ def _as_model(model: Any) -> Model:  # noqa: ANN401
     if is_classifier and not hasattr(model, "predict_proba"):
         raise refusal(
             "model",
-            "a classifier with predict_proba, or a function of numbers",
+            "a classifier with predict_proba, or a function that returns numbers",
             type(model).__name__,
-            "Wrap it in sklearn.calibration.CalibratedClassifierCV, or give its decision_function",
+            "Wrap it in sklearn.calibration.CalibratedClassifierCV, or pass its decision_function",
             TypeError,
         )
     return as_model(model, "brier" if is_classifier else "squared_error")

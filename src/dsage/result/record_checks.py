@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dsage._check import check_member, check_names
-from dsage.estimate.plan import ESTIMANDS
+from dsage.estimate.options import ESTIMANDS
 from dsage.games.base import Floats
 from dsage.result.record import Record
 

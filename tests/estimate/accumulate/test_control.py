@@ -5,7 +5,7 @@ from dsage import Graph
 from dsage._random import Streams
 from dsage.estimate.accumulate.control import Control, MeanBoundaries, MeanPrefixes
 from dsage.estimate.exact import enumerate_boundaries
-from dsage.estimate.walk import Boundaries, Prefixes, played
+from dsage.estimate.walk import Boundaries, Prefixes, play
 from dsage.games import MomentGame
 from dsage.graphs import NoSeparation
 from dsage.orderings import as_orderings
@@ -141,7 +141,7 @@ def test_walks_on_all_rows_at_once_are_means_over_rows(game, case):
     orders = np.array([np.random.default_rng(seed).permutation(5) for seed in range(7)])
     rows = np.arange(N_ROWS)
     slow = Boundaries(oracle) if case == "boundary" else Prefixes(game, oracle)
-    expected = played(slow(orders, rows, 0), game)
+    expected = play(slow(orders, rows, 0), game)
     found = walk_of(game, case)(orders)
     assert found.shape == (7, 5)
     np.testing.assert_allclose(found, expected.values.mean(axis=(1, 2)), rtol=1e-8, atol=1e-11)

@@ -23,7 +23,7 @@ from dsage.estimate.accumulate.control import FIRST_UNIT
 from dsage.estimate.exact import enumerate_boundaries
 from dsage.estimate.local.plan import LinearSteps, LocalPlan, MeanCoefficients, RowControl
 from dsage.estimate.local.running import _divided
-from dsage.estimate.walk import Boundaries, Prefixes, played
+from dsage.estimate.walk import Boundaries, Prefixes, play
 from dsage.games import Difference, LinearOutput, LossGame, OutputGame
 from dsage.graphs import NoSeparation
 from dsage.orderings import as_orderings
@@ -74,7 +74,7 @@ def test_surpluses_of_the_control_are_those_of_the_linear_output(case):
     control = row_control(case, rows)
     orders = as_orderings("antithetic", NAMES, Streams(0)).batch(4)
     walk = Boundaries(oracle) if case == "boundary" else Prefixes(CHEAP, oracle)
-    values = played(walk(orders, rows, 0), CHEAP).values[:, :, 0]
+    values = play(walk(orders, rows, 0), CHEAP).values[:, :, 0]
     found = control.surpluses(orders)
     assert found.shape == (2, 15)
     np.testing.assert_allclose(found.reshape(values.shape), values, atol=1e-9)
@@ -121,7 +121,7 @@ def test_the_cheap_game_lowers_the_errors_and_keeps_the_values():
     game = output_game(n_draws=16)
     options = {"exact": "never", "stopping": as_stopping(n_orderings=80), "random_state": 0}
     with_control = run_local(game, **options)
-    without = run_local(game, levels="none", **options)
+    without = run_local(game, first_level="none", **options)
     assert with_control.n_orderings == without.n_orderings
     assert np.median(with_control.se_orderings) < 0.5 * np.median(without.se_orderings)
     difference = np.abs(with_control.values - without.values)
@@ -147,7 +147,7 @@ def test_all_orderings_at_once_need_no_cheap_game():
 @cases
 def test_parts_of_the_rows_change_nothing_to_the_bit(case):
     oracle, semantics = CASES[case]
-    options = {"oracle": oracle, "semantics": semantics, "levels": "none", "exact": "never"}
+    options = {"oracle": oracle, "semantics": semantics, "first_level": "none", "exact": "never"}
     whole = run_local(output_game(), stopping=FEW, random_state=0, **options)
     parts = run_local(output_game(), stopping=FEW, random_state=0, rows_per_ordering=7, **options)
     np.testing.assert_array_equal(parts.values, whole.values)
@@ -157,7 +157,7 @@ def test_parts_of_the_rows_change_nothing_to_the_bit(case):
 
 
 def test_a_row_alone_has_the_values_that_it_has_among_others():
-    options = {"levels": "none", "stopping": FEW, "random_state": 0, "exact": "never"}
+    options = {"first_level": "none", "stopping": FEW, "random_state": 0, "exact": "never"}
     whole = run_local(output_game(), **options)
     alone = run_local(output_game(rows=X[:1]), **options)
     np.testing.assert_array_equal(alone.values, whole.values[:1])
@@ -324,7 +324,7 @@ def test_only_games_of_outputs_have_local_values():
     [
         ({"audit": True}, "each option must be one of the options of local values; got 'audit'"),
         ({"ordering": "uniform"}, "Did you mean 'orderings'"),
-        ({"levels": "some"}, "levels must be one of"),
+        ({"first_level": "some"}, "first_level must be one of"),
         ({"rows_per_ordering": 0}, "rows_per_ordering must be at least 1"),
         ({"semantics": "both"}, "semantics must be one of"),
     ],

@@ -95,7 +95,7 @@ def test_results_do_not_depend_on_the_number_of_jobs(kind, models, data):
         {},
         {"exact": "never"},
         {"oracle": ORACLE},
-        {"oracle": ORACLE, "exact": "never", "semantics": "skip", "levels": "none"},
+        {"oracle": ORACLE, "exact": "never", "semantics": "skip", "first_level": "none"},
         {"oracle": ORACLE, "exact": "never", "cache_bytes": 20_000},
         {"orderings": [[0, 1, 2, 3], [3, 1, 2, 0]]},
     ],

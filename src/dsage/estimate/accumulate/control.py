@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from dsage._files import Arrays
-from dsage.estimate.walk import by_feature, prefixes, separated_steps
-from dsage.games.base import Floats, Mask, Orders
-from dsage.games.moment import CheapGame
+from dsage.estimate.walk import by_feature, separated_steps
+from dsage.games.base import Floats, Game, Orders, prefixes
+from dsage.games.boundary import distinct_boundaries
 from dsage.graphs.separation import Oracle
 from dsage.orderings import Orderings
 
@@ -35,7 +34,7 @@ class MeanWalk(Protocol):
 class MeanPrefixes:
     """Mean surpluses of the moment game at prefixes: see :class:`MeanWalk`."""
 
-    def __init__(self, game: CheapGame, oracle: Oracle | None) -> None:
+    def __init__(self, game: Game, oracle: Oracle | None) -> None:
         self._game, self._oracle = game, oracle
 
     def __call__(self, orders: Orders) -> Floats:
@@ -49,31 +48,14 @@ class MeanPrefixes:
 class MeanBoundaries:
     """Mean surpluses of the moment game at boundaries: see :class:`MeanWalk`."""
 
-    def __init__(self, game: CheapGame, oracle: Oracle) -> None:
+    def __init__(self, game: Game, oracle: Oracle) -> None:
         self._game, self._oracle = game, oracle
 
     def __call__(self, orders: Orders) -> Floats:
         """Return the mean surpluses along orderings."""
-        boundaries, place = distinct_boundaries(self._oracle, orders)
+        boundaries, place = distinct_boundaries(self._oracle, prefixes(orders))
         risks = self._game.mean_risks(boundaries)[place]
         return by_feature(risks[:, :-1] - risks[:, 1:], orders)
-
-
-def distinct_boundaries(oracle: Oracle, orders: Orders) -> tuple[Mask, npt.NDArray[np.intp]]:
-    """Return the boundaries along orderings, each once, and where they stand.
-
-    Returns
-    -------
-    boundaries : bool array of shape (n_boundaries, n_features)
-    place : int array of shape (n_orderings, n_features + 1)
-        Which of them is that of a prefix.
-    """
-    known = prefixes(orders)
-    boundaries = oracle.boundary(known.reshape(-1, known.shape[-1]))
-    packed = np.packbits(boundaries, axis=1)
-    keys = packed.view(np.dtype((np.void, packed.shape[1])))[:, 0]
-    _, first, place = np.unique(keys, return_index=True, return_inverse=True)
-    return boundaries[first], place.reshape(known.shape[:2])
 
 
 class Control:

@@ -10,17 +10,14 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from dsage._check import check_count, check_member
-from dsage.estimate.accumulate.control import (
-    FIRST_UNIT,
-    MOST_COALITIONS,
-    Control,
-    distinct_boundaries,
-)
+from dsage.estimate.accumulate.control import FIRST_UNIT, MOST_COALITIONS, Control
 from dsage.estimate.exact import Enumeration
-from dsage.estimate.plan import LEVELS, Plan
+from dsage.estimate.options import FIRST_LEVELS
+from dsage.estimate.plan import Plan
 from dsage.estimate.terms import Outcome, Term
-from dsage.estimate.walk import Asking, by_feature, prefixes, separated_steps
-from dsage.games.base import Floats, Orders, Rows
+from dsage.estimate.walk import Asking, by_feature, separated_steps
+from dsage.games.base import Floats, Orders, Rows, prefixes
+from dsage.games.boundary import distinct_boundaries
 from dsage.games.linear import LinearOutput
 from dsage.games.output import OutputGame
 from dsage.graphs.separation import Oracle
@@ -54,12 +51,12 @@ class ByRow:
         self._term, self._rows, self._control = term, rows, control
         self.kind, self.batch_size = term.kind, term.batch_size
 
-    def __call__(self, unit: int, rows: Rows, epoch: int) -> Asking[Outcome]:  # noqa: ARG002
+    def __call__(self, batch: int, rows: Rows, epoch: int) -> Asking[Outcome]:  # noqa: ARG002
         """Give what a unit gives on the rows of this term; see :class:`Term`."""
-        outcome = yield from self._term(unit, self._rows, epoch)
+        outcome = yield from self._term(batch, self._rows, epoch)
         n_rows, n_replicates, n_features = outcome.surplus.shape
         surplus = np.moveaxis(outcome.surplus, 1, 0).reshape(1, n_replicates, n_rows * n_features)
-        control = np.zeros(n_rows * n_features) if self._control is None else self._control(unit)
+        control = np.zeros(n_rows * n_features) if self._control is None else self._control(batch)
         return Outcome(surplus, control, np.tile(outcome.n_skipped, n_rows), [])
 
 
@@ -83,7 +80,7 @@ class LinearSteps:
     def __call__(self, orders: Orders) -> Floats:
         """Return what each feature adds along orderings, (n_orderings, n_features, n_features)."""
         if self._oracle is not None and self._at_boundaries:
-            boundaries, place = distinct_boundaries(self._oracle, orders)
+            boundaries, place = distinct_boundaries(self._oracle, prefixes(orders))
             return by_feature(np.diff(self._game.coefficients(boundaries)[place], axis=1), orders)
         added = self._game.path_coefficients(orders)
         added[separated_steps(self._oracle, prefixes(orders), orders)] = 0.0
@@ -99,7 +96,7 @@ class LinearSteps:
 
     def variances(self, covariances: Floats, rows: Rows) -> Floats:
         """Return the variances of outputs, as `outputs` has them, from those of coefficients."""
-        Z = self._game.standardised(rows)
+        Z = self._game.standardized(rows)
         variances = [((Z @ covariance) * Z).sum(axis=1) for covariance in covariances]
         return np.stack(variances, axis=1).ravel()
 
@@ -204,7 +201,7 @@ class LocalPlan(Plan):
     ----------
     game : OutputGame
         The game.
-    levels : {"auto", "none"}, default="auto"
+    first_level : {"auto", "none"}, default="auto"
         Whether to use the cheap game as a first level.
     rows_per_ordering : int, optional
         Rows of a part. By default as many as have some 16,000 values together.
@@ -216,22 +213,22 @@ class LocalPlan(Plan):
         self,
         game: OutputGame,
         *,
-        levels: Literal["auto", "none"] = "auto",
+        first_level: Literal["auto", "none"] = "auto",
         rows_per_ordering: int | None = None,
         **options: Any,  # noqa: ANN401
     ) -> None:
-        check_member(levels, LEVELS, "levels", "the kinds of levels")
-        super().__init__(game, levels="none", audit=False, **options)
+        check_member(first_level, FIRST_LEVELS, "first_level", "the choices")
+        super().__init__(game, first_level="none", audit=False, **options)
         if rows_per_ordering is not None:
             check_count(rows_per_ordering, "rows_per_ordering")
         self._rows_a_part = rows_per_ordering or max(1, _COLUMNS // len(self.names))
         # All orderings at once vary by draws alone, which the cheap game has none of.
-        has_control = levels == "auto" and not self.is_given and self.enumeration is None
+        has_control = first_level == "auto" and not self.is_given and self.enumeration is None
         self._row_control = self._prepared(game.linear_game()) if has_control else None
 
     def _prepared(self, cheap: LinearOutput) -> Callable[[Rows], RowControl]:
         """Return what makes the first level of rows; what serves all rows is computed once."""
-        steps = LinearSteps(cheap, self.oracle, self._semantics)
+        steps = LinearSteps(cheap, self.oracle, self.options.semantics)
         found = self._enumerate("auto", has_control=True)
         is_few = found is not None and found.n_coalitions <= MOST_COALITIONS
         mean = steps.mean(found) if found is not None and is_few else None
@@ -249,7 +246,7 @@ class LocalPlan(Plan):
 
     def _on(self, rows: Rows) -> Self:
         plan = copy(self)
-        plan.blocks = [_ONE_ROW]
+        plan.shards = [_ONE_ROW]
         plan.n_columns = len(rows) * len(self.names)
         control = None if self._row_control is None else self._row_control(rows)
         plan.control = control

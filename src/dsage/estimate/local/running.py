@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -12,16 +11,14 @@ from dsage.data.layout import take_rows
 from dsage.estimate.local.plan import LocalPlan
 from dsage.estimate.local.result import LocalEstimate
 from dsage.estimate.loop import Estimation
-from dsage.estimate.plan import Plan
+from dsage.estimate.options import PlanOptions
 from dsage.estimate.result import Estimate
 from dsage.estimate.running.run import refine
 from dsage.estimate.running.stopping import AnyOf, Stopping, TimeBudget
 from dsage.games.output import OutputGame
 from dsage.graphs.separation import Oracle
 
-_OPTIONS = tuple(
-    option for option in signature(Plan).parameters if option not in ("game", "oracle", "audit")
-)
+_OPTIONS = tuple(option for option in PlanOptions.names() if option != "audit")
 
 
 def run_local(

@@ -28,8 +28,9 @@ from joblib.parallel import get_active_backend
 from dsage._check import refusal
 from dsage.estimate.parallel.cluster import Cluster, is_cluster
 from dsage.estimate.parallel.pools import single_blas
-from dsage.games.base import Along, Floats, Game, Request, parts_of
+from dsage.games.base import Along, Floats, Game, Request
 from dsage.games.cached import in_turn
+from dsage.games.model_game import ModelGame
 from dsage.models.torch_tools import one_thread
 
 # What a task should take: long against the time to send it, short against a run.
@@ -41,6 +42,13 @@ _TASKS_A_JOB, _SHORTEST_TASK = 4, 0.05
 _N_KEPT, _BYTES_KEPT, _LEAST_KEPT = 8, 2**28, 2
 
 Payload = npt.NDArray[np.uint8]
+
+
+def check_n_jobs(n_jobs: int | None) -> int | None:
+    """Return a number of jobs, as joblib counts them."""
+    if n_jobs == 0 or not (n_jobs is None or isinstance(n_jobs, (int, np.integer))):
+        raise refusal("n_jobs", "a number other than 0", n_jobs, "Use -1 for all processors")
+    return None if n_jobs is None else int(n_jobs)
 
 
 class Jobs:
@@ -65,9 +73,7 @@ class Jobs:
     """
 
     def __init__(self, n_jobs: int | None = None) -> None:
-        if n_jobs == 0 or not (n_jobs is None or isinstance(n_jobs, (int, np.integer))):
-            raise refusal("n_jobs", "a number other than 0", n_jobs, "Use -1 for all processors")
-        self.n_jobs = None if n_jobs is None else int(n_jobs)
+        self.n_jobs = check_n_jobs(n_jobs)
         self._game: Game | None = None
         self._token = ""
         self._payload: Payload | None = None
@@ -290,13 +296,19 @@ def _packed(game: Game, n_jobs: int | None) -> tuple[str, Payload]:
 
 def _culprit(game: Game) -> str:
     """Return the part of a game that cannot be pickled."""
-    for inner in parts_of(game):
-        for name in ("model", "sampler", "loss"):
-            part = getattr(inner, name, None)
+    for part in game.parts:
+        if not isinstance(part, ModelGame):
+            continue
+        loss = "none" if part.loss is None else part.loss.name
+        for name, used in (
+            (f"the model, {part.model.name},", part.model),
+            (f"the sampler, {type(part.sampler).__name__},", part.sampler),
+            (f"the loss, {loss},", part.loss),
+        ):
             try:
-                cloudpickle.dumps(part)
+                cloudpickle.dumps(used)
             except Exception:
-                return f"the {name}, {getattr(part, 'name', type(part).__name__)},"
+                return name
     return f"the game, {type(game).__name__},"
 
 

@@ -13,8 +13,11 @@ import numpy.typing as npt
 from dsage._files import Arrays
 from dsage._version import __version__
 from dsage.estimate.plan import Plan
-from dsage.games.base import Mask, parts_of
+from dsage.games.base import Game, Mask
+from dsage.games.boundary import Boundary
+from dsage.games.model_game import ModelGame
 from dsage.graphs.separation import Oracle
+from dsage.orderings import Extensions
 
 _N_COALITIONS, _N_ROWS, _N_UNITS = 8, 16, 4
 # Separations are cheap to ask for.
@@ -66,16 +69,16 @@ def fingerprint(plan: Plan) -> Fingerprint:
         "the rows": f"{game.n_rows}",
     }
     numbers: Arrays = {}
-    parts = parts_of(game)
+    parts = game.parts
     texts |= {f"the graph of a game, {at}": _of_oracle(each) for at, each in _oracles(game)}
-    if not all(hasattr(part, "matrix") for part in parts):
+    if not all(isinstance(part, ModelGame) for part in parts):
         ends = np.repeat([[False], [True]], len(plan.names), axis=1)
         numbers["the risks of the rows"] = game.risks(ends, np.arange(game.n_rows), 0)
     for number, part in enumerate(parts, start=1):
         of = f" of game {number}" if len(parts) > 1 else ""
         texts |= {what + of: text for what, text in _of_part(part).items()}
-        if hasattr(part, "predictions"):
-            some = np.asarray(part.predictions)[:: _step(plan, 256)]
+        if isinstance(part, ModelGame):
+            some = part.predictions[:: _step(plan, 256)]
             numbers[f"the predictions of the model{of}"] = some
     texts |= _of_plan(plan)
     numbers[_SAMPLER] = game.risks(
@@ -84,33 +87,27 @@ def fingerprint(plan: Plan) -> Fingerprint:
     return Fingerprint(texts, numbers)
 
 
-def _oracles(game: Any, at: str = "game") -> list[tuple[str, Oracle]]:  # noqa: ANN401
+def _oracles(game: Game, at: str = "game") -> list[tuple[str, Oracle]]:
     """Return the oracles of games that are played at boundaries, with where they are."""
-    found = [(at, game.oracle)] if hasattr(game, "oracle") else []
-    for name in ("game", "a", "b"):
-        if hasattr(game, name):
-            found += _oracles(getattr(game, name), f"{at}.{name}")
+    found = [(at, game.oracle)] if isinstance(game, Boundary) else []
+    for name, inner in game.inner.items():
+        found += _oracles(inner, f"{at}.{name}")
     return found
 
 
-def _of_part(game: object) -> dict[str, str]:
+def _of_part(game: Game) -> dict[str, str]:
     """Return what tells a game from another, as far as it shows it."""
     texts = {}
-    for what, name in (
-        ("the data", "matrix"),
-        ("the targets", "target"),
-        ("the weights of the rows", "weights"),
-    ):
-        values = getattr(game, name, None)
-        if values is not None:
-            texts[what] = _digest(np.ascontiguousarray(values))
-    for what, name in (("the model", "model"), ("the loss", "loss")):
-        part = getattr(game, name, None)
-        if part is not None:
-            texts[what] = str(getattr(part, "name", type(part).__name__))
-    sampler = getattr(game, "sampler", None)
-    if sampler is not None:
-        texts["the sampler"] = _shown(sampler)
+    if game.weights is not None:
+        texts["the weights of the rows"] = _digest(np.ascontiguousarray(game.weights))
+    if isinstance(game, ModelGame):
+        texts["the data"] = _digest(np.ascontiguousarray(game.matrix))
+        texts["the model"] = game.model.name
+        texts["the sampler"] = _shown(game.sampler)
+        if game.target is not None:
+            texts["the targets"] = _digest(np.ascontiguousarray(game.target))
+        if game.loss is not None:
+            texts["the loss"] = game.loss.name
     return texts
 
 
@@ -121,10 +118,9 @@ def _of_plan(plan: Plan) -> dict[str, str]:
     n_units = plan.orderings.n_batches or _N_UNITS
     units = [plan.orderings.batch(number) for number in range(n_units)]
     texts["the orderings"] = f"{_shown(plan.orderings)} {_digest(*units)}"
-    order = getattr(plan.orderings, "order", None)
-    if order is not None:
-        texts["the order of the features"] = _digest(order.before)
-    texts["the blocks of rows"] = _digest(np.concatenate(plan.blocks), len(plan.blocks))
+    if isinstance(plan.orderings, Extensions):
+        texts["the order of the features"] = _digest(plan.orderings.order.before)
+    texts["the blocks of rows"] = _digest(np.concatenate(plan.shards), len(plan.shards))
     if oracle is not None:
         texts["the graph"] = _of_oracle(oracle)
     return texts

@@ -1,0 +1,36 @@
+"""The interface of models that games predict with."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from dsage.data.layout import Layout
+from dsage.games.base import Floats
+from dsage.models.affine import Affine
+from dsage.models.torch_module import TorchPredictor
+
+
+class Predictor(Protocol):
+    """The interface of a model, as :class:`~dsage.models.Model` has it."""
+
+    @property
+    def name(self) -> str:
+        """The name used in errors."""
+        ...
+
+    @property
+    def predictor(self) -> TorchPredictor | None:
+        """The caller of a PyTorch module; None for other models."""
+        ...
+
+    def predict(self, X: Any) -> Floats:  # noqa: ANN401
+        """Return checked predictions, (n_rows,) or (n_rows, n_outputs)."""
+        ...
+
+    def affine(self, layout: Layout, X: Any) -> Affine | None:  # noqa: ANN401
+        """Return the model as an affine map, or None where it is not known to be one."""
+        ...
+
+    def check_means(self, means: Floats, n_outputs: tuple[int, ...]) -> Floats:
+        """Check means (..., *n_outputs) and return them as the game uses them."""
+        ...

@@ -113,7 +113,7 @@ def test_model_and_data_travel_once_to_each_worker(client, tmp_path, monkeypatch
     assert [set(workers) for workers in sent] == [set(client.nthreads())]
 
 
-def test_the_options_of_the_back_end_reach_dask(client, tmp_path):
+def test_the_options_of_the_backend_reach_dask(client, tmp_path):
     game = drawn_game(Traveller(tmp_path))
     chosen, pid = next(iter(client.run(os.getpid).items()))
     with joblib.parallel_config(backend="dask", workers=[chosen]):
@@ -156,7 +156,7 @@ def test_a_model_that_cannot_be_unpacked_elsewhere_is_a_clear_error(client, back
     game = drawn_game(Clinging())
     with (
         joblib.parallel_config(backend=backend, n_jobs=2),
-        pytest.raises(FileNotFoundError, match=r"^weights.bin\nRaised where a worker unpacked"),
+        pytest.raises(FileNotFoundError, match=r"^weights.bin\nRaised when a worker unpacked"),
     ):
         run(game, stopping=as_stopping(n_orderings=4), random_state=0)
 
@@ -175,7 +175,7 @@ def test_an_error_that_cannot_be_unpickled_is_told_all_the_same(client, backend)
 def test_a_client_that_was_closed_is_a_clear_error(client):
     with distributed.Client(client.scheduler_info()["address"], set_as_default=False) as other:
         context = joblib.parallel_config(backend="dask", client=other)
-    with context, pytest.raises(ConnectionError, match=r"^the Dask scheduler must be within reach"):
+    with context, pytest.raises(ConnectionError, match=r"^the Dask scheduler must be reachable"):
         run(drawn_game(FOREST), stopping=as_stopping(n_orderings=4), random_state=0)
 
 
@@ -193,7 +193,9 @@ def test_workers_that_never_get_the_model_are_an_error(client, monkeypatch):
     monkeypatch.setattr(cluster, "_MOST_LOSSES", 2)
     with joblib.parallel_config(backend="dask"):
         backend, _ = joblib.parallel.get_active_backend()
-    with pytest.raises(ConnectionError, match=r"^the Dask cluster must be one whose workers live"):
+    with pytest.raises(
+        ConnectionError, match=r"^the Dask cluster must be one whose workers stay alive"
+    ):
         cluster.Cluster(backend).results(forgets, "token", np.zeros(1, dtype=np.uint8), [()])
 
 

@@ -126,7 +126,7 @@ OTHER = Graph([*NAMES, "y"], [("X1", "y"), ("X2", "y"), ("X3", "y")]).oracle("y"
         ({"first_level": "none"}, "the option 'first_level'"),
         ({"exact": "auto"}, "the option 'exact'"),
         ({"orderings": "uniform"}, "the orderings"),
-        ({"rows_per_ordering": 40}, "the blocks of rows"),
+        ({"rows_per_ordering": 40}, "the shards of rows"),
         ({"oracle": OTHER}, "the graph"),
         ({"oracle": None}, "the graph"),
         ({"game": lambda: game(seed=1)}, "the data; the targets"),

@@ -15,7 +15,7 @@ import typer
 
 import dsage
 from dsage._check import check_member, check_members, refusal
-from dsage._files import DAMAGES, read_arrays
+from dsage._files import DAMAGES
 from dsage.cli.models import (
     align_columns,
     check_target,
@@ -38,7 +38,7 @@ from dsage.cli.output import (
     rename_parameter,
 )
 from dsage.cli.rows import Source, Split, note_classes, read_rows, read_test_rows, split_rows
-from dsage.estimate import StopKind
+from dsage.estimate import Checkpoint, StopKind
 from dsage.graphs import Graph
 from dsage.models.files import load_model
 from dsage.models.losses import as_loss, gives_classes
@@ -373,11 +373,10 @@ def read_groups(path: Path) -> Mapping[str, list[str]]:
 
 def _read_seconds(checkpoint: Path | None) -> float:
     """Return the time of the work in a checkpoint, 0 if there is none."""
-    if checkpoint is None or not checkpoint.is_file():
+    if checkpoint is None:
         return 0.0
     try:
-        _, arrays = read_arrays(checkpoint)
-        return float(arrays["state/loop/_seconds"])
+        return Checkpoint(checkpoint).seconds()
     # The run itself reports what is wrong with the file.
     except DAMAGES:
         return 0.0

@@ -70,7 +70,7 @@ def test_columns_are_dropped_by_name(tmp_path):
     assert "dose" not in read_table(tmp_path / "people.csv", drop="dose")
     with pytest.raises(ValueError, match=r"of the columns of people\.csv; got 'dos'. Did you mean"):
         read_table(tmp_path / "people.csv", drop="dos")
-    with pytest.raises(ValueError, match="of one column at least"):
+    with pytest.raises(ValueError, match="of at least one column"):
         read_table(tmp_path / "people.csv", drop=TABLE.columns)
 
 
@@ -103,7 +103,7 @@ def test_a_file_that_is_not_there_is_refused(tmp_path):
     [
         ("empty.csv", "", "It is empty"),
         ("blank.csv", "\n\n", "It has no columns"),
-        ("header.csv", "a,b\n", "of one row at least"),
+        ("header.csv", "a,b\n", "of at least one row"),
         ("twice.csv", "a,b,a\n1,2,3\n", r"distinct names; got \['a'\]"),
         (
             "latin.csv",
@@ -115,7 +115,7 @@ def test_a_file_that_is_not_there_is_refused(tmp_path):
         ("longer.csv", "a,b\n1,2,3\n4,5,6\n", "rows of one length; .*does not match"),
         ("points.csv", "a;b;c\n1;5;2\n", r"sep=';'; .* decimal=','"),
         ("semicolons.csv", "a;b\n1,5;2\n", r"separated by ','; got \"one column, 'a;b'\""),
-        ("tabs.csv", "a\tb\n1\t2\n", r"\.tsv, .* sep='\\t'"),
+        ("tabs.csv", "a\tb\n1\t2\n", r"tabs \.tsv, .* sep='"),
         ("text.csv.gz", "a,b\n1,2\n", "must be a whole gzip file"),
         ("text.csv.bz2", "a,b\n1,2\n", "must be a whole bz2 file"),
         ("text.csv.xz", "a,b\n1,2\n", "must be a whole xz file"),
@@ -149,7 +149,7 @@ def test_separators_decimals_and_encodings_are_as_they_are_said_to_be(tmp_path):
         ({"sep": ";;"}, "sep must be one character; got ';;'"),
         ({"sep": ""}, "sep must be one character"),
         ({"decimal": "5"}, "decimal must be one character; got '5'"),
-        ({"decimal": ","}, r"decimal must be another sign than sep; .* sep=';'"),
+        ({"decimal": ","}, r"decimal must be another character than sep; .* sep=';'"),
         ({"encoding": "latin-99"}, "encoding must be one that Python knows; got 'latin-99'"),
         ({"encoding": "ascii"}, "must be text in ASCII"),
     ],

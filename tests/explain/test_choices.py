@@ -11,8 +11,8 @@ from sklearn.preprocessing import StandardScaler
 
 import dsage
 from dsage.estimate import Checkpoint
-from dsage.orderings import Order
 from dsage.models.resolve import LossSource
+from dsage.orderings import Order
 from dsage.result.run_info import LossInfo
 from dsage.samplers import Gaussian, Marginal
 from dsage.samplers.info import SamplerSource

@@ -45,7 +45,9 @@ def test_runs_in_threads_keep_their_own_warnings_and_change_nothing_global(model
     assert (list(warnings.filters), warnings.showwarning) == before
     for number, texts in enumerate(found):
         assert any(f"one_{number}" in text for text in texts)
-        assert not any(f"one_{other}" in text for other in {0, 1, 2, 3} - {number} for text in texts)
+        assert not any(
+            f"one_{other}" in text for other in {0, 1, 2, 3} - {number} for text in texts
+        )
 
 
 def test_nothing_is_shown_on_request_and_bars_otherwise(model, rows, capsys, caplog):

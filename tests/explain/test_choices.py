@@ -1,5 +1,7 @@
 """What `explain` chooses, takes and tells."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,9 +11,13 @@ from sklearn.preprocessing import StandardScaler
 
 import dsage
 from dsage.estimate import Checkpoint
+from dsage.models.resolve import LossSource
 from dsage.orderings import Order
+from dsage.result.run_info import LossInfo
 from dsage.samplers import Gaussian, Marginal
+from dsage.samplers.info import SamplerSource
 from dsage.structure import stability
+from dsage.structure.info import GraphSource
 from explain_case import QUIET, chain, exact_values, mixed
 
 
@@ -28,7 +34,7 @@ def test_without_a_graph_the_values_are_plain_sage(model, rows):
     np.testing.assert_allclose(plain.values, exact_values(model, rows))
     assert plain.graph is None
     assert plain.estimate.estimand == "sage"
-    assert plain.choices.graph.source == "none: nothing is skipped"
+    assert plain.choices.graph.source is GraphSource.NONE
 
 
 @pytest.mark.parametrize(
@@ -45,20 +51,21 @@ def test_a_graph_can_be_given_as_any_kind(model, rows, make):
     graph = dsage.Graph(["a", "b", "c", "d", "y"], [("a", "b"), ("b", "c"), ("c", "y")])
     found = dsage.explain(model, *rows, graph=make(graph), sampler="gaussian", **QUIET)
     np.testing.assert_allclose(found.values, exact_values(model, rows, graph))
-    assert "given" in found.choices.graph.source
+    assert found.choices.graph.source is GraphSource.GIVEN
     assert found.edge_strength is None
 
 
 def test_a_vote_of_graphs_can_be_given(model, rows):
     found = stability(rows[0].assign(y=rows[1]), 6, random_state=0)
     voted = dsage.explain(model, *rows, graph=found, sampler="gaussian", **QUIET)
-    assert voted.choices.graph.source == "given: a vote of 6 graphs"
+    assert voted.choices.graph.source is GraphSource.VOTE
+    assert voted.choices.graph.n_graphs == 6
     assert voted.edge_strength is not None
 
 
 def test_the_graph_is_learned_again_to_tell_how_sure_its_edges_are(explanation):
     strength = explanation.edge_strength.set_index(["from", "to"])
-    assert explanation.choices.graph.resamples == 20
+    assert explanation.choices.graph.n_resamples == 20
     assert all(strength.loc[edge, "share"] > 0 for edge in explanation.graph.edges)
 
 
@@ -69,18 +76,19 @@ def test_a_sampler_can_be_named_and_is_scored(model, rows, sampler):
     found = dsage.explain(
         model, *rows, sampler=sampler, n_orderings=8, n_resamples=0, audit=False, **QUIET
     )
-    described = found.choices["sampler"]
-    assert described["source"] == "given by name"
-    assert described["energy_score"] > 0
-    assert described["energy_score_of_independence"] > 0
-    assert described["name"] in found.sampler_scores["sampler"].tolist()
+    info = found.choices.sampler
+    assert info.source is SamplerSource.NAMED
+    assert info.energy_score > 0
+    assert info.energy_score_of_independence > 0
+    assert info.name in found.sampler_scores["sampler"].tolist()
 
 
 def test_a_sampler_is_chosen_by_its_score(model, rows):
     found = dsage.explain(model, *rows, n_resamples=0, n_orderings=8, **QUIET)
     best = found.sampler_scores.set_index("sampler")["energy_score"].drop("Marginal").idxmin()
     assert found.choices.sampler.name in ("Gaussian", best)
-    assert "held-out" in found.choices.sampler.reason
+    assert found.choices.sampler.source is SamplerSource.CHOSEN
+    assert found.choices.sampler.decision.chosen == found.choices.sampler.name
 
 
 def test_a_fitted_sampler_is_taken_as_it_is_and_scored_on_the_evaluation_rows(model, rows):
@@ -97,30 +105,39 @@ def test_a_fitted_sampler_is_taken_as_it_is_and_scored_on_the_evaluation_rows(mo
 def test_an_unfitted_sampler_is_not_changed(model, rows):
     sampler = Marginal()
     dsage.explain(model, *rows, graph=None, sampler=sampler, n_orderings=8, **QUIET)
-    assert not hasattr(sampler, "layout_")
+    assert not sampler.is_fitted
 
 
-def test_every_choice_is_told(explanation):
+def test_every_choice_is_recorded(explanation):
     choices = explanation.choices
-    assert set(choices) == {
+    assert choices.model.name == "LinearRegression"
+    assert choices.loss == LossInfo("squared_error", LossSource.CHOSEN)
+    assert (choices.data.n_rows_train, choices.data.n_rows_evaluation) == (200, 100)
+    assert (choices.graph.source, choices.graph.method) == (GraphSource.LEARNED, "auto")
+    assert choices.graph.markov_blanket == ("c",)
+    assert choices.estimate.stopped_because == str(explanation.estimate.reason)
+    assert choices.estimate.semantics == "boundary"
+    assert choices.seconds.total >= choices.seconds.estimate
+    assert choices.versions["dsage"] == dsage.__version__
+    assert "scikit-learn" in choices.versions
+    assert choices.run.random_state == "0"
+
+
+def test_the_record_shows_as_a_listing_and_as_plain_data(explanation):
+    choices = explanation.choices
+    listing = choices.listing()
+    assert list(listing) == [
         "model", "data", "graph", "sampler", "loss", "estimate", "evaluations", "seconds",
         "versions", "run",
-    }  # fmt: skip
-    assert choices.model.name == "LinearRegression"
-    assert choices["loss"] == {
-        "name": "squared_error",
-        "source": "chosen for the model and the target",
-    }
-    assert choices.data.rows_train == 200
-    assert choices.data.rows_evaluation == 100
-    assert choices.graph.method.startswith("auto: tabu")
-    assert choices.graph.markov_blanket == "c"
-    assert choices.estimate.stopped_because == str(explanation.estimate.reason)
-    assert choices.seconds.total >= choices.seconds.estimate
-    assert choices.versions.dsage == dsage.__version__
-    assert choices.run.random_state == "0"
-    text = str(choices)
-    assert all(name in text for section in choices.values() for name in section)
+    ]  # fmt: skip
+    assert listing["data"]["n_rows_train"] == "200"
+    assert "n_groups" not in listing["data"]
+    lines = str(choices).splitlines()
+    assert all(f"  {name} " in str(lines) for section in listing.values() for name in section)
+    plain = choices.to_dict()
+    assert plain["graph"]["source"] == "learned"
+    assert plain["data"]["n_groups"] is None
+    json.dumps(plain, allow_nan=False)
 
 
 def test_the_seed_of_a_run_without_one_repeats_it(model, rows):
@@ -186,7 +203,7 @@ def test_classes_that_only_the_training_rows_have_are_known():
         fitted.predict_proba, X, y, X[:60], y[:60], loss="cross_entropy", graph=None,
         sampler="gaussian", n_orderings=4, **QUIET,
     )  # fmt: skip
-    assert found.choices.model.classes == "0, 1, 2"
+    assert found.choices.model.classes == (0, 1, 2)
 
 
 def test_numbers_of_numpy_can_be_saved_as_options(model, rows, tmp_path):
@@ -203,13 +220,14 @@ def test_a_partial_order_is_told_in_the_headline_and_in_the_choices(model, rows)
     order = Order(["a", "b", "c", "d"], [("a", "b")])
     found = dsage.explain(model, *rows, orderings=order, sampler="gaussian", graph=None, **QUIET)
     assert found.choices.estimate.orderings == repr(order)
+    assert found.choices.estimate.is_asymmetric
     assert repr(found).startswith("asymmetric SAGE values")
 
 
 def test_steps_of_a_pipeline_are_told(rows):
     model = make_pipeline(StandardScaler(), LinearRegression()).fit(*rows[:2])
     found = dsage.explain(model, *rows, graph=None, sampler="gaussian", **QUIET)
-    assert found.choices.model.steps == "StandardScaler, LinearRegression"
+    assert found.choices.model.steps == ("StandardScaler", "LinearRegression")
 
 
 def test_a_target_of_no_name_gets_one_that_is_free():

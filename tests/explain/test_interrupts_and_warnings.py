@@ -2,12 +2,14 @@
 
 import logging
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import dsage
+from dsage.estimate import StopKind
 from dsage.structure import SearchResult, stability
 from explain_case import QUIET, mixed
 
@@ -23,7 +25,29 @@ def test_warnings_are_kept_and_passed_on(rows):
     assert any("one" in text for text in found.warnings)
     assert {str(each.message) for each in caught} >= set(found.warnings)
     assert caught[0].filename == __file__
-    assert warnings.showwarning.__module__ != "dsage.explain"
+
+
+def test_runs_in_threads_keep_their_own_warnings_and_change_nothing_global(model, rows):
+    X_train, y_train, X_test, y_test = rows
+    before = (list(warnings.filters), warnings.showwarning)
+
+    def explain(number):
+        name = f"one_{number}"
+        wide = X_train.assign(**{name: 1.0}), X_test.assign(**{name: 1.0})
+        options = {"sampler": "gaussian", "n_resamples": 2, "n_orderings": 4, **QUIET}
+        fitted = LinearRegression().fit(wide[0], y_train)
+        return dsage.explain(fitted, wide[0], y_train, wide[1], y_test, **options).warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with ThreadPoolExecutor(4) as pool:
+            found = list(pool.map(explain, range(4)))
+    assert (list(warnings.filters), warnings.showwarning) == before
+    for number, texts in enumerate(found):
+        assert any(f"one_{number}" in text for text in texts)
+        assert not any(
+            f"one_{other}" in text for other in {0, 1, 2, 3} - {number} for text in texts
+        )
 
 
 def test_nothing_is_shown_on_request_and_bars_otherwise(model, rows, capsys, caplog):
@@ -53,7 +77,7 @@ def test_classes_of_a_function_are_taken_sorted_with_a_warning_or_as_named():
     with pytest.warns(UserWarning, match="taken to be 'heavy', 'light', in this order"):
         right = dsage.explain(light, *rows, **options)
     assert right.values[0] > 0
-    assert right.choices.model.classes == "'heavy', 'light'"
+    assert right.choices.model.classes == ("heavy", "light")
     named = dsage.explain(light, *rows, classes=["heavy", "light"], **options)
     np.testing.assert_array_equal(named.values, right.values)
     swapped = dsage.explain(light, *rows, classes=["light", "heavy"], **options)
@@ -91,7 +115,7 @@ def test_an_interrupt_before_the_first_units_ends_the_call_and_a_later_one_tells
     found = dsage.explain(interrupted_at(60), *rows, exact="never", tolerance=1e-6, **options)
     assert found.estimate.interrupted
     assert "interrupted: these are the values so far" in repr(found)
-    assert found.choices.estimate.interrupted is True
+    assert found.estimate.reason.kind is StopKind.INTERRUPTED
 
 
 def test_interrupted_resamples_are_counted_as_they_were(model, rows, monkeypatch):
@@ -100,7 +124,7 @@ def test_interrupted_resamples_are_counted_as_they_were(model, rows, monkeypatch
         lambda table, n, **options: stability(table, 3, random_state=0),
     )
     found = dsage.explain(model, *rows, sampler="gaussian", n_orderings=4, **QUIET)
-    assert found.choices.graph.resamples == 3
+    assert found.choices.graph.n_resamples == 3
 
 
 def test_what_is_ignored_is_kept_and_what_is_an_error_is_raised(rows):

@@ -82,7 +82,7 @@ def test_a_module_of_pytorch():
     alike = dsage.explain(fitted, *rows, **OPTIONS)
     np.testing.assert_allclose(found.values.sum(), alike.values.sum(), rtol=0.2)
     assert found.to_frame()["feature"][0] == "c"
-    assert "torch" in found.choices["versions"]
+    assert "torch" in found.choices.versions
 
 
 def test_any_function():

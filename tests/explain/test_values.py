@@ -62,7 +62,7 @@ def test_a_pipeline_on_mixed_data_with_labels_of_text():
         model, X[:160], y[:160], X[160:], y[160:], tolerance=0.1, n_resamples=2, **QUIET
     )
     assert found.choices.loss.name == "cross_entropy"
-    assert found.choices.model.classes == "'heavy', 'light'"
+    assert found.choices.model.classes == ("heavy", "light")
     assert found.to_frame()["feature"][0] == "size"
     assert found.choices.graph.score == "bic"
     assert found.choices.data.n_class_features == 2
@@ -97,7 +97,7 @@ def test_options_reach_the_game_and_the_plan(model, rows):
     alone = dsage.explain(model, *half, graph=None, sampler="gaussian", **QUIET)
     np.testing.assert_allclose(found.values, alone.values)
     assert found.choices.estimate.semantics == "skip"
-    assert found.choices.estimate.sample_weight == "numpy.ndarray"
+    assert found.choices.estimate.is_weighted
 
 
 def test_a_single_evaluation_row_gets_values_without_an_error_of_rows(model, rows):
@@ -105,7 +105,7 @@ def test_a_single_evaluation_row_gets_values_without_an_error_of_rows(model, row
         model, rows[0], rows[1], rows[2][:1], rows[3][:1], graph=None, sampler="gaussian", **QUIET
     )
     assert np.isnan(found.estimate.se_rows).all()
-    assert "rows too few" in repr(found)
+    assert "too few rows" in repr(found)
     assert found.to_frame()["lower_total"].isna().all()
 
 

@@ -381,8 +381,8 @@ def test_every_choice_is_listed(explanation):
     }
     n_choices = sum(len(section) for section in explanation.choices.listing().values())
     assert len(listed_choices) == n_choices
-    assert listed_choices["data", "rows train"] == "240"
-    assert listed_choices["estimate", "replicates"] == "2"
+    assert listed_choices["data", "number of rows train"] == "240"
+    assert listed_choices["estimate", "number of replicates"] == "2"
 
 
 def test_numbers_are_written_for_readers():

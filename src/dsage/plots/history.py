@@ -95,7 +95,7 @@ def convergence(
     legend_above(
         ax,
         handles if len(rest) else [],
-        title=f"{percent(confidence)} {bands} for these rows: computing",
+        title=f"{percent(confidence)} {bands} for these rows",
     )
     return ax
 

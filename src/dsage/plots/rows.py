@@ -91,10 +91,10 @@ def interval_handles(confidence: float, *, computing: bool, population: bool) ->
     """Return the legend entries of the intervals that are drawn."""
     handles: list[Artist] = []
     if computing:
-        text = f"{percent(confidence)} interval for these rows (computing)"
+        text = f"{percent(confidence)} interval for these rows"
         handles.append(Line2D([], [], color=INK, linewidth=THICK, label=text))
     if population:
-        text = f"{percent(confidence)} interval for the population (computing and rows)"
+        text = f"{percent(confidence)} interval for the population"
         handles.append(Line2D([], [], color=INK, linewidth=THIN, label=text))
     return handles
 

@@ -88,8 +88,7 @@ def _label(name: str) -> str:
     Examples
     --------
     >>> _label("n_rows_train"), _label("is_exact")
-    ('rows train', 'exact')
+    ('number of rows train', 'is exact')
     """
-    for prefix in ("n_", "is_", "has_"):
-        name = name.removeprefix(prefix)
-    return name.replace("_", " ")
+    words = f"number of {name[2:]}" if name.startswith("n_") else name
+    return words.replace("_", " ")

@@ -24,6 +24,7 @@ from dsage.models.resolve import LossSource, ModelInfo
 from dsage.orderings import Order
 from dsage.samplers.info import Decision, SamplerInfo, SamplerSource
 from dsage.structure.info import GraphInfo, GraphSource
+from dsage.structure.searches.base import METHODS
 
 # Scanning the installed packages takes half a second.
 _distributions = cache(packages_distributions)
@@ -291,7 +292,7 @@ class RunInfo:
 
     def listing(self) -> dict[str, dict[str, str]]:
         """Return section -> name -> value in words; values that do not apply are left out."""
-        return {
+        found = {
             field.name: {
                 name: word(value)
                 for name, value in _items(getattr(self, field.name))
@@ -299,6 +300,10 @@ class RunInfo:
             }
             for field in fields(self)
         }
+        method = self.graph.method
+        if method is not None and method in METHODS:
+            found["graph"]["method"] += f": {METHODS.summary(method)}"
+        return found
 
     def __repr__(self) -> str:
         lines: list[str] = []

@@ -60,7 +60,7 @@ function texts() {
   paragraph("convergence-text", data.convergence.sentences);
   paragraph("sampler-text", data.sampler.sentences);
   const status = {
-    for: "no harm seen in this run", against: "doubtful in this run",
+    for: "no evidence against it", against: "doubtful in this run",
     silent: "not tested by this run", unneeded: "not needed here",
   };
   byId("assumptions-list").append(...data.assumptions.map((each) => make(

@@ -86,7 +86,7 @@ def stability(
     *,
     resample: str = "half",
     method: str | Callable[[Any], Any] = "auto",
-    score: str | Callable[[Any], Score] = "auto",
+    score: str | Score | Callable[[Any], Score] = "auto",
     n_jobs: int | None = None,
     random_state: RandomState = None,
     progress: bool = False,

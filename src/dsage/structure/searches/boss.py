@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dsage._check import check_count, check_names, refusal
-from dsage.structure.constraints import Constraints, constraints_of
+from dsage.structure.constraints import Constraints, check_constraints
 from dsage.structure.result import SearchResult
 from dsage.structure.scores.base import Ceilings, Parents, Score
 from dsage.structure.searches.base import Callback, Trace
@@ -78,7 +78,9 @@ def boss(
     """
     passes = math.inf if max_passes is None else check_count(max_passes, "max_passes", minimum=0)
     trace = Trace("boss", score, callback)
-    search = _OrderSearch(score, constraints_of(score, constraints), _positions(order, score.names))
+    search = _OrderSearch(
+        score, check_constraints(score, constraints), _positions(order, score.names)
+    )
 
     def run() -> None:
         for move in search.moves(passes):

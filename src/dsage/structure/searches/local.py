@@ -11,7 +11,7 @@ import numpy as np
 from dsage._check import check_count
 from dsage._random import RandomState, Streams
 from dsage.graphs import Graph
-from dsage.structure.constraints import Constraints, constraints_of
+from dsage.structure.constraints import Constraints, check_constraints
 from dsage.structure.result import SearchResult
 from dsage.structure.scores.base import Parents, Score
 from dsage.structure.searches.base import METHODS, Callback, Trace
@@ -213,7 +213,7 @@ class _Search:
         max_iter: int | None,
         callback: Callback | None,
     ) -> None:
-        self.constraints = constraints_of(score, constraints)
+        self.constraints = check_constraints(score, constraints)
         self.best: list[Parents] = self.constraints.admit(start)
         self._best_score = -math.inf
         self._left = math.inf if max_iter is None else check_count(max_iter, "max_iter", minimum=0)

@@ -52,7 +52,7 @@ class GraphFound:
         """The record in words."""
         info = self.info
         method = info.method
-        if method is not None and method in METHODS:
+        if method in ("auto", "boss"):
             method = f"{method}: {METHODS.summary(method)}"
         words: dict[str, Choice] = {
             "source": {

@@ -7,7 +7,15 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from dsage._check import Setting, Text, check_count, check_member, check_names, refusal
+from dsage._check import (
+    Setting,
+    Text,
+    check_count,
+    check_member,
+    check_names,
+    check_same_names,
+    refusal,
+)
 from dsage.graphs import Graph
 from dsage.structure.scores.base import Parents, Score
 
@@ -188,9 +196,7 @@ class Constraints:
         """
         matrix = self.required.copy()
         if graph is not None:
-            if odd := sorted(set(self.names) ^ set(graph.names)):
-                advice = "These names are only in the graph or only in the data"
-                raise refusal("start", "over the variables of the data", odd, advice)
+            check_same_names(graph.names, self.names, "start", "over the variables of the data")
             if not graph.is_dag:
                 raise refusal("start", "a DAG", graph, "Remove the cycles and bidirected edges")
             matrix |= graph.to_adjacency().loc[list(self.names), list(self.names)].to_numpy()

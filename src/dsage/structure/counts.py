@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from dsage._check import check_members, check_names, refusal
+from dsage._check import check_members, check_names, check_same_names, refusal
 from dsage.data.table import Table
 
 Codes = npt.NDArray[np.intp]
@@ -175,9 +175,7 @@ class Counts:
 
     def merge(self, other: Counts) -> Self:
         """Return the counts of the rows of both, with the categories of both."""
-        if odd := sorted(set(self._names) ^ set(other.names)):
-            advice = "These are only in one of the two"
-            raise refusal("the counts", "of the same variables", odd, advice)
+        check_same_names(self._names, other.names, "the counts", "of the same variables")
         part = other.select(self._names)
         categories, columns = [], []
         for node in range(len(self._names)):

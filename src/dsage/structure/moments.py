@@ -11,7 +11,14 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from dsage._check import check_count, check_members, check_names, check_shape, refusal
+from dsage._check import (
+    check_count,
+    check_members,
+    check_names,
+    check_same_names,
+    check_shape,
+    refusal,
+)
 from dsage.data.table import Table
 
 Floats = npt.NDArray[np.float64]
@@ -84,14 +91,11 @@ class Moments:
     # Constructors
 
     @classmethod
-    def from_array(cls, X: npt.ArrayLike, names: Iterable[str] | None = None) -> Self:
-        """Compute the moments of an array (n_rows, n_nodes), in chunks of rows."""
-        return cls.from_table(Table(X, names))
-
-    @classmethod
     def from_frame(cls, frame: Any, names: Iterable[str] | None = None) -> Self:  # noqa: ANN401
-        """Compute the moments of a numeric data frame (pandas, polars, pyarrow), in chunks."""
+        """Compute the moments of a numeric data frame or array (n_rows, n_nodes), in chunks."""
         return cls.from_table(Table(frame, names))
+
+    from_array = from_frame
 
     @classmethod
     def from_table(cls, table: Table) -> Self:
@@ -126,11 +130,8 @@ class Moments:
         columns = None if names is None else check_names(names)
         for batch in batches:
             table = Table(batch, columns)
-            if running is None:
-                columns = _check_continuous(table)
-                running = _Running(columns)
-            else:
-                _check_continuous(table)
+            columns = _check_continuous(table)
+            running = running or _Running(columns)
             for block in table.blocks():
                 running.add(block)
         if running is None:
@@ -225,9 +226,7 @@ class Moments:
         ``scatter = scatter_a + scatter_b + (n_a n_b / n) delta delta'`` with the difference of
         the means ``delta``.
         """
-        if odd := sorted(set(self._names) ^ set(other.names)):
-            advice = "These are only in one of the two"
-            raise refusal("the moments", "of the same variables", odd, advice)
+        check_same_names(self._names, other.names, "the moments", "of the same variables")
         part = other if other.names == self._names else other.select(self._names)
         running = _Running(self._names)
         running.merge(self._n_rows, self._mean, self._scatter)

@@ -85,7 +85,7 @@ def bes(
         for tail, head, delta in search.deletions():
             trace.add("delete", tail, head, delta, search.total)
 
-    return trace.result(run, search)
+    return trace.result(run, lambda: (search.best, search.n_scored))
 
 
 class _Delete(NamedTuple):

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from dsage._check import check_count, check_names, refusal
+from dsage._check import check_count, check_names, check_same_names
 from dsage.structure.constraints import Constraints, check_constraints
 from dsage.structure.result import SearchResult
 from dsage.structure.scores.base import Ceilings, Parents, Score
@@ -86,7 +86,7 @@ def boss(
         for move in search.moves(passes):
             trace.add("move", move.variable, move.before, move.gain, search.total)
 
-    return trace.result(run, search)
+    return trace.result(run, lambda: (search.best, search.n_scored))
 
 
 class _Move(NamedTuple):
@@ -270,9 +270,7 @@ def _positions(order: Iterable[str] | None, names: tuple[str, ...]) -> list[int]
     if order is None:
         return list(range(len(names)))
     given = check_names(order, "order")
-    if odd := sorted(set(given) ^ set(names)):
-        advice = "These are missing from the order or from the data"
-        raise refusal("order", "of all variables", odd, advice)
+    check_same_names(given, names, "order", "of all variables")
     position = {name: index for index, name in enumerate(names)}
     return [position[name] for name in given]
 

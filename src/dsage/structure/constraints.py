@@ -128,11 +128,11 @@ class Constraints:
         n_required = self.required.sum(axis=0)
         if (n_required > self.max_parents).any():
             head = int(np.argmax(n_required))
-            asked = self._edges_in(self.required & (np.arange(len(self.names)) == head))
+            edges = self._edges_in(self.required & (np.arange(len(self.names)) == head))
             raise refusal(
                 "required",
                 f"at most {self.max_parents} edges into a node",
-                asked,
+                edges,
                 Text(["Remove some, or set ", Setting("max_parents", int(n_required[head]))]),
             )
 

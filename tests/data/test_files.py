@@ -84,7 +84,7 @@ def test_columns_are_kept_by_name(tmp_path):
 
 def test_an_index_without_a_name_is_refused_until_it_is_dropped(tmp_path):
     TABLE.to_csv(tmp_path / "people.csv")
-    with pytest.raises(ValueError, match=r"must be named; .* index .* drop=\['Unnamed: 0'\]"):
+    with pytest.raises(ValueError, match=r"must be named; .* index.* drop=\['Unnamed: 0'\]"):
         read_table(tmp_path / "people.csv")
     assert read_table(tmp_path / "people.csv", drop="Unnamed: 0").equals(TABLE)
 

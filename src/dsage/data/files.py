@@ -116,8 +116,7 @@ def read_table(
             nameless,
             Text(
                 [
-                    "An index seems to have been saved with the table: name it, or leave it out",
-                    " with ",
+                    "It seems to be a saved index: name it, or leave it out with ",
                     Setting("drop", nameless),
                 ]
             ),

@@ -50,11 +50,7 @@ class Groups:
         self.feature_names = tuple(feature_names)
         if not isinstance(groups, Mapping):
             raise refusal(
-                "groups",
-                "a dict of names to lists of features",
-                groups,
-                "Name each group",
-                TypeError,
+                "groups", "a dict of names to lists of features", groups, "Name each", TypeError
             )
         checked = {
             name: self._check_members(name, groups[name]) for name in check_names(groups, "groups")

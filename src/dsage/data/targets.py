@@ -85,17 +85,10 @@ def codes(labels: Array, classes: Sequence[Any] | Array | None, n_classes: int |
     if classes is None:
         index = pd.Index(sort_labels(list(pd.unique(pd.Series(labels)))))
         if n_classes is not None and len(index) != n_classes:
-            raise refusal(
-                "y",
-                f"of the {n_classes} classes that the model has probabilities of",
-                index.tolist()[:6],
-                Text(
-                    [
-                        "Name the model's classes, in the order of its columns, with ",
-                        Setting("classes"),
-                    ]
-                ),
-            )
+            condition = f"of the {n_classes} classes that the model has probabilities of"
+            text = "Name the model's classes, in the order of its columns, with "
+            advice = Text([text, Setting("classes")])
+            raise refusal("y", condition, index.tolist()[:6], advice)
     else:
         index = as_classes(classes)
     # pandas' look-up does not treat True and 1 as equal.

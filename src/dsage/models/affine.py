@@ -21,57 +21,21 @@ from dsage.data.layout import Layout
 Floats = npt.NDArray[np.float64]
 
 # Classes of scikit-learn by name, so that none has to be imported.
-_REGRESSORS = frozenset(
-    {
-        "ARDRegression",
-        "BayesianRidge",
-        "DummyRegressor",
-        "ElasticNet",
-        "ElasticNetCV",
-        "HuberRegressor",
-        "Lars",
-        "LarsCV",
-        "Lasso",
-        "LassoCV",
-        "LassoLars",
-        "LassoLarsCV",
-        "LassoLarsIC",
-        "LinearRegression",
-        "LinearSVR",
-        "MultiTaskElasticNet",
-        "MultiTaskElasticNetCV",
-        "MultiTaskLasso",
-        "MultiTaskLassoCV",
-        "OrthogonalMatchingPursuit",
-        "OrthogonalMatchingPursuitCV",
-        "PassiveAggressiveRegressor",
-        "PLSRegression",
-        "QuantileRegressor",
-        "Ridge",
-        "RidgeCV",
-        "SGDRegressor",
-        "TheilSenRegressor",
-    }
-)
-_TRANSFORMERS = frozenset(
-    {
-        "MaxAbsScaler",
-        "MinMaxScaler",
-        "PCA",
-        "RFE",
-        "RFECV",
-        "RobustScaler",
-        "SelectFdr",
-        "SelectFpr",
-        "SelectFromModel",
-        "SelectFwe",
-        "SelectKBest",
-        "SelectPercentile",
-        "StandardScaler",
-        "TruncatedSVD",
-        "VarianceThreshold",
-    }
-)
+# fmt: off
+_REGRESSORS = frozenset((
+    "ARDRegression", "BayesianRidge", "DummyRegressor", "ElasticNet", "ElasticNetCV",
+    "HuberRegressor", "Lars", "LarsCV", "Lasso", "LassoCV", "LassoLars", "LassoLarsCV",
+    "LassoLarsIC", "LinearRegression", "LinearSVR", "MultiTaskElasticNet",
+    "MultiTaskElasticNetCV", "MultiTaskLasso", "MultiTaskLassoCV", "OrthogonalMatchingPursuit",
+    "OrthogonalMatchingPursuitCV", "PassiveAggressiveRegressor", "PLSRegression",
+    "QuantileRegressor", "Ridge", "RidgeCV", "SGDRegressor", "TheilSenRegressor",
+))
+_TRANSFORMERS = frozenset((
+    "MaxAbsScaler", "MinMaxScaler", "PCA", "RFE", "RFECV", "RobustScaler", "SelectFdr",
+    "SelectFpr", "SelectFromModel", "SelectFwe", "SelectKBest", "SelectPercentile",
+    "StandardScaler", "TruncatedSVD", "VarianceThreshold",
+))
+# fmt: on
 # These predict with the model in this attribute.
 _DELEGATES = {
     "GridSearchCV": "best_estimator_",

@@ -22,38 +22,25 @@ Array = npt.NDArray[Any]
 
 # The output of each objective: the probability of the second class, its logit, logits or
 # probabilities of each class, or a number. Other objectives return scores that no loss can judge.
+# fmt: off
 _XGBOOST = {
-    "binary:logistic": "second",
-    "binary:logitraw": "logit",
-    "count:poisson": "number",
-    "multi:softmax": "logits",
+    "binary:logistic": "second", "binary:logitraw": "logit", "multi:softmax": "logits",
     "multi:softprob": "each",
-    "reg:absoluteerror": "number",
-    "reg:expectileerror": "number",
-    "reg:gamma": "number",
-    "reg:linear": "number",
-    "reg:logistic": "number",
-    "reg:pseudohubererror": "number",
-    "reg:quantileerror": "number",
-    "reg:squarederror": "number",
-    "reg:squaredlogerror": "number",
-    "reg:tweedie": "number",
+    **dict.fromkeys((
+        "count:poisson", "reg:absoluteerror", "reg:expectileerror", "reg:gamma", "reg:linear",
+        "reg:logistic", "reg:pseudohubererror", "reg:quantileerror", "reg:squarederror",
+        "reg:squaredlogerror", "reg:tweedie",
+    ), "number"),
 }
 _LIGHTGBM = {
-    "binary": "second",
-    "cross_entropy": "second",
-    "fair": "number",
-    "gamma": "number",
-    "huber": "number",
-    "mape": "number",
-    "multiclass": "each",
+    "binary": "second", "cross_entropy": "second", "multiclass": "each",
     "multiclassova": "each",
-    "poisson": "number",
-    "quantile": "number",
-    "regression": "number",
-    "regression_l1": "number",
-    "tweedie": "number",
+    **dict.fromkeys((
+        "fair", "gamma", "huber", "mape", "poisson", "quantile", "regression", "regression_l1",
+        "tweedie",
+    ), "number"),
 }
+# fmt: on
 
 
 class BoosterOfNumbers:
@@ -80,17 +67,7 @@ class BoosterOfNumbers:
         return f"{type(self).__name__}({self.__name__}, objective={self.objective!r})"
 
     def predict(self, X: Any) -> Array:  # noqa: ANN401
-        """Return the output of ``booster.predict`` for rows.
-
-        Parameters
-        ----------
-        X : data frame or array of shape (n_rows, n_features)
-            Rows.
-
-        Returns
-        -------
-        array of shape (n_rows,) or (n_rows, n_outputs)
-        """
+        """Return the output of ``booster.predict``, (n_rows,) or (n_rows, n_outputs)."""
         return self._predict(X)
 
     def _predict(self, X: Any, **options: Any) -> Array:  # noqa: ANN401
@@ -160,15 +137,6 @@ class BoosterOfClasses(BoosterOfNumbers):
     are computed from their margins. LightGBM's ``multiclassova`` predicts a separate probability
     for each class, which are divided by their sum. The labels of the classes are unknown, since
     boosters are trained on codes.
-
-    Parameters
-    ----------
-    booster : xgboost.Booster or lightgbm.Booster
-        The booster.
-    objective : str
-        Its objective.
-    output : {"second", "logit", "logits", "each"}
-        What it predicts.
     """
 
     def __init__(self, booster: Any, objective: str, output: str) -> None:  # noqa: ANN401
@@ -176,17 +144,7 @@ class BoosterOfClasses(BoosterOfNumbers):
         self._output = output
 
     def predict_proba(self, X: Any) -> Array:  # noqa: ANN401
-        """Return the probabilities of rows.
-
-        Parameters
-        ----------
-        X : data frame or array of shape (n_rows, n_features)
-            Rows.
-
-        Returns
-        -------
-        array of shape (n_rows, n_classes)
-        """
+        """Return the probabilities of rows, (n_rows, n_classes)."""
         margin = {"output_margin": True} if self._output.startswith("logit") else {}
         raw = self._predict(X, **margin).astype(np.float64)
         if self._output == "logits":

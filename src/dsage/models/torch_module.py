@@ -110,17 +110,9 @@ class TorchPredictor:
         self._lock = Lock()
 
     def __call__(self, X: Any) -> Array:  # noqa: ANN401
-        """Return the predictions for rows.
+        """Return the predictions for rows whose columns are numbers or booleans.
 
-        Parameters
-        ----------
-        X : data frame or array of shape (n_rows, n_features)
-            Columns of numbers or booleans.
-
-        Returns
-        -------
-        array of n_rows
-            The module's output: floats in double precision, integers unchanged.
+        Floats are returned in double precision, integers unchanged.
         """
         torch = require_torch("TorchPredictor")
         matrix = _to_numbers(X, self.name)
@@ -140,17 +132,7 @@ class TorchPredictor:
         return np.concatenate(list(self._batches(len(matrix), load, keep)))
 
     def on_device(self, rows: Any) -> Any:  # noqa: ANN401
-        """Return the module's output for a tensor of rows, both on its device.
-
-        Parameters
-        ----------
-        rows : tensor of shape (n_rows, n_features)
-            On the device and in the dtype of the module.
-
-        Returns
-        -------
-        tensor of n_rows
-        """
+        """Return the output for a tensor (n_rows, n_features) on the device, in its dtype."""
         torch = require_torch("TorchPredictor")
         parts = self._batches(len(rows), lambda start, stop: rows[start:stop], lambda part: part)
         return torch.cat(list(parts))

@@ -76,17 +76,7 @@ class OnnxRegressor:
         self._outputs = self._session.get_outputs()
 
     def predict(self, X: Any) -> Array:  # noqa: ANN401
-        """Return the first output for rows.
-
-        Parameters
-        ----------
-        X : data frame or array of shape (n_rows, n_features)
-            Rows.
-
-        Returns
-        -------
-        array of shape (n_rows,) or (n_rows, n_outputs)
-        """
+        """Return the first output for rows, (n_rows,) or (n_rows, n_outputs)."""
         output: Array = np.asarray(self._run(X)[0])
         return output[:, 0] if output.ndim == 2 and output.shape[1] == 1 else output
 
@@ -170,17 +160,7 @@ class OnnxClassifier(OnnxRegressor):
             self.classes_: Array = np.asarray(labels)
 
     def predict_proba(self, X: Any) -> Array:  # noqa: ANN401
-        """Return the probabilities of rows.
-
-        Parameters
-        ----------
-        X : data frame or array of shape (n_rows, n_features)
-            Rows.
-
-        Returns
-        -------
-        array of shape (n_rows, n_classes)
-        """
+        """Return the probabilities of rows, (n_rows, n_classes)."""
         _, *outputs = self._run(X)
         if len(outputs) > 1:  # one output per class
             return np.stack([np.asarray(output).reshape(-1) for output in outputs], axis=1)

@@ -1,7 +1,7 @@
 """Print the lowest allowed version of every dependency as constraints for pip.
 
-``python tools/lowest_versions.py > lowest.txt`` reads pyproject.toml. Tools for development are left
-out: only what users install is tested at its lowest version.
+``python tools/lowest_versions.py > lowest.txt`` reads pyproject.toml. Tools for
+development are left out: only what users install is tested at its lowest version.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """Change the code at random places, one at a time, and count the changes that the tests notice.
 
-``python tools/mutants.py`` samples mutants of the numerical packages. A mutant is killed when a test of
-its own package fails or runs far too long. Only tests that execute the changed line are run, the fastest
-first. Survivors are listed with the reasons that ``tools/mutants.toml`` gives for them; those that are
-marked as equivalent there do not count. The table is written to ``benchmarks/results/mutants.md``.
+``python tools/mutants.py`` samples mutants of the numerical packages. A mutant is killed when a
+test of its own package fails or runs far too long. Only tests that execute the changed line are
+run, the fastest first. Survivors are listed with the reasons that ``tools/mutants.toml`` gives for
+them; those that are marked as equivalent there do not count. The table is written to
+``benchmarks/results/mutants.md``.
 """
 
 from __future__ import annotations

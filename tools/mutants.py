@@ -361,7 +361,7 @@ def write_table(verdicts: dict[Mutant, str], reasons: dict[str, dict[str, str]],
     about = (
         f"Written by `make mutants`: {len(verdicts)} mutants, sampled with seed {seed} from"
         f" {len(find_mutants()):,}. A mutant is a small change of the code; it is killed if a test"
-        " of its own package fails or hangs. Equivalent mutants change no behavior and do not count."
+        " of its own package fails or hangs. Equivalent mutants do not count."
     )
     lines = [
         "# Mutants",

@@ -31,7 +31,8 @@ test-lowest:
 	"$(PYTHON)" -m venv .venv-lowest
 	"$(PYTHON)" tools/lowest_versions.py > .venv-lowest/lowest.txt
 	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check --constraint .venv-lowest/lowest.txt --editable ".[dev]"
-	.venv-lowest/bin/python -m pytest --numprocesses 2
+	# Old libraries warn of newer ones.
+	.venv-lowest/bin/python -m pytest --numprocesses 2 -o filterwarnings=default
 
 check: $(VENV)/.dev
 	$(BIN)/ruff format --check .

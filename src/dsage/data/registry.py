@@ -1,0 +1,113 @@
+"""A registry: parts of one kind, found by name."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple, TypeVar
+
+from dsage._check import check_member, refusal
+
+T = TypeVar("T")
+
+
+class _Entry(NamedTuple):
+    part: Any
+    summary: str
+    traits: Mapping[str, Any]
+
+
+class Registry(Mapping[str, T]):
+    """Parts of one kind (classes, functions or objects), found by name.
+
+    Names keep the order in which they were registered. Looking up an unknown name raises a
+    ValueError that suggests the closest one.
+
+    Parameters
+    ----------
+    parameter : str
+        Parameter of the public functions that takes these names.
+    of : str
+        What the parts are, in the plural: "the samplers".
+    package : str, optional
+        Package whose modules register the parts. All of them are imported on the first lookup, so
+        that a new file in it is enough to add a part.
+
+    Examples
+    --------
+    >>> ANIMALS = Registry("animal", "the animals")
+    >>> @ANIMALS.register("cat", summary="sleeps", legs=4)
+    ... class Cat: ...
+    >>> ANIMALS["cat"].__name__, ANIMALS.table(), ANIMALS.traits("cat")
+    ('Cat', [('cat', 'sleeps')], {'legs': 4})
+    >>> ANIMALS["cart"]
+    Traceback (most recent call last):
+    ValueError: animal must be one of the animals; got 'cart'. Did you mean 'cat'?
+    """
+
+    def __init__(self, parameter: str, of: str, package: str | None = None) -> None:
+        self._parameter, self._of, self._package = parameter, of, package
+        self._entries: dict[str, _Entry] = {}
+
+    def register(self, name: str, *, summary: str, **traits: object) -> Callable[[T], T]:
+        """Return a decorator that adds a part; `summary` is its line in tables and help."""
+        if name in self._entries:
+            raise refusal("name", f"new to {self._of}", name, "Choose another name")
+
+        def add(part: T) -> T:
+            self._entries[name] = _Entry(part, summary, traits)
+            return part
+
+        return add
+
+    def remove(self, name: str) -> None:
+        """Remove a part, so that its name is free again."""
+        del self._entries[check_member(name, self.names(), self._parameter, self._of)]
+
+    def names(self) -> tuple[str, ...]:
+        """Return the names in the order of registration."""
+        return tuple(self._loaded())
+
+    def summary(self, name: str) -> str:
+        """Return the line that describes a part."""
+        return self._entry(name).summary
+
+    def traits(self, name: str) -> dict[str, Any]:
+        """Return what a part was registered with beside its summary."""
+        return dict(self._entry(name).traits)
+
+    def table(self) -> list[tuple[str, str]]:
+        """Return pairs (name, summary), for the help of the command line and the docs."""
+        return [(name, entry.summary) for name, entry in self._loaded().items()]
+
+    def __getitem__(self, name: str) -> T:
+        part: T = self._entry(name).part
+        return part
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._loaded()
+
+    def get(self, name: str, default: T | None = None) -> T | None:  # type: ignore[override]
+        """Return a part, or `default` if there is none of this name."""
+        entry = self._loaded().get(name)
+        return default if entry is None else entry.part
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names())
+
+    def __len__(self) -> int:
+        return len(self._loaded())
+
+    def __repr__(self) -> str:
+        return f"Registry({', '.join(self.names())})"
+
+    def _entry(self, name: str) -> _Entry:
+        return self._loaded()[check_member(name, self.names(), self._parameter, self._of)]
+
+    def _loaded(self) -> dict[str, _Entry]:
+        if self._package is not None:
+            package, self._package = importlib.import_module(self._package), None
+            for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+                importlib.import_module(module.name)
+        return self._entries

@@ -17,9 +17,10 @@ import numpy.typing as npt
 
 from dsage._check import check_count, check_member, refusal
 from dsage.estimate.exact import SEMANTICS, Enumeration, Semantics
+from dsage.graphs.bits import distinct
 from dsage.graphs.separation import Oracle
 from dsage.orderings import Order
-from dsage.orderings.partial.ideals import MOST_IDEALS, chances, distinct, levels_of
+from dsage.orderings.partial.ideals import MOST_IDEALS, chances, levels_of
 
 
 class _Steps(NamedTuple):

@@ -13,7 +13,7 @@ import pandas as pd
 from dsage._check import check_count, refusal
 from dsage._random import RandomState, Streams
 from dsage.graphs.graph import Graph, check_graph
-from dsage.graphs.separation import Oracle
+from dsage.graphs.separation import Oracle, as_oracle, is_oracle
 
 # Queries answered at a time; the result does not depend on it.
 _QUERIES_AT_ONCE = 1 << 16
@@ -169,10 +169,11 @@ def _oracle(
     source: Graph | Oracle, parameter: str, target: str, features: Sequence[str] | None = None
 ) -> Oracle:
     """Return the oracle for the target, over the given features where it is made from a graph."""
-    if isinstance(source, Oracle):
-        if getattr(source, "target", None) not in (None, target):
+    if is_oracle(source):
+        oracle = as_oracle(source)
+        if oracle.target not in (None, target):
             raise refusal(parameter, f"about {target!r}", source, "Make an oracle for this target")
-        return source
+        return oracle
     graph = check_graph(source, parameter)
     if features is not None and (odd := sorted({*features, target} ^ set(graph.names))):
         raise refusal(parameter, "over the nodes of the true graph", odd, "See these nodes")

@@ -12,7 +12,7 @@ import pandas as pd
 from dsage._check import Choice, check_count, check_member, refusal
 from dsage.data.inputs import Inputs
 from dsage.data.layout import is_frame
-from dsage.graphs import Consensus, Graph, NoSeparation, Oracle, as_graph
+from dsage.graphs import Graph, NoSeparation, Oracle, as_graph, as_oracle, is_oracle
 from dsage.structure import Stability, search_graph, stability
 from dsage.structure.learn import METHODS
 
@@ -93,8 +93,10 @@ def find_graph(
         oracle: Oracle = graph.oracle(inputs.target, inputs.names)
         described: dict[str, Choice] = {"source": f"given: a vote of {len(graph.graphs)} graphs"}
         return GraphFound(oracle, None, graph.to_frame(), described)
-    if isinstance(graph, Consensus) or (isinstance(graph, Oracle) and not _is_graph(graph)):
-        return GraphFound(graph, None, None, {"source": f"given: {type(graph).__name__}"})
+    if is_oracle(graph) and not _is_graph(graph):
+        return GraphFound(
+            as_oracle(graph), None, None, {"source": f"given: {type(graph).__name__}"}
+        )
     found = as_graph(graph)
     if inputs.target not in found:
         raise refusal(

@@ -85,16 +85,6 @@ def _antichain(before: npt.NDArray[np.bool_]) -> int:
     return int(np.bincount(height).max())
 
 
-def distinct(
-    coalitions: npt.NDArray[np.bool_],
-) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """Return where each distinct row stands first, and which of them each row is."""
-    packed = np.packbits(coalitions, axis=1)
-    keys = packed.view(np.dtype((np.void, packed.shape[1])))[:, 0]
-    _, first, place = np.unique(keys, return_index=True, return_inverse=True)
-    return first, place
-
-
 def n_paths(levels: Sequence[Level]) -> int:
     """Count the linear extensions, as a Python int.
 

@@ -1,4 +1,4 @@
-"""Graphs, the separations that they imply, and how to compare and generate them."""
+"""Graphs, the separations that they imply, and functions to compare and generate them."""
 
 from dsage.graphs.comparison import GraphComparison, compare_graphs
 from dsage.graphs.convert import as_graph

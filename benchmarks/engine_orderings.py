@@ -1,4 +1,4 @@
-"""Which orderings reach a given error with the fewest evaluations, with levels and boundaries.
+"""Which kind of orderings has the smallest variance for the same number of orderings.
 
 Run: python -m benchmarks.engine_orderings [--seeds N] [--tiny]
 """
@@ -10,178 +10,225 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from itertools import product
 
 import numpy as np
+from sklearn.linear_model import LinearRegression
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from benchmarks.engine_design import Section, Sizes, problem
+from benchmarks.engine_design import Problem, Section, Sizes, problem
 from benchmarks.table import markdown, publish
 from dsage._random import Streams
 from dsage.estimate import estimate
+from dsage.estimate.walk import by_feature, prefixes
 from dsage.games import LossGame
-from dsage.games.base import Floats
+from dsage.games.base import Floats, Mask, Orders
+from dsage.graphs import NoSeparation, Oracle
 from dsage.orderings import KINDS, Herded, Orderings, Orthogonal, as_orderings
 
 Make = Callable[[Streams], Orderings]
+Risk = Callable[[Mask], Floats]
 
-# The error to reach, as a share of the range of the values.
-TARGET = 0.01
-# Seeds of references are not those of runs.
-_REFERENCE_SEED = 1_000
-_MARK = "*"
+DEFAULT = "antithetic"
+# Runs end at the first look after this many evaluations, pairs of a coalition and a row.
+RUN_GRAPH, RUN_EVALUATED = "dag_s(3)", 20_000
+CHALLENGERS = ("orthogonal", "herding")
+COLUMNS = tuple(
+    (estimand, level) for estimand in ("d-SAGE", "SAGE") for level in ("with", "without")
+)
 
 
 @dataclass(frozen=True)
 class Case:
-    """A graph of the paper, and how much is measured on it.
+    """A graph of the paper, a model, and how much is measured on it.
 
-    graph : str
-        Its name.
-    n_predictions : int
-        A run ends at the first look after so many.
-    n_seeds : int
-        Runs of each combination.
-    most_orderings : int
-        Kinds with larger units are left out: one pass over the rows would take too long.
+    n_orderings : int
+        Orderings of each kind and seed.
+    n_rows, n_draws : int
+        Evaluation rows, and draws for each where the model is not linear.
     """
 
     graph: str
-    n_predictions: int
-    n_seeds: int
-    most_orderings: int = 64
+    model: str
+    n_orderings: int
+    n_rows: int = 128
+    n_draws: int = 4
 
 
 CASES = (
-    Case("dag_s(3)", 150_000, 2),
-    Case("dag_sm(3)", 300_000, 2),
-    Case("dag_m(3)", 400_000, 2, most_orderings=4),
+    Case("dag_s(3)", "linear", 1_600),
+    Case("dag_s(3)", "trees", 1_600),
+    Case("dag_sm(3)", "linear", 400),
+    Case("dag_sm(3)", "trees", 200, n_rows=16, n_draws=2),
 )
-COLUMNS = tuple(product(("d-SAGE", "SAGE"), ("auto", "none")))
 
 
-def kinds(n_features: int, most_orderings: int) -> dict[str, Make]:
-    """Return the kinds by name, as they are by default, and with larger units where they can."""
+def kinds(n_features: int) -> dict[str, Make]:
+    """Return the kinds by name, and the two of Mitchell et al. with larger batches, too."""
     names = [str(at) for at in range(n_features)]
-    made: dict[str, Make] = {kind: partial(_of_kind, kind, names) for kind in KINDS}
-    made["orthogonal, 8 vectors"] = partial(_orthogonal, n_features)
-    made["herding, 16 orderings"] = partial(_herded, n_features)
-    return {
-        name: make for name, make in made.items() if make(Streams(0)).batch_size <= most_orderings
-    }
+    made: dict[str, Make] = {kind: partial(_make, kind, names) for kind in KINDS}
+    n_vectors = min(8, n_features - 1)
+    made[f"orthogonal, {n_vectors} vectors"] = lambda streams: Orthogonal(
+        n_features, streams, n_vectors=n_vectors
+    )
+    made["herding, 16 orderings"] = lambda streams: Herded(n_features, streams, n_orderings=16)
+    return made
 
 
-def _of_kind(kind: str, names: list[str], streams: Streams) -> Orderings:
+def _make(kind: str, names: list[str], streams: Streams) -> Orderings:
     return as_orderings(kind, names, streams)
 
 
-def _orthogonal(n_features: int, streams: Streams) -> Orderings:
-    return Orthogonal(n_features, streams, n_vectors=8)
+def surpluses(risk: Risk, oracle: Oracle, orders: Orders) -> Floats:
+    """Return the surpluses of the features in orderings, (n_orderings, n_features)."""
+    boundaries, place = oracle.distinct_boundaries(prefixes(orders))
+    risks = risk(boundaries)[place]
+    return by_feature(risks[:, :-1] - risks[:, 1:], orders)
 
 
-def _herded(n_features: int, streams: Streams) -> Orderings:
-    return Herded(n_features, streams, n_orderings=16)
+class Tabulated:
+    """Mean risks over the rows, each computed once."""
+
+    def __init__(self, risk: Risk) -> None:
+        self._risk = risk
+        self._kept: dict[bytes, float] = {}
+
+    def __call__(self, known: Mask) -> Floats:
+        """Return the risks of coalitions, (n_coalitions,)."""
+        keys = [row.tobytes() for row in known]
+        new = [at for at, key in enumerate(keys) if key not in self._kept]
+        if new:
+            found = self._risk(known[new]).tolist()
+            self._kept.update(zip((keys[at] for at in new), found, strict=True))
+        return np.array([self._kept[key] for key in keys])
 
 
-def looks(
-    sizes: Sizes,
-    case: Case,
-    column: tuple[str, str],
-    make: Make,
-    seed: int,
-    n_predictions: float,
-) -> tuple[Floats, Floats]:
-    """Run; return predictions (n_looks,) and values (n_looks, n_features)."""
+def measure(sizes: Sizes, case: Case, n_seeds: int) -> list[list[str]]:
+    """Return the lines of a table: variances relative to the default kind's."""
     at = problem(sizes, case.graph)
-    estimand, levels = column
-    game = LossGame(at.model, at.sampler, at.X, at.y, random_state=seed)
-    options = {"oracle": at.oracle} if estimand == "d-SAGE" else {}
-    costs, values = [], []
-    for known in estimate(
-        game,
-        orderings=make(Streams(seed)),
-        first_level=levels,
-        exact="never",
-        audit=False,
-        random_state=seed,
-        **options,
-    ):
-        costs.append(game.n_predicted)
-        values.append(known.values)
-        if costs[-1] >= n_predictions:
-            return np.array(costs, dtype=np.float64), np.array(values)
+    X, y = at.X.iloc[: case.n_rows], at.y.iloc[: case.n_rows]
+    model = at.model if case.model == "trees" else LinearRegression().fit(X, y)
+    game = LossGame(model, at.sampler, X, y, n_draws=case.n_draws, random_state=0)
+    rows = np.arange(len(X))
+    moments = game.first_level()
+    if moments is None:
+        raise RuntimeError("squared error has a moment game")
+    cheap = Tabulated(moments.mean_risks)
+    full = Tabulated(lambda known: game.risks(known, rows).reshape(len(known), -1).mean(axis=1))
+    oracles = {"d-SAGE": at.oracle, "SAGE": NoSeparation(list(X.columns))}
+    made = kinds(X.shape[1])
+    n_orderings = max(round(sizes.share * case.n_orderings), 80)
+    logs: dict[tuple[str, tuple[str, str]], list[float]] = {}
+    for seed in range(n_seeds):
+        for name, make in made.items():
+            orderings = make(Streams(seed))
+            size = orderings.batch_size
+            orders = np.concatenate([orderings.batch(k) for k in range(n_orderings // size)])
+            for estimand, oracle in oracles.items():
+                model_part, cheap_part = (surpluses(r, oracle, orders) for r in (full, cheap))
+                slope = _slope(model_part, cheap_part)
+                rest = model_part - slope * cheap_part
+                for level, values in (("with", rest), ("without", model_part)):
+                    means = values.reshape(-1, size, values.shape[1]).mean(axis=1)
+                    variance = size * means.var(axis=0, ddof=1).sum()
+                    logs.setdefault((name, (estimand, level)), []).append(float(np.log(variance)))
+    return _lines(made, {key: np.array(each) for key, each in logs.items()})
+
+
+def measure_runs(sizes: Sizes, n_seeds: int) -> list[list[str]]:
+    """Return the lines of a table: variance times evaluations in runs, relative to the default."""
+    at = problem(sizes, RUN_GRAPH)
+    made = kinds(at.X.shape[1])
+    logs = {
+        name: np.log([_run_cost(at, make(Streams(seed)), sizes, seed) for seed in range(n_seeds)])
+        for name, make in made.items()
+    }
+    return [
+        [name, str(make(Streams(0)).batch_size), _ratio(logs[name] - logs[DEFAULT])]
+        for name, make in made.items()
+    ]
+
+
+def _run_cost(at: Problem, orderings: Orderings, sizes: Sizes, seed: int) -> float:
+    game = LossGame(at.model, at.sampler, at.X, at.y, n_draws=4, random_state=seed)
+    for look in estimate(game, orderings=orderings, exact="never", random_state=seed):
+        if look.n_units > 3 and look.n_evaluated >= sizes.share * RUN_EVALUATED:
+            return float((look.se**2).sum() * look.n_evaluated)
     raise RuntimeError("sampled orderings have no end")
 
 
-def reference(sizes: Sizes, case: Case, estimand: str) -> Floats:
-    """Return values that are far better known: from four long runs, with levels."""
-    most = 4 * sizes.share * case.n_predictions
-    make = kinds(problem(sizes, case.graph).X.shape[1], case.most_orderings)["antithetic"]
-    ends = [
-        looks(sizes, case, (estimand, "auto"), make, _REFERENCE_SEED + run, most)[1][-1]
-        for run in range(4)
+def _slope(full: Floats, cheap: Floats) -> float:
+    off_full, off_cheap = full - full.mean(axis=0), cheap - cheap.mean(axis=0)
+    return float((off_full * off_cheap).sum() / (off_cheap**2).sum())
+
+
+def _lines(
+    made: dict[str, Make], logs: dict[tuple[str, tuple[str, str]], Floats]
+) -> list[list[str]]:
+    lines = [
+        [name, str(make(Streams(0)).batch_size)]
+        + [_ratio(logs[name, column] - logs[DEFAULT, column]) for column in COLUMNS]
+        for name, make in made.items()
     ]
-    return np.mean(ends, axis=0)
+    verdicts = []
+    for column in COLUMNS:
+        new = [name for name in made if name.startswith(CHALLENGERS)]
+        old = [name for name in made if name not in new]
+        best, rival = (
+            min(group, key=lambda name: logs[name, column].mean()) for group in (new, old)
+        )
+        verdicts.append(f"{best} to {rival}: {_ratio(logs[best, column] - logs[rival, column])}")
+    return [*lines, ["*best*", "", *verdicts]]
 
 
-def measured(sizes: Sizes, case: Case, n_seeds: int) -> tuple[list[list[str]], list[float]]:
-    """Return the lines of a table, and the relative errors of its figures."""
-    made = kinds(problem(sizes, case.graph).X.shape[1], case.most_orderings)
-    truth = {estimand: reference(sizes, case, estimand) for estimand in ("d-SAGE", "SAGE")}
-    most = sizes.share * case.n_predictions
-    table, spreads = [], []
-    for name, make in made.items():
-        line = [name, str(make(Streams(0)).batch_size)]
-        for column in COLUMNS:
-            value = truth[column[0]]
-            runs = [looks(sizes, case, column, make, seed, most) for seed in range(n_seeds)]
-            off = [(values[-1] - value) / np.ptp(value) for _, values in runs]
-            # The squared error falls as one over the predictions.
-            counts = [
-                cost[-1] * (error**2).mean() / TARGET**2
-                for (cost, _), error in zip(runs, off, strict=True)
-            ]
-            first = float(np.mean([cost[0] for cost, _ in runs]))
-            spreads.append(float(np.std(counts, ddof=1) / np.mean(counts) / np.sqrt(n_seeds)))
-            line.append(f"{np.mean(counts) / 1e3:,.0f}{_MARK if np.mean(counts) < first else ''}")
-        table.append(line)
-    return table, spreads
+def _ratio(logs: Floats) -> str:
+    """Return the geometric mean of ratios, and its standard error over the seeds."""
+    ratio = np.exp(logs.mean())
+    return f"{ratio:.2f} ± {ratio * logs.std(ddof=1) / np.sqrt(len(logs)):.2f}"
 
 
-def sections_of(sizes: Sizes, seeds: float) -> list[Section]:
-    """Measure everything."""
-    sections, spreads = [], []
+def measure_all(sizes: Sizes, n_seeds: int) -> list[Section]:
+    """Return the sections of the results."""
+    header = ["orderings", "in a batch"]
+    header += [f"{estimand}, {level} first level" for estimand, level in COLUMNS]
+    sections = []
     for case in CASES:
-        n_seeds = max(round(seeds * case.n_seeds), 2)
         n_features = problem(sizes, case.graph).X.shape[1]
-        table, spread = measured(sizes, case, n_seeds)
-        spreads += spread
-        header = ["orderings", "in a unit"]
-        header += [f"{estimand}, levels {levels!r}" for estimand, levels in COLUMNS]
-        text = f"**{n_features} features** (`{case.graph}`), {n_seeds} runs each."
-        sections.append((text, markdown(header, table)))
+        text = (
+            f"**{n_features} features** (`{case.graph}`), {case.model}: {case.n_orderings:,} "
+            f"orderings per seed, {case.n_rows} rows."
+        )
+        sections.append((text, markdown(header, measure(sizes, case, n_seeds))))
     text = (
-        f"`HistGradientBoostingRegressor` ({sizes.n_trees} trees) on the paper's graphs, "
-        f"{sizes.n_rows} evaluation rows, sampled orderings, a learned graph for d-SAGE: thousands "
-        f"of predictions for an error, root mean square over features and runs, of "
-        f"{100 * TARGET:g} % of the range of the values. Errors are differences to references from "
-        "sixteen times as many predictions; the figures are the predictions of a run times its "
-        "squared error, over the squared error that is wanted. `levels='auto'` has the linear game "
-        f"as a first level. The figures are known to about {100 * np.median(spreads):.0f} %. "
-        f"Where there is a `{_MARK}`, less than one pass over the rows would do, but that is the "
-        "least that is evaluated."
+        "Variance of the mean surplus over the same number of orderings, summed over features, "
+        f"relative to that of `{DEFAULT}` orderings: geometric mean over {n_seeds} seeds ± its "
+        "standard error; less is better. The models are a linear regression and "
+        f"`HistGradientBoostingRegressor` ({sizes.n_trees} trees) on the paper's graphs; d-SAGE "
+        "has a learned graph. With a first level, the scaled surpluses of the linear game are "
+        "subtracted. All orderings see the same rows, so this is the variance of the orderings "
+        "alone. *Best* compares the best of the orderings of Mitchell et al. with the best other "
+        "kind."
     )
     sections[0] = (f"{text}\n\n{sections[0][0]}", sections[0][1])
-    return sections
+    text = (
+        f"**Whole runs** (`{RUN_GRAPH}`, trees, SAGE, with first level): variance of the values "
+        f"times evaluations, from standard errors after {RUN_EVALUATED:,} evaluations or four "
+        f"units, relative to `{DEFAULT}`. A batch is evaluated on one shard of the rows, so large "
+        "batches see fewer rows for the same cost."
+    )
+    runs = measure_runs(sizes, n_seeds)
+    return [
+        *sections,
+        (text, markdown(["orderings", "in a batch", "variance x evaluations"], runs)),
+    ]
 
 
-def main(seeds: float, *, is_tiny: bool) -> None:
+def main(n_seeds: int, *, is_tiny: bool) -> None:
     """Measure everything and publish the tables."""
     tiny = Sizes(n_train=200, n_rows=64, n_trees=3, share=0.02)
-    sizes = tiny if is_tiny else Sizes(n_rows=256)
+    sizes = tiny if is_tiny else Sizes(n_train=2_000, n_rows=128, n_trees=20)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        sections = sections_of(sizes, seeds)
+        sections = measure_all(sizes, n_seeds)
     if is_tiny:
         print("\n\n".join(f"{text}\n\n{table}" for text, table in sections))
         return
@@ -191,8 +238,8 @@ def main(seeds: float, *, is_tiny: bool) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--seeds", type=float, default=1.0, help="times as many runs")
+    parser.add_argument("--seeds", type=int, default=6, help="repetitions")
     parser.add_argument("--tiny", action="store_true", help="small sizes, to try it")
     given = parser.parse_args()
     with threadpool_limits(1):
-        main(0.1 if given.tiny else given.seeds, is_tiny=given.tiny)
+        main(2 if given.tiny else given.seeds, is_tiny=given.tiny)

@@ -118,7 +118,7 @@ def test_dot_quotes_names_and_marks_the_target():
 @pytest.mark.parametrize(
     ("matrix", "names", "text"),
     [
-        ([[0, 1], [0, 0]], None, "names must be given with an array"),
+        ([[0, 1], [0, 0]], None, "names must be given for an array"),
         ([[0, 1, 0], [0, 0, 1]], ["a", "b"], r"matrix must be of shape \(2, 2\); got \(2, 3\)"),
         ([[0, np.nan], [0, 0]], ["a", "b"], r"matrix must be finite; got \('a', 'b'\)"),
         ([["", "x"], ["", ""]], ["a", "b"], "matrix must be numbers or booleans"),
@@ -142,8 +142,8 @@ def test_bad_adjacencies_are_refused(matrix, names, text):
     ("content", "text"),
     [
         ("{", "It is not JSON"),
-        ("[]", "It holds something else"),
-        ('{"format": "other"}', "It holds something else"),
+        ("[]", "It contains something else"),
+        ('{"format": "other"}', "It contains something else"),
         ('{"format": "dsage.graph", "version": 2}', "format version 1; got 2"),
         ('{"format": "dsage.graph", "version": 1, "names": ["a"]}', "It is damaged: 'edges'"),
         (

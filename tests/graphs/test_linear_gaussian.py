@@ -49,7 +49,7 @@ def test_standardising_leaves_correlations_and_noise_shares():
         {name: 9 * v if name == "X1" else v for name, v in model.error_variances.items()},
     )  # fmt: skip
     assert math.isclose(scaled.covariance().loc["X1", "X1"], 9.0)
-    again = scaled.standardised()
+    again = scaled.standardized()
     np.testing.assert_allclose(again.covariance(), model.covariance(), rtol=1e-10, atol=1e-12)
     assert again.weights == pytest.approx(model.weights)
 
@@ -59,11 +59,11 @@ def test_standardising_leaves_correlations_and_noise_shares():
     [
         ({"graph": Graph(["a", "b"], [("a", "b"), ("b", "a")])}, "graph must be a DAG"),
         ({"graph": Graph(["a", "b"], [("a", "b")], [("a", "b")])}, "graph must be a DAG"),
-        ({"weights": {}}, r"given for the edges of the graph, no others; got \[\('a', 'b'\)\]"),
+        ({"weights": {}}, r"given for exactly the edges of the graph; got \[\('a', 'b'\)\]"),
         ({"weights": {("a", "b"): "x"}}, r"weights must be finite; got \(\('a', 'b'\), 'x'\)"),
-        ({"weights": {"ab": 1.0}}, r"given for the edges of the graph, no others; got \[\('a', 'b'\), 'ab'\]"),
+        ({"weights": {"ab": 1.0}}, r"given for exactly the edges of the graph; got \[\('a', 'b'\), 'ab'\]"),
         ({"weights": {("a", "b"): math.nan}}, r"weights must be finite; got \(\('a', 'b'\), nan\)"),
-        ({"error_variances": {"a": 1.0}}, r"given for the nodes of the graph, no others; got \['b'\]"),
+        ({"error_variances": {"a": 1.0}}, r"given for exactly the nodes of the graph; got \['b'\]"),
         ({"error_variances": {"a": 1.0, "b": 0.0}}, r"error_variances must be positive; got \('b', 0.0\)"),
     ],
 )  # fmt: skip

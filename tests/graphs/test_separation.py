@@ -4,7 +4,15 @@ import pytest
 
 from dsage import Graph
 from dsage.datasets import paper_graph
-from dsage.graphs import Consensus, NoSeparation, Oracle, separation
+from dsage.graphs import (
+    Consensus,
+    GroupedOracle,
+    NoSeparation,
+    Oracle,
+    as_oracle,
+    is_oracle,
+    separation,
+)
 from given import all_coalitions, random_graph, subsets
 from walks import sigma_connected
 
@@ -115,15 +123,81 @@ def test_no_separation_keeps_everything():
     np.testing.assert_array_equal(oracle.boundary(known), known)
 
 
-def test_every_oracle_follows_the_protocol(chain):
+def test_oracles_show_what_they_are_about(chain):
     oracle = chain.oracle("y")
-    for asked in (oracle, NoSeparation(["a"]), Consensus([oracle])):
-        assert isinstance(asked, Oracle)
     assert [repr(oracle), repr(NoSeparation(["a"])), repr(Consensus([oracle]))] == [
         "SeparationOracle(target='y', n_features=3)",
         "NoSeparation(n_features=1)",
         "Consensus(1 oracles, share=0.9)",
     ]
+
+
+class Useless:
+    """A user's oracle with the basic members only: the last feature never matters."""
+
+    feature_names = ("a", "b")
+
+    def separated(self, known):
+        return ~known & np.array([False, True])
+
+    def boundary(self, known):
+        return known & np.array([True, False])
+
+
+def test_every_oracle_answers_all_questions_of_the_base_class(chain):
+    oracle, known = chain.oracle("y"), all_coalitions(3)
+    grouped = GroupedOracle(oracle, {"g": ["a", "b"]})
+    facts = [
+        (
+            each.target,
+            each.members,
+            len(each.distinct_boundaries(known[:, : len(each.feature_names)])[0]),
+        )
+        for each in (
+            oracle,
+            NoSeparation(["a", "b", "c"]),
+            Consensus([oracle]),
+            grouped,
+            as_oracle(Useless()),
+        )
+    ]
+    assert facts == [
+        ("y", None, 6),
+        (None, None, 8),
+        ("y", None, 6),
+        ("y", {"g": ("a", "b")}, 4),
+        (None, None, 2),
+    ]
+
+
+def test_objects_with_the_basic_members_are_adapted(chain):
+    assert as_oracle(oracle := chain.oracle("y")) is oracle
+    user = Useless()
+    adapted, known = as_oracle(user), all_coalitions(2)
+    assert isinstance(adapted, Oracle)
+    assert is_oracle(user)
+    assert repr(adapted) == repr(user)
+    np.testing.assert_array_equal(adapted.separated(known), user.separated(known))
+    np.testing.assert_array_equal(Consensus([user]).boundary(known), user.boundary(known))
+    user.target, user.members = "y", {"b": ("c", "e")}
+    assert (adapted.target, adapted.members) == ("y", {"b": ("c", "e")})
+
+
+def test_objects_without_the_basic_members_are_refused(chain):
+    assert not is_oracle(chain)
+    with pytest.raises(TypeError, match=r"oracle must be an object with .*boundary; got 'Graph'"):
+        as_oracle(chain)
+
+
+def test_distinct_boundaries_belong_to_their_coalitions_in_any_shape(chain):
+    oracle = chain.oracle("y")
+    known = all_coalitions(3).reshape(2, 4, 3)
+    boundaries, place = oracle.distinct_boundaries(known)
+    assert place.shape == (2, 4)
+    assert len(np.unique(boundaries, axis=0)) == len(boundaries)
+    np.testing.assert_array_equal(
+        boundaries[place].reshape(8, 3), oracle.boundary(known.reshape(8, 3))
+    )
 
 
 class TestConsensus:
@@ -144,12 +218,10 @@ class TestConsensus:
         np.testing.assert_array_equal(consensus.boundary(known), known & (dropped < needed))
         assert 0 < (votes >= 1).sum() < votes.size
 
-    def test_a_share_that_rounds_up_needs_no_vote_more(self, oracles):
-        """0.28 * 25 is a little more than 7 in floating point."""
+    def test_a_share_whose_product_rounds_up_needs_no_extra_vote(self, oracles):
         assert 0.28 * 25 > 7
         never = NoSeparation(oracles[0].feature_names)
-        graph = Graph([*never.feature_names, "v0"], [])
-        always = graph.oracle("v0")
+        always = Graph([*never.feature_names, "v0"], []).oracle("v0")
         known = all_coalitions(5)
         assert Consensus([always] * 7 + [never] * 18, 0.28).separated(known)[0].all()
         assert not Consensus([always] * 6 + [never] * 19, 0.28).separated(known).any()
@@ -189,7 +261,7 @@ class TestConsensus:
         graph = Graph(["a", "b", "y"], [("a", "y")])
         with pytest.raises(ValueError, match="about the same target, 'y'; got 'b'"):
             Consensus([graph.oracle("y", ["a"]), graph.oracle("b", ["a"])])
-        with pytest.raises(TypeError, match="oracles must be objects with feature_names"):
+        with pytest.raises(TypeError, match="each of oracles must be an object with feature_names"):
             Consensus([graph])
         with pytest.raises(TypeError, match="oracles must be a list of oracles"):
             Consensus(oracles[0])

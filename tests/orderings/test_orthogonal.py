@@ -7,10 +7,10 @@ from dsage.orderings.orthogonal import orthonormal
 
 
 @pytest.mark.parametrize("n_features", [2, 3, 8, 11])
-def test_the_second_half_of_a_unit_reverses_the_first(n_features):
-    unit = Orthogonal(n_features, Streams(0), n_vectors=n_features - 1).batch(4)
-    assert len(unit) == 2 * (n_features - 1)
-    np.testing.assert_array_equal(unit[n_features - 1 :], unit[: n_features - 1, ::-1])
+def test_the_second_half_of_a_batch_reverses_the_first(n_features):
+    batch = Orthogonal(n_features, Streams(0), n_vectors=n_features - 1).batch(4)
+    assert len(batch) == 2 * (n_features - 1)
+    np.testing.assert_array_equal(batch[n_features - 1 :], batch[: n_features - 1, ::-1])
 
 
 def test_the_vectors_are_orthonormal_and_have_no_preferred_sign():
@@ -23,12 +23,12 @@ def test_the_vectors_are_orthonormal_and_have_no_preferred_sign():
     np.testing.assert_allclose((vectors**2).mean(axis=0), 1 / 6, atol=5 * np.sqrt(0.05 / 400))
 
 
-def test_orderings_of_a_unit_are_nearly_orthogonal_where_independent_ones_are_not():
+def test_orderings_of_a_batch_are_nearly_orthogonal_where_independent_ones_are_not():
     """The squared correlation of the positions is 1 / (d - 1) on average for independent ones."""
     n_features = 20
 
-    def squared_correlation(unit):
-        position = np.argsort(unit, axis=1)
+    def squared_correlation(batch):
+        position = np.argsort(batch, axis=1)
         return np.corrcoef(position)[0, 1] ** 2
 
     code = Orthogonal(n_features, Streams(0))
@@ -36,7 +36,7 @@ def test_orderings_of_a_unit_are_nearly_orthogonal_where_independent_ones_are_no
     assert found < 0.2 / (n_features - 1)
 
 
-def test_one_vector_gives_antithetic_units():
+def test_one_vector_gives_antithetic_batches():
     for number in range(4):
         np.testing.assert_array_equal(
             Orthogonal(7, Streams(3), n_vectors=1).batch(number),

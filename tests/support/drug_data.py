@@ -1,4 +1,4 @@
-"""Where tests find the drug consumption data, which is not part of the project."""
+"""Find the drug consumption data, which is not part of the project."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _BESIDE = Path(__file__).parents[3] / "shared" / "data" / "drug_consumption.csv"
 
 
 def drug_file() -> Path:
-    """Return the file, or skip the test."""
+    """Return the path of the file, or skip the test."""
     named = os.environ.get("DSAGE_DRUG_DATA")
     place = Path(named) if named else _BESIDE
     if not place.is_file():

@@ -1,4 +1,4 @@
-"""Models and data that ship with the package, or that it knows where to find."""
+"""Models and data that ship with the package or can be downloaded."""
 
 from dsage.datasets.drug import (
     DRUG_CATEGORICAL,

@@ -1,4 +1,4 @@
-"""The drug consumption data of the paper's section 5.3: found, or fetched and checked."""
+"""The drug consumption data of section 5.3 of the paper, found locally or downloaded."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ DRUG_FEATURES = (
     *("Age", "Gender", "Education", "Country", "Ethnicity"),
     *("Nscore", "Escore", "Oscore", "Ascore", "Cscore", "Impulsive", "SS"),
 )
-"""The twelve features; the file codes all of them by numbers."""
+"""The twelve features, all coded as numbers in the file."""
 
 DRUG_CATEGORICAL = ("Gender", "Education", "Country", "Ethnicity")
-"""Those of them whose numbers are names of classes."""
+"""The features whose numbers are codes of categories."""
 
 DRUG_SUBSTANCES = (
     *("Alcohol", "Amphet", "Amyl", "Benzos", "Caff", "Cannabis", "Choc", "Coke", "Crack"),
@@ -35,20 +35,20 @@ _SHA256 = "90b8cf500b07ad455baf9fe1dc519998c75a1df6d87f6bd7069176f0826ea8c1"
 _NAME = "drug_consumption.data"
 _N_ROWS = 1885
 _TIMEOUT = 30.0
-_ADVICE = f"Save {SOURCE} and give its path, or set {VARIABLE} to it"
+_ADVICE = f"Download {SOURCE} and pass its path, or set {VARIABLE} to the path"
 
 
 def drug_consumption(path: str | Path | None = None) -> pd.DataFrame:
     """Return the UCI data set "Drug consumption (quantified)", 1,885 rows.
 
-    The file is looked for at `path`; else where the environment variable ``DSAGE_DRUG_DATA``
-    points to; else in the cache (``$XDG_CACHE_HOME/dsage`` or ``~/.cache/dsage``). Else it is
-    downloaded from UCI, compared with a checksum, and kept in the cache.
+    The file is read from `path`, from the path in the environment variable ``DSAGE_DRUG_DATA``, or
+    from the cache (``$XDG_CACHE_HOME/dsage`` or ``~/.cache/dsage``). Otherwise it is downloaded
+    from UCI, verified by its checksum, and cached.
 
     Parameters
     ----------
     path : str or Path, optional
-        The file as UCI has it: no header, 32 columns.
+        The original file of UCI: no header, 32 columns.
 
     Returns
     -------
@@ -58,11 +58,11 @@ def drug_consumption(path: str | Path | None = None) -> pd.DataFrame:
     Raises
     ------
     FileNotFoundError
-        Where there is no file at the place that was named.
+        If the named file does not exist.
     ValueError
-        Where a file is another one.
+        If the file has other content.
     ConnectionError
-        Where it can be had from nowhere; the error says what to do.
+        If the download fails; the error says what to do.
 
     References
     ----------
@@ -82,13 +82,13 @@ def drug_consumption(path: str | Path | None = None) -> pd.DataFrame:
                 _ADVICE,
                 FileNotFoundError,
             )
-        return _table(place.read_bytes(), str(place))
+        return _read_table(place.read_bytes(), str(place))
     kept = _cache() / _NAME
     if kept.is_file():
         content = kept.read_bytes()
-        if _is_whole(content):
-            return _table(content, str(kept))
-    return _table(_downloaded(kept), SOURCE)
+        if _is_original(content):
+            return _read_table(content, str(kept))
+    return _read_table(_download(kept), SOURCE)
 
 
 def _cache() -> Path:
@@ -96,12 +96,12 @@ def _cache() -> Path:
     return (Path(folder) if folder else Path.home() / ".cache") / "dsage"
 
 
-def _is_whole(content: bytes) -> bool:
+def _is_original(content: bytes) -> bool:
     return hashlib.sha256(content).hexdigest() == _SHA256
 
 
-def _downloaded(kept: Path) -> bytes:
-    """Return the file from its source, and keep it."""
+def _download(kept: Path) -> bytes:
+    """Download the file and cache it."""
     try:
         with urlopen(SOURCE, timeout=_TIMEOUT) as answer:
             content: bytes = answer.read()
@@ -109,7 +109,7 @@ def _downloaded(kept: Path) -> bytes:
         raise ConnectionError(
             f"The drug consumption data could not be downloaded ({error}). {_ADVICE}."
         ) from error
-    if not _is_whole(content):
+    if not _is_original(content):
         found = hashlib.sha256(content).hexdigest()
         condition = f"the file with the SHA-256 checksum {_SHA256}"
         raise refusal("the download", condition, found, _ADVICE)
@@ -120,7 +120,7 @@ def _downloaded(kept: Path) -> bytes:
     return content
 
 
-def _table(content: bytes, place: str) -> pd.DataFrame:
+def _read_table(content: bytes, place: str) -> pd.DataFrame:
     names = ("ID", *DRUG_FEATURES, *DRUG_SUBSTANCES)
     frame = pd.read_csv(BytesIO(content), header=None)
     if frame.shape != (_N_ROWS, len(names)):

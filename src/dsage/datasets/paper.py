@@ -17,7 +17,7 @@ PAPER_GRAPHS = (
     *("dag_m(2)", "dag_m(3)", "dag_m(4)"),
     *("dag_l(2)", "dag_l(3)", "dag_l(4)"),
 )
-"""Names of the twelve graphs: size (10, 20, 50 or 100 nodes) and, in brackets, average degree."""
+"""Names of the graphs: size (10, 20, 50 or 100 nodes) and, in parentheses, average degree."""
 
 
 class PaperGraph(LinearGaussian):
@@ -28,13 +28,13 @@ class PaperGraph(LinearGaussian):
     Attributes
     ----------
     name : str
-        Such as ``"dag_s(2)"``.
+        Name, for example ``"dag_s(2)"``.
     target : str
         The node that the paper predicts from all others.
     printed : dict of str to float
-        What the paper prints: ``target_degree``, ``share_d_separated`` (the share of separations
-        among random queries), errors of a linear model and a random forest, seconds and
-        accuracies of its appendix F.
+        Figures of the paper: ``target_degree``, ``share_d_separated`` (the share of separations
+        among random queries), errors of a linear model and a random forest, and the seconds and
+        accuracies in its appendix F.
     """
 
     def __init__(

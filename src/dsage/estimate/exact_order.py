@@ -17,9 +17,9 @@ import numpy.typing as npt
 
 from dsage._check import check_count, check_member, refusal
 from dsage.estimate.exact import SEMANTICS, Enumeration, Semantics
-from dsage.graphs.separation import Oracle
+from dsage.graphs.separation import Oracle, as_oracle
 from dsage.orderings import Order
-from dsage.orderings.partial.ideals import MOST_IDEALS, chances, distinct, levels_of
+from dsage.orderings.partial.ideals import MOST_IDEALS, chances, ranks_of
 
 
 class _Steps(NamedTuple):
@@ -92,9 +92,7 @@ def enumerate_extensions(
         used[steps.after[~separated]] = True
         coalitions, place = steps.ideals[used], np.cumsum(used) - 1
     else:
-        boundaries = oracle.boundary(steps.ideals)
-        first, place = distinct(boundaries)
-        coalitions = boundaries[first]
+        coalitions, place = as_oracle(oracle).distinct_boundaries(steps.ideals)
         separated = place[steps.before] == place[steps.after]
     if max_coalitions is not None and len(coalitions) > max_coalitions:
         return None
@@ -102,23 +100,21 @@ def enumerate_extensions(
 
 
 def _steps(before: npt.NDArray[np.bool_], max_ideals: int) -> _Steps | None:
-    levels = levels_of(before, max_ideals)
-    if levels is None:
+    ranks = ranks_of(before, max_ideals)
+    if ranks is None:
         return None
     passing, share = np.ones(1), []
-    starts = np.cumsum([0, *(len(level.ideals) for level in levels)])
-    for level, chance in zip(levels, chances(levels), strict=False):
-        share.append(passing[level.source] * chance)
-        passing = _sums(level.target, share[-1], 0)
+    starts = np.cumsum([0, *(len(rank.ideals) for rank in ranks)])
+    for rank, chance in zip(ranks, chances(ranks), strict=False):
+        share.append(passing[rank.source] * chance)
+        passing = _sums(rank.target, share[-1], 0)
     return _Steps(
-        np.concatenate([level.ideals for level in levels]),
+        np.concatenate([rank.ideals for rank in ranks]),
+        np.concatenate([start + rank.source for start, rank in zip(starts, ranks, strict=False)]),
         np.concatenate(
-            [start + level.source for start, level in zip(starts, levels, strict=False)]
+            [start + rank.target for start, rank in zip(starts[1:], ranks, strict=False)]
         ),
-        np.concatenate(
-            [start + level.target for start, level in zip(starts[1:], levels, strict=False)]
-        ),
-        np.concatenate([level.feature for level in levels]),
+        np.concatenate([rank.feature for rank in ranks]),
         np.concatenate(share),
     )
 

@@ -1,4 +1,4 @@
-"""Graphs, the separations that they imply, and how to compare and generate them."""
+"""Graphs, the separations that they imply, and functions to compare and generate them."""
 
 from dsage.graphs.comparison import GraphComparison, compare_graphs
 from dsage.graphs.convert import as_graph
@@ -12,7 +12,14 @@ from dsage.graphs.generate import random_dag, random_linear_gaussian
 from dsage.graphs.graph import Graph
 from dsage.graphs.grouped import GroupedOracle
 from dsage.graphs.linear_gaussian import LinearGaussian
-from dsage.graphs.separation import Consensus, NoSeparation, Oracle, SeparationOracle
+from dsage.graphs.separation import (
+    Consensus,
+    NoSeparation,
+    Oracle,
+    SeparationOracle,
+    as_oracle,
+    is_oracle,
+)
 
 __all__ = [
     "CPDAG",
@@ -25,8 +32,10 @@ __all__ = [
     "Oracle",
     "SeparationOracle",
     "as_graph",
+    "as_oracle",
     "compare_graphs",
     "cpdag",
+    "is_oracle",
     "markov_equivalent",
     "random_dag",
     "random_linear_gaussian",

@@ -1,7 +1,7 @@
-"""Pack coalitions into bit rows, one arbitrary-width integer a feature, and back.
+"""Pack coalitions into bit rows, one integer of any width per feature, and unpack them.
 
-A Python integer is a bit vector of any width: its ``&`` and ``|`` run over all digits in C, at one
-small cost per call, so the same code serves one coalition and tens of thousands.
+A Python integer is a bit vector of any width. Its ``&`` and ``|`` run over all digits in C with a
+small overhead per call, so the same code serves one coalition and tens of thousands.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-# Rows of booleans transposed at a time: a block of that many coalitions stays in the cache.
+# Coalitions transposed at a time: a chunk of this size stays in the processor's cache.
 _TRANSPOSED_AT_ONCE = 8192
 
 
@@ -27,8 +27,8 @@ def pack(known: npt.NDArray[np.bool_]) -> list[int]:
     packed = np.empty((n_columns, -(-n_rows // 8)), dtype=np.uint8)
     for start in range(0, n_rows, _TRANSPOSED_AT_ONCE):
         columns = np.ascontiguousarray(known[start : start + _TRANSPOSED_AT_ONCE].T)
-        block = np.packbits(columns, axis=1, bitorder="little")
-        packed[:, start // 8 : start // 8 + block.shape[1]] = block
+        chunk = np.packbits(columns, axis=1, bitorder="little")
+        packed[:, start // 8 : start // 8 + chunk.shape[1]] = chunk
     return [int.from_bytes(row.tobytes(), "little") for row in packed]
 
 
@@ -47,7 +47,21 @@ def unpack(rows: Sequence[int], n_rows: int) -> npt.NDArray[np.bool_]:
     unpacked = np.empty((n_rows, len(rows)), dtype=np.bool_)
     for start in range(0, n_rows, _TRANSPOSED_AT_ONCE):
         stop = min(start + _TRANSPOSED_AT_ONCE, n_rows)
-        block = np.ascontiguousarray(packed[:, start // 8 : -(-stop // 8)])
-        bits = np.unpackbits(block, axis=1, count=stop - start, bitorder="little")
+        chunk = np.ascontiguousarray(packed[:, start // 8 : -(-stop // 8)])
+        bits = np.unpackbits(chunk, axis=1, count=stop - start, bitorder="little")
         unpacked[start:stop] = bits.T
     return unpacked
+
+
+def distinct(known: npt.NDArray[np.bool_]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """Return where each distinct row stands first, and which of them each row is.
+
+    Examples
+    --------
+    >>> distinct(np.array([[True, False], [False, True], [True, False]]))
+    (array([1, 0]), array([1, 0, 1]))
+    """
+    packed = np.packbits(known, axis=1)
+    keys = packed.view(np.dtype((np.void, packed.shape[1])))[:, 0]
+    _, first, place = np.unique(keys, return_index=True, return_inverse=True)
+    return first, place

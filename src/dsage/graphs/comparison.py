@@ -13,9 +13,9 @@ import pandas as pd
 from dsage._check import check_count, refusal
 from dsage._random import RandomState, Streams
 from dsage.graphs.graph import Graph, check_graph
-from dsage.graphs.separation import Oracle
+from dsage.graphs.separation import Oracle, as_oracle, is_oracle
 
-# Queries answered at a time; the result does not depend on it.
+# Queries answered at a time; results do not depend on it.
 _QUERIES_AT_ONCE = 1 << 16
 
 
@@ -29,10 +29,10 @@ class GraphComparison:
     Attributes
     ----------
     tp, tn, fp, fn : int
-        Queries by truth and estimate. A false positive makes d-SAGE skip a surplus that is not
-        zero; a false negative costs it an evaluation.
+        Queries by truth and estimate. A false positive makes d-SAGE skip a non-zero surplus; a
+        false negative costs an evaluation.
     is_exhaustive : bool
-        Whether all queries were asked rather than random ones.
+        Whether all possible queries were asked, not random ones.
     """
 
     tp: int
@@ -48,27 +48,27 @@ class GraphComparison:
 
     @property
     def share(self) -> float:
-        """True separations among the queries."""
+        """Share of true separations among the queries."""
         return _ratio(self.tp + self.fn, self.n_queries)
 
     @property
     def precision(self) -> float:
-        """True ones among the separations found; nan if none was found."""
+        """Share of true separations among those found; NaN if none was found."""
         return _ratio(self.tp, self.tp + self.fp)
 
     @property
     def recall(self) -> float:
-        """Found ones among the true separations; nan if there are none."""
+        """Share of the true separations that were found; NaN if there are none."""
         return _ratio(self.tp, self.tp + self.fn)
 
     @property
     def f1(self) -> float:
-        """Harmonic mean of precision and recall; nan if neither graph separates anything."""
+        """Harmonic mean of precision and recall; NaN if neither graph separates anything."""
         return _ratio(2 * self.tp, 2 * self.tp + self.fp + self.fn)
 
     @property
     def false_discovery_rate(self) -> float:
-        """False ones among the separations found; 0 if none was found."""
+        """Share of false separations among those found; 0 if none was found."""
         return self.fp / max(self.tp + self.fp, 1)
 
     def to_frame(self) -> pd.DataFrame:
@@ -87,16 +87,16 @@ def compare_graphs(
     """Count how often two graphs agree that a feature is separated from the target.
 
     Algorithm 2 of the d-SAGE paper: each query draws a feature uniformly and a conditioning set
-    whose size is Binomial(d - 1, 1/2), from the other d - 1 features. That is a uniform draw from
-    all pairs of a feature and a set without it; where there are at most `n_queries` such pairs,
-    each is asked once.
+    whose size is Binomial(d - 1, 1/2), from the other d - 1 features. This is a uniform draw from
+    all pairs of a feature and a set without it. If there are at most `n_queries` such pairs, each
+    is asked once.
 
     Parameters
     ----------
     true, estimated : Graph or Oracle
         Two graphs over the same nodes, or oracles over the same features.
     target : str
-        The node that the queries are about.
+        The target of the queries.
     n_queries : int, default=1_000_000
         Number of random queries.
     random_state : int, numpy Generator or None, default=None
@@ -125,7 +125,7 @@ def compare_graphs(
             "estimated",
             f"over the features {truth.feature_names!r}",
             guess.feature_names,
-            "Give both oracles the same features in the same order",
+            "Make both oracles with the same features in the same order",
         )
     d = len(truth.feature_names)
     if d == 0:
@@ -144,7 +144,7 @@ Queries = Iterator[tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]]
 
 
 def _all_queries(d: int) -> Queries:
-    """Yield all coalitions of `d` features; every feature outside one is asked about."""
+    """Yield all coalitions of `d` features, each with a query per feature outside it."""
     bits = np.arange(d)
     for start in range(0, 2**d, _QUERIES_AT_ONCE):
         numbers = np.arange(start, min(start + _QUERIES_AT_ONCE, 2**d))
@@ -153,7 +153,7 @@ def _all_queries(d: int) -> Queries:
 
 
 def _random_queries(d: int, n_queries: int, streams: Streams) -> Queries:
-    """Yield random coalitions; one random feature outside each is asked about."""
+    """Yield random coalitions, each with a query about one random feature outside it."""
     coalitions, features = streams("compare: coalitions"), streams("compare: features")
     for start in range(0, n_queries, _QUERIES_AT_ONCE):
         n_rows = min(_QUERIES_AT_ONCE, n_queries - start)
@@ -168,14 +168,20 @@ def _random_queries(d: int, n_queries: int, streams: Streams) -> Queries:
 def _oracle(
     source: Graph | Oracle, parameter: str, target: str, features: Sequence[str] | None = None
 ) -> Oracle:
-    """Return the oracle for the target, over the given features where it is made from a graph."""
-    if isinstance(source, Oracle):
-        if getattr(source, "target", None) not in (None, target):
+    """Return the oracle for the target; one made from a graph has the given features."""
+    if is_oracle(source):
+        oracle = as_oracle(source)
+        if oracle.target not in (None, target):
             raise refusal(parameter, f"about {target!r}", source, "Make an oracle for this target")
-        return source
+        return oracle
     graph = check_graph(source, parameter)
     if features is not None and (odd := sorted({*features, target} ^ set(graph.names))):
-        raise refusal(parameter, "over the nodes of the true graph", odd, "See these nodes")
+        raise refusal(
+            parameter,
+            "over the nodes of the true graph",
+            odd,
+            "These nodes are in only one of them",
+        )
     return graph.oracle(target, features)
 
 

@@ -1,4 +1,4 @@
-"""Take a graph of any kind."""
+"""Convert graphs of other libraries."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dsage.graphs.interchange import general_graph
 
 
 def as_graph(graph: Graph | Any) -> Graph:  # noqa: ANN401
-    """Return a :class:`Graph`, whichever of the known kinds `graph` is.
+    """Convert a graph of any known kind to a :class:`Graph`.
 
     Parameters
     ----------

@@ -20,7 +20,7 @@ class CPDAG:
     directed : frozenset of (str, str)
         Edges that have this direction in every DAG of the class.
     undirected : frozenset of frozenset of str
-        Edges that have one direction in some DAGs of the class and the other in others.
+        Edges whose direction differs between DAGs of the class.
     """
 
     names: tuple[str, ...]
@@ -55,10 +55,10 @@ class CPDAG:
 def cpdag(graph: Graph) -> CPDAG:
     """Return the CPDAG of a DAG.
 
-    The labelling algorithm of Chickering (1995): nodes are visited in topological order, and the
-    last parent of a node decides. If every compelled parent of that parent is a parent of the node
-    too, and every other parent of the node is a parent of that parent, then only the edges from
-    the former are compelled; else all edges into the node are.
+    Chickering's labeling algorithm (1995): nodes are visited in topological order, and the last
+    parent of a node decides. If every compelled parent of that parent is also a parent of the node,
+    and every other parent of the node is a parent of that parent, then only the edges from the
+    former are compelled; otherwise all edges into the node are.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def cpdag(graph: Graph) -> CPDAG:
 
 
 def markov_equivalent(one: Graph, other: Graph) -> bool:
-    """Tell whether two DAGs over the same nodes imply the same separations.
+    """Return whether two DAGs over the same nodes imply the same separations.
 
     Examples
     --------
@@ -107,7 +107,7 @@ def markov_equivalent(one: Graph, other: Graph) -> bool:
 def structural_hamming_distance(one: Graph | CPDAG, other: Graph | CPDAG) -> int:
     """Count the pairs of nodes that are not joined in the same way.
 
-    A missing, an additional and a differently directed edge count one each.
+    Each missing, additional or differently directed edge counts one.
 
     Parameters
     ----------
@@ -154,10 +154,12 @@ def _check_dag(graph: Graph) -> None:
             "graph",
             "a DAG",
             graph,
-            "Markov equivalence is defined here without cycles and bidirected edges",
+            "Remove the cycles and bidirected edges",
         )
 
 
 def _check_same_nodes(one: Graph | CPDAG, other: Graph | CPDAG) -> None:
     if odd := sorted(set(one.names) ^ set(other.names)):
-        raise refusal("the two graphs", "over the same nodes", odd, "These are in one of them only")
+        raise refusal(
+            "the two graphs", "over the same nodes", odd, "These nodes are in only one of them"
+        )

@@ -24,8 +24,8 @@ def random_dag(
 ) -> Graph:
     """Draw a random DAG with nodes X1, X2, ...
 
-    A random undirected graph is directed along a random order of its nodes, so the names tell
-    nothing about the causal order.
+    The edges of a random undirected graph are directed along a random order of its nodes, so the
+    names do not reveal the causal order.
 
     Parameters
     ----------
@@ -34,8 +34,8 @@ def random_dag(
     average_degree : float
         Expected number of edges at a node, counting both directions: twice the edges per node.
     kind : {"erdos-renyi", "scale-free"}, default="erdos-renyi"
-        Every pair of nodes is joined with the same probability, or new nodes prefer old ones
-        that have many edges already (Barabási & Albert).
+        Every pair of nodes is joined with the same probability, or new nodes prefer old ones with
+        many edges (Barabási & Albert).
     random_state : int, numpy Generator or None, default=None
         Seed.
 
@@ -46,7 +46,7 @@ def random_dag(
     """
     n_nodes = check_count(n_nodes, "n_nodes", minimum=2)
     kind = check_member(kind, _KINDS, "kind", "the kinds of random graphs")  # type: ignore[assignment]
-    # A graph grown by attaching nodes is at least a tree, and its edges m (n - m) at most n^2 / 4.
+    # A graph grown by attachment is at least a tree, and has m (n - m) <= n^2 / 4 edges.
     low, high = (2 - 2 / n_nodes, n_nodes / 2) if kind == "scale-free" else (0.0, n_nodes - 1.0)
     average_degree = check_real(average_degree, "average_degree", low=low, high=high)
     generator = Streams(random_state)("random-dag")
@@ -67,8 +67,8 @@ def _preferential_attachment(
 ) -> nx.Graph:
     """Grow a graph with ``n_nodes * average_degree / 2`` edges, in expectation.
 
-    It begins as a star of m edges, and each further node brings m more: m (n - m) edges. Where
-    that asks for a fractional m, some nodes bring one edge more than others.
+    It starts as a star of m edges, and each further node adds m: m (n - m) edges in all. For a
+    fractional m, some nodes add one edge more than others.
     """
     n_edges = n_nodes * average_degree / 2
     attached = (n_nodes - np.sqrt(max(n_nodes**2 - 4 * n_edges, 0.0))) / 2
@@ -85,7 +85,7 @@ def random_linear_gaussian(
     error_variance_range: tuple[float, float] = (1.0, 2.0),
     random_state: RandomState = None,
 ) -> LinearGaussian:
-    """Draw weights for a DAG and standardise all variables to population variance one.
+    """Draw weights for a DAG and standardize all variables to population variance one.
 
     Absolute weights are uniform in `weight_range`, with random signs; error variances are
     uniform in `error_variance_range`; then every variable is divided by its population standard
@@ -96,7 +96,7 @@ def random_linear_gaussian(
     graph : Graph
         A DAG.
     weight_range, error_variance_range : (float, float)
-        Bounds before the standardisation.
+        Bounds before standardization.
     random_state : int, numpy Generator or None, default=None
         Seed.
 
@@ -112,7 +112,7 @@ def random_linear_gaussian(
         ("error_variance_range", error_variance_range),
     ):
         if np.shape(bounds) != (2,) or not 0 < bounds[0] <= bounds[1] < np.inf:
-            raise refusal(parameter, "0 < low <= high", bounds, "Give two positive bounds in order")
+            raise refusal(parameter, "0 < low <= high", bounds, "Pass two positive bounds in order")
     n_edges = len(check_graph(graph).edges)
     weights = generator.uniform(*weight_range, n_edges) * generator.choice([-1.0, 1.0], n_edges)
     variances = generator.uniform(*error_variance_range, len(graph))
@@ -120,4 +120,4 @@ def random_linear_gaussian(
         graph,
         dict(zip(graph.edges, weights.tolist(), strict=True)),
         dict(zip(graph.names, variances.tolist(), strict=True)),
-    ).standardised()
+    ).standardized()

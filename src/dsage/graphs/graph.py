@@ -23,22 +23,21 @@ _OF_GRAPH = "the nodes of the graph"
 class Graph:
     """A directed graph over named variables, which implies separations between them.
 
-    The graph decides what "separated" means: d-separation in a DAG, m-separation when there are
-    bidirected edges, sigma-separation when there are directed cycles.
+    The graph decides what "separated" means: d-separation in a DAG, m-separation if there are
+    bidirected edges, sigma-separation if there are directed cycles.
 
     Parameters
     ----------
     names : iterable of str
-        The nodes. Their order is that of all results.
+        The nodes. All results keep their order.
     edges : iterable of (str, str)
-        Directed edges, from cause to effect. Cycles are allowed, loops at one node are not.
+        Directed edges, from cause to effect. Cycles are allowed, self-loops are not.
     bidirected : iterable of (str, str), default=()
         Pairs of nodes with an unobserved common cause.
 
     Notes
     -----
-    Two graphs are equal when they have the same nodes and edges, in whatever order. A graph
-    cannot be changed; nothing that it returns shares memory with it.
+    Graphs are immutable. Two of them are equal if they have the same nodes and edges, in any order.
 
     Examples
     --------
@@ -94,7 +93,7 @@ class Graph:
             raise refusal(parameter, "between two different nodes", edge, "Remove this loop")
         return self._position[edge[0]], self._position[edge[1]]
 
-    # What it is made of
+    # Nodes and edges
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -216,29 +215,29 @@ class Graph:
         return tuple(self._names[node] for node in sorted(nodes))
 
     @staticmethod
-    def _closure(start: int, neighbours: list[list[int]]) -> set[int]:
+    def _closure(start: int, neighbors: list[list[int]]) -> set[int]:
         found: set[int] = set()
-        waiting = list(neighbours[start])
+        waiting = list(neighbors[start])
         while waiting:
             node = waiting.pop()
             if node not in found:
                 found.add(node)
-                waiting += neighbours[node]
+                waiting += neighbors[node]
         return found - {start}
 
     # Separation
 
     def oracle(self, target: str, features: Iterable[str] | None = None) -> SeparationOracle:
-        """Return the oracle that answers questions about `target` for many coalitions at a time.
+        """Return the separation oracle of `target`, which handles many coalitions at a time.
 
         Parameters
         ----------
         target : str
-            The node that the questions are about.
+            The target, one of the nodes.
         features : iterable of str, optional
-            The nodes that may be known, in the order of the columns of the coalitions: usually
-            the columns of the model's data. Nodes left out are taken as unobserved. By default
-            all nodes but the target, in the order of the graph.
+            The nodes that can be known, in the order of the columns of the coalitions: usually the
+            columns of the model's data. Other nodes are unobserved. By default all nodes but the
+            target, in the order of the graph.
         """
         target = check_member(target, self._names, "target", _OF_GRAPH)
         if features is None:
@@ -248,21 +247,21 @@ class Graph:
             for name in checked:
                 check_member(name, self._names, "features", _OF_GRAPH)
             if target in checked:
-                raise refusal("features", "without the target", target, "Drop the target from them")
+                raise refusal("features", "without the target", target, "Drop the target")
         return SeparationOracle(self._sweeps(), self._names, target, checked)
 
     def is_separated(
         self, x: str | Iterable[str], y: str | Iterable[str], given: str | Iterable[str] = ()
     ) -> bool:
-        """Tell whether `x` and `y` are separated given `given`.
+        """Return whether `x` and `y` are separated given `given`.
 
-        Separated means: independent, given the values of `given`, in every distribution that the
-        graph can produce. d-separation, m-separation or sigma-separation, as the graph demands.
+        Separated means independent, given the values of `given`, in every distribution that the
+        graph can produce.
 
         Parameters
         ----------
         x, y : str or iterable of str
-            Nodes or sets of nodes. Sets are separated when all pairs are.
+            Nodes or sets of nodes. Sets are separated if all pairs are.
         given : str or iterable of str, default=()
             The nodes whose values are known.
 
@@ -280,7 +279,7 @@ class Graph:
         for one, other in (("x", "y"), ("x", "given"), ("y", "given")):
             if common := [name for name in sets[one] if name in sets[other]]:
                 raise refusal(
-                    f"{one} and {other}", "disjoint", common, "Take these out of one of them"
+                    f"{one} and {other}", "disjoint", common, "Remove these from one of them"
                 )
         known = [0] * len(self)
         for name in sets["given"]:
@@ -308,9 +307,9 @@ class Graph:
         Parameters
         ----------
         matrix : array or data frame of shape (n_nodes, n_nodes)
-            A data frame (pandas, polars, pyarrow) brings the names as its columns.
+            The columns of a data frame (pandas, polars, pyarrow) are the names.
         names : iterable of str, optional
-            The nodes; needed with an array.
+            The nodes; required for an array.
         bidirected : iterable of (str, str), default=()
             Pairs of nodes with an unobserved common cause.
 
@@ -324,7 +323,7 @@ class Graph:
 
     @classmethod
     def from_networkx(cls, graph: Any) -> Self:  # noqa: ANN401
-        """Read a networkx ``DiGraph``, or pgmpy's ``DAG`` or ``PDAG``, which are ones.
+        """Read a networkx ``DiGraph``, such as pgmpy's ``DAG`` and ``PDAG``.
 
         Nodes become strings. A node with the attribute ``latent=True``, or among pgmpy's
         ``latents``, becomes bidirected edges between its children. The undirected edges of a
@@ -334,12 +333,12 @@ class Graph:
 
     @classmethod
     def from_causal_learn(cls, graph: Any) -> Self:  # noqa: ANN401
-        """Read causal-learn's ``GeneralGraph``, or what its PC, GES or FCI returned.
+        """Read causal-learn's ``GeneralGraph``, or a result of its PC, GES or FCI.
 
         Undirected edges are oriented without new v-structures: a CPDAG becomes a member of its
         equivalence class, with the same separations. Edges with a circle (FCI) are refused. A
-        bidirected edge is read as an unobserved common cause; some settings of PC write one where
-        its tests contradict each other.
+        bidirected edge is read as an unobserved common cause; PC with some settings writes one
+        where its tests contradict each other.
         """
         return cls(*interchange.from_causal_learn(graph))
 
@@ -355,7 +354,7 @@ class Graph:
     def to_adjacency(self) -> pd.DataFrame:
         """Return a boolean data frame in which entry [i, j] means i -> j.
 
-        It holds the directed edges; :attr:`bidirected` has the others.
+        It contains the directed edges only; see :attr:`bidirected` for the others.
         """
         matrix = np.zeros((len(self), len(self)), dtype=np.bool_)
         for tail, head in self._edges:
@@ -365,8 +364,8 @@ class Graph:
     def to_networkx(self) -> nx.DiGraph:
         """Return a networkx ``DiGraph``; a bidirected edge becomes a node with ``latent=True``.
 
-        Without directed cycles that is the canonical DAG: d-separation in it is m-separation in
-        this graph.
+        Without directed cycles this is the canonical DAG, whose d-separations are the m-separations
+        of the graph.
         """
         return interchange.to_networkx(self._parts())
 
@@ -381,7 +380,7 @@ class Graph:
 
 
 def check_graph(graph: object, parameter: str = "graph") -> Graph:
-    """Return `graph` if it is one of ours, else tell how to make it one."""
+    """Return `graph` if it is a `Graph`; refuse other objects."""
     if isinstance(graph, Graph):
         return graph
     raise refusal(

@@ -7,27 +7,26 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 import numpy.typing as npt
 
-from dsage._check import refusal
 from dsage.data.groups import Groups
-from dsage.graphs.separation import Oracle
+from dsage.graphs.separation import Oracle, as_oracle
 
 
-class GroupedOracle:
-    """What an oracle of features says about groups of them.
+class GroupedOracle(Oracle):
+    """An oracle about groups of features, from one about the features.
 
     A group is separated from the target Y given some groups if all its members are, given all the
-    members U of those. The boundary of a set of groups is the groups that have a member in M(U).
+    members U of those. The boundary of a set of groups is the set of groups with a member in M(U).
 
     Parameters
     ----------
     oracle : Oracle
-        About the features.
+        The oracle about the features.
     groups : mapping of str to iterables of str
         The members of each group; see :class:`dsage.games.Grouped`.
 
     Notes
     -----
-    Why that is right, where `oracle` answers for a graph. Separation in a graph is a compositional
+    Why this is right if `oracle` answers for a graph: separation in a graph is a compositional
     graphoid.
 
     *Separation.* ``Y _||_ j | U`` for each member j of g gives ``Y _||_ g | U`` (composition), and
@@ -62,16 +61,8 @@ class GroupedOracle:
     __slots__ = ("_groups", "_oracle")
 
     def __init__(self, oracle: Oracle, groups: Mapping[str, Iterable[str]]) -> None:
-        if not isinstance(oracle, Oracle):
-            raise refusal(
-                "oracle",
-                "an object with feature_names, separated and boundary",
-                type(oracle).__name__,
-                "Make one with graph.oracle(target)",
-                TypeError,
-            )
-        self._oracle = oracle
-        self._groups = Groups(groups, oracle.feature_names)
+        self._oracle = as_oracle(oracle)
+        self._groups = Groups(groups, self._oracle.feature_names)
 
     @property
     def oracle(self) -> Oracle:
@@ -90,15 +81,15 @@ class GroupedOracle:
 
     @property
     def target(self) -> str | None:
-        """Name of the node that the questions are about, if the oracle knows it."""
-        return getattr(self._oracle, "target", None)
+        """Name of the target; None if the oracle does not know it."""
+        return self._oracle.target
 
     def separated(self, known: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-        """Tell which players outside each coalition are separated from the target given it."""
+        """Return which players outside each coalition are separated from the target given it."""
         return self._groups.filled(self._oracle.separated(self._groups.expanded(known)))
 
     def boundary(self, known: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-        """Tell which players of each coalition have a member in its Markov boundary."""
+        """Return which players of each coalition have a member in its Markov boundary."""
         return self._groups.touched(self._oracle.boundary(self._groups.expanded(known)))
 
     def __repr__(self) -> str:

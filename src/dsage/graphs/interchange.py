@@ -1,4 +1,4 @@
-"""Read graphs that other libraries made, and write ours for people and programs."""
+"""Read graphs of other libraries, and write graphs for people and programs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import issparse
 
-from dsage._check import check_names, refusal
+from dsage._check import check_names, check_shape, refusal
 from dsage.data.frames import is_frame, square_matrix
 from dsage.graphs.orientation import orient
 
@@ -24,7 +24,7 @@ _VERSION = 1
 
 
 class Parts(NamedTuple):
-    """What a graph is made of."""
+    """Nodes and edges of a graph."""
 
     names: tuple[str, ...]
     edges: Sequence[NamedEdge]
@@ -42,20 +42,15 @@ def from_adjacency(matrix: Any, names: Iterable[str] | None) -> Parts:  # noqa: 
                 "names",
                 f"left out or the columns of the data frame, {checked!r}",
                 given,
-                "A data frame brings its own names",
+                "The columns of a data frame are the names",
             )
     else:
         values = matrix.toarray() if issparse(matrix) else np.asarray(matrix)
         if given is None:
-            raise refusal("names", "given with an array", None, "Name the nodes in order")
+            raise refusal("names", "given for an array", None, "Name the nodes in order")
         checked = check_names(given)
-    if values.shape != (len(checked), len(checked)):
-        raise refusal(
-            "matrix",
-            f"of shape ({len(checked)}, {len(checked)})",
-            values.shape,
-            "Give one row and one column a name",
-        )
+    shape = (len(checked), len(checked))
+    check_shape(values, shape, "matrix", "Pass one row and one column per name")
     _check_entries(values, checked)
     tails, heads = np.nonzero(values)
     edges = [(checked[i], checked[j]) for i, j in zip(tails, heads, strict=True)]
@@ -67,7 +62,7 @@ def _check_entries(values: npt.NDArray[Any], names: tuple[str, ...]) -> None:
         raise refusal("matrix", "numbers or booleans", str(values.dtype), "Use 0 for no edge")
     if not np.isfinite(values).all():
         at = tuple(names[place] for place in np.argwhere(~np.isfinite(values))[0])
-        raise refusal("matrix", "finite", at, "This entry is not; use 0 for no edge")
+        raise refusal("matrix", "finite", at, "Use 0 for no edge")
     joined = values != 0
     marks = set(np.unique(values).tolist())
     if (joined == joined.T).all() and -1 in marks and marks <= {-1, 0, 1, 2}:
@@ -81,7 +76,7 @@ def _check_entries(values: npt.NDArray[Any], names: tuple[str, ...]) -> None:
 
 
 def from_networkx(graph: Any) -> Parts:  # noqa: ANN401
-    """Read a networkx ``DiGraph``, or pgmpy's ``DAG`` or ``PDAG``, which are ones.
+    """Read a networkx ``DiGraph``, such as pgmpy's ``DAG`` and ``PDAG``.
 
     Nodes become strings. A node with the attribute ``latent=True``, or among pgmpy's ``latents``,
     is an unobserved common cause: it becomes bidirected edges between its children.
@@ -140,9 +135,9 @@ def to_networkx(parts: Parts) -> Any:  # noqa: ANN401
 
 
 def general_graph(result: Any) -> Any:  # noqa: ANN401
-    """Return the ``GeneralGraph`` in what a search of causal-learn returned, or None.
+    """Return the ``GeneralGraph`` in a result of causal-learn, or None.
 
-    PC returns an object with the graph as ``G``, GES a dict, FCI a tuple that begins with it.
+    PC returns an object with the graph as ``G``, GES a dict, FCI a tuple that starts with it.
     """
     if isinstance(result, dict):
         result = result.get("G")
@@ -154,19 +149,19 @@ def general_graph(result: Any) -> Any:  # noqa: ANN401
 
 
 def from_causal_learn(result: Any) -> Parts:  # noqa: ANN401
-    """Read causal-learn's ``GeneralGraph``, or what its PC, GES or FCI returned.
+    """Read causal-learn's ``GeneralGraph``, or a result of its PC, GES or FCI.
 
     ``-->`` is a directed and ``<->`` a bidirected edge. Undirected edges, as in a CPDAG, are
-    oriented without new v-structures. A circle, as in FCI's PAGs, stands for "unknown", and is
+    oriented without new v-structures. A circle, as in FCI's PAGs, means "unknown" and is
     refused.
     """
     graph = general_graph(result)
     if graph is None:
         raise refusal(
             "graph",
-            "a causal-learn GeneralGraph, or what PC, GES or FCI returned",
+            "a causal-learn GeneralGraph, or a result of PC, GES or FCI",
             type(result).__name__,
-            "Look for the GeneralGraph in it",
+            "Pass its GeneralGraph",
             TypeError,
         )
     names = check_names([node.get_name() for node in graph.get_nodes()], "nodes")
@@ -185,7 +180,7 @@ def from_causal_learn(result: Any) -> Parts:  # noqa: ANN401
                 "each edge",
                 "-->, <-> or ---",
                 str(edge),
-                "Its direction is unknown: decide it, or use a learner that does",
+                "Its direction is unknown: orient it, or use a learner that does",
             )
         kinds[ends].append(pair)
     both = kinds["ARROW", "ARROW"]
@@ -194,18 +189,18 @@ def from_causal_learn(result: Any) -> Parts:  # noqa: ANN401
 
 
 def to_dot(parts: Parts, target: str | None) -> str:
-    """Write the graph in Graphviz's language; the target, if any, is filled."""
+    """Write the graph in Graphviz's DOT language; the target, if given, is filled."""
 
-    def quoted(name: str) -> str:
+    def quote(name: str) -> str:
         return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
     lines = ["digraph {"]
     for name in parts.names:
         style = " [style=filled]" if name == target else ""
-        lines.append(f"  {quoted(name)}{style};")
-    lines += [f"  {quoted(tail)} -> {quoted(head)};" for tail, head in parts.edges]
+        lines.append(f"  {quote(name)}{style};")
+    lines += [f"  {quote(tail)} -> {quote(head)};" for tail, head in parts.edges]
     lines += [
-        f"  {quoted(one)} -> {quoted(other)} [dir=both, style=dashed];"
+        f"  {quote(one)} -> {quote(other)} [dir=both, style=dashed];"
         for one, other in parts.bidirected
     ]
     return "\n".join([*lines, "}"]) + "\n"
@@ -228,7 +223,7 @@ def load(path: str | Path) -> Parts:
             "path", "a graph saved by dsage", str(path), f"It is not JSON: {error}"
         ) from error
     if not isinstance(content, dict) or content.get("format") != _FORMAT:
-        raise refusal("path", "a graph saved by dsage", str(path), "It holds something else")
+        raise refusal("path", "a graph saved by dsage", str(path), "It contains something else")
     if content.get("version") != _VERSION:
         raise refusal(
             "path",

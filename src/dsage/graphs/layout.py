@@ -1,4 +1,4 @@
-"""Where the nodes and edges of a graph stand in a drawing: numbers only, drawn elsewhere."""
+"""Positions of the nodes and edges of a graph in a drawing."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from dsage.graphs.graph import Graph, check_graph
 
 Point = tuple[float, float]
 Edge = tuple[str, str]
-# What stands in a column: a node, or the place at which a longer edge passes.
+# A node, or the place in a column through which a longer edge passes.
 _Slot = str | tuple[str, str, int]
 
-# Sweeps over the columns; crossings hardly become fewer after that.
+# Sweeps over the columns; more of them hardly remove further crossings.
 _N_SWEEPS = 12
-# The height of a passing edge, where that of a node is one.
+# Height of a passing edge, relative to a node.
 _PASSING = 0.45
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """Where everything stands.
+    """Positions of nodes and edges.
 
     Attributes
     ----------
     places : dict from str to (float, float)
-        The centre of each node. x is its column, 0 or more; y goes up, around zero. Nodes of one
+        The center of each node. x is its column, 0 or more; y goes up, around zero. Nodes of one
         column are at least one apart.
     routes : dict from (str, str) to tuple of (float, float)
-        The points that each directed edge passes: its tail, one point in each column between, its
-        head. Bidirected edges pass nothing, and are not here.
+        The points on each directed edge: its tail, one point in each column between, and its head.
+        Bidirected edges are left out.
     """
 
     places: dict[str, Point]
@@ -39,12 +39,12 @@ class Drawing:
 
     @property
     def n_columns(self) -> int:
-        """How many columns there are."""
+        """Number of columns."""
         return 1 + int(max((x for x, _ in self.places.values()), default=-1.0))
 
     @property
     def heights(self) -> Point:
-        """The lowest and the highest place that is taken."""
+        """The lowest and the highest position."""
         points = [
             *self.places.values(),
             *(point for route in self.routes.values() for point in route),
@@ -97,7 +97,7 @@ def _columns(graph: Graph) -> dict[str, int]:
 
 
 def _routes(graph: Graph, column: dict[str, int]) -> dict[Edge, list[_Slot]]:
-    """Return what each directed edge passes: its tail, a slot a column between, its head."""
+    """Return the slots of each directed edge: tail, one per column between, head."""
     routes: dict[Edge, list[_Slot]] = {}
     for tail, head in graph.edges:
         between = range(column[tail] + 1, column[head])
@@ -108,26 +108,26 @@ def _routes(graph: Graph, column: dict[str, int]) -> dict[Edge, list[_Slot]]:
 def _places(
     graph: Graph, column: dict[str, int], routes: dict[Edge, list[_Slot]]
 ) -> dict[_Slot, Point]:
-    """Return where everything stands.
+    """Return the positions of all slots.
 
-    Within a column nodes and passing edges are sorted by the mean height of their neighbours, a
-    few times back and forth, which removes most crossings.
+    Within a column, nodes and passing edges are repeatedly sorted by the mean height of their
+    neighbors, which removes most crossings.
     """
     columns: list[list[_Slot]] = [[] for _ in range(max(column.values(), default=-1) + 1)]
     for name in graph.names:
         columns[column[name]].append(name)
-    neighbours = nx.Graph(list(graph.bidirected))
-    neighbours.add_nodes_from(graph.names)
+    neighbors = nx.Graph(list(graph.bidirected))
+    neighbors.add_nodes_from(graph.names)
     for route in routes.values():
-        neighbours.add_edges_from(pairwise(route))
+        neighbors.add_edges_from(pairwise(route))
         for slot in route[1:-1]:
             columns[int(slot[2])].append(slot)
     height = _heights(columns)
     for _ in range(_N_SWEEPS):
         for slots in columns:
             wanted = {
-                slot: (height[slot] + sum(height[other] for other in neighbours[slot]))
-                / (1 + len(neighbours[slot]))
+                slot: (height[slot] + sum(height[other] for other in neighbors[slot]))
+                / (1 + len(neighbors[slot]))
                 for slot in slots
             }
             slots.sort(key=wanted.__getitem__)
@@ -136,7 +136,7 @@ def _places(
 
 
 def _heights(columns: list[list[_Slot]]) -> dict[_Slot, float]:
-    """Return heights around zero: a node takes one, a passing edge less."""
+    """Return heights around zero, where a node takes one and a passing edge less."""
     height: dict[_Slot, float] = {}
     for slots in columns:
         sizes = [1.0 if isinstance(slot, str) else _PASSING for slot in slots]

@@ -1,4 +1,4 @@
-"""A linear-Gaussian structural model: a DAG with weights, its covariance and data from it."""
+"""Linear-Gaussian structural models: a DAG with weights, its covariance, and samples."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class LinearGaussian:
         """
         n_rows = check_count(n_rows, "n_rows")
         generator = Streams(random_state)("linear-gaussian")
-        # Columns are contiguous: each is written once and read once a child.
+        # Contiguous columns: each is written once and read once per child.
         values = np.asfortranarray(generator.standard_normal((n_rows, len(self.graph))))
         values *= self._deviations()
         position = {name: index for index, name in enumerate(self.graph.names)}
@@ -89,8 +89,8 @@ class LinearGaussian:
                 )
         return pd.DataFrame(values, columns=list(self.graph.names), copy=False)
 
-    def standardised(self) -> LinearGaussian:
-        """Return the model of the same variables, each divided by its standard deviation."""
+    def standardized(self) -> LinearGaussian:
+        """Return the model of the variables divided by their standard deviations."""
         deviations = np.linalg.norm(self._root(), axis=1)
         scale = dict(zip(self.graph.names, deviations.tolist(), strict=True))
         return LinearGaussian(
@@ -100,10 +100,10 @@ class LinearGaussian:
         )
 
     def _root(self) -> npt.NDArray[np.float64]:
-        """Return the effect of each standardised noise (column) on each variable (row).
+        """Return the effect of each standardized noise (column) on each variable (row).
 
-        By substitution from causes to effects, which loses no accuracy however large the
-        variances become; a general solver does.
+        Substitution from causes to effects keeps its accuracy even if the variances become large,
+        unlike a general solver.
         """
         position = {name: index for index, name in enumerate(self.graph.names)}
         root = np.diag(self._deviations())
@@ -118,7 +118,7 @@ class LinearGaussian:
                 "weights",
                 "small enough for the variances to be finite numbers",
                 name,
-                "The variance of this node is too large: take smaller weights",
+                "The variance of this node is too large: use smaller weights",
             )
         return root
 
@@ -137,15 +137,15 @@ def _check_numbers(
     condition: str,
     holds: Callable[[float], bool],
 ) -> None:
-    """Check that there is a number that fulfils the condition for every key, and no other."""
+    """Check that `given` has a number that meets the condition for every key, and no other key."""
     if not isinstance(given, Mapping):
-        raise refusal(parameter, f"a dict from {of} to numbers", given, "Give a dict", TypeError)
+        raise refusal(parameter, f"a dict from {of} to numbers", given, "Pass a dict", TypeError)
     if odd := sorted(set(given) ^ set(keys), key=str):
-        raise refusal(parameter, f"given for {of} of the graph, no others", odd, "See these")
+        raise refusal(parameter, f"given for exactly {of} of the graph", odd, "Add or remove these")
     for key, value in given.items():
         is_number = isinstance(value, (int, float, np.integer, np.floating))
         if not (is_number and holds(value)):
-            raise refusal(parameter, condition, (key, value), "Correct this one")
+            raise refusal(parameter, condition, (key, value), "Correct this entry")
 
 
 def _is_positive(value: float) -> bool:

@@ -1,4 +1,4 @@
-"""Orient what a partially directed graph leaves open, without changing what it means."""
+"""Orient the undirected edges of a partially directed graph without changing its separations."""
 
 from __future__ import annotations
 
@@ -18,16 +18,15 @@ def orient(
     """Return the directed edges of a graph with the same skeleton and the same v-structures.
 
     The consistent extension of Dor & Tarsi (1992): repeatedly take a node that has no outgoing
-    directed edge and whose undirected neighbours are adjacent to all its other neighbours, let
-    its undirected edges point to it, and remove it. For a CPDAG every consistent extension has
-    the same separations, so nothing is lost by picking one. Bidirected edges stay what they are:
-    they make nodes adjacent, and have an arrowhead at both. Without undirected edges there is
-    nothing to do, and directed cycles may stay.
+    directed edge and whose undirected neighbors are adjacent to all its other neighbors, orient its
+    undirected edges towards it, and remove it. All consistent extensions of a CPDAG have the same
+    separations. Bidirected edges are kept: they make nodes adjacent, with an arrowhead at both
+    ends. Without undirected edges nothing changes, and directed cycles are allowed.
 
     Raises
     ------
     ValueError
-        Where no such DAG exists, as can happen for the output of constraint-based learners.
+        If there is no such DAG, as can happen for the output of constraint-based learners.
 
     Examples
     --------
@@ -43,10 +42,10 @@ def orient(
     for tail, head in oriented:
         parents[head].add(tail)
         children[tail].add(head)
-    for pairs, neighbours in ((undirected, open_), (bidirected, beside)):
+    for pairs, neighbors in ((undirected, open_), (bidirected, beside)):
         for one, other in pairs:
-            neighbours[one].add(other)
-            neighbours[other].add(one)
+            neighbors[one].add(other)
+            neighbors[other].add(one)
     if not any(open_.values()):
         return oriented
     adjacent = {name: parents[name] | children[name] | open_[name] | beside[name] for name in left}

@@ -1,8 +1,8 @@
-"""Find what a target can see given many coalitions at once: Bayes-ball on bit rows.
+"""Bayes-ball for many coalitions at a time, on bit rows.
 
-Three kinds of graph, one sweep. A bidirected edge is a latent common cause; a directed cycle is
-replaced by its acyclification; what is left is a DAG, some nodes of which are never observed, and
-d-separation in it is m-separation or sigma-separation in the graph that was given.
+One sweep serves three kinds of graphs. A bidirected edge becomes a latent common cause, and a
+directed cycle is replaced by its acyclification. The result is a DAG with latent nodes, whose
+d-separations are the m-separations or sigma-separations of the original graph.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Edges = Sequence[tuple[int, int]]
 
 
 def components(n_nodes: int, edges: Edges) -> npt.NDArray[np.intp]:
-    """Label the strongly connected components: equal labels mean a common directed cycle."""
+    """Label the strongly connected components: nodes on a common directed cycle have one label."""
     tails, heads = np.array(edges, dtype=np.intp).reshape(-1, 2).T
     matrix = coo_array((np.ones(len(edges)), (tails, heads)), shape=(n_nodes, n_nodes))
     _, labels = connected_components(matrix, directed=True, connection="strong")
@@ -31,8 +31,8 @@ def canonical_dag(n_nodes: int, edges: Edges, bidirected: Edges) -> list[set[int
 
     Nodes from `n_nodes` on are latent. A bidirected edge becomes a latent parent of its two ends.
     The acyclification (Bongers, Forré, Peters & Mooij, 2021) of a strongly connected component
-    gives every member all parents that any member has outside the component, and joins the
-    members by one latent parent; a bidirected edge then reaches the whole components of its ends.
+    gives every member all parents that any member has outside the component, and gives the members
+    a common latent parent; a bidirected edge then joins the whole components of its ends.
     Sigma-separation in the graph is d-separation in the result.
     """
     labels = components(n_nodes, edges)
@@ -60,7 +60,7 @@ def canonical_dag(n_nodes: int, edges: Edges, bidirected: Edges) -> list[set[int
 
 
 class Reachability:
-    """Bayes-ball from source nodes, for as many coalitions at a time as the bit rows are wide.
+    """Bayes-ball from source nodes, for one coalition per bit of the bit rows.
 
     Parameters
     ----------
@@ -84,22 +84,22 @@ class Reachability:
         self._children = children
 
     def reached(self, sources: Iterable[int], known: Sequence[int], width: int) -> list[int]:
-        """Return for each observed node the bit row of the coalitions under which it is reached.
+        """Return, per observed node, the bit row of the coalitions under which it is reached.
 
         Parameters
         ----------
         sources : iterable of int
-            Where the ball starts; must not be known.
+            Nodes from which the ball starts; they must not be known.
         known : sequence of int
             Bit row of each observed node: the coalitions that contain it.
         width : int
-            Number of coalitions, which is the number of bits in use.
+            Number of coalitions, and so of bits in use.
 
         Returns
         -------
         list of int
-            A member of a coalition counts as reached when the ball comes to it, whether or not it
-            may pass on: then it is dependent on the source given the rest of the coalition.
+            A member of a coalition is reached if the ball comes to it, even if it stops there: it
+            then depends on the source given the rest of the coalition.
         """
         every = (1 << width) - 1
         n_latent = len(self._parents) - self._n_nodes
@@ -107,7 +107,7 @@ class Reachability:
         outside = [every ^ row for row in inside]
         from_child = [0] * len(inside)
         from_parent = [0] * len(inside)
-        # What a node has to pass on since it last did, upwards and downwards.
+        # Nodes with something new to pass on to their parents and children.
         news_up = bytearray(len(inside))
         news_down = bytearray(len(inside))
         for source in sources:

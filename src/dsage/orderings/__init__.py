@@ -1,13 +1,12 @@
-"""Orderings of the features: independent units of them, each available by its number.
+"""Orderings of the features, in independent batches that are available by number.
 
-An estimate is a mean over *units*. A unit is the smallest set of orderings whose mean surplus is an
-unbiased replicate that is independent of the other units, so the spread of the units' means gives a
-standard error: one ordering, an ordering and its reverse, a Latin square of orderings with or
-without the reverse of each, orderings of orthogonal vectors, or a herded set.
+A *batch* is the smallest set of orderings whose mean surplus is unbiased and independent of the
+other batches, so that the spread of the batches' means gives a standard error: one ordering, an
+ordering and its reverse, a Latin square of orderings, and so on. `KINDS` has them by name.
 """
 
-from dsage.orderings.base import Orderings
-from dsage.orderings.choose import KINDS, as_orderings
+from dsage.orderings.base import KINDS, Orderings
+from dsage.orderings.choose import as_orderings
 from dsage.orderings.given import Given
 from dsage.orderings.herded import Herded
 from dsage.orderings.latin import Balanced, Stratified

@@ -1,7 +1,8 @@
-"""What orderings are: independent units, each available by its number."""
+"""The members of orderings, the registry of their kinds, and what unbounded kinds share."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Protocol, runtime_checkable
 
@@ -10,37 +11,52 @@ import numpy.typing as npt
 
 from dsage._check import check_count
 from dsage._random import Streams
+from dsage.data.registry import Registry
 
-# Units whose first orderings come from one stream.
+# Batches whose first orderings come from one stream.
 _CHUNK = 64
 
 
 @runtime_checkable
 class Orderings(Protocol):
-    """Units of orderings: any object with these members will do."""
+    """Batches of orderings: any object with these members is accepted."""
 
     @property
     def n_features(self) -> int:
-        """Number of features that each ordering arranges."""
+        """Number of features in each ordering."""
         ...
 
     @property
     def batch_size(self) -> int:
-        """Number of orderings in a unit."""
+        """Number of orderings in a batch."""
         ...
 
     @property
     def n_batches(self) -> int | None:
-        """Number of units, or None if there is no end to them."""
+        """Number of batches; None if it is unbounded."""
         ...
 
     def batch(self, number: int) -> npt.NDArray[np.intp]:
-        """Return a unit as an array (batch_size, n_features): column k is the k-th feature."""
+        """Return a batch, (batch_size, n_features): column k has the k-th features."""
         ...
 
 
+KINDS: Registry[Callable[[int, Streams], Orderings]] = Registry(
+    "orderings", "the kinds of orderings", package="dsage.orderings"
+)
+"""The kinds of orderings by name, each called with the number of features and the streams."""
+
+
 class Unbounded:
-    """What the unbounded kinds share: the first ordering of unit u is the same in all of them."""
+    """Base class of the unbounded kinds, which all start batch u with the same ordering.
+
+    Parameters
+    ----------
+    n_features : int
+        Number of features.
+    streams : Streams
+        Source of randomness.
+    """
 
     __slots__ = ("_n_features", "_streams")
 
@@ -50,24 +66,24 @@ class Unbounded:
 
     @property
     def n_features(self) -> int:
-        """Number of features that each ordering arranges."""
+        """Number of features in each ordering."""
         return self._n_features
 
     @property
     def n_batches(self) -> None:
-        """None: there is no end to the units."""
+        """None: the number of batches is unbounded."""
         return
 
     def _first(self, number: int) -> npt.NDArray[np.intp]:
-        """Return the first ordering of a unit."""
+        """Return the first ordering of a batch."""
         chunk, place = divmod(check_count(number, "number", minimum=0), _CHUNK)
-        first: npt.NDArray[np.intp] = _chunk_of(self._streams.entropy, self._n_features, chunk)[
+        first: npt.NDArray[np.intp] = _draw_chunk(self._streams.entropy, self._n_features, chunk)[
             place
         ]
         return first.copy()
 
     def _generator(self, number: int) -> np.random.Generator:
-        """Return where the rest of a unit comes from."""
+        """Return the generator for the rest of a batch."""
         return self._streams("units", check_count(number, "number", minimum=0))
 
     def __repr__(self) -> str:
@@ -75,23 +91,21 @@ class Unbounded:
 
 
 @lru_cache(maxsize=16)
-def _chunk_of(entropy: int, n_features: int, chunk: int) -> npt.NDArray[np.intp]:
-    """Return the first orderings of some units: to make a stream takes longer than to use it."""
+def _draw_chunk(entropy: int, n_features: int, chunk: int) -> npt.NDArray[np.intp]:
+    """Draw the first orderings of many batches at once, as making a stream is slow."""
     generator = Streams(entropy)("orderings", chunk)
     return generator.permuted(np.tile(np.arange(n_features), (_CHUNK, 1)), axis=1)
 
 
-def relabelled(
-    orderings: npt.NDArray[np.intp], first: npt.NDArray[np.intp]
-) -> npt.NDArray[np.intp]:
+def relabel(orderings: npt.NDArray[np.intp], first: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
     """Rename the features of orderings (n_orderings, n_features) so that the first is `first`.
 
-    If `first` is uniform, and independent of the orderings, then so is the renaming: each of the
-    orderings becomes uniform, and what they are to each other stays as it was.
+    If `first` is uniform and independent of the orderings, each of them becomes uniform, and their
+    relations to each other stay the same.
 
     Examples
     --------
-    >>> relabelled(np.array([[1, 0, 2], [0, 1, 2]]), np.array([2, 0, 1]))
+    >>> relabel(np.array([[1, 0, 2], [0, 1, 2]]), np.array([2, 0, 1]))
     array([[2, 0, 1],
            [0, 2, 1]])
     """

@@ -1,4 +1,4 @@
-"""Orderings that the user lists."""
+"""Orderings from a list."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dsage.orderings.positions import as_positions
 
 
 class Given:
-    """Orderings that the user lists: a unit is one of them.
+    """Orderings from a list; a batch is one of them.
 
     Parameters
     ----------
@@ -43,12 +43,12 @@ class Given:
 
     @property
     def n_features(self) -> int:
-        """Number of features that each ordering arranges."""
+        """Number of features in each ordering."""
         return int(self._orderings.shape[1])
 
     @property
     def batch_size(self) -> int:
-        """Number of orderings in a unit: 1."""
+        """Number of orderings in a batch: 1."""
         return 1
 
     @property
@@ -57,12 +57,10 @@ class Given:
         return len(self._orderings)
 
     def batch(self, number: int) -> npt.NDArray[np.intp]:
-        """Return ordering `number` of the list as an array (1, n_features)."""
+        """Return ordering `number` of the list, (1, n_features)."""
         at = check_count(number, "number", minimum=0)
         if at >= len(self._orderings):
-            raise refusal(
-                "number", f"below {len(self._orderings)}", number, "List more orderings, or stop"
-            )
+            raise refusal("number", f"below {len(self._orderings)}", number, "List more orderings")
         return self._orderings[at : at + 1].copy()
 
     def __repr__(self) -> str:

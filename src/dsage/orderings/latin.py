@@ -1,31 +1,32 @@
-"""Latin squares of orderings: each feature once at each position."""
+"""Latin squares of orderings, with each feature once at each position."""
 
 from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
 
-from dsage.orderings.base import Unbounded
+from dsage.orderings.base import KINDS, Unbounded
 
 
+@KINDS.register("stratified", summary="each feature once at each position")
 class Stratified(Unbounded):
-    """A random Latin square of orderings: each feature stands once at each position.
+    """A random Latin square of orderings, with each feature once at each position.
 
     With p and q independent, uniform permutations of 0..d-1, position k of ordering i holds
     ``p[q^-1[(q[k] + i) mod d]]``. For fixed k the inner index runs through all residues as i does,
     so each column holds each feature once. For fixed i it is p after a permutation that does not
-    depend on p, hence uniform: the mean surplus of the square is unbiased. In it, the positions of
-    a feature, which are the sizes of the coalitions before it, do not vary at all: where the risk
-    depends on the size of the coalition only, the mean over a unit is exact. The second permutation
-    q keeps the orderings from being plain rotations of each other, in which the coalitions before a
-    feature would be nested, and the variance often larger than that of uniform orderings.
+    depend on p, hence uniform, so the mean surplus of the square is unbiased. The positions of a
+    feature, which are the sizes of the coalitions before it, do not vary between squares: if the
+    risk depends only on the size of the coalition, the mean over a batch is exact. Without q the
+    orderings would be rotations of each other, with nested coalitions before a feature, and often a
+    larger variance than uniform orderings.
 
     Parameters
     ----------
     n_features : int
         Number of features.
     streams : Streams
-        Where the randomness comes from.
+        Source of randomness.
 
     Examples
     --------
@@ -39,29 +40,32 @@ class Stratified(Unbounded):
 
     @property
     def batch_size(self) -> int:
-        """Number of orderings in a unit: one for each position."""
+        """Number of orderings in a batch: one per position."""
         return self._n_features
 
     def batch(self, number: int) -> npt.NDArray[np.intp]:
-        """Return unit `number` as an array (n_features, n_features)."""
+        """Return batch `number`, (n_features, n_features)."""
         ordering, generator = self._first(number), self._generator(number)
         return _latin_square(ordering, generator.permutation(self._n_features))
 
 
+@KINDS.register(
+    "balanced", summary="each feature equally often at each position, with the reverses"
+)
 class Balanced(Unbounded):
-    """A random Latin square that holds the reverse of each of its orderings, too.
+    """A random Latin square that also holds the reverse of each of its orderings.
 
-    It unites the advantages of antithetic and stratified orderings. For even d it is a square as in
-    `Stratified`, with q uniform among the permutations with ``q[d - 1 - k] = q[k] + d / 2 mod d``:
-    then ordering i + d / 2 is the reverse of ordering i. For odd d, where the position in the
-    middle forbids that, it is a square of `Stratified` and the reverses of its orderings.
+    It combines the advantages of antithetic and stratified orderings. For even d it is a square as
+    in `Stratified`, with q uniform among the permutations with ``q[d - 1 - k] = q[k] + d / 2 mod
+    d``: then ordering i + d / 2 is the reverse of ordering i. For odd d, where the middle position
+    rules this out, it is a square of `Stratified` together with the reverses of its orderings.
 
     Parameters
     ----------
     n_features : int
         Number of features.
     streams : Streams
-        Where the randomness comes from.
+        Source of randomness.
 
     Examples
     --------
@@ -77,11 +81,11 @@ class Balanced(Unbounded):
 
     @property
     def batch_size(self) -> int:
-        """Number of orderings in a unit: one or two for each position."""
+        """Number of orderings in a batch: one or two per position."""
         return self._n_features * (1 + self._n_features % 2)
 
     def batch(self, number: int) -> npt.NDArray[np.intp]:
-        """Return unit `number` as an array (batch_size, n_features)."""
+        """Return batch `number`, (batch_size, n_features)."""
         ordering, generator = self._first(number), self._generator(number)
         if self._n_features % 2:
             square = _latin_square(ordering, generator.permutation(self._n_features))
@@ -92,11 +96,8 @@ class Balanced(Unbounded):
         return _latin_square(ordering, np.concatenate([first, second]))
 
 
-def _latin_square(
-    ordering: npt.NDArray[np.intp], relabelled: npt.NDArray[np.intp]
-) -> npt.NDArray[np.intp]:
+def _latin_square(p: npt.NDArray[np.intp], q: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
     """Return the square of `Stratified` for p and q; its first row is p."""
-    n_features = len(ordering)
-    shifted = (relabelled[None, :] + np.arange(n_features)[:, None]) % n_features
-    square: npt.NDArray[np.intp] = ordering[np.argsort(relabelled)[shifted]]
+    shifted = (q[None, :] + np.arange(len(p))[:, None]) % len(p)
+    square: npt.NDArray[np.intp] = p[np.argsort(q)[shifted]]
     return square

@@ -1,4 +1,4 @@
-"""Orthogonal spherical codes: orderings that are spread evenly over the sphere of all orderings."""
+"""Orthogonal spherical codes: orderings spread evenly over the sphere of all orderings."""
 
 from __future__ import annotations
 
@@ -8,42 +8,43 @@ from scipy.linalg import helmert
 
 from dsage._check import check_count, refusal
 from dsage._random import Streams
-from dsage.orderings.base import Unbounded, relabelled
+from dsage.orderings.base import KINDS, Unbounded, relabel
 
-# Larger units vary less for each ordering, but see fewer rows for the same cost. With a first
-# level, which leaves little to the orderings, that weighs more.
+# Larger batches have less variance per ordering, but see fewer rows for the same cost. With a first
+# level, which removes most of the variance of the orderings, the rows matter more.
 _VECTORS = 2
 
 
+@KINDS.register("orthogonal", summary="orderings of orthogonal directions, and their reverses")
 class Orthogonal(Unbounded):
-    """Orderings that belong to random orthogonal vectors, each with its reverse.
+    """Orderings of random orthogonal vectors, each with its reverse.
 
-    The positions of the features in an ordering, less their mean, are a point on a sphere in the
-    hyperplane orthogonal to (1, .., 1), of dimension d - 1 (Mitchell, Cooper, Frank & Holmes,
-    2022). Here k orthonormal vectors x of the hyperplane are drawn, uniformly among all such
-    systems; sorting the features by the entries of x and of -x gives an ordering and its reverse,
-    whose points are those nearest to x and -x. So the orderings of a unit are spread more evenly
-    than independent ones. The law of the vectors does not change if the features are renamed,
-    hence each ordering is uniform, and the mean surplus of a unit is unbiased. With ``k = 1`` the
-    units are those of `Antithetic`.
+    The centered positions of the features in an ordering are a point on a sphere in the hyperplane
+    orthogonal to (1, .., 1), of dimension d - 1 (Mitchell, Cooper, Frank & Holmes, 2022). Here k
+    orthonormal vectors x of the hyperplane are drawn, uniformly among all such systems. Sorting the
+    features by the entries of x and of -x gives an ordering and its reverse, whose points are
+    nearest to x and -x. So the orderings of a batch are spread more evenly than independent ones.
+    The distribution of the vectors does not change if the features are renamed, hence each ordering
+    is uniform, and the mean surplus of a batch is unbiased. With ``k = 1`` the batches are those of
+    `Antithetic`.
 
     Parameters
     ----------
     n_features : int
         Number of features, d.
     streams : Streams
-        Where the randomness comes from.
+        Source of randomness.
     n_vectors : int, optional
-        Number of orthogonal vectors, k, at most d - 1; a unit has 2 k orderings. By default 2, or
-        1 where there are only two features.
+        Number of orthogonal vectors, k, at most d - 1; a batch has 2 k orderings. By default 2, or
+        1 for two features.
 
     Examples
     --------
     >>> from dsage._random import Streams
     >>> Orthogonal(5, Streams(0)).batch(0).shape
     (4, 5)
-    >>> unit = Orthogonal(5, Streams(0), n_vectors=4).batch(0)
-    >>> bool((unit[4:] == unit[:4, ::-1]).all())
+    >>> batch = Orthogonal(5, Streams(0), n_vectors=4).batch(0)
+    >>> bool((batch[4:] == batch[:4, ::-1]).all())
     True
     """
 
@@ -51,7 +52,7 @@ class Orthogonal(Unbounded):
 
     def __init__(self, n_features: int, streams: Streams, n_vectors: int | None = None) -> None:
         super().__init__(n_features, streams)
-        # A single feature has one ordering, which stands for a vector.
+        # A single feature has one ordering, as if from one vector.
         most = max(self._n_features - 1, 1)
         self._n_vectors = min(_VECTORS, most)
         if n_vectors is not None:
@@ -63,17 +64,17 @@ class Orthogonal(Unbounded):
 
     @property
     def batch_size(self) -> int:
-        """Number of orderings in a unit: two for each vector."""
+        """Number of orderings in a batch: two per vector."""
         return 2 * self._n_vectors
 
     def batch(self, number: int) -> npt.NDArray[np.intp]:
-        """Return unit `number` as an array (batch_size, n_features): orderings, then reverses."""
+        """Return batch `number`, (batch_size, n_features): orderings, then reverses."""
         first = self._first(number)
         if self._n_features == 1:
             return np.stack([first, first])
         generator = self._generator(number)
         points = orthonormal(generator, len(self._basis), self._n_vectors)
-        forth = relabelled(np.argsort(points @ self._basis, axis=1), first)
+        forth = relabel(np.argsort(points @ self._basis, axis=1), first)
         return np.concatenate([forth, forth[:, ::-1]])
 
 
@@ -82,6 +83,6 @@ def orthonormal(
 ) -> npt.NDArray[np.float64]:
     """Return orthonormal vectors (n_vectors, n_dimensions), uniform among all such systems."""
     q, r = np.linalg.qr(generator.standard_normal((n_dimensions, n_vectors)))
-    # Without the signs of a factor with positive diagonal, the law would depend on the routine.
+    # With a positive diagonal of r the distribution does not depend on the QR routine.
     system: npt.NDArray[np.float64] = (q * np.where(np.diag(r) < 0, -1.0, 1.0)).T
     return system

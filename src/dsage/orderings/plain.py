@@ -1,22 +1,23 @@
-"""Independent orderings, by themselves or each with its reverse."""
+"""Independent orderings, alone or each with its reverse."""
 
 from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
 
-from dsage.orderings.base import Unbounded
+from dsage.orderings.base import KINDS, Unbounded
 
 
+@KINDS.register("uniform", summary="one ordering drawn at random")
 class Uniform(Unbounded):
-    """Independent orderings, all equally likely: a unit is one ordering.
+    """Independent orderings, all equally likely; a batch is one ordering.
 
     Parameters
     ----------
     n_features : int
         Number of features.
     streams : Streams
-        Where the randomness comes from.
+        Source of randomness.
 
     Examples
     --------
@@ -32,27 +33,28 @@ class Uniform(Unbounded):
 
     @property
     def batch_size(self) -> int:
-        """Number of orderings in a unit: 1."""
+        """Number of orderings in a batch: 1."""
         return 1
 
     def batch(self, number: int) -> npt.NDArray[np.intp]:
-        """Return unit `number` as an array (1, n_features)."""
+        """Return batch `number`, (1, n_features)."""
         return self._first(number)[None, :]
 
 
+@KINDS.register("antithetic", summary="an ordering and its reverse")
 class Antithetic(Unbounded):
-    """An ordering and its reverse: each feature has as many before it as it has after it.
+    """An ordering and its reverse.
 
-    The surplus of a feature mostly falls as more features are known before it. In a unit early and
-    late positions balance, which lowers the variance of the mean. Where the features interact in
-    pairs only, the mean over a unit is exact.
+    The surplus of a feature usually falls as more features are known before it. In a batch, early
+    and late positions balance, which lowers the variance of the mean. If the features interact in
+    pairs only, the mean over a batch is exact.
 
     Parameters
     ----------
     n_features : int
         Number of features.
     streams : Streams
-        Where the randomness comes from.
+        Source of randomness.
 
     Examples
     --------
@@ -66,10 +68,10 @@ class Antithetic(Unbounded):
 
     @property
     def batch_size(self) -> int:
-        """Number of orderings in a unit: 2."""
+        """Number of orderings in a batch: 2."""
         return 2
 
     def batch(self, number: int) -> npt.NDArray[np.intp]:
-        """Return unit `number` as an array (2, n_features)."""
+        """Return batch `number`, (2, n_features)."""
         ordering = self._first(number)
         return np.stack([ordering, ordering[::-1]])

@@ -11,7 +11,7 @@ from dsage._check import check_member, refusal
 
 
 def as_positions(ordering: object, names: tuple[str, ...]) -> npt.NDArray[np.intp]:
-    """Return one ordering as positions, checked to be a permutation."""
+    """Return one ordering as positions, after checking that it is a permutation."""
     if isinstance(ordering, str) or not isinstance(ordering, (Sequence, np.ndarray)):
         raise refusal(
             "orderings", "a list of orderings", ordering, "Put one ordering into a list", TypeError
@@ -28,7 +28,7 @@ def as_positions(ordering: object, names: tuple[str, ...]) -> npt.NDArray[np.int
                 "orderings",
                 "made of names or positions",
                 feature,
-                "Give strings or ints",
+                "Pass strings or integers",
                 TypeError,
             )
     if sorted(positions) != list(range(len(names))):

@@ -13,7 +13,7 @@ import pandas as pd
 from dsage._check import Setting, Text, check_count, check_member, refusal
 from dsage.data.frames import is_frame
 from dsage.data.inputs import Inputs
-from dsage.graphs import Consensus, Graph, NoSeparation, Oracle, as_graph
+from dsage.graphs import Graph, NoSeparation, Oracle, as_graph, as_oracle, is_oracle
 from dsage.structure import Stability, search_graph, stability
 from dsage.structure.info import GraphInfo, GraphSource
 from dsage.structure.learn import learn_by_callable
@@ -83,9 +83,9 @@ def find_graph(
         oracle: Oracle = graph.oracle(inputs.target, inputs.names)
         return GraphFound(oracle, None, graph.to_frame(), info)
     is_graph = isinstance(graph, (Graph, nx.Graph)) or is_frame(graph)
-    if isinstance(graph, Consensus) or (isinstance(graph, Oracle) and not is_graph):
+    if is_oracle(graph) and not is_graph:
         info = GraphInfo(GraphSource.GIVEN, kind=type(graph).__name__)
-        return GraphFound(graph, None, None, info)
+        return GraphFound(as_oracle(graph), None, None, info)
     if isinstance(graph, str) or (callable(graph) and not is_graph):
         if isinstance(graph, str):
             check_member(graph, ("learn", *METHODS), "graph", "the names of graphs")

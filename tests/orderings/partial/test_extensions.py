@@ -10,7 +10,7 @@ from scipy import stats
 from dsage._random import Streams
 from dsage.orderings import Extensions, Order, Orderings, as_orderings
 from dsage.orderings.partial.chain import Chain
-from dsage.orderings.partial.ideals import chances, levels_of, n_paths
+from dsage.orderings.partial.ideals import chances, n_paths, ranks_of
 from dsage.orderings.partial.parts import Mixed, decompose
 from exact_values import extensions
 from given import names, orders
@@ -45,34 +45,34 @@ def p_value(drawn, every):
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_both_orderings_of_a_unit_are_uniform_over_the_extensions(shape):
+def test_both_orderings_of_a_batch_are_uniform_over_the_extensions(shape):
     order = SHAPES[shape]
     orderings = Extensions(order, Streams(2))
     assert orderings.is_exact
-    units = np.array([orderings.batch(number) for number in range(2500)])
+    batches = np.array([orderings.batch(number) for number in range(2500)])
     for row in range(2):
-        assert p_value(units[:, row], brute(order)) > 1e-3
+        assert p_value(batches[:, row], brute(order)) > 1e-3
 
 
 def test_an_order_of_every_shape_has_uniform_extensions():
     every = brute(ALL)
-    units = np.array(
+    batches = np.array(
         [Extensions(ALL, Streams(0)).batch(number) for number in range(40 * len(every))]
     )
     for row in range(2):
-        assert p_value(units[:, row], every) > 1e-3
+        assert p_value(batches[:, row], every) > 1e-3
 
 
 @given(orders(max_features=9), st.integers(0, 2**40))
 @settings(max_examples=80, deadline=None)
-def test_every_ordering_of_every_unit_keeps_the_order(case, number):
+def test_every_ordering_of_every_batch_keeps_the_order(case, number):
     labels = names(case[0])
     order = Order(labels, [(labels[one], labels[other]) for one, other in case[1]])
     for ordering in Extensions(order, Streams(1)).batch(number):
         assert order.is_consistent(ordering)
 
 
-def test_without_pairs_units_are_antithetic():
+def test_without_pairs_batches_are_antithetic():
     for number in range(5):
         forth, back = Extensions(Order(names(9)), Streams(4)).batch(number)
         np.testing.assert_array_equal(forth, back[::-1])
@@ -86,7 +86,7 @@ def test_the_partner_reverses_every_tier():
 
 
 @pytest.mark.parametrize("order", [N, ALL, SHAPES["tiers"]], ids=["N", "all", "tiers"])
-def test_a_unit_depends_on_seed_and_number_alone(order):
+def test_a_batch_depends_on_seed_and_number_alone(order):
     orderings = Extensions(order, Streams(0))
     forth = [orderings.batch(number) for number in range(12)]
     again = pickle.loads(pickle.dumps(orderings))
@@ -106,16 +106,16 @@ def test_steps_through_ideals_have_the_shares_of_the_extensions(case):
     every = extensions(n_features, pairs)
     places = np.argsort(every, axis=1)
     before[:] = (places[:, :, None] < places[:, None, :]).all(axis=0)
-    levels = levels_of(before)
-    assert n_paths(levels) == len(every)
-    for level, chance in zip(levels, chances(levels), strict=False):
-        size = int(level.ideals[0].sum())
+    ranks = ranks_of(before)
+    assert n_paths(ranks) == len(every)
+    for rank, chance in zip(ranks, chances(ranks), strict=False):
+        size = int(rank.ideals[0].sum())
         passed = Counter(frozenset(ordering[:size]) for ordering in every)
         stepped = Counter((frozenset(ordering[:size]), ordering[size]) for ordering in every)
         found = {
-            (frozenset(np.flatnonzero(level.ideals[source]).tolist()), feature): share
+            (frozenset(np.flatnonzero(rank.ideals[source]).tolist()), feature): share
             for source, feature, share in zip(
-                level.source, level.feature.tolist(), chance, strict=True
+                rank.source, rank.feature.tolist(), chance, strict=True
             )
         }
         assert set(found) == set(stepped)
@@ -125,8 +125,8 @@ def test_steps_through_ideals_have_the_shares_of_the_extensions(case):
 
 def test_too_many_ideals_are_not_listed():
     before = np.zeros((8, 8), dtype=bool)
-    assert levels_of(before, 255) is None
-    assert sum(len(level.ideals) for level in levels_of(before, 256)) == 256
+    assert ranks_of(before, 255) is None
+    assert sum(len(rank.ideals) for rank in ranks_of(before, 256)) == 256
 
 
 def test_the_chain_is_uniform_within_its_tolerance():
@@ -196,15 +196,15 @@ def test_an_order_with_too_many_ideals_is_drawn_by_a_chain():
     order = wide_order()
     orderings = Extensions(order, Streams(0))
     assert not orderings.is_exact
-    units = np.array([orderings.batch(number) for number in range(20)])
-    np.testing.assert_array_equal(orderings.batch(3), units[3])
-    for ordering in units.reshape(40, -1):
+    batches = np.array([orderings.batch(number) for number in range(20)])
+    np.testing.assert_array_equal(orderings.batch(3), batches[3])
+    for ordering in batches.reshape(40, -1):
         assert order.is_consistent(ordering)
     # By symmetry all of the first row have one mean place, and the others mirror it.
-    place = np.argsort(units.reshape(40, -1), axis=1)
+    place = np.argsort(batches.reshape(40, -1), axis=1)
     early, late = place[:, :20].mean(), place[:, 20:].mean()
     assert early + late == 39
-    assert len({tuple(ordering) for ordering in units.reshape(40, -1)}) == 40
+    assert len({tuple(ordering) for ordering in batches.reshape(40, -1)}) == 40
 
 
 def test_the_parts_that_a_chain_draws_share_the_tolerance():
@@ -225,11 +225,11 @@ def test_orders_are_taken_as_orderings_in_the_order_of_the_features():
     assert orderings.batch(0).tolist() == [[2, 0, 1], [2, 0, 1]]
 
 
-def test_orders_that_leave_out_a_feature_are_refused():
+def test_orders_without_some_feature_are_refused():
     with pytest.raises(ValueError, match=r"those of the order; got \['c'\]"):
         as_orderings(Order(["a", "b"]), ["a", "b", "c"], Streams(0))
 
 
-def test_what_is_no_order_is_refused():
+def test_objects_that_are_not_orders_are_refused():
     with pytest.raises(TypeError, match="order must be an Order; got 'a < b'"):
         Extensions("a < b", Streams(0))

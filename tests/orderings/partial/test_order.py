@@ -44,7 +44,7 @@ def test_what_comes_before_is_what_comes_first_in_every_extension(case):
 
 @given(orders())
 @settings(max_examples=40, deadline=None)
-def test_the_fewest_pairs_say_it_all(case):
+def test_the_pairs_are_the_fewest_that_imply_the_order(case):
     order = order_of(*case)
     assert Order(order.feature_names, order.pairs) == order
     for left_out in order.pairs:
@@ -77,7 +77,7 @@ def test_tiers_come_one_after_the_other():
     assert not order.is_consistent(["a", "c", "b", "e", "f"])
 
 
-def test_equal_orders_are_equal_whatever_they_were_made_from():
+def test_orders_made_from_different_pairs_can_be_equal():
     one = Order(["a", "b", "c"], [("a", "b"), ("b", "c")])
     other = Order(["c", "a", "b"], [("b", "c"), ("a", "c"), ("a", "b")])
     assert one == other
@@ -95,7 +95,7 @@ def test_an_order_survives_pickling_without_what_was_computed():
     assert pickle.loads(pickle.dumps(order)) == order
 
 
-def test_features_may_be_arranged_otherwise():
+def test_features_can_be_rearranged():
     order = Order(["a", "b", "c"], [("a", "b")])
     other = order.arranged(["c", "b", "a"])
     assert other == order
@@ -162,12 +162,12 @@ def test_a_cycle_through_one_feature_only_orders_it():
         (3, TypeError, "pairs must be an iterable of pairs; got 3"),
     ],
 )
-def test_pairs_that_are_no_order_are_refused(pairs, error, text):
+def test_invalid_pairs_are_refused(pairs, error, text):
     with pytest.raises(error, match=text):
         Order(["a", "b", "c"], pairs)
 
 
-def test_orders_of_nothing_are_refused():
+def test_orders_without_features_are_refused():
     with pytest.raises(ValueError, match="feature_names must be at least one"):
         Order([])
 
@@ -180,12 +180,12 @@ def test_orders_of_nothing_are_refused():
         ([["a"], ["b", "a"]], ValueError, "tiers must be distinct; got 'a'"),
     ],
 )
-def test_tiers_that_are_none_are_refused(tiers, error, text):
+def test_invalid_tiers_are_refused(tiers, error, text):
     with pytest.raises(error, match=text):
         Order.tiers(tiers)
 
 
-def test_features_that_only_one_side_knows_are_named():
+def test_unmatched_features_are_named():
     order = Order(["a", "b"], [("a", "b")])
     with pytest.raises(ValueError, match=r"features must be those of the order; got \['c'\]"):
         order.arranged(["a", "b", "c"])
@@ -197,10 +197,10 @@ def test_features_that_only_one_side_knows_are_named():
     ("graph", "options", "error", "text"),
     [
         (
-            cpdag(GRAPH.__class__(["a", "b"], [("a", "b")])),
+            cpdag(Graph(["a", "b"], [("a", "b")])),
             {},
             TypeError,
-            "graph must be a Graph; got 'CPDAG'",
+            "graph must be a dsage.Graph; got 'CPDAG'",
         ),
         (
             GRAPH,
@@ -217,6 +217,6 @@ def test_features_that_only_one_side_knows_are_named():
         ),
     ],
 )
-def test_graphs_that_give_no_order_are_refused(graph, options, error, text):
+def test_invalid_graphs_and_options_are_refused(graph, options, error, text):
     with pytest.raises(error, match=text):
         Order.from_graph(graph, **{"features": ["a", "b"], **options})

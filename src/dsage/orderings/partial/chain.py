@@ -1,15 +1,15 @@
 """The chain of Bubley and Dyer (1999): linear extensions of orders too large to count.
 
-A step picks the places p and p + 1 of the n with probability proportional to p (n - p), and
-exchanges what stands there with probability 1/2, where the order allows it. Two such chains, one
-a transposition away from the other, come closer by a share 1 / K on average, K = (n^3 - n) / 6
-(path coupling). As two extensions are at most as many exchanges apart as there are pairs that the
-order leaves open, the total variation distance to the uniform law is below e after
+A step picks places p and p + 1 of the n with probability proportional to p (n - p), and swaps the
+features there with probability 1/2 if the order allows it. The expected distance of two coupled
+chains that differ by a transposition falls by a share 1 / K per step, K = (n^3 - n) / 6 (path
+coupling). The distance of two extensions is at most the number of unordered pairs, n_open, so the
+total variation distance to the uniform distribution is below e after
 
     K log(n_open / e)
 
-steps, wherever the chain starts. From there on every state is as close to uniform. States that are
-a quarter of these steps apart have next to nothing in common.
+steps from any start, and stays below it. States that are a quarter of these steps apart are almost
+independent.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Chain:
     before : bool array of shape (n_features, n_features)
         Whether i comes before j, transitively closed.
     tolerance : float
-        The total variation distance, in (0, 1).
+        Total variation distance, in (0, 1).
 
     Examples
     --------
@@ -50,13 +50,13 @@ class Chain:
         n_open = (int(is_open.sum()) - n) // 2
         places = np.arange(1, n)
         self._weights = np.cumsum(places * (n - places))
-        self._may_exchange: list[list[bool]] = is_open.tolist()
+        self._may_swap: list[list[bool]] = is_open.tolist()
         self._start: list[int] = np.argsort(before.sum(axis=0), kind="stable").tolist()
         total = (n**3 - n) // 6
         self.n_steps = ceil(total * log(n_open / tolerance)) if n_open else 0
 
     def draw(self, generator: np.random.Generator, n_orderings: int) -> list[list[int]]:
-        """Return states of one run, each uniform, though not quite independent."""
+        """Return states of one run, each uniform, and almost independent."""
         ordering = self._start.copy()
         self._run(ordering, self.n_steps, generator)
         drawn = [ordering.copy()]
@@ -66,14 +66,14 @@ class Chain:
         return drawn
 
     def _run(self, ordering: list[int], n_steps: int, generator: np.random.Generator) -> None:
-        may_exchange = self._may_exchange
-        # Steps that would not exchange in any case need not be made.
+        may_swap = self._may_swap
+        # Half of the steps never swap, so they are only counted.
         n_left = int(generator.binomial(n_steps, 0.5))
         while n_left:
             n_now = min(n_left, _AT_ONCE)
             picked = generator.integers(self._weights[-1], size=n_now)
             for place in np.searchsorted(self._weights, picked, side="right").tolist():
                 one, other = ordering[place], ordering[place + 1]
-                if may_exchange[one][other]:
+                if may_swap[one][other]:
                     ordering[place], ordering[place + 1] = other, one
             n_left -= n_now

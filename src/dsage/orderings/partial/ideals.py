@@ -1,7 +1,8 @@
-"""Ideals of a partial order: the coalitions that orderings which keep it pass through.
+"""Ideals of a partial order: the coalitions that occur in orderings which respect it.
 
-An ideal holds with each feature all that come before it. A linear extension is a path through the
-ideals, from the empty one to that of all features, one feature a step; so paths count extensions.
+An ideal contains, with each feature, all features that come before it. A linear extension is a path
+through the ideals from the empty one to that of all features, adding one feature per step, so the
+number of paths is the number of extensions.
 """
 
 from __future__ import annotations
@@ -15,16 +16,16 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 
 MOST_IDEALS = 200_000
-"""So many ideals are listed, which takes about a second."""
+"""Most ideals that are listed, which takes about a second."""
 
 
-class Level(NamedTuple):
-    """The ideals of one size, and the steps from them to those with one feature more.
+class Rank(NamedTuple):
+    """The ideals of one size, and the steps to those with one more feature.
 
     ideals : bool array of shape (n_ideals, n_features)
     source, target, feature : int arrays of shape (n_steps,)
-        From which ideal of this level, to which of the next one, by which feature. Sorted by
-        source, then by feature.
+        Ideal of this rank, ideal of the next rank, and feature added. Sorted by source, then by
+        feature.
     """
 
     ideals: npt.NDArray[np.bool_]
@@ -33,36 +34,36 @@ class Level(NamedTuple):
     feature: npt.NDArray[np.intp]
 
 
-def levels_of(before: npt.NDArray[np.bool_], most: int = MOST_IDEALS) -> list[Level] | None:
-    """List the ideals by size, or return None where there are more than `most`.
+def ranks_of(before: npt.NDArray[np.bool_], most: int = MOST_IDEALS) -> list[Rank] | None:
+    """List the ideals by size, or return None if there are more than `most`.
 
     Parameters
     ----------
     before : bool array of shape (n_features, n_features)
         Whether i comes before j, transitively closed.
     most : int
-        Most ideals.
+        Largest number of ideals.
 
     Examples
     --------
     >>> chain = np.triu(np.ones((3, 3), dtype=bool), k=1)
-    >>> [len(level.ideals) for level in levels_of(chain)]
+    >>> [len(rank.ideals) for rank in ranks_of(chain)]
     [1, 1, 1, 1]
     """
     n_features = len(before)
     if 2.0 ** _antichain(before) > most:
         return None
-    # An ideal is known by two random words, each the exclusive or of those of its members; that
-    # both are the same for different ones has a chance below 1e-27.
+    # Two random words identify an ideal, each the exclusive or of its members' words. The
+    # probability that two ideals share both is below 1e-27.
     words = np.random.default_rng(0).integers(1 << 63, size=(2, n_features), dtype=np.uint64)
     keys = np.zeros((2, 1), dtype=np.uint64)
     ideals = np.zeros((1, n_features), dtype=np.bool_)
     needed, counted = before.sum(axis=0), before.astype(np.float32)
-    levels, n_ideals = [], 1
+    ranks, n_ideals = [], 1
     for size in range(n_features):
         is_next = ~ideals & (ideals.astype(np.float32) @ counted == needed)
         source, feature = np.nonzero(is_next)
-        # A larger ideal is reached from no more smaller ones than it has members.
+        # At most size + 1 smaller ideals lead to a larger one: one per member.
         if n_ideals + len(source) // (size + 1) > most:
             return None
         larger = keys[:, source] ^ words[:, feature]
@@ -70,57 +71,47 @@ def levels_of(before: npt.NDArray[np.bool_], most: int = MOST_IDEALS) -> list[Le
         n_ideals += len(first)
         if n_ideals > most or (larger[1] != larger[1, first][target]).any():
             return None
-        levels.append(Level(ideals, source, target, feature))
+        ranks.append(Rank(ideals, source, target, feature))
         ideals, keys = ideals[source[first]], larger[:, first]
         ideals[np.arange(len(first)), feature[first]] = True
     none = np.zeros(0, dtype=np.intp)
-    return [*levels, Level(ideals, none, none, none)]
+    return [*ranks, Rank(ideals, none, none, none)]
 
 
 def _antichain(before: npt.NDArray[np.bool_]) -> int:
-    """Return the size of a set without any order among its members: its subsets are ideals."""
+    """Return the size of a set of unordered features, whose subsets give distinct ideals."""
     height = np.zeros(len(before), dtype=np.intp)
     for feature in np.argsort(before.sum(axis=0)):
         height[before[feature]] = np.maximum(height[before[feature]], height[feature] + 1)
     return int(np.bincount(height).max())
 
 
-def distinct(
-    coalitions: npt.NDArray[np.bool_],
-) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """Return where each distinct row stands first, and which of them each row is."""
-    packed = np.packbits(coalitions, axis=1)
-    keys = packed.view(np.dtype((np.void, packed.shape[1])))[:, 0]
-    _, first, place = np.unique(keys, return_index=True, return_inverse=True)
-    return first, place
-
-
-def n_paths(levels: Sequence[Level]) -> int:
+def n_paths(ranks: Sequence[Rank]) -> int:
     """Count the linear extensions, as a Python int.
 
     Examples
     --------
-    >>> n_paths(levels_of(np.zeros((4, 4), dtype=bool)))
+    >>> n_paths(ranks_of(np.zeros((4, 4), dtype=bool)))
     24
     """
     above = np.array([1], dtype=object)
-    for level in reversed(levels[:-1]):
-        total = np.zeros(len(level.ideals), dtype=object)
-        np.add.at(total, level.source, above[level.target])
+    for rank in reversed(ranks[:-1]):
+        total = np.zeros(len(rank.ideals), dtype=object)
+        np.add.at(total, rank.source, above[rank.target])
         above = total
     return int(above[0])
 
 
-def chances(levels: Sequence[Level]) -> list[Floats]:
-    """Return for each step of each level its probability, given that its source is passed.
+def chances(ranks: Sequence[Rank]) -> list[Floats]:
+    """Return the probability of each step of each rank, given its source.
 
-    An extension through an ideal goes on in as many ways as the rest has extensions.
+    It is the share of the extensions through the source that continue with this step.
     """
     above: Floats = np.ones(1)
     found = []
-    for level in reversed(levels[:-1]):
-        ways = above[level.target]
-        total = np.bincount(level.source, weights=ways, minlength=len(level.ideals))
-        found.append(ways / total[level.source])
-        above = total / total.max()  # only ratios matter, and the counts may be huge
+    for rank in reversed(ranks[:-1]):
+        ways = above[rank.target]
+        total = np.bincount(rank.source, weights=ways, minlength=len(rank.ideals))
+        found.append(ways / total[rank.source])
+        above = total / total.max()  # only ratios matter, and counts may be huge
     return found[::-1]

@@ -1,4 +1,4 @@
-"""Partial orders of the features: which must be known before which."""
+"""Partial orders of the features: which ones must be known before which."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ import numpy as np
 import numpy.typing as npt
 
 from dsage._check import check_member, check_names, refusal
-from dsage.graphs.graph import Graph
+from dsage.graphs.graph import Graph, check_graph
 from dsage.orderings.partial.parts import Part, decompose
 from dsage.orderings.positions import as_positions
 
 DIRECTIONS = ("distal", "proximate")
-"""Causes before their effects, or effects before their causes."""
+"""Causes before effects, or effects before causes."""
 
 
 class Order:
-    """A partial order of named features: some must come before others, the rest is left open.
+    """A partial order of named features: some must come before others.
 
     With it the values are *asymmetric* (Frye, Rowat & Feige, 2020): means over the orderings that
-    keep the order, its linear extensions, all equally likely.
+    respect the order, its linear extensions, all equally likely.
 
     Parameters
     ----------
     feature_names : iterable of str
         The features.
     pairs : iterable of (str, str), default=()
-        ``("a", "b")``: a comes before b. What follows from the pairs together holds, too.
+        ``("a", "b")`` if a comes before b. The order is the transitive closure of the pairs.
 
     Notes
     -----
-    Two orders are equal when they order the same features alike, whatever pairs they were made
-    from. An order cannot be changed.
+    Orders are immutable. Two of them are equal if they order the same features in the same way,
+    even if they were made from different pairs.
 
     Examples
     --------
@@ -59,19 +59,19 @@ class Order:
         place = {name: at for at, name in enumerate(self._names)}
         before = np.zeros((len(place), len(place)), dtype=np.bool_)
         for pair in pairs:
-            one, other = _checked(pair, self._names)
+            one, other = _check_pair(pair, self._names)
             before[place[one], place[other]] = True
-        self._before = _closed(before, self._names)
+        self._before = _close(before, self._names)
         self._part: Part | None = None
 
     @classmethod
     def tiers(cls, tiers: Iterable[Iterable[str]]) -> Self:
-        """Return the order of groups of features, each wholly before the next.
+        """Return the order in which each group of features comes before the next.
 
         Parameters
         ----------
         tiers : iterable of iterables of str
-            The groups. Within each nothing is ordered. Every feature is in one of them.
+            The groups; features within a group are unordered. Every feature is in one group.
 
         Examples
         --------
@@ -79,7 +79,7 @@ class Order:
         Order(3 features: age < income, sex < income)
         """
         if isinstance(tiers, str) or not isinstance(tiers, Iterable):
-            raise refusal("tiers", "a list of lists", tiers, "Give [['a', 'b'], ['c']]", TypeError)
+            raise refusal("tiers", "a list of lists", tiers, "Pass [['a', 'b'], ['c']]", TypeError)
         groups = [check_names(tier, "each of tiers") for tier in tiers]
         names = check_names([name for group in groups for name in group], "tiers")
         filled = [group for group in groups if group]
@@ -100,19 +100,19 @@ class Order:
     ) -> Self:
         """Return the causal order of features in a graph.
 
-        A feature is a cause of another where a directed path leads to it, through whatever nodes:
-        features, the target, or others. Bidirected edges order nothing.
+        A feature is a cause of another if a directed path leads from it to the other, through any
+        nodes. Bidirected edges order nothing.
 
         Parameters
         ----------
         graph : Graph
-            The graph. A graph that was learned is one member of its equivalence class; the others
-            have the same separations but may have other causes.
+            The graph. A learned graph is one member of its equivalence class; the others have the
+            same separations but may have other causes.
         features : iterable of str
             The features, among its nodes.
         direction : {"distal", "proximate"}, default="distal"
-            ``"distal"``: causes first, so that credit goes to what is at the root.
-            ``"proximate"``: effects first, so that it goes to what is close to the outcome.
+            ``"distal"``: causes first, so that root causes get the credit.
+            ``"proximate"``: effects first, so that features close to the outcome get it.
 
         Examples
         --------
@@ -122,7 +122,7 @@ class Order:
         >>> Order.from_graph(graph, ["a", "b", "c"], direction="proximate")
         Order(3 features: b < a, c < b)
         """
-        _require_graph(graph)
+        check_graph(graph)
         check_member(direction, DIRECTIONS, "direction", "the directions")
         names = check_names(features, "features")
         for name in names:
@@ -141,7 +141,7 @@ class Order:
                     "graph",
                     "without a cycle through two features",
                     f"{one} -> {other} -> {one}",
-                    "Neither comes first: give the order itself, as pairs",
+                    "Neither comes first: pass the order as pairs, Order(features, pairs)",
                 )
         return cls(names, pairs)
 
@@ -157,30 +157,30 @@ class Order:
 
     @property
     def pairs(self) -> tuple[tuple[str, str], ...]:
-        """The fewest pairs that say it all: those with nothing between."""
+        """The pairs of the transitive reduction, which has the fewest pairs."""
         counted = self._before.astype(np.intp)
         direct = self._before & (counted @ counted == 0)
         return tuple((self._names[one], self._names[other]) for one, other in np.argwhere(direct))
 
     @property
     def n_extensions(self) -> int | None:
-        """Number of orderings that keep the order; None where it is too hard to count."""
+        """Number of orderings that respect the order; None if counting is too expensive."""
         return self.part.n_extensions()
 
     @property
     def part(self) -> Part:
-        """The order taken apart, to draw from."""
+        """The decomposed order, to draw from."""
         if self._part is None:
             self._part = decompose(self._before)
         return self._part
 
     def is_consistent(self, ordering: Sequence[str] | Sequence[int]) -> bool:
-        """Tell whether an ordering of all features, by names or positions, keeps the order."""
+        """Return whether an ordering of all features, by names or positions, respects the order."""
         place = np.argsort(as_positions(ordering, self._names))
         return bool((place[:, None] < place)[self._before].all())
 
     def arranged(self, feature_names: Iterable[str]) -> Self:
-        """Return the same order with the features listed in another sequence.
+        """Return the same order with its features in the given sequence.
 
         Examples
         --------
@@ -190,7 +190,7 @@ class Order:
         names = check_names(feature_names, "feature_names")
         if names == self._names:
             return self
-        advice = "An order must say of every feature, and of nothing else, where it may stand"
+        advice = "Make the order from the features that are explained"
         for one, other, which in (
             (names, self._names, "those of the order"),
             (self._names, names, "those that are explained"),
@@ -211,7 +211,7 @@ class Order:
         return hash(self._canonical())
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Without the ideals, which are many and found again.
+        # The ideals are many, and cheaper to list again than to store.
         return type(self), (self._names, self.pairs)
 
     def __repr__(self) -> str:
@@ -221,13 +221,7 @@ class Order:
         return f"Order({count}{': ' if shown else ''}{shown})"
 
 
-def _require_graph(graph: object) -> None:
-    if not isinstance(graph, Graph):
-        advice = "Make one with Graph(...), as_graph(...) or learn_graph(...)"
-        raise refusal("graph", "a Graph", type(graph).__name__, advice, TypeError)
-
-
-def _checked(pair: object, names: Sequence[str]) -> tuple[str, str]:
+def _check_pair(pair: object, names: Sequence[str]) -> tuple[str, str]:
     if not isinstance(pair, Sequence) or isinstance(pair, str) or len(pair) != 2:
         advice = "Write ('a', 'b') for: a comes before b"
         raise refusal("pairs", "pairs of features", pair, advice)
@@ -237,8 +231,8 @@ def _checked(pair: object, names: Sequence[str]) -> tuple[str, str]:
     return one, other
 
 
-def _closed(before: npt.NDArray[np.bool_], names: Sequence[str]) -> npt.NDArray[np.bool_]:
-    """Return what follows from the pairs, or refuse a cycle."""
+def _close(before: npt.NDArray[np.bool_], names: Sequence[str]) -> npt.NDArray[np.bool_]:
+    """Return the transitive closure; refuse a cycle."""
     parents = {at: np.flatnonzero(column).tolist() for at, column in enumerate(before.T)}
     try:
         sequence = list(graphlib.TopologicalSorter(parents).static_order())

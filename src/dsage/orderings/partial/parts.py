@@ -1,7 +1,7 @@
-"""Partial orders taken apart: what can be drawn and counted alone, and how it is put together.
+"""Decompose a partial order into parts that can be drawn from and counted separately.
 
-Each part draws two extensions at a time, an ordering and a *mirrored* one. Both are uniform. Where
-the order leaves everything open, the second is the reverse of the first.
+Each part draws two extensions at a time, an ordering and a *mirrored* one. Both are uniform. In an
+order without any pairs, the second is the reverse of the first.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ import numpy.typing as npt
 from scipy.sparse.csgraph import connected_components
 
 from dsage.orderings.partial.chain import Chain
-from dsage.orderings.partial.ideals import Level, chances, levels_of, n_paths
+from dsage.orderings.partial.ideals import Rank, chances, n_paths, ranks_of
 
 TOLERANCE = 1e-3
-"""Total variation distance to the uniform law, where extensions are not drawn exactly."""
+"""Total variation distance to the uniform distribution of extensions drawn by a chain."""
 
 Positions = npt.NDArray[np.intp]
 
@@ -37,7 +37,7 @@ class Part(Protocol):
     is_exact: bool
 
     def n_extensions(self) -> int | None:
-        """Count the extensions; None where there are too many ideals."""
+        """Return the number of extensions; None if there are too many ideals to count."""
         ...
 
     def draw(self, generator: np.random.Generator) -> Pair:
@@ -58,12 +58,12 @@ class Single:
         return 1
 
     def draw(self, generator: np.random.Generator) -> Pair:  # noqa: ARG002
-        """Return the feature, twice."""
+        """Return the feature twice."""
         return self._pair
 
 
 class Series:
-    """Parts of which each comes wholly before the next: theirs are put one after the other."""
+    """Parts that follow each other: their extensions are concatenated."""
 
     def __init__(self, parts: Sequence[Part]) -> None:
         self._parts = tuple(parts)
@@ -81,9 +81,9 @@ class Series:
 
 
 class Shuffle:
-    """Parts with nothing between them: theirs are shuffled into each other, each shuffle alike.
+    """Parts that are unordered to each other: their extensions are shuffled together uniformly.
 
-    The mirrored partner takes the shuffle backwards.
+    The mirrored partner reverses the shuffle.
     """
 
     def __init__(self, parts: Sequence[Part]) -> None:
@@ -107,29 +107,29 @@ class Shuffle:
         labels = self._labels[generator.permutation(self.n_features)]
         pairs = [part.draw(generator) for part in self._parts]
         forth, mirrored = (np.concatenate(each) for each in zip(*pairs, strict=True))
-        return Pair(_placed(forth, labels), _placed(mirrored, labels[::-1]))
+        return Pair(_place(forth, labels), _place(mirrored, labels[::-1]))
 
 
 class Counted:
-    """A part that cannot be taken apart, drawn step by step through its ideals.
+    """A part that cannot be decomposed, drawn step by step through its ideals.
 
-    From an ideal, the next feature is drawn with the share of the extensions that go on with it.
-    The mirrored partner takes 1 - u for each uniform number u.
+    The probability of the next feature is the share of the extensions that continue with it. The
+    mirrored partner uses 1 - u for each uniform number u.
     """
 
     is_exact = True
 
-    def __init__(self, features: Positions, levels: Sequence[Level]) -> None:
-        self._features, self._levels = features, levels
-        self._chances = chances(levels)
+    def __init__(self, features: Positions, ranks: Sequence[Rank]) -> None:
+        self._features, self._ranks = features, ranks
+        self._chances = chances(ranks)
         self._starts = [
-            np.searchsorted(level.source, np.arange(len(level.ideals) + 1)) for level in levels[:-1]
+            np.searchsorted(rank.source, np.arange(len(rank.ideals) + 1)) for rank in ranks[:-1]
         ]
         self.n_features = len(features)
 
     def n_extensions(self) -> int:
         """Count the paths through the ideals."""
-        return n_paths(self._levels)
+        return n_paths(self._ranks)
 
     def draw(self, generator: np.random.Generator) -> Pair:
         """Draw a path and its partner."""
@@ -138,20 +138,20 @@ class Counted:
 
     def _path(self, uniform: npt.NDArray[np.float64]) -> Positions:
         at, path = 0, []
-        for level, chance, starts, u in zip(
-            self._levels[:-1], self._chances, self._starts, uniform, strict=True
+        for rank, chance, starts, u in zip(
+            self._ranks[:-1], self._chances, self._starts, uniform, strict=True
         ):
             first, end = starts[at], starts[at + 1]
             reached = np.cumsum(chance[first : end - 1])
             step = first + int(np.searchsorted(reached, u, side="right"))
-            path.append(level.feature[step])
-            at = level.target[step]
+            path.append(rank.feature[step])
+            at = rank.target[step]
         drawn: Positions = self._features[path]
         return drawn
 
 
 class Mixed:
-    """A part with too many ideals, drawn by a chain; the partner is a later state of it."""
+    """A part with too many ideals, drawn by a chain; the partner is a later state of the chain."""
 
     is_exact = False
 
@@ -160,7 +160,7 @@ class Mixed:
         self.n_features = len(features)
 
     def n_extensions(self) -> None:
-        """Return None: nobody counted."""
+        """Return None: the extensions are not counted."""
         return
 
     def draw(self, generator: np.random.Generator) -> Pair:
@@ -169,14 +169,14 @@ class Mixed:
 
 
 def decompose(before: npt.NDArray[np.bool_], tolerance: float = TOLERANCE) -> Part:
-    """Take an order apart, as far as it goes.
+    """Decompose an order as far as possible.
 
     Parameters
     ----------
     before : bool array of shape (n_features, n_features)
         Whether i comes before j, transitively closed.
     tolerance : float
-        Total variation distance that the parts drawn by a chain may have together.
+        Total variation distance of all parts drawn by a chain together.
 
     Examples
     --------
@@ -185,10 +185,10 @@ def decompose(before: npt.NDArray[np.bool_], tolerance: float = TOLERANCE) -> Pa
     >>> decompose(before).n_extensions()
     2
     """
-    return _taken_apart(before, np.arange(len(before)), tolerance / len(before))
+    return _decompose(before, np.arange(len(before)), tolerance / len(before))
 
 
-def _taken_apart(before: npt.NDArray[np.bool_], features: Positions, tolerance: float) -> Part:
+def _decompose(before: npt.NDArray[np.bool_], features: Positions, tolerance: float) -> Part:
     if len(features) == 1:
         return Single(int(features[0]))
     own = before[np.ix_(features, features)]
@@ -198,12 +198,11 @@ def _taken_apart(before: npt.NDArray[np.bool_], features: Positions, tolerance: 
         if n_parts > 1:
             members = [features[labels == label] for label in range(n_parts)]
             if kind is Series:
-                # All of an earlier part come before all of a later one.
                 members.sort(key=lambda part: int(before[:, part].sum(axis=0).min()))
-            return kind([_taken_apart(before, part, tolerance) for part in members])
-    levels = levels_of(own)
-    if levels is not None:
-        return Counted(features, levels)
+            return kind([_decompose(before, part, tolerance) for part in members])
+    ranks = ranks_of(own)
+    if ranks is not None:
+        return Counted(features, ranks)
     return Mixed(features, Chain(own, tolerance * len(features)))
 
 
@@ -216,8 +215,8 @@ def _product(counts: Iterable[int | None]) -> int | None:
     return product
 
 
-def _placed(drawn: Positions, labels: npt.NDArray[np.intp]) -> Positions:
-    """Put what was drawn, part after part, to the places that have its label."""
+def _place(drawn: Positions, labels: npt.NDArray[np.intp]) -> Positions:
+    """Put the features of each part, given part after part, at the places with its label."""
     out = np.empty_like(drawn)
     out[np.argsort(labels, kind="stable")] = drawn
     return out

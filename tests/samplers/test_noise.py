@@ -44,7 +44,7 @@ def test_noise_lies_strictly_between_0_and_1(kind):
 def test_a_digit_pattern_of_zeros_is_kept_away_from_0(monkeypatch):
     noise = make(n_replicates=1, n_draws=1, n_features=1)
     net = noise._net(0)
-    noise._kept[0, 0] = np.full((256, 1, 1, 1), net[0, 0, 0])
+    noise._chunks._values[0, 0] = np.full((256, 1, 1, 1), net[0, 0, 0])
     assert noise(np.arange(1), 0).item() == 2.0**-53
 
 
@@ -139,14 +139,15 @@ def test_what_is_forgotten_comes_back_the_same(kind, monkeypatch):
     noise = make(kind)
     for _ in range(2):
         np.testing.assert_array_equal(noise(rows, 0), expected)
-    assert len(noise._kept) == 1
+    assert len(noise._chunks._values) == 1
 
 
 def test_memory_of_what_is_kept_is_bounded():
     noise = make("independent", n_features=100, n_replicates=2, n_draws=8)
     noise(np.arange(256 * 14), 0)
-    assert 1 < len(noise._kept) < 14
-    assert sum(kept.nbytes for kept in noise._kept.values()) <= dsage.samplers.noise._KEPT_BYTES
+    kept = noise._chunks._values.values()
+    assert 1 < len(kept) < 14
+    assert sum(chunk.nbytes for chunk in kept) <= dsage.samplers.noise._KEPT_BYTES
 
 
 @kinds

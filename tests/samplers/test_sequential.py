@@ -128,7 +128,7 @@ def test_kept_models_are_bounded_and_those_used_last():
         known = np.ones(N_FEATURES, bool)
         known[feature] = False
         sampler.draw(HOLDOUT[:2], known, noise)
-    assert [feature for feature, _ in sampler._models] == [2, 3, 4]
+    assert [feature for feature, _ in sampler._models._values] == [2, 3, 4]
 
 
 def test_features_are_drawn_in_the_order_given():

@@ -8,10 +8,10 @@ from sklearn.base import clone
 
 from dsage.samplers.base import BaseSampler, Sampler
 from dsage.samplers.choose import Auto, candidates_for, choose_sampler
+from dsage.samplers.clustered import ClusteredGaussian
 from dsage.samplers.copula import GaussianCopula
 from dsage.samplers.forest import Forest
 from dsage.samplers.gaussian import Gaussian
-from dsage.samplers.grouped import GroupedGaussian
 from dsage.samplers.info import Decision
 from dsage.samplers.marginal import Marginal
 from dsage.samplers.sequential import Sequential
@@ -108,9 +108,9 @@ def test_candidates_suit_the_data(n_categories, names):
 
 
 def test_mixed_and_discrete_frames_get_a_sampler():
-    mixed = GroupedGaussian.random(3, 2, random_state=0).sample(400, random_state=0)
+    mixed = ClusteredGaussian.random(3, 2, random_state=0).sample(400, random_state=0)
     assert choose_sampler(mixed, n_coalitions=6).name in ("Sequential", "Neighbors", "Forest")
-    classes = mixed[["group", "child"]]
+    classes = mixed[["cluster", "child"]]
     assert choose_sampler(classes, n_coalitions=3).name in ("Categorical", "Sequential", "Forest")
 
 
@@ -143,7 +143,7 @@ def test_candidate_whose_draws_are_not_finite_is_left_out():
 
 @pytest.mark.parametrize("convert", [lambda frame: frame, pl.from_pandas], ids=["pandas", "polars"])
 def test_a_level_of_one_row_is_not_held_out(convert):
-    frame = GroupedGaussian.random(3, 2, random_state=0).sample(60, random_state=0)
+    frame = ClusteredGaussian.random(3, 2, random_state=0).sample(60, random_state=0)
     frame["child"] = np.where(
         np.arange(60) < 45, frame["child"].astype(str), "r" + frame.index.astype(str)
     )

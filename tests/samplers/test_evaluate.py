@@ -8,6 +8,7 @@ from scipy.stats import norm
 
 from dsage._random import Streams
 from dsage.graphs import random_dag, random_linear_gaussian
+from dsage.samplers.clustered import ClusteredGaussian
 from dsage.samplers.evaluation import (
     energy_scores,
     evaluate,
@@ -15,12 +16,11 @@ from dsage.samplers.evaluation import (
     random_coalitions,
 )
 from dsage.samplers.gaussian import Gaussian
-from dsage.samplers.grouped import GroupedGaussian
 from dsage.samplers.marginal import Marginal
 
 mpl.use("Agg")
 
-TRUTH = GroupedGaussian.random(3, 2, random_state=0)
+TRUTH = ClusteredGaussian.random(3, 2, random_state=0)
 HOLDOUT = TRUTH.sample(400, random_state=1)
 
 

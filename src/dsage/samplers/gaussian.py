@@ -206,18 +206,18 @@ class Gaussian(BaseSampler):
 def estimate(X: Floats, kind: str) -> tuple[Floats, Floats]:
     """Return means and covariances of rows (n_rows, n_features), by the name of an estimate."""
     # Centered at its first row, a constant column is exactly zero, and so is its variance.
-    centred = X - X[0]
-    shift = centred.mean(axis=0)
-    centred -= shift
+    centered = X - X[0]
+    shift = centered.mean(axis=0)
+    centered -= shift
     mean = X[0] + shift
-    variances = (centred**2).sum(axis=0) / (len(X) - 1)
+    variances = (centered**2).sum(axis=0) / (len(X) - 1)
     scale = np.where(variances > 0, np.sqrt(variances), 1.0)
-    centred /= scale
+    centered /= scale
     if kind == "empirical":
-        correlation = centred.T @ centred / (len(X) - 1)
+        correlation = centered.T @ centered / (len(X) - 1)
     else:
         shrink = ledoit_wolf if kind == "ledoit-wolf" else oas
-        correlation, _ = shrink(centred, assume_centered=True)
+        correlation, _ = shrink(centered, assume_centered=True)
         correlation[variances == 0] = 0.0
         correlation[:, variances == 0] = 0.0
     return mean, correlation * scale[:, None] * scale

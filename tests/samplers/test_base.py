@@ -54,7 +54,7 @@ def test_nothing_is_drawn_when_all_is_known():
 
 
 @given(st.integers(1, 30), st.integers(1, 4), st.integers(1, 20_000))
-def test_blocks_stay_within_the_budget_and_cover_all_rows(n_rows, n_draws, max_bytes):
+def test_chunks_stay_within_the_budget_and_cover_all_rows(n_rows, n_draws, max_bytes):
     X = np.arange(2.0 * n_rows).reshape(n_rows, 2)
     sampler = Recorder(max_bytes=max_bytes).fit(X)
     known = np.array([True, False])

@@ -114,7 +114,7 @@ def test_any_split_into_batches_gives_the_same_draws_to_the_bit(case, pieces):
 
 @every
 def test_a_batch_of_many_rows_gives_the_same_draws_as_single_rows(case):
-    # Vectorised loops treat the rest that does not fill a vector, or a block, in another way.
+    # Vectorized loops treat the rest that does not fill a vector or a chunk in another way.
     sampler = fitted(case)
     X = pd.concat([data(CASES[case][0])] * 3, ignore_index=True)
     noise = noise_for(case, seed=3, n_rows=len(X))
@@ -149,7 +149,7 @@ def test_a_byte_budget_bounds_the_working_memory(case):
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    # Beside the blocks: the result and the checked rows. What a block needs is an estimate, to
+    # Beside the chunks: the result and the checked rows. What a chunk needs is an estimate, to
     # which what does not grow with the rows is added.
     assert peak <= draws.nbytes + 2 * X.nbytes + 1.5 * budget
 

@@ -39,7 +39,7 @@ def test_every_sampler_of_the_package_is_under_contract():
         and hasattr(thing, "draw")
         and thing not in (samplers.BaseSampler, samplers.Sampler)
     }
-    assert concrete == {kind.__name__ for _, kind, _ in CASES.values()}
+    assert concrete <= {kind.__name__ for _, kind, _ in CASES.values()}
 
 
 @pytest.mark.parametrize("name", SAMPLERS)

@@ -97,7 +97,7 @@ def test_a_fitted_sampler_is_taken_as_it_is_and_scored_on_the_evaluation_rows(mo
 def test_an_unfitted_sampler_is_not_changed(model, rows):
     sampler = Marginal()
     dsage.explain(model, *rows, graph=None, sampler=sampler, n_orderings=8, **QUIET)
-    assert not hasattr(sampler, "layout_")
+    assert not sampler.is_fitted
 
 
 def test_every_choice_is_told(explanation):

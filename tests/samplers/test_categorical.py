@@ -246,7 +246,7 @@ def test_many_levels_need_no_table_of_all_pairs():
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    # All pairs of levels, a number each, would take 72 MB.
+    # All pairs of categories, one number each, would take 72 MB.
     assert peak < 20e6
     # The third column is known from the first, which takes each value once.
     assert sampler.information_[0, 2] == pytest.approx(np.log(3) - 2999 * 2 / 6000, rel=1e-6)

@@ -125,7 +125,18 @@ def draws_of(case, frame):
 
 
 # The samplers whose rules are in docs/samplers.md.
-DOCUMENTED = ["auto", "categorical", "copula", "forest", "function", "gaussian", "marginal", "mixture", "neighbors", "sequential"]
+DOCUMENTED = [
+    "auto",
+    "categorical",
+    "copula",
+    "forest",
+    "function",
+    "gaussian",
+    "marginal",
+    "mixture",
+    "neighbors",
+    "sequential",
+]
 documented = pytest.mark.parametrize(
     "case", [case for case in CASES if case.split("-")[0] in DOCUMENTED]
 )

@@ -92,7 +92,7 @@ def test_energy_score_of_one_number_is_the_closed_form_of_the_normal():
 
 
 def test_energy_score_of_one_class_is_half_a_brier_score_times_root_two():
-    # With one column a level, two different classes are sqrt(2) apart.
+    # With one column per category, two different classes are sqrt(2) apart.
     codes = np.array([[[0.0], [0.0], [1.0], [2.0]]])
     score = energy_scores(np.array([[0.0]]), codes, np.array([0]), np.array([3]), np.ones(1))
     pairs_apart = 10

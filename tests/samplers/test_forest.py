@@ -89,10 +89,10 @@ def test_conditional_class_probabilities_are_bayes_rule_on_the_joint_draws():
     for child in range(3):
         at = TRUTH.layout_.encode(HOLDOUT[:1])
         at[0, -1] = child
-        group = FOREST.draw(at, known, uniforms(1, 20_000, N_FEATURES, seed=1))[0, :, 0]
+        cluster = FOREST.draw(at, known, uniforms(1, 20_000, N_FEATURES, seed=1))[0, :, 0]
         expected = joint[joint[:, -1] == child, 0]
-        for level in range(3):
-            share, other = (group == level).mean(), (expected == level).mean()
+        for category in range(3):
+            share, other = (cluster == category).mean(), (expected == category).mean()
             error = np.sqrt(other * (1 - other) * (1 / 20_000 + 1 / len(expected)))
             assert abs(share - other) < 4.5 * error + 1e-9
 

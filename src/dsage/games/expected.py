@@ -187,6 +187,14 @@ class Expected:
         Those are there that are `needed`, (n_orderings, n_features + 1), and maybe others. Draws
         belong to the ordering: see :class:`~dsage.games.base.Paths`.
         """
+        if not self.has_paths:
+            raise refusal(
+                "sampler",
+                "one that draws along orderings",
+                self._sampler.name,
+                "Ask for the coalitions instead",
+                TypeError,
+            )
         if self._affine is None:
             return self._drawn_paths(orders, rows, epoch, needed)
         return self._mean_paths(self._affine, orders, rows)

@@ -52,10 +52,8 @@ class GaussianCopula(BaseSampler):
     n_quantiles : int, default=2000
         With more rows than this, F is interpolated between this many of the ordered values, at
         evenly spaced ranks from the smallest to the largest.
-    dtype : {numpy.float64, numpy.float32}, default=numpy.float64
-        The type of the result; computations are in float64.
-    max_bytes : int, default=2**28
-        Budget of the working memory.
+    dtype, max_bytes
+        As in :class:`~dsage.samplers.base.BaseSampler`.
 
     Attributes
     ----------

@@ -24,11 +24,7 @@ COVARIANCES = ("empirical", "ledoit-wolf", "oas")
 
 
 @SAMPLERS.register(
-    "gaussian",
-    summary="one multivariate normal",
-    fits=NUMBERS,
-    candidate_for=NUMBERS,
-    complexity=1,
+    "gaussian", summary="one multivariate normal", fits=NUMBERS, candidate_for=NUMBERS, complexity=1
 )
 class Gaussian(BaseSampler):
     """Draw from a multivariate normal with the means and covariances of the data.
@@ -51,10 +47,8 @@ class Gaussian(BaseSampler):
     covariance : {"empirical", "ledoit-wolf", "oas"}, default="empirical"
         The estimate: with divisor n - 1, or shrunk towards independence (of the standardized
         columns, so that units do not matter).
-    dtype : {numpy.float64, numpy.float32}, default=numpy.float64
-        The type of the result; computations are in float64.
-    max_bytes : int, default=2**28
-        Budget of the working memory.
+    dtype, max_bytes
+        As in :class:`~dsage.samplers.base.BaseSampler`.
 
     Attributes
     ----------

@@ -76,10 +76,8 @@ class GaussianMixture(BaseSampler):
         As in scikit-learn.
     random_state : int, numpy Generator or None, default=0
         Seed of the fit; draws depend on their noise only.
-    dtype : {numpy.float64, numpy.float32}, default=numpy.float64
-        The type of the result; computations are in float64.
-    max_bytes : int, default=2**28
-        Budget of the working memory.
+    dtype, max_bytes
+        As in :class:`~dsage.samplers.base.BaseSampler`.
 
     Attributes
     ----------

@@ -192,7 +192,7 @@ def main() -> None:
     remembered = (
         f"Memory: 4,000 rows x {N_DRAWS} draws x 99 features, 50 known. Beside the result there is "
         "X as a matrix, 3.0 MiB, and the working memory that the budget bounds; the latter has at "
-        "least about 2 MiB, of blocks made for the cache."
+        "least about 2 MiB, of chunks made for the cache."
     )
     sections += [
         ("Growth of `draw` with rows and draws, 50 of 99 features known.", growth()),

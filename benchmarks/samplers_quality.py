@@ -15,9 +15,9 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from benchmarks.table import markdown, publish
 from dsage.samplers.base import Sampler
 from dsage.samplers.choose import choose_sampler
+from dsage.samplers.clustered import ClusteredGaussian
 from dsage.samplers.evaluation import Evaluation, evaluate
 from dsage.samplers.forest import Forest
-from dsage.samplers.grouped import GroupedGaussian
 from dsage.samplers.marginal import Marginal
 from dsage.samplers.neighbors import Neighbors
 from dsage.samplers.sequential import Sequential
@@ -46,19 +46,19 @@ SAMPLERS: dict[str, tuple[Callable[[], Sampler], int]] = {
 """By name: how to make it, and the most rows that it is given (forests take their time)."""
 
 
-def truths() -> dict[str, GroupedGaussian]:
+def truths() -> dict[str, ClusteredGaussian]:
     """Return two models of mixed data: one where the sequence is linear exactly, and one not."""
-    model = GroupedGaussian.random(3, 4, random_state=3)
+    model = ClusteredGaussian.random(3, 4, random_state=3)
     shared = np.repeat(model.covariances[:1], 3, axis=0)
     return {
-        "the same covariance in all groups": GroupedGaussian(
+        "the same covariance in all clusters": ClusteredGaussian(
             model.weights, model.means, shared, model.child
         ),
-        "covariances differ by group": model,
+        "covariances differ by cluster": model,
     }
 
 
-def measured(truth: GroupedGaussian) -> tuple[list[list[str]], list[list[str]], list[list[str]]]:
+def measure(truth: ClusteredGaussian) -> tuple[list[list[str]], list[list[str]], list[list[str]]]:
     """Return lines of scores above the truth's: by rows, by size at the most rows; calibration."""
     holdout = truth.sample(N_HOLDOUT, random_state=99)
     best = evaluate(truth, holdout, n_coalitions=N_COALITIONS)
@@ -80,8 +80,8 @@ def measured(truth: GroupedGaussian) -> tuple[list[list[str]], list[list[str]], 
         by_rows.append([name, *cells, f"{fitted - start:.2f}", per_coalition])
         sizes = found.compare(best).drop(index="all")["difference"]
         by_size.append([f"{name} ({most:,})", *[f"{value:.3f}" for value in sizes]])
-        calibration.append([f"{name} ({most:,})", *calibrated(found)])
-    calibration.append(["the truth", *calibrated(best)])
+        calibration.append([f"{name} ({most:,})", *show_calibration(found)])
+    calibration.append(["the truth", *show_calibration(best)])
     by_size.append(["score of the truth", *by_size_of(best)])
     return by_rows, by_size, calibration
 
@@ -91,14 +91,14 @@ def by_size_of(found: Evaluation) -> list[str]:
     return [f"{value:.3f}" for value in found.summary().drop(index="all")["energy_score"]]
 
 
-def calibrated(found: Evaluation) -> list[str]:
+def show_calibration(found: Evaluation) -> list[str]:
     """Return mean coverages of numbers, and how often draws of classes match, and should."""
     means = found.calibration.groupby("measure")[["nominal", "observed"]].mean()
-    cover = [f"{means.loc[f'coverage {level}%', 'observed']:.1%}" for level in (50, 90)]
+    cover = [f"{means.loc[f'coverage {share}%', 'observed']:.1%}" for share in (50, 90)]
     return [*cover, f"{means.loc['match', 'observed']:.1%} / {means.loc['match', 'nominal']:.1%}"]
 
 
-def chosen(truth: GroupedGaussian) -> str:
+def describe_choice(truth: ClusteredGaussian) -> str:
     """Return the scores of the default candidates, as `choose_sampler` has them."""
     choice = choose_sampler(truth.sample(3_000, random_state=5))
     lines = [
@@ -135,7 +135,7 @@ def main() -> None:
     ]
     sections = []
     for title, truth in truths().items():
-        by_rows, by_size, calibration = measured(truth)
+        by_rows, by_size, calibration = measure(truth)
         sizes = [str(size) for size in range(len(truth.feature_names_))]
         sections += [
             (f"## Mixed data: {title}\n\n{about_scores}", markdown(by_rows_header, by_rows)),
@@ -147,7 +147,7 @@ def main() -> None:
                 about_calibration,
                 markdown(["sampler", "50 %", "90 %", "match / nominal"], calibration),
             ),
-            ("What `choose_sampler` says about 3,000 rows.", chosen(truth)),
+            ("What `choose_sampler` says about 3,000 rows.", describe_choice(truth)),
         ]
     packages = ["dsage", "numpy", "scikit-learn"]
     publish("samplers_quality", "Quality of samplers", sections, packages)

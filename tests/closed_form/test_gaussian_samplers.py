@@ -185,9 +185,9 @@ def test_a_copula_has_the_conditional_quantiles_of_lognormal_data():
     n_fits, n_rows, scale = 30, 4000, np.array([0.5, 1.0, 0.25])
     known, z = np.array([True, False, True]), np.array([1.0, 0.0, -0.5])
     center, spread = exact_conditional(np.zeros(3), correlation, known, z)
-    levels = np.array([0.1, 0.25, 0.5, 0.75, 0.9])
-    expected = center[0] + np.sqrt(spread[0, 0]) * stats.norm.ppf(levels)
-    noise = np.repeat(levels[None, :, None], 3, axis=2)
+    shares = np.array([0.1, 0.25, 0.5, 0.75, 0.9])
+    expected = center[0] + np.sqrt(spread[0, 0]) * stats.norm.ppf(shares)
+    noise = np.repeat(shares[None, :, None], 3, axis=2)
     point = np.exp(z * scale)[None]
     quantiles = {"copula": [], "gaussian": []}
     for _ in range(n_fits):

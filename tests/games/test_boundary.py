@@ -3,15 +3,17 @@ import itertools
 import numpy as np
 import pytest
 
+from dsage import Graph
 from dsage.estimate import run
-from dsage.games import Boundary, Grouped
+from dsage.games import Boundary, Cached, Grouped
 from exact_values import shapley, tabulated
 from given import all_coalitions
 from small_games import ORACLE, TableGame, gaussian_case, gaussian_game, suboptimal_gaussian_case
-from tables import Table
+from tables import NAMES, PathTable, Table
 
 EVERY = all_coalitions(4)
 ROWS = np.arange(3)
+CHAIN = Graph([*NAMES, "y"], [("a", "b"), ("b", "c"), ("c", "y"), ("y", "d")]).oracle("y")
 
 
 @pytest.mark.parametrize("is_drawn", [False, True])
@@ -65,3 +67,28 @@ def test_wrappers_go_inside_each_other():
     known = np.array([[True, True, False]])
     expected = Table().risks(ORACLE.boundary(np.array([[True, True, False, True]])), ROWS)
     np.testing.assert_array_equal(game.risks(known, ROWS), expected)
+
+
+def test_the_risk_at_a_boundary_is_that_of_the_boundary():
+    game = Boundary(Table(), CHAIN)
+    assert (game.feature_names, game.n_rows, game.n_replicates) == (NAMES, 6, 2)
+    expected = Table().risks(CHAIN.boundary(EVERY), ROWS, 1)
+    np.testing.assert_array_equal(game.risks(EVERY, ROWS, 1), expected)
+    assert not np.array_equal(expected, Table().risks(EVERY, ROWS, 1))
+
+
+def test_boundaries_of_a_game_with_a_memory_are_shared():
+    table = Table()
+    Boundary(Cached(table), CHAIN).risks(EVERY, ROWS)
+    assert len(table.asked) == len(np.unique(CHAIN.boundary(EVERY), axis=0)) < 16
+
+
+def test_a_game_at_boundaries_offers_no_paths_of_the_coalitions_themselves():
+    assert not Boundary(PathTable(), CHAIN).has_paths
+
+
+@pytest.mark.parametrize("names", ["abdc", "abc", "abcz"])
+def test_an_oracle_about_other_features_is_refused(names):
+    oracle = Graph([*names, "y"], []).oracle("y")
+    with pytest.raises(ValueError, match="oracle must be about the features of the game"):
+        Boundary(Table(), oracle)

@@ -17,7 +17,7 @@ CHAIN = Graph([*NAMES, "y"], [("a", "b"), ("b", "c"), ("c", "y"), ("y", "d")]).o
 
 
 @pytest.mark.parametrize("is_drawn", [False, True])
-def test_what_the_engine_looks_for_is_passed_on(is_drawn):
+def test_the_description_of_the_game_is_forwarded(is_drawn):
     case = gaussian_case()
     X, y = case.sample(30, np.random.default_rng(0))
     weights = np.linspace(1.0, 2.0, 30)
@@ -32,14 +32,14 @@ def test_what_the_engine_looks_for_is_passed_on(is_drawn):
     assert table.first_level() is None
 
 
-def test_boundaries_are_evaluated_once_a_call():
+def test_boundaries_are_evaluated_once_per_call():
     table = Table(tuple("abce"))
     risks = Boundary(table, ORACLE).risks(EVERY, ROWS, 1)
     assert len(table.asked) == len(set(table.asked)) < 16
     np.testing.assert_array_equal(risks, table.risks(ORACLE.boundary(EVERY), ROWS, 1))
 
 
-def test_the_cheap_game_is_taken_at_the_same_boundaries():
+def test_the_first_level_is_evaluated_at_the_same_boundaries():
     case = suboptimal_gaussian_case()
     X, y = case.sample(60, np.random.default_rng(0))
     game = gaussian_game(case, X, y)
@@ -62,7 +62,7 @@ def test_a_game_at_boundaries_has_the_values_of_a_run_with_the_graph(exact):
     assert (found.se <= 0.02 * np.ptp(truth)).all()
 
 
-def test_wrappers_go_inside_each_other():
+def test_wrappers_can_be_nested():
     game = Grouped(Boundary(Table(tuple("abce")), ORACLE), {"g": ["a", "e"]})
     known = np.array([[True, True, False]])
     expected = Table().risks(ORACLE.boundary(np.array([[True, True, False, True]])), ROWS)

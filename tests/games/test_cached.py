@@ -40,7 +40,7 @@ def test_a_coalition_is_evaluated_once_for_the_same_rows_and_epoch():
         assert len(game.asked) == 7
 
 
-def test_a_coalition_that_stands_twice_in_one_call_is_evaluated_once():
+def test_a_coalition_that_occurs_twice_in_one_call_is_evaluated_once():
     game = Table()
     cached = Cached(game)
     known = EVERY[[3, 5, 3, 3, 5]]
@@ -114,11 +114,11 @@ def test_memory_stays_within_the_budget_where_entries_are_small():
         game.asked.clear()
     taken = tracemalloc.get_traced_memory()[0] - before
     tracemalloc.stop()
-    # Beside it, a number for each coalition that was ever asked for.
+    # In addition, a number for each coalition that was ever requested.
     assert taken < 1.2 * budget + 100 * len(known)
 
 
-def test_what_is_given_out_may_be_changed():
+def test_returned_risks_may_be_changed():
     cached = Cached(Table())
     cached.risks(EVERY, ROWS)[:] = 0.0
     cached.risks(EVERY, ROWS)[:] = 0.0
@@ -143,7 +143,7 @@ def test_paths_are_passed_on_and_counted_where_the_game_has_them():
     assert cached.n_evaluated == 4 * 3
 
 
-def test_no_memory_is_a_number_of_bytes_too_but_a_negative_one_is_not():
+def test_zero_bytes_of_memory_are_allowed_and_negative_ones_are_refused():
     assert Cached(Table(), max_bytes=0).risks(EVERY, ROWS).shape == (16, 3, 2)
     with pytest.raises(ValueError, match="max_bytes must be"):
         Cached(Table(), max_bytes=-1)

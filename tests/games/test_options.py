@@ -53,6 +53,6 @@ def test_weights_have_mean_one_and_are_equal_by_default():
         ([0.0, 0.0, 0.0], "not all 0; got 0.0"),
     ],
 )
-def test_weights_that_cannot_be_are_refused(weights, text):
+def test_impossible_weights_are_refused(weights, text):
     with pytest.raises(ValueError, match=f"sample_weight must be .*{text}"):
         GameOptions(sample_weight=weights).row_weights(3)

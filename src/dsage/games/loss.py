@@ -49,7 +49,8 @@ class LossGame(ModelGame):
         The loss, see :func:`dsage.models.as_loss`; ``"auto"`` is cross entropy for classifiers and
         squared error otherwise.
     **options
-        See :class:`~dsage.games.GameOptions`.
+        `n_draws`, `n_replicates`, `noise`, `sample_weight`, `random_state` and `max_bytes`, see
+        :class:`~dsage.games.GameOptions`.
 
     Attributes
     ----------
@@ -75,7 +76,7 @@ class LossGame(ModelGame):
         loss: str | Callable[..., Any] | Loss = "auto",
         **options: Any,  # noqa: ANN401
     ) -> None:
-        checked = GameOptions.read(options)
+        checked = GameOptions.read(options, "loss")
         self.loss = choose_loss(model, y) if loss == "auto" else as_loss(loss)
         checked_model = model if isinstance(model, Model) else as_model(model, self.loss)
         super().__init__(checked_model, sampler, X, checked)

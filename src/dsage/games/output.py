@@ -48,7 +48,7 @@ class OutputGame(ModelGame):
         otherwise the number of a column, starting at 0. By default the second of two classes;
         required for more outputs. Leave it out for a model with one output.
     **options
-        See :class:`~dsage.games.GameOptions`. Rows have no weights here.
+        See :class:`~dsage.games.GameOptions`; `sample_weight` is not among them.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ class OutputGame(ModelGame):
         output: Any = None,  # noqa: ANN401
         **options: Any,  # noqa: ANN401
     ) -> None:
-        checked = GameOptions.read(options)
+        checked = GameOptions.read(options, "output")
         if checked.sample_weight is not None:
             advice = "Each row is explained on its own"
             raise refusal("sample_weight", "left out", checked.sample_weight, advice)

@@ -360,7 +360,7 @@ def test_the_course_ends_with_the_values_and_skips_looks_without_evaluations(rec
 
 def test_a_single_look_is_no_course(record):
     history = record.estimate.history
-    last = replace(history, **{name: getattr(history, name)[-1:] for name in history.STATE})
+    last = replace(history, **{name: looks[-1:] for name, looks in vars(history).items()})
     course = report_data(of_estimate(record, history=last))["convergence"]
     assert course["at"] == []
     assert "looked at once" in course["sentences"][0]

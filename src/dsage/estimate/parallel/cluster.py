@@ -150,7 +150,9 @@ class Cluster:
         self._alone_since = None
         while True:
             try:
-                wait(futures, timeout=_SECONDS_A_LOOK)  # type: ignore[no-untyped-call]
+                # `wait` uses the current client, which may be another one or none.
+                with self.client.as_current():
+                    wait(futures, timeout=_SECONDS_A_LOOK)  # type: ignore[no-untyped-call]
                 return
             except TimeoutError:
                 if any(future.status == "error" for future in futures):

@@ -84,7 +84,8 @@ def load(path: str | Path) -> Explanation:
 
 def _not_an_explanation(path: str | Path) -> Exception:
     advice = (
-        "It is damaged or something else; explanation.save(path) writes the file of an explanation"
+        "It is damaged or something else; explanation.save(path) and dsage explain --out write"
+        " explanations"
     )
     return refusal("path", "the file of an explanation", str(path), advice)
 

@@ -1,4 +1,4 @@
-"""The checks that several modules share, and how every error is worded: culprit and remedy."""
+"""Checks that several modules share, and the wording of errors: what is wrong, and the remedy."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ import numpy.typing as npt
 
 
 class Setting(NamedTuple):
-    """A parameter and the value to give it, which a remedy names.
+    """A parameter and a value for it, as part of a remedy.
 
-    It is written as in Python here, and by the command line as an option of its own.
+    Its text is that of a Python call; the command line words it as an option.
 
     Examples
     --------
@@ -33,7 +33,7 @@ class Setting(NamedTuple):
 
 
 class Text(tuple[str | Setting, ...]):
-    """A sentence for the user in which settings stand out, so that each edge can word them.
+    """A sentence with settings in it, which the command line can word in its own terms.
 
     Examples
     --------
@@ -47,17 +47,17 @@ class Text(tuple[str | Setting, ...]):
         return self.worded(str)
 
     def worded(self, word: Callable[[Setting], str]) -> str:
-        """Return the sentence with settings as `word` writes them."""
+        """Return the sentence with settings worded by `word`."""
         return "".join(part if isinstance(part, str) else word(part) for part in self)
 
 
 class Problem(NamedTuple):
-    """What is wrong with an argument, and what to do: the parts of an error's text.
+    """The parts of an error: what is wrong with an argument, and what to do.
 
     Examples
     --------
-    >>> str(Problem("share", "in (0, 1]", "2", "Give a fraction, such as 0.9"))
-    'share must be in (0, 1]; got 2. Give a fraction, such as 0.9.'
+    >>> str(Problem("share", "in (0, 1]", "2", "Pass a fraction, such as 0.9"))
+    'share must be in (0, 1]; got 2. Pass a fraction, such as 0.9.'
     """
 
     parameter: str
@@ -69,7 +69,7 @@ class Problem(NamedTuple):
         return self.worded(self.parameter, str)
 
     def worded(self, parameter: str, word: Callable[[Setting], str]) -> str:
-        """Return the text of the error under another name of the parameter."""
+        """Return the text of the error with another name for the parameter."""
         advice = self.advice if isinstance(self.advice, str) else self.advice.worded(word)
         ending = "" if advice.endswith(("?", ".")) else "."
         return f"{parameter} must be {self.condition}; got {self.got}. {advice}{ending}"
@@ -82,15 +82,15 @@ def refusal(
     advice: str | Text,
     kind: type[Exception] = ValueError,
 ) -> Exception:
-    """Return the error that refuses an argument, worded as every error of the package is.
+    """Return the error that refuses an argument, in the wording of all errors of the package.
 
-    Its attribute `problem` holds the parts of the text, for edges that word it otherwise.
+    Its attribute `problem` holds the parts of the text, so that they can be worded differently.
 
     Examples
     --------
-    >>> raise refusal("share", "in (0, 1]", 2, "Give a fraction, such as 0.9")
+    >>> raise refusal("share", "in (0, 1]", 2, "Pass a fraction, such as 0.9")
     Traceback (most recent call last):
-    ValueError: share must be in (0, 1]; got 2. Give a fraction, such as 0.9.
+    ValueError: share must be in (0, 1]; got 2. Pass a fraction, such as 0.9.
     """
     problem = Problem(parameter, condition, repr(value), advice)
     error = kind(str(problem))
@@ -134,7 +134,7 @@ def record_warnings(*, show: bool = True) -> Iterator[list[DsageWarning]]:
 
 
 def warn(text: str | Text, category: type[DsageWarning] = DsageWarning) -> None:
-    """Warn the user, at the line of their own code that called the package."""
+    """Warn the user, at the line of their code that called the package."""
     warning = category(text)
     recorded, is_shown = _recorded.get(([], True))
     recorded.append(warning)
@@ -160,15 +160,15 @@ def check_names(names: Iterable[str], parameter: str = "names") -> tuple[str, ..
                 parameter, "strings", name, f"Convert it, for example with str({name!r})", TypeError
             )
         if not name:
-            raise refusal(parameter, "non-empty strings", name, "Give it a name")
+            raise refusal(parameter, "non-empty strings", name, "Choose a name")
         if name in seen:
-            raise refusal(parameter, "distinct", name, "It is there twice: rename one")
+            raise refusal(parameter, "distinct", name, "It occurs twice: rename one")
         seen.add(name)
-    return tuple(map(str, checked))  # a subclass, such as NumPy's, has a repr of its own
+    return tuple(map(str, checked))  # subclasses, such as NumPy's, have another repr
 
 
 def check_member(name: object, members: Sequence[str], parameter: str, of: str) -> str:
-    """Return `name` if it is among `members`, else say which one may have been meant."""
+    """Return `name` if it is among `members`; otherwise suggest the closest one."""
     if isinstance(name, str) and name in members:
         return name
     close = difflib.get_close_matches(str(name), members, n=1)
@@ -185,10 +185,10 @@ def check_member(name: object, members: Sequence[str], parameter: str, of: str) 
 def check_members(
     names: str | Iterable[str], members: Sequence[str], parameter: str, of: str
 ) -> tuple[str, ...]:
-    """Return one name or several as a tuple of members, each once, in the order given."""
+    """Return one name or several as a tuple of distinct members, in their order."""
     given = (names,) if isinstance(names, str) else names
     if not isinstance(given, Iterable):
-        raise refusal(parameter, "a name or names", names, "Give a string or a list", TypeError)
+        raise refusal(parameter, "a name or names", names, "Pass a string or a list", TypeError)
     return tuple(dict.fromkeys(check_member(name, members, parameter, of) for name in given))
 
 
@@ -213,8 +213,8 @@ def check_known(known: npt.ArrayLike, feature_names: Sequence[str]) -> npt.NDArr
             "known",
             f"of shape (n_coalitions, {n_features})",
             array.shape,
-            "Give one row a coalition and one column a feature, in the order of feature_names"
-            + ("; known[None, :] makes one row of a vector" if array.ndim == 1 else ""),
+            "Pass one row per coalition and one column per feature, in the order of feature_names"
+            + ("; known[None, :] turns a vector into one row" if array.ndim == 1 else ""),
         )
     return array
 
@@ -226,9 +226,9 @@ def check_shape(
 
     Examples
     --------
-    >>> check_shape(np.zeros((2, 3)), ("n_rows", 2), "noise", "Give one column a feature")
+    >>> check_shape(np.zeros((2, 3)), ("n_rows", 2), "noise", "Pass one column per feature")
     Traceback (most recent call last):
-    ValueError: noise must be of shape (n_rows, 2); got (2, 3). Give one column a feature.
+    ValueError: noise must be of shape (n_rows, 2); got (2, 3). Pass one column per feature.
     """
     fits = len(array.shape) == len(shape) and all(
         isinstance(wanted, str) or wanted == found
@@ -243,20 +243,20 @@ def check_shape(
 def check_count(value: object, parameter: str, *, minimum: int = 1) -> int:
     """Return `value` as an int of at least `minimum`."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        raise refusal(parameter, "an integer", value, "Give a whole number", TypeError)
+        raise refusal(parameter, "an integer", value, "Pass a whole number", TypeError)
     if value < minimum:
-        raise refusal(parameter, f"at least {minimum}", value, f"Give {minimum} or more")
+        raise refusal(parameter, f"at least {minimum}", value, f"Pass {minimum} or more")
     return int(value)
 
 
 def check_real(
     value: object, parameter: str, *, above: float | None = None, low: float = -np.inf, high: float
 ) -> float:
-    """Return `value` as a float in [low, high], or in (above, high] where `above` is given."""
+    """Return `value` as a float in [low, high], or in (above, high] if `above` is given."""
     if isinstance(value, bool) or not isinstance(value, (float, int, np.floating, np.integer)):
-        raise refusal(parameter, "a number", value, "Give a float", TypeError)
+        raise refusal(parameter, "a number", value, "Pass a float", TypeError)
     inside = value <= high and (value > above if above is not None else value >= low)
     if not inside:
         interval = f"({above:g}, {high:g}]" if above is not None else f"[{low:g}, {high:g}]"
-        raise refusal(parameter, f"in {interval}", value, "Give a number inside")
+        raise refusal(parameter, f"in {interval}", value, "Pass a number in this range")
     return float(value)

@@ -73,7 +73,7 @@ def test_the_classes_of_a_model_are_those_that_are_named(dsage, given):
     wrong = dsage(*options, *quick).err
     assert package.load("run.dsage").values.sum() < 0
     assert "taken to be 'hi', 'lo', 'mid', in this order. Name them with --classes." in wrong
-    assert "does not report its classes" not in right
+    assert "does not tell its classes" not in right
     assert [float(err.split("held out is ")[1][:5]) > 0.7 for err in (right, wrong)] == [
         True,
         False,

@@ -70,7 +70,7 @@ def test_columns_are_dropped_by_name(tmp_path):
     assert "dose" not in read_table(tmp_path / "people.csv", drop="dose")
     with pytest.raises(ValueError, match=r"of the columns of people\.csv; got 'dos'. Did you mean"):
         read_table(tmp_path / "people.csv", drop="dos")
-    with pytest.raises(ValueError, match="of one column at least"):
+    with pytest.raises(ValueError, match="of at least one column"):
         read_table(tmp_path / "people.csv", drop=TABLE.columns)
 
 
@@ -84,7 +84,7 @@ def test_columns_are_kept_by_name(tmp_path):
 
 def test_an_index_without_a_name_is_refused_until_it_is_dropped(tmp_path):
     TABLE.to_csv(tmp_path / "people.csv")
-    with pytest.raises(ValueError, match=r"must be named; .* an index .* \(--drop 'Unnamed: 0'\)"):
+    with pytest.raises(ValueError, match=r"must be named; .* index.* drop=\['Unnamed: 0'\]"):
         read_table(tmp_path / "people.csv")
     assert read_table(tmp_path / "people.csv", drop="Unnamed: 0").equals(TABLE)
 
@@ -103,19 +103,19 @@ def test_a_file_that_is_not_there_is_refused(tmp_path):
     [
         ("empty.csv", "", "It is empty"),
         ("blank.csv", "\n\n", "It has no columns"),
-        ("header.csv", "a,b\n", "of one row at least"),
+        ("header.csv", "a,b\n", "of at least one row"),
         ("twice.csv", "a,b,a\n1,2,3\n", r"distinct names; got \['a'\]"),
         (
             "latin.csv",
             "a,b\nö,1\n".encode("latin-1"),
-            r"UTF-8; got 'latin.csv'.* \(--encoding latin-1\)",
+            r"UTF-8; got 'latin.csv'.* encoding='latin-1'",
         ),
         ("wide.csv", "a,b\n1,2\n".encode("utf-16"), "must be text in UTF-8"),
         ("long.csv", "a,b\n1,2\n3,4,5\n", "rows of one length; .* fields in line 3, saw 3"),
         ("longer.csv", "a,b\n1,2,3\n4,5,6\n", "rows of one length; .*does not match"),
-        ("points.csv", "a;b;c\n1;5;2\n", r"sep=';' \(--sep ';'\); .* \(--decimal ,\)"),
+        ("points.csv", "a;b;c\n1;5;2\n", r"sep=';'; .* decimal=','"),
         ("semicolons.csv", "a;b\n1,5;2\n", r"separated by ','; got \"one column, 'a;b'\""),
-        ("tabs.csv", "a\tb\n1\t2\n", r"a file with tabs is called \.tsv, .* \(--sep tab\)"),
+        ("tabs.csv", "a\tb\n1\t2\n", r"tabs \.tsv, .* sep='"),
         ("text.csv.gz", "a,b\n1,2\n", "must be a whole gzip file"),
         ("text.csv.bz2", "a,b\n1,2\n", "must be a whole bz2 file"),
         ("text.csv.xz", "a,b\n1,2\n", "must be a whole xz file"),
@@ -149,7 +149,7 @@ def test_separators_decimals_and_encodings_are_as_they_are_said_to_be(tmp_path):
         ({"sep": ";;"}, "sep must be one character; got ';;'"),
         ({"sep": ""}, "sep must be one character"),
         ({"decimal": "5"}, "decimal must be one character; got '5'"),
-        ({"decimal": ","}, r"decimal must be another sign than sep; .* \(--sep ';'\)"),
+        ({"decimal": ","}, r"decimal must be another character than sep; .* sep=';'"),
         ({"encoding": "latin-99"}, "encoding must be one that Python knows; got 'latin-99'"),
         ({"encoding": "ascii"}, "must be text in ASCII"),
     ],

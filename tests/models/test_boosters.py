@@ -241,7 +241,7 @@ def test_objectives_of_scores_are_refused():
     ):
         with pytest.raises(ValueError, match=f"of numbers or of probabilities; got '{name}'"):
             choose_loss(booster, y)
-        with pytest.raises(ValueError, match="give a function from rows to predictions"):
+        with pytest.raises(ValueError, match="pass a function from rows to predictions"):
             as_model(booster, "squared_error")
 
 

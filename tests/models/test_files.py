@@ -71,11 +71,11 @@ def test_an_unknown_suffix_is_refused_with_those_that_are_known(tmp_path, name):
 @pytest.mark.parametrize(
     ("name", "error"),
     [
-        ("text.skops", "a file of skops; got 'text.skops: it is no archive'"),
-        ("text.onnx", "a model of ONNX; got 'text.onnx: Failed to load model"),
-        ("text.json", "a model of XGBoost; got 'text.json: it is something else'"),
-        ("text.ubj", "a model of XGBoost"),
-        ("text.txt", "a whole model of LightGBM; got \"text.txt: its first line is not 'tree'\""),
+        ("text.skops", "a skops file; got 'text.skops: it is not an archive'"),
+        ("text.onnx", "an ONNX model; got 'text.onnx: Failed to load model"),
+        ("text.json", "an XGBoost model; got 'text.json: it is something else'"),
+        ("text.ubj", "an XGBoost model"),
+        ("text.txt", "a whole LightGBM model; got \"text.txt: its first line is not 'tree'\""),
     ],
 )
 def test_a_foreign_file_is_refused(tmp_path, name, error):
@@ -123,7 +123,7 @@ def test_types_that_skops_does_not_trust_are_listed_and_refused_until_named(tmp_
     with pytest.raises(ValueError, match="trusted, since each can") as refused:
         load_model(tmp_path / "model.skops")
     assert own in str(refused.value)
-    assert f"--trust {own}" in str(refused.value)
+    assert f"trusted=['{own}'" in str(refused.value)
     with pytest.raises(ValueError, match=rf"got \['{own}'\]"):
         load_model(tmp_path / "model.skops", trusted="another.Type")
     loaded = load_model(tmp_path / "model.skops", trusted=[own])
@@ -134,9 +134,9 @@ def test_a_damaged_skops_file_is_refused(tmp_path):
     X, y = numbers()
     skops.io.dump(LinearRegression().fit(X, y), tmp_path / "model.skops")
     whole = (tmp_path / "model.skops").read_bytes()
-    with pytest.raises(ValueError, match="a file of skops"):
+    with pytest.raises(ValueError, match="a skops file"):
         load_model(write(tmp_path, "cut.skops", whole[:-50]))
-    with pytest.raises(ValueError, match="a file of skops"):
+    with pytest.raises(ValueError, match="a skops file"):
         load_model(write(tmp_path, "hole.skops", whole[:200] + bytes(300) + whole[500:]))
 
 
@@ -156,7 +156,7 @@ def test_a_pickle_is_not_even_opened_without_trust(tmp_path):
 
     for name in ("trap.pkl", "trap.pickle", "trap.joblib"):
         file = write(tmp_path, name, pickle.dumps(Trap()))
-        with pytest.raises(ValueError, match=r"can run any program .* \(--trust-pickle\)"):
+        with pytest.raises(ValueError, match=r"can run any program .* trust_pickle=True"):
             load_model(file)
     assert not (tmp_path / "sprung").exists()
 
@@ -182,7 +182,7 @@ def test_pickles_that_cannot_be_loaded_say_why(tmp_path):
         load_model(
             write(tmp_path, "far.pkl", b"\x80\x04cnowhere_to_be_found\nModel\n."), trust_pickle=True
         )
-    with pytest.raises(ValueError, match="versions of the packages"):
+    with pytest.raises(ValueError, match="package versions"):
         load_model(write(tmp_path, "old.pkl", b"\x80\x04cnumpy\nNoSuchThing\n."), trust_pickle=True)
     with pytest.raises(ValueError, match="a fitted model, with predict; got 'list'"):
         load_model(write(tmp_path, "list.pkl", pickle.dumps([1])), trust_pickle=True)
@@ -219,9 +219,9 @@ def test_a_damaged_model_of_xgboost_is_refused(tmp_path, suffix):
     X, y = numbers()
     xgb.train({"nthread": 1}, xgb.DMatrix(X, label=y), 3).save_model(tmp_path / f"model.{suffix}")
     whole = (tmp_path / f"model.{suffix}").read_bytes()
-    with pytest.raises(ValueError, match="a whole model of XGBoost"):
+    with pytest.raises(ValueError, match="a whole XGBoost model"):
         load_model(write(tmp_path, f"cut.{suffix}", whole[: len(whole) // 2]))
-    with pytest.raises(ValueError, match="a whole model of XGBoost"):
+    with pytest.raises(ValueError, match="a whole XGBoost model"):
         load_model(write(tmp_path, f"other.{suffix}", b'{"learner": {}, "version": [3, 0, 0]}'))
 
 
@@ -244,18 +244,18 @@ def test_a_booster_of_lightgbm_comes_back(tmp_path, name):
 @pytest.mark.parametrize(
     ("old", "new", "error"),
     [
-        ("end of trees", "", "no end of trees"),
+        ("end of trees", "", "no line 'end of trees'"),
         ("Tree=1\n", "Tre\n", "a field twice"),
-        ("num_leaves=5", "num_leaves=6", "leaf_value of tree 0 is not of the length"),
-        ("num_leaves=5", "num_leaves=x", "is not numbers"),
+        ("num_leaves=5", "num_leaves=6", "length of leaf_value of tree 0"),
+        ("num_leaves=5", "num_leaves=x", "is not numeric"),
         ("num_leaves=5", "num_leaves=5 5", "is not a whole number"),
         ("max_feature_idx=3", "max_feature_idx=0", "a feature, a split or a leaf that does not"),
         (r"left_child=\S+", "left_child=0", "a feature, a split or a leaf that does not"),
         (r"left_child=\S+", "left_child=9", "a feature, a split or a leaf that does not"),
         ("cat_boundaries=0", "cat_boundaries=1", "sets of categories"),
-        ("leaf_weight=", "leaf_weight=x", "leaf_weight of tree 0 is not numbers"),
-        ("tree_sizes=", "tree_sizes=1 ", "not as many or as long"),
-        ("\nshrinkage=1", "\nshrinkage=12", "not as many or as long"),
+        ("leaf_weight=", "leaf_weight=x", "leaf_weight of tree 0 is not numeric"),
+        ("tree_sizes=", "tree_sizes=1 ", "number or lengths of its trees"),
+        ("\nshrinkage=1", "\nshrinkage=12", "number or lengths of its trees"),
     ],
 )
 def test_damage_to_a_model_of_lightgbm_is_found_before_it_ends_the_process(old, new, error):
@@ -263,7 +263,7 @@ def test_damage_to_a_model_of_lightgbm_is_found_before_it_ends_the_process(old, 
     check_text(text)
     damaged = re.sub(old, new, text, count=1)
     assert damaged != text
-    if not error.startswith("not as many"):
+    if not error.startswith("number or"):
         line = next(line for line in text.splitlines() if line.startswith("tree_sizes="))
         damaged = damaged.replace(line + "\n", "", 1)
     with pytest.raises(DamagedTextError, match=error):
@@ -284,7 +284,7 @@ def test_a_damaged_model_of_lightgbm_is_refused(tmp_path):
         ("bytes.txt", b"tree\n\xff\xfe"),
         ("hole.txt", text.replace("threshold=", "threshold=x", 1)),
     ):
-        with pytest.raises(ValueError, match=r"model of LightGBM; got .*Save the model again"):
+        with pytest.raises(ValueError, match=r"LightGBM model; got .*Save the model again"):
             load_model(write(tmp_path, name, content))
 
 
@@ -427,7 +427,7 @@ def test_a_damaged_onnx_file_is_refused(tmp_path):
     X, y = numbers()
     file = exported(tmp_path, LinearRegression().fit(X.to_numpy(), y), X.to_numpy(np.float32)[:1])
     content = file.read_bytes()
-    with pytest.raises(ValueError, match=r"a model of ONNX; got 'cut\.onnx: "):
+    with pytest.raises(ValueError, match=r"an ONNX model; got 'cut\.onnx: "):
         load_model(write(tmp_path, "cut.onnx", content[: len(content) // 2]))
 
 

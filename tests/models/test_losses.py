@@ -235,7 +235,7 @@ def test_missing_and_infinite_targets_are_refused(name, y):
 
 @pytest.mark.parametrize("y", [3.0, [], np.zeros((2, 2, 2))])
 def test_targets_that_are_not_one_value_a_row_are_refused(y):
-    with pytest.raises(ValueError, match=r"y must be of shape \(n_rows,\), with one row at least"):
+    with pytest.raises(ValueError, match=r"y must be of shape \(n_rows,\), with at least one row"):
         as_loss("squared_error").target(y)
 
 
@@ -344,12 +344,12 @@ def test_probabilities_that_do_not_sum_to_one_are_refused():
 
 @pytest.mark.parametrize("prediction", [[0.5, 0.5], [[0.5, 0.5]], [[1.0], [1.0]]])
 def test_probabilities_need_one_column_a_class(prediction):
-    with pytest.raises(ValueError, match=r"of shape \(n_rows, 3\), one column a class"):
+    with pytest.raises(ValueError, match=r"of shape \(n_rows, 3\), one column per class"):
         as_loss("zero_one").check(prediction, classes=["a", "b", "c"])
 
 
 def test_one_column_is_no_table_of_probabilities():
-    with pytest.raises(ValueError, match=r"of shape \(n_rows, n_classes\), one column a class"):
+    with pytest.raises(ValueError, match=r"of shape \(n_rows, n_classes\), one column per class"):
         as_loss("zero_one").check([[1.0], [1.0]])
 
 

@@ -504,7 +504,7 @@ def test_a_constant_that_is_no_binary_fraction_is_a_constant(constant, dtype):
 def test_no_rows_give_no_map():
     X, y = numbers()
     model = as_model(Ridge().fit(X, y), "squared_error")
-    with pytest.raises(ValueError, match=r"X must be of one row at least; got \(0, 3\)"):
+    with pytest.raises(ValueError, match=r"X must be of at least one row; got \(0, 3\)"):
         model.affine(Layout.of(X), X[:0])
 
 

@@ -351,12 +351,12 @@ def test_a_network_said_to_be_affine_is_refused():
 
 
 def test_what_is_no_module_is_refused():
-    with pytest.raises(TypeError, match=r"module must be a torch\.nn\.Module; got Decision.*Give"):
+    with pytest.raises(TypeError, match=r"module must be a torch\.nn\.Module; got Decision.*Pass"):
         TorchPredictor(DecisionTreeClassifier())
 
 
 def test_a_class_is_no_module():
-    with pytest.raises(TypeError, match="Make and fit an instance: Linear"):
+    with pytest.raises(TypeError, match="Fit an instance: Linear"):
         as_model(torch.nn.Linear, "squared_error")
 
 

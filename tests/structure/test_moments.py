@@ -66,10 +66,10 @@ def test_moments_merged_from_batches_equal_moments_of_the_whole(seed, cuts, offs
     assert_same(merged, whole, size)
 
 
-def test_moments_do_not_depend_on_the_block_size(monkeypatch):
+def test_moments_do_not_depend_on_the_chunk_size(monkeypatch):
     X = rows_of(3, 1000, offset=100.0)
     whole = Moments.from_array(X, NAMES)
-    monkeypatch.setattr(data_module, "_BLOCK_BYTES", 8 * 3 * 7)
+    monkeypatch.setattr(data_module, "_CHUNK_BYTES", 8 * 3 * 7)
     assert_same(Moments.from_array(X, NAMES), whole, float(np.abs(X).max()))
 
 

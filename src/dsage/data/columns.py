@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from dsage._check import refusal, warn
+from dsage._check import Setting, Text, refusal, warn
 from dsage.data.categories import Categories, shown, sorted_positions
 from dsage.data.missing import check_finite
 
@@ -170,19 +170,20 @@ class Column:
             isinstance(label, (Number, Decimal)) and not isinstance(label, (bool, np.bool_))
             for label in self.categories.labels
         ):
-            warn(
+            text = (
                 f"Column {self.name!r} holds numbers as objects, and objects are taken for classes."
-                " Convert it to a numeric type, or name it in `discrete` if it is a class."
+                " Convert it to a numeric type, or, if it is a class, pass "
             )
+            warn(Text([text, Setting("discrete", [self.name]), "."]))
 
     def _warn_if_rounded(self, native: Any) -> None:  # noqa: ANN401
         # Comparisons with NaN, for missing values, are false.
         if (np.abs(self.encode(native)) > _EXACT).any():
-            warn(
+            text = (
                 f"Column {self.name!r} has whole numbers beyond 2**53, which are rounded: floats "
-                "have no more digits. Leave it out if it is a key; name it in `discrete` if it is "
-                "a class."
+                "have no more digits. Leave it out if it is a key; if it is a class, pass "
             )
+            warn(Text([text, Setting("discrete", [self.name]), "."]))
 
     def _check_kind(self, found: str) -> None:
         words = {"number": "numbers", "class": "strings, booleans or categories"}

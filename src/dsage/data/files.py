@@ -1,10 +1,11 @@
-"""Tables from files: CSV, also compressed, and Parquet."""
+"""Tables from CSV files, also compressed, and from Parquet files."""
 
 from __future__ import annotations
 
 import codecs
 import warnings
 import zlib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
@@ -16,7 +17,7 @@ from zipfile import BadZipFile
 
 import pandas as pd
 
-from dsage._check import check_members, refusal
+from dsage._check import Setting, Text, check_members, refusal
 from dsage.data.frames import check_columns
 
 _SEPARATORS = {".csv": ",", ".tsv": "\t"}
@@ -34,40 +35,40 @@ def read_table(
     decimal: str = ".",
     encoding: str = "utf-8",
 ) -> pd.DataFrame:
-    r"""Read a table from a CSV or Parquet file, by its suffix.
+    r"""Read a table from a CSV or Parquet file, depending on its suffix.
 
     Columns of text stay text, booleans stay booleans. Empty fields, and texts such as ``NA``, are
-    missing values. An index that a Parquet file has is left out.
+    missing values. The index of a Parquet file is left out.
 
     Parameters
     ----------
     path : str or path
         ``.csv``, with commas, or ``.tsv``, with tabs, in UTF-8, with names in the first line; both
-        also compressed, such as ``.csv.gz``. Or ``.parquet``, which needs pyarrow.
+        may be compressed, as in ``.csv.gz``. Or ``.parquet``, which needs pyarrow.
     drop : str or iterable of str, default=()
-        Columns to leave out. One without a name is called ``"Unnamed: 0"``, after its position.
+        Columns to leave out. A column without a name is called ``"Unnamed: 0"``, by its position.
     columns : sequence of str, optional
-        Those to keep, in this order; by default all.
+        Columns to keep, in this order; by default all.
     sep : str, optional
-        What separates the fields of a CSV file: one character; by default a comma, or a tab in
-        ``.tsv``. Like the next two it says nothing about Parquet.
+        The character between the fields of a CSV file; by default a comma, or a tab in ``.tsv``.
+        Like `decimal` and `encoding` it does not matter for Parquet.
     decimal : str, default="."
-        The decimal sign of a CSV file: one character.
+        The decimal character of a CSV file.
     encoding : str, default="utf-8"
         The encoding of a CSV file, such as ``"latin-1"``.
 
     Returns
     -------
     pandas.DataFrame
-        One row at least; the rows are numbered from 0.
+        At least one row; rows are numbered from 0.
 
     Raises
     ------
     FileNotFoundError, IsADirectoryError
-        Where there is no such file.
+        If there is no such file.
     ValueError
-        Where the file is empty, damaged, of another kind, or has columns without names or with
-        the same one; where `sep`, `decimal` or `encoding` is none.
+        If the file is empty, damaged or of another kind, has columns without names or with equal
+        names, or if `sep`, `decimal` or `encoding` is invalid.
 
     Examples
     --------
@@ -113,14 +114,17 @@ def read_table(
             f"the columns of {file.name}",
             "named",
             nameless,
-            f"{'It looks' if len(nameless) == 1 else 'They look'} like an index that was saved"
-            f" with the table: name it, or leave it out with drop={nameless}"
-            f" (--drop {nameless[0]!r})",
+            Text(
+                [
+                    "It seems to be a saved index: name it, or leave it out with ",
+                    Setting("drop", nameless),
+                ]
+            ),
         )
     if not len(table):
-        raise refusal("the data file", "of one row at least", file.name, "It has none")
+        raise refusal("the data file", "of at least one row", file.name, "It has none")
     if not table.columns.size:
-        raise refusal("the data file", "of one column at least", file.name, "Drop fewer columns")
+        raise refusal("the data file", "of at least one column", file.name, "Drop fewer columns")
     return table.reset_index(drop=True)
 
 
@@ -140,14 +144,14 @@ def check_file(path: str | PathLike[str], what: str) -> Path:
 
 
 def _check_text(sep: str | None, decimal: str, encoding: str) -> None:
-    """Refuse what cannot separate fields or decimals, and an encoding that nobody knows."""
+    """Refuse invalid separators and decimal characters, and unknown encodings."""
     for name, sign in (("sep", sep), ("decimal", decimal)):
         if sign is not None and (len(sign) != 1 or sign.isalnum() or sign in '"\n\r'):
-            raise refusal(name, "one character", sign, "Give a sign, such as ','")
+            raise refusal(name, "one character", sign, "Use a punctuation mark, such as ','")
     try:
         codecs.lookup(encoding)
     except (LookupError, ValueError) as error:
-        advice = "Give one such as 'utf-8', 'latin-1', 'cp1252' or 'utf-16'"
+        advice = "Use 'utf-8', 'latin-1', 'cp1252' or 'utf-16', for example"
         raise refusal("encoding", "one that Python knows", encoding, advice) from error
 
 
@@ -155,97 +159,96 @@ def _read_csv(
     file: Path, separator: str, compression: str | None, *, decimal: str, encoding: str
 ) -> pd.DataFrame:
     if separator == decimal:
-        advice = "Say what separates the fields, such as sep=';' (--sep ';')"
-        raise refusal("decimal", "another sign than sep", decimal, advice)
+        advice = Text(["Say what separates the fields, such as ", Setting("sep", ";")])
+        raise refusal("decimal", "another character than sep", decimal, advice)
     text = {"sep": separator, "encoding": encoding}
-    with _worded(file, compression, encoding):
+    with _reword_errors(file, compression, encoding):
         header = _parse(file, compression, header=None, nrows=1, dtype=str, **text)
     _check_header(header.iloc[0].tolist(), file, separator)
-    with _worded(file, compression, encoding), warnings.catch_warnings():
-        # Longer rows than the header would lose their ends, with a warning.
+    with _reword_errors(file, compression, encoding), warnings.catch_warnings():
+        # pandas would cut rows that are longer than the header, with a warning.
         warnings.simplefilter("error", pd.errors.ParserWarning)
         options = {"index_col": False, "low_memory": False, "decimal": decimal}
         return _parse(file, compression, **options, **text)
 
 
 @contextmanager
-def _worded(file: Path, compression: str | None, encoding: str) -> Iterator[None]:
-    """Turn what parsers and decompressors raise into errors about the file."""
+def _reword_errors(file: Path, compression: str | None, encoding: str) -> Iterator[None]:
+    """Turn errors of parsers and decompressors into errors about the file."""
     try:
         yield
     except UnicodeError as error:
-        advice = "Save it as UTF-8, or name its encoding: encoding='latin-1' (--encoding latin-1)"
-        raise _unreadable(file, f"text in {encoding.upper()}", advice) from error
+        text = "Save it as UTF-8, or name its encoding, such as "
+        remedy = Text([text, Setting("encoding", "latin-1")])
+        raise _refuse_file(file, f"text in {encoding.upper()}", remedy) from error
     except pd.errors.EmptyDataError as error:
-        raise _unreadable(file, "a table with a header", "It has no columns") from error
+        raise _refuse_file(file, "a table with a header", "It has no columns") from error
     except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
-        advice = "Give each row as many fields as the header has; quote those with separators"
+        advice = "Each row needs as many fields as the header; quote fields that contain separators"
         reason = str(error).removeprefix("Error tokenizing data. C error: ").strip(" .\n")
-        raise _unreadable(file, "a table with rows of one length", advice, reason) from error
+        raise _refuse_file(file, "a table with rows of one length", advice, reason) from error
     except (OSError, EOFError, ValueError, BadZipFile, LZMAError, zlib.error) as error:
         whole = f"a whole {compression or 'CSV'} file"
-        raise _unreadable(file, whole, "Make or fetch it again", str(error)) from error
+        raise _refuse_file(file, whole, "Make or fetch it again", str(error)) from error
 
 
 def _parse(file: Path, compression: str | None, **options: Any) -> pd.DataFrame:  # noqa: ANN401
     if compression == "zstd":
-        with _unpacked(file) as stream:
+        with _open_zstd(file) as stream:
             return pd.DataFrame(pd.read_csv(stream, **options))
     options["compression"] = compression
     return pd.DataFrame(pd.read_csv(file, **options))
 
 
-def _unpacked(file: Path) -> IO[bytes]:
-    """Return what is in a file of Zstandard, which pandas has no reader of its own for."""
-    pyarrow = _pyarrow("Reading .zst")
+def _open_zstd(file: Path) -> IO[bytes]:
+    """Open a Zstandard file with pyarrow, which pandas cannot read without further packages."""
+    pyarrow = _import_pyarrow("Reading .zst")
     stream: IO[bytes] = pyarrow.input_stream(str(file), compression="zstd")
     return stream
 
 
 def _check_header(names: list[Any], file: Path, separator: str) -> None:
     texts = ["" if pd.isna(name) else str(name) for name in names]
-    given = [text for text in texts if text]
-    if twice := sorted({text for text in given if given.count(text) > 1}):
-        raise refusal(
-            f"the columns of {file.name}",
-            "of distinct names",
-            twice,
-            "These are there twice: rename or remove some",
-        )
+    _check_distinct([text for text in texts if text], file)
     others = [other for other in ",;\t|" if other != separator and other in texts[0]]
     if len(texts) == 1 and others:
         raise refusal(
             f"the columns of {file.name}",
             f"separated by {separator!r}",
             f"one column, {texts[0]!r}",
-            f"Name what separates them: {_sep_advice(others[0])}",
+            _advise_separator(others[0]),
         )
 
 
-def _sep_advice(sign: str) -> str:
+def _check_distinct(names: list[str], file: Path) -> None:
+    if twice := sorted(name for name, count in Counter(names).items() if count > 1):
+        advice = "These occur twice: rename or remove some"
+        raise refusal(f"the columns of {file.name}", "of distinct names", twice, advice)
+
+
+def _advise_separator(sign: str) -> Text:
     if sign == "\t":
-        return "a file with tabs is called .tsv, or give sep='\\t' (--sep tab)"
-    return f"sep={sign!r} (--sep {sign!r}); where decimals have commas, decimal=',' (--decimal ,)"
+        return Text(["Call a file with tabs .tsv, or add ", Setting("sep", sign)])
+    comma = "; if decimals have commas, add "
+    return Text(
+        ["Name what separates them: ", Setting("sep", sign), comma, Setting("decimal", ",")]
+    )
 
 
 def _read_parquet(file: Path) -> pd.DataFrame:
-    pyarrow = _pyarrow("Reading Parquet")
+    pyarrow = _import_pyarrow("Reading Parquet")
     parquet = import_module("pyarrow.parquet")
     try:
-        names = parquet.read_schema(file).names
-        if twice := sorted({name for name in names if names.count(name) > 1}):
-            raise refusal(
-                f"the columns of {file.name}", "of distinct names", twice, "Rename or remove some"
-            )
+        _check_distinct(parquet.read_schema(file).names, file)
         table: pd.DataFrame = parquet.read_table(file).to_pandas()
     except (pyarrow.ArrowInvalid, OSError) as error:
         first = str(error).splitlines()[0].rstrip(".")
-        raise _unreadable(file, "a whole Parquet file", "Make or fetch it again", first) from error
+        raise _refuse_file(file, "a whole Parquet file", "Make or fetch it again", first) from error
     table.columns = table.columns.map(str)
     return table
 
 
-def _pyarrow(what: str) -> Any:  # noqa: ANN401
+def _import_pyarrow(what: str) -> Any:  # noqa: ANN401
     try:
         return import_module("pyarrow")
     except ImportError as error:
@@ -254,6 +257,6 @@ def _pyarrow(what: str) -> Any:  # noqa: ANN401
         ) from error
 
 
-def _unreadable(file: Path, condition: str, advice: str, reason: str = "") -> Exception:
+def _refuse_file(file: Path, condition: str, advice: str | Text, reason: str = "") -> Exception:
     value = f"{file.name}: {reason}" if reason else file.name
     return refusal("the data file", condition, value, advice)

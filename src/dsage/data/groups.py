@@ -1,4 +1,4 @@
-"""Groups of features as players: who belongs to whom, and coalitions and orderings of both."""
+"""Groups of features as players: coalitions and orderings of groups in terms of features."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ Orders = npt.NDArray[np.intp]
 
 
 class Groups:
-    """A partition of features into players: named groups, and the features in none of them.
+    """A partition of features into players: named groups, and features outside any group.
 
     Parameters
     ----------
     groups : mapping of str to iterables of str
         The members of each group, by name.
     feature_names : sequence of str
-        All features. One that is in no group is a player of its own, under its own name.
+        All features. A feature outside any group is a player of its own, under its own name.
 
     Attributes
     ----------
@@ -30,7 +30,7 @@ class Groups:
     members : dict of str to tuples of str
         The groups.
     names : tuple of str
-        The players: the groups in the order given, then the other features in theirs.
+        The players: the groups in their order, then the other features in theirs.
 
     Examples
     --------
@@ -50,16 +50,12 @@ class Groups:
         self.feature_names = tuple(feature_names)
         if not isinstance(groups, Mapping):
             raise refusal(
-                "groups",
-                "a dict of names to lists of features",
-                groups,
-                "Name each group",
-                TypeError,
+                "groups", "a dict of names to lists of features", groups, "Name each", TypeError
             )
         checked = {
-            name: self._members(name, groups[name]) for name in check_names(groups, "groups")
+            name: self._check_members(name, groups[name]) for name in check_names(groups, "groups")
         }
-        owner = _owners(checked, self.feature_names)
+        owner = _find_owners(checked, self.feature_names)
         alone = [feature for feature in self.feature_names if feature not in owner]
         for name, members in checked.items():
             if name in self.feature_names and name not in members:
@@ -75,12 +71,12 @@ class Groups:
         self._owner = np.array(
             [place[owner.get(feature, feature)] for feature in self.feature_names], dtype=np.intp
         )
-        # The features, those of a player side by side.
+        # The features, sorted by player.
         self._columns = np.argsort(self._owner, kind="stable")
         self._sizes = np.bincount(self._owner, minlength=len(self.names))
 
-    def _members(self, name: str, members: Iterable[str]) -> tuple[str, ...]:
-        """Return the members of a group, each of them a feature."""
+    def _check_members(self, name: str, members: Iterable[str]) -> tuple[str, ...]:
+        """Return the members of a group after checking that they are features."""
         found = check_names(members, f"groups[{name!r}]")
         if not found:
             raise refusal(f"groups[{name!r}]", "at least one feature", [], "Leave the group out")
@@ -94,14 +90,14 @@ class Groups:
         return coalitions
 
     def touched(self, features: Mask) -> Mask:
-        """Tell which players have a member in each set of features."""
-        return self._reduced(np.logical_or, features)
+        """Return which players have a member in each set of features."""
+        return self._reduce_members(np.logical_or, features)
 
     def filled(self, features: Mask) -> Mask:
-        """Tell which players have all their members in each set of features."""
-        return self._reduced(np.logical_and, features)
+        """Return which players have all their members in each set of features."""
+        return self._reduce_members(np.logical_and, features)
 
-    def _reduced(self, ufunc: np.ufunc, features: Mask) -> Mask:
+    def _reduce_members(self, ufunc: np.ufunc, features: Mask) -> Mask:
         starts = np.cumsum(self._sizes) - self._sizes
         reduced: Mask = ufunc.reduceat(features[:, self._columns], starts, axis=1)
         return reduced
@@ -112,11 +108,12 @@ class Groups:
         Parameters
         ----------
         orders : int array of shape (n_orderings, n_players)
-            The members of a player stand side by side, in the order of the features.
+            Orderings of the players.
 
         Returns
         -------
         features : int array of shape (n_orderings, n_features)
+            The members of a player are adjacent, in the order of the features.
         ends : int array of shape (n_orderings, n_players + 1)
             ``ends[o, k]`` features belong to the first k players.
 
@@ -133,8 +130,10 @@ class Groups:
         return features, ends
 
 
-def _owners(groups: Mapping[str, Sequence[str]], feature_names: Sequence[str]) -> dict[str, str]:
-    """Return the group of each feature that has one; no feature has two."""
+def _find_owners(
+    groups: Mapping[str, Sequence[str]], feature_names: Sequence[str]
+) -> dict[str, str]:
+    """Return the group of each feature that is in one; refuse features in two groups."""
     owner: dict[str, str] = {}
     for name, members in groups.items():
         for member in members:

@@ -1,4 +1,4 @@
-"""The user's target as an array, class labels as codes, and what probabilities have to be."""
+"""The user's target as an array, class labels as codes, and checks of probabilities."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from dsage._check import refusal
+from dsage._check import Setting, Text, refusal
 from dsage.data.categories import shown, sort_labels
 from dsage.data.frames import is_frame, open_frame
 from dsage.data.missing import check_target_complete
@@ -18,7 +18,7 @@ from dsage.data.missing import check_target_complete
 Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
 
-# Probabilities in single precision, summed over a thousand classes, still keep within this.
+# Sums of a thousand probabilities in single precision stay within this.
 _SUM_TOLERANCE = 1e-4
 
 
@@ -33,15 +33,14 @@ def values(y: Any) -> Array:  # noqa: ANN401
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim not in (1, 2) or array.size == 0:
-        raise refusal(
-            "y", "of shape (n_rows,), with one row at least", array.shape, "Give one value a row"
-        )
+        condition = "of shape (n_rows,), with at least one row"
+        raise refusal("y", condition, array.shape, "Pass one value per row")
     check_target_complete(array)
     return array
 
 
 def are_numbers(array: Array) -> bool:
-    """Tell whether a target is made of numbers; booleans are classes."""
+    """Return whether a target consists of numbers; booleans are classes."""
     if array.dtype.kind == "O":
         kind = pd.api.types.infer_dtype(array.ravel(), skipna=True)
         return kind in ("integer", "floating", "mixed-integer-float", "decimal")
@@ -49,7 +48,7 @@ def are_numbers(array: Array) -> bool:
 
 
 def numbers(array: Array, name: str) -> Floats:
-    """Return a target as floats, or say that the loss of this name needs numbers."""
+    """Return a target as floats; refuse others, for the loss of this name."""
     if not (are_numbers(array) or array.dtype.kind == "b"):
         raise refusal(
             "y",
@@ -71,7 +70,7 @@ def probabilities(soft: Floats, n_classes: int | None) -> Floats:
             "class labels, or rows of probabilities that sum to one, of shape"
             f" (n_rows, {n_classes or 'n_classes'})",
             soft.shape if wrong else soft[np.argmax(bad)].tolist(),
-            "Give one label a row, or normalise the rows",
+            "Pass one label per row, or normalize the rows",
         )
     return soft
 
@@ -86,15 +85,13 @@ def codes(labels: Array, classes: Sequence[Any] | Array | None, n_classes: int |
     if classes is None:
         index = pd.Index(sort_labels(list(pd.unique(pd.Series(labels)))))
         if n_classes is not None and len(index) != n_classes:
-            raise refusal(
-                "y",
-                f"of the {n_classes} classes that the model has probabilities of",
-                index.tolist()[:6],
-                "Name the model's classes, in the order of its columns, with classes=",
-            )
+            condition = f"of the {n_classes} classes that the model has probabilities of"
+            text = "Name the model's classes, in the order of its columns, with "
+            advice = Text([text, Setting("classes")])
+            raise refusal("y", condition, index.tolist()[:6], advice)
     else:
         index = as_classes(classes)
-    # True equals 1 everywhere but in the look-up of pandas.
+    # pandas' look-up does not treat True and 1 as equal.
     if index.dtype == np.bool_:
         index = index.astype(np.int64)
     if labels.dtype == np.bool_ and index.dtype.kind in "iuf":
@@ -106,7 +103,7 @@ def codes(labels: Array, classes: Sequence[Any] | Array | None, n_classes: int |
             "y",
             f"of the model's classes ({shown(index.tolist())})",
             unknown[0] if len(unknown) == 1 else unknown[:6],
-            "Leave these rows out, or give labels as in training",
+            "Leave these rows out, or use the labels of training",
         )
     return np.asarray(found_at, np.intp)
 
@@ -117,27 +114,29 @@ def check_prediction(
     output: str,
     classes: Sequence[Any] | Array | None,
 ) -> Floats:
-    """Return a model's output as floats, or say why the loss of this name cannot use it."""
-    given = np.asarray(prediction)
+    """Return a model's output as floats; refuse what the loss of this name cannot use."""
+    raw = np.asarray(prediction)
     advice = {
         "value": "Explain one output at a time, with a function that returns its column; or choose"
         " a loss of classes such as 'cross_entropy', if these are probabilities",
-        "probability": "Give the probabilities of predict_proba, not class labels",
-        "any": "Give one number a row, or one row of numbers",
+        "probability": "Return the probabilities of predict_proba, not class labels",
+        "any": "Return one number, or one row of numbers, per row",
     }[output]
-    if given.dtype.kind not in "fiub":
+    if raw.dtype.kind not in "fiub":
         if output == "value":
-            advice = "Give numbers, or choose a loss of classes such as 'cross_entropy'"
-        raise refusal("prediction", f"numbers for {name}", given.dtype, advice, TypeError)
-    if given.ndim not in ((1,) if output == "value" else (1, 2)):
+            advice = "Return numbers, or choose a loss of classes such as 'cross_entropy'"
+        raise refusal("prediction", f"numbers for {name}", raw.dtype, advice, TypeError)
+    if raw.ndim not in ((1,) if output == "value" else (1, 2)):
         second = "n_classes" if output == "probability" else "n_outputs"
         shape = "(n_rows,)" if output == "value" else f"(n_rows,) or (n_rows, {second})"
-        raise refusal("prediction", f"of shape {shape} for {name}", given.shape, advice)
-    array: Floats = given.astype(np.float64, copy=False)
+        raise refusal("prediction", f"of shape {shape} for {name}", raw.shape, advice)
+    array: Floats = raw.astype(np.float64, copy=False)
     finite = np.isfinite(array.reshape(len(array), -1)).all(axis=1) if array.size else np.True_
     if not finite.all():
         n_bad = int((~finite).sum())
-        raise refusal("prediction", "finite", f"{n_bad} rows that are not", "Look at these rows")
+        raise refusal(
+            "prediction", "finite", f"{n_bad} rows that are not", "Check the model at these rows"
+        )
     if output == "probability":
         _check_probabilities(array, classes, name)
     return array
@@ -152,9 +151,9 @@ def _check_probabilities(array: Floats, classes: Sequence[Any] | Array | None, n
     if not matches:
         raise refusal(
             "prediction",
-            f"of shape (n_rows, {n_classes or 'n_classes'}), one column a class, for {name}",
+            f"of shape (n_rows, {n_classes or 'n_classes'}), one column per class, for {name}",
             array.shape,
-            "Give the probabilities of predict_proba, not class labels",
+            "Return the probabilities of predict_proba, not class labels",
         )
     if not array.size:
         return
@@ -164,7 +163,7 @@ def _check_probabilities(array: Floats, classes: Sequence[Any] | Array | None, n
             "prediction",
             f"probabilities, in [0, 1], for {name}",
             low if low < -_SUM_TOLERANCE else high,
-            "Give the probabilities of predict_proba, not class labels, scores or logits",
+            "Return the probabilities of predict_proba, not class labels, scores or logits",
         )
     if array.ndim == 2:
         sums = array.sum(axis=1)
@@ -174,5 +173,5 @@ def _check_probabilities(array: Floats, classes: Sequence[Any] | Array | None, n
                 "prediction",
                 f"probabilities that sum to one in each row for {name}",
                 f"a sum of {sums[worst]:.6g} in row {worst}",
-                "Normalise them",
+                "Normalize them",
             )

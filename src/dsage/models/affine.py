@@ -1,8 +1,8 @@
-"""Affine models: which types of models are, and the map itself, found and verified by a probe.
+"""Affine models: known types, and the map itself, found and verified by a probe.
 
 For ``f(x) = a + w'x`` the mean of predictions is the prediction at the mean, so no draws are
-needed. That a model is affine is never concluded from predictions alone: its type is known to be,
-or the user says so, and then the predictions have to agree.
+needed. Predictions alone are never evidence that a model is affine: its type must be known to be,
+or the user must declare it, and then the predictions have to agree.
 """
 
 from __future__ import annotations
@@ -20,59 +20,23 @@ from dsage.data.layout import Layout
 
 Floats = npt.NDArray[np.float64]
 
-# Names of classes of scikit-learn itself: nothing is imported to compare with.
-_REGRESSORS = frozenset(
-    {
-        "ARDRegression",
-        "BayesianRidge",
-        "DummyRegressor",
-        "ElasticNet",
-        "ElasticNetCV",
-        "HuberRegressor",
-        "Lars",
-        "LarsCV",
-        "Lasso",
-        "LassoCV",
-        "LassoLars",
-        "LassoLarsCV",
-        "LassoLarsIC",
-        "LinearRegression",
-        "LinearSVR",
-        "MultiTaskElasticNet",
-        "MultiTaskElasticNetCV",
-        "MultiTaskLasso",
-        "MultiTaskLassoCV",
-        "OrthogonalMatchingPursuit",
-        "OrthogonalMatchingPursuitCV",
-        "PassiveAggressiveRegressor",
-        "PLSRegression",
-        "QuantileRegressor",
-        "Ridge",
-        "RidgeCV",
-        "SGDRegressor",
-        "TheilSenRegressor",
-    }
-)
-_TRANSFORMERS = frozenset(
-    {
-        "MaxAbsScaler",
-        "MinMaxScaler",
-        "PCA",
-        "RFE",
-        "RFECV",
-        "RobustScaler",
-        "SelectFdr",
-        "SelectFpr",
-        "SelectFromModel",
-        "SelectFwe",
-        "SelectKBest",
-        "SelectPercentile",
-        "StandardScaler",
-        "TruncatedSVD",
-        "VarianceThreshold",
-    }
-)
-# What these predict is what the model below predicts.
+# Classes of scikit-learn by name, so that none has to be imported.
+# fmt: off
+_REGRESSORS = frozenset((
+    "ARDRegression", "BayesianRidge", "DummyRegressor", "ElasticNet", "ElasticNetCV",
+    "HuberRegressor", "Lars", "LarsCV", "Lasso", "LassoCV", "LassoLars", "LassoLarsCV",
+    "LassoLarsIC", "LinearRegression", "LinearSVR", "MultiTaskElasticNet",
+    "MultiTaskElasticNetCV", "MultiTaskLasso", "MultiTaskLassoCV", "OrthogonalMatchingPursuit",
+    "OrthogonalMatchingPursuitCV", "PassiveAggressiveRegressor", "PLSRegression",
+    "QuantileRegressor", "Ridge", "RidgeCV", "SGDRegressor", "TheilSenRegressor",
+))
+_TRANSFORMERS = frozenset((
+    "MaxAbsScaler", "MinMaxScaler", "PCA", "RFE", "RFECV", "RobustScaler", "SelectFdr",
+    "SelectFpr", "SelectFromModel", "SelectFwe", "SelectKBest", "SelectPercentile",
+    "StandardScaler", "TruncatedSVD", "VarianceThreshold",
+))
+# fmt: on
+# These predict with the model in this attribute.
 _DELEGATES = {
     "GridSearchCV": "best_estimator_",
     "HalvingGridSearchCV": "best_estimator_",
@@ -91,9 +55,9 @@ class Affine:
     Attributes
     ----------
     intercept : array of shape (n_outputs,)
-        The prediction where all features are 0.
+        The prediction at 0.
     weights : array of shape (n_features, n_outputs)
-        Its slopes; ``n_outputs`` is 1 for a model of one output.
+        The slopes; ``n_outputs`` is 1 for a model of one output.
 
     Examples
     --------
@@ -105,8 +69,8 @@ class Affine:
     weights: Floats
 
     def predict(self, matrix: Floats) -> Floats:
-        """Return predictions (n_rows,), or (n_rows, n_outputs) where there are several outputs."""
-        # A product of matrices would round a row in a way that depends on the rows beside it.
+        """Return predictions (n_rows,), or (n_rows, n_outputs) if there are several outputs."""
+        # A matrix product would round a row depending on the rows beside it.
         rows = np.ascontiguousarray(matrix)
         predicted: Floats = self.intercept + np.einsum("nf,fk->nk", rows, self.weights)
         return predicted[:, 0] if predicted.shape[1] == 1 else predicted
@@ -114,15 +78,15 @@ class Affine:
 
 @dataclass(frozen=True)
 class Probe:
-    """What a probe found: the map, and how far predictions were from it.
+    """The result of a probe: the map, and how far predictions are from it.
 
     Attributes
     ----------
     affine : Affine
         The map through the predictions at the mean and one step away from it in each feature.
     error : float
-        The largest distance of a prediction and the map, in units of what is allowed: rounding,
-        and a share of 1e-8 (single precision: 1e-5) of the largest change of the prediction.
+        The largest distance of a prediction from the map, relative to the tolerance: rounding, and
+        1e-8 (single precision: 1e-5) of the largest change of the prediction.
     """
 
     affine: Affine
@@ -130,16 +94,16 @@ class Probe:
 
     @property
     def holds(self) -> bool:
-        """Whether the map gives the predictions."""
+        """Whether predictions agree with the map."""
         return self.error <= 1.0
 
 
 def is_affine_type(model: object) -> bool:
-    """Tell whether a fitted model is of a type that predicts an affine function of its columns.
+    """Return whether a fitted model is of a type that predicts an affine function of its columns.
 
-    Linear regressions of scikit-learn are, and its pipelines of scalers, projections and
+    These are linear regressions of scikit-learn, and its pipelines of scalers, projections and
     selections of columns that end in one. Types are compared exactly: a subclass may predict
-    otherwise, and so may an object whose own `predict` was replaced.
+    differently, and so may an object whose `predict` was replaced.
 
     Examples
     --------
@@ -151,7 +115,7 @@ def is_affine_type(model: object) -> bool:
     >>> is_affine_type(make_pipeline(PolynomialFeatures(), Ridge()))
     False
     """
-    name = _name(model)
+    name = _sklearn_name(model)
     if name in _REGRESSORS:
         return True
     if name in ("SVR", "NuSVR"):
@@ -167,7 +131,7 @@ def is_affine_type(model: object) -> bool:
 def _is_affine_transformer(transformer: Any) -> bool:  # noqa: ANN401
     if transformer is None or isinstance(transformer, str):
         return transformer in (None, "passthrough", "drop")
-    name = _name(transformer)
+    name = _sklearn_name(transformer)
     if name in _TRANSFORMERS:
         return not getattr(transformer, "clip", False)
     if name == "FunctionTransformer":
@@ -185,7 +149,7 @@ def _is_affine_transformer(transformer: Any) -> bool:  # noqa: ANN401
     return False
 
 
-def _name(model: object) -> str | None:
+def _sklearn_name(model: object) -> str | None:
     """Return the name of a class of scikit-learn itself, None for any other object."""
     kind = type(model)
     replaced = {"predict", "transform"} & getattr(model, "__dict__", {}).keys()
@@ -193,10 +157,10 @@ def _name(model: object) -> str | None:
 
 
 def column_precision(layout: Layout) -> npt.NDArray[np.intp]:
-    """Tell for each column how well it keeps a float: 2 in double, 1 in single precision, 0 worse.
+    """Return the precision of each column: 2 for double, 1 for single, 0 for anything else.
 
-    In a column of 0 no model is affine: classes are codes, and draws of integers are rounded
-    before the model sees them.
+    No model is affine in a column of precision 0: classes are codes, and draws of integers are
+    rounded before the model sees them.
 
     Examples
     --------
@@ -204,14 +168,14 @@ def column_precision(layout: Layout) -> npt.NDArray[np.intp]:
     >>> column_precision(Layout.of(pd.DataFrame({"a": [1.5], "b": [1], "c": ["x"]})))
     array([2, 0, 0])
     """
-    tried = np.where(layout.n_categories == 0, 1.0 + 2.0 ** np.array([[-20], [-50]]), 0.0)
-    kept = (_seen(layout, tried) == tried) & (layout.n_categories == 0)
-    precision: npt.NDArray[np.intp] = kept.sum(axis=0)
+    probes = np.where(layout.n_categories == 0, 1.0 + 2.0 ** np.array([[-20], [-50]]), 0.0)
+    is_kept = (_round_trip(layout, probes) == probes) & (layout.n_categories == 0)
+    precision: npt.NDArray[np.intp] = is_kept.sum(axis=0)
     return precision
 
 
-def _seen(layout: Layout, matrix: Floats) -> Floats:
-    """Return a matrix as the model sees it, in the precision of the columns."""
+def _round_trip(layout: Layout, matrix: Floats) -> Floats:
+    """Return a matrix in the precision of the columns, as the model sees it."""
     return layout.encode(layout.decode(matrix))
 
 
@@ -222,35 +186,35 @@ def probe(
     *,
     single: bool = False,
 ) -> Probe:
-    """Find the affine map of a model from d + 1 predictions, and compare it with others.
+    """Find the affine map of a model from d + 1 predictions, and compare it with further ones.
 
-    The map runs through the predictions at the mean of the rows and at one standard deviation from
-    it in each feature. It is compared at rows, at rows whose features are taken from different
-    rows, and far outside, ten standard deviations away: 64 of each.
+    The map is determined by the predictions at the mean of the rows and at one standard deviation
+    from it in each feature. It is compared at 64 rows, at 64 rows that mix features of different
+    rows, and at 64 points ten standard deviations away.
 
     Parameters
     ----------
     predict : callable
-        From a container like the user's to (n_rows,) or (n_rows, n_outputs).
+        Maps rows in the container of the training data to (n_rows,) or (n_rows, n_outputs).
     layout : Layout
         The columns, all of them floats.
     X : data frame or array of shape (n_rows, n_features)
-        Rows to take location and scale from.
+        Rows that determine location and scale.
     single : bool, default=False
-        Whether some columns are in single precision: points are then taken as they arrive at the
-        model, and more rounding is allowed.
+        Whether some columns are in single precision: points are then rounded as for the model, and
+        the tolerance is larger.
     """
     matrix = layout.encode(X)
     n_rows, n_features = matrix.shape
     if not n_rows:
-        raise refusal("X", "of one row at least", matrix.shape, "The probe starts from its rows")
+        raise refusal("X", "of at least one row", matrix.shape, "The probe starts from its rows")
     center = matrix.mean(axis=0)
     spread = matrix.std(axis=0)
-    # The mean of equal numbers is rounded, so a constant column may seem to vary a little.
+    # The mean of equal numbers is rounded, so a constant column may have a tiny deviation.
     varies = spread > (1e-5 if single else 1e-12) * np.abs(center)
     step = np.where(varies, spread, np.maximum(1.0, np.abs(center)))
     points = np.vstack((center, center + np.diag(step)))
-    points = _seen(layout, points) if single else points
+    points = _round_trip(layout, points) if single else points
     predicted = _columns(predict(layout.decode(points)))
     weights = np.linalg.solve(points[1:] - points[0], predicted[1:] - predicted[0])
     affine = Affine(predicted[0] - points[0] @ weights, weights)
@@ -260,7 +224,7 @@ def probe(
     mixed = matrix[random.integers(n_rows, size=(_N_CHECKED, n_features)), np.arange(n_features)]
     far = center + step * random.normal(scale=10.0, size=(_N_CHECKED, n_features))
     checked = np.vstack((rows, mixed, far))
-    checked = _seen(layout, checked) if single else checked
+    checked = _round_trip(layout, checked) if single else checked
     found = _columns(predict(layout.decode(checked)))
 
     share, epsilon = (1e-5, 2.0**-23) if single else (1e-8, 2.0**-52)

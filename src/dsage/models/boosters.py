@@ -1,7 +1,7 @@
 """Native boosters of XGBoost and LightGBM as models; neither package is imported here.
 
-Their predictions are the same to the bit with any number of threads and in any batch, so threads
-are left to them.
+Their predictions do not depend on the number of threads or on the rows predicted together, to the
+bit, so they keep their own threads.
 """
 
 from __future__ import annotations
@@ -20,54 +20,41 @@ from dsage.data.frames import Frame, check_columns
 
 Array = npt.NDArray[Any]
 
-# What the output of each objective is: the probability of the second class, what becomes that or
-# one probability a class, or a number. The others give scores that no loss of rows judges.
+# The output of each objective: the probability of the second class, its logit, logits or
+# probabilities of each class, or a number. Other objectives return scores that no loss can judge.
+# fmt: off
 _XGBOOST = {
-    "binary:logistic": "second",
-    "binary:logitraw": "logit",
-    "count:poisson": "number",
-    "multi:softmax": "logits",
+    "binary:logistic": "second", "binary:logitraw": "logit", "multi:softmax": "logits",
     "multi:softprob": "each",
-    "reg:absoluteerror": "number",
-    "reg:expectileerror": "number",
-    "reg:gamma": "number",
-    "reg:linear": "number",
-    "reg:logistic": "number",
-    "reg:pseudohubererror": "number",
-    "reg:quantileerror": "number",
-    "reg:squarederror": "number",
-    "reg:squaredlogerror": "number",
-    "reg:tweedie": "number",
+    **dict.fromkeys((
+        "count:poisson", "reg:absoluteerror", "reg:expectileerror", "reg:gamma", "reg:linear",
+        "reg:logistic", "reg:pseudohubererror", "reg:quantileerror", "reg:squarederror",
+        "reg:squaredlogerror", "reg:tweedie",
+    ), "number"),
 }
 _LIGHTGBM = {
-    "binary": "second",
-    "cross_entropy": "second",
-    "fair": "number",
-    "gamma": "number",
-    "huber": "number",
-    "mape": "number",
-    "multiclass": "each",
+    "binary": "second", "cross_entropy": "second", "multiclass": "each",
     "multiclassova": "each",
-    "poisson": "number",
-    "quantile": "number",
-    "regression": "number",
-    "regression_l1": "number",
-    "tweedie": "number",
+    **dict.fromkeys((
+        "fair", "gamma", "huber", "mape", "poisson", "quantile", "regression", "regression_l1",
+        "tweedie",
+    ), "number"),
 }
+# fmt: on
 
 
 class BoosterOfNumbers:
-    """The predictions of a booster whose output is a number; :func:`as_booster` makes one.
+    """A booster that predicts numbers; :func:`as_booster` returns one.
 
-    Columns of frames are found by the names that the booster was trained with, in any order.
-    Categories have to be those of the training.
+    Columns of data frames are matched by name to those of the training data, in any order.
+    Categories must be those of the training data.
 
     Parameters
     ----------
     booster : xgboost.Booster or lightgbm.Booster
         The booster.
     objective : str
-        What it was trained for.
+        Its objective.
     """
 
     def __init__(self, booster: Any, objective: str) -> None:  # noqa: ANN401
@@ -80,17 +67,7 @@ class BoosterOfNumbers:
         return f"{type(self).__name__}({self.__name__}, objective={self.objective!r})"
 
     def predict(self, X: Any) -> Array:  # noqa: ANN401
-        """Return the output for rows, as ``booster.predict`` gives it.
-
-        Parameters
-        ----------
-        X : data frame or array of shape (n_rows, n_features)
-            Rows.
-
-        Returns
-        -------
-        array of shape (n_rows,) or (n_rows, n_outputs)
-        """
+        """Return the output of ``booster.predict``, (n_rows,) or (n_rows, n_outputs)."""
         return self._predict(X)
 
     def _predict(self, X: Any, **options: Any) -> Array:  # noqa: ANN401
@@ -134,9 +111,9 @@ class BoosterOfNumbers:
         return pandas.astype(dict.fromkeys(texts, "category"))
 
     def _check_categories(self, texts: list[str]) -> None:
-        """Refuse strings where the booster does not know which code each of them had."""
+        """Refuse strings if the booster does not know their codes in training."""
         if self.is_xgboost:
-            # Versions before 3.1 keep no categories.
+            # Versions before 3.1 do not store categories.
             get = getattr(self.booster, "get_categories", None)
             types = self.booster.feature_types
             known = get is not None and types is not None and "c" in types
@@ -145,29 +122,21 @@ class BoosterOfNumbers:
         if not known:
             raise refusal(
                 f"the columns for {self.__name__}",
-                "of numbers, or of the categories that it was trained with",
+                "of numbers, or of the categories of the training data",
                 texts,
-                "It keeps no categories of its own: give these columns as pandas categories,"
-                " in the order of the training",
+                "The booster does not store categories: convert these columns to pandas"
+                " categories, in the order of training",
                 TypeError,
             )
 
 
 class BoosterOfClasses(BoosterOfNumbers):
-    """The same for a booster of classes, whose output becomes one probability a class.
+    """A booster that predicts classes, with one probability per class.
 
-    XGBoost's ``multi:softmax`` and ``binary:logitraw`` give classes and logits: the probabilities
-    are made of their margins. LightGBM's ``multiclassova`` gives each class a probability of its
-    own, which are divided by their sum. The classes are unknown: a booster is trained on codes.
-
-    Parameters
-    ----------
-    booster : xgboost.Booster or lightgbm.Booster
-        The booster.
-    objective : str
-        What it was trained for.
-    output : {"second", "logit", "logits", "each"}
-        What it gives.
+    XGBoost's ``multi:softmax`` and ``binary:logitraw`` predict classes and logits: probabilities
+    are computed from their margins. LightGBM's ``multiclassova`` predicts a separate probability
+    for each class, which are divided by their sum. The labels of the classes are unknown, since
+    boosters are trained on codes.
     """
 
     def __init__(self, booster: Any, objective: str, output: str) -> None:  # noqa: ANN401
@@ -175,17 +144,7 @@ class BoosterOfClasses(BoosterOfNumbers):
         self._output = output
 
     def predict_proba(self, X: Any) -> Array:  # noqa: ANN401
-        """Return the probabilities of rows.
-
-        Parameters
-        ----------
-        X : data frame or array of shape (n_rows, n_features)
-            Rows.
-
-        Returns
-        -------
-        array of shape (n_rows, n_classes)
-        """
+        """Return the probabilities of rows, (n_rows, n_classes)."""
         margin = {"output_margin": True} if self._output.startswith("logit") else {}
         raw = self._predict(X, **margin).astype(np.float64)
         if self._output == "logits":
@@ -199,18 +158,18 @@ class BoosterOfClasses(BoosterOfNumbers):
 
 
 def as_booster(model: Any) -> Any:  # noqa: ANN401
-    """Return what predicts with a native booster, or the model as it is where it is none.
+    """Wrap a native booster; return any other model unchanged.
 
     Parameters
     ----------
     model : object
         Any model. A ``xgboost.Booster`` or ``lightgbm.Booster`` becomes a
-        :class:`BoosterOfClasses`, or a :class:`BoosterOfNumbers`, by its objective.
+        :class:`BoosterOfClasses` or a :class:`BoosterOfNumbers`, depending on its objective.
 
     Raises
     ------
     ValueError
-        Where the objective is one of scores: of ranks, of survival, of a hinge.
+        If the objective yields scores: ranking, survival, hinge.
 
     Examples
     --------
@@ -236,7 +195,7 @@ def as_booster(model: Any) -> Any:  # noqa: ANN401
             "the objective of the booster",
             "one of numbers or of probabilities",
             objective,
-            "Its output is a score: give a function from rows to predictions as the model, and"
+            "Its output is a score: pass a function from rows to predictions as the model, and"
             " a loss",
         )
     if output == "number":
@@ -245,7 +204,7 @@ def as_booster(model: Any) -> Any:  # noqa: ANN401
 
 
 def _lightgbm_objective(booster: Any) -> str:  # noqa: ANN401
-    """Return the objective that a booster writes down; one of the user's own gives raw numbers."""
+    """Return the objective that a booster stores; a custom one predicts raw numbers."""
     for line in booster.model_to_string(num_iteration=1).splitlines():
         if line.startswith("objective="):
             return str(line.removeprefix("objective=").split()[0])
@@ -255,13 +214,13 @@ def _lightgbm_objective(booster: Any) -> str:  # noqa: ANN401
 
 
 def _is_of(package: str, model: object) -> bool:
-    # Whoever holds a booster has imported its package.
+    # A booster exists only if its package has been imported.
     module = sys.modules.get(package)
     return module is not None and isinstance(model, module.Booster)
 
 
 def _feature_names(booster: Any, is_xgboost: bool) -> list[str] | None:  # noqa: ANN401
-    """Return the names of the columns, None where the booster was trained on an array."""
+    """Return the names of the columns, None if the booster was trained on an array."""
     if is_xgboost:
         names: list[str] | None = booster.feature_names
         return names

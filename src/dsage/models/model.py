@@ -9,13 +9,14 @@ import joblib
 import numpy as np
 import numpy.typing as npt
 
-from dsage._check import Setting, Text, refusal
+from dsage._check import refusal
 from dsage.data.columns import shown
 from dsage.data.layout import Layout
 from dsage.data.targets import are_numbers, as_classes, codes
 from dsage.models.affine import Affine, column_precision, is_affine_type, probe
 from dsage.models.boosters import as_booster
-from dsage.models.losses import Loss, as_loss, gives_classes
+from dsage.models.losses import Loss, as_loss
+from dsage.models.losses.choose import CALIBRATE, gives_classes
 from dsage.models.torch_module import Probabilities, TorchPredictor, as_predictor
 
 Array = npt.NDArray[Any]
@@ -212,12 +213,6 @@ class Model:
         return refusal(f"the prediction of {self.name}", condition, value, advice, kind)
 
 
-_CALIBRATE = Text(
-    [
-        "Wrap it in sklearn.calibration.CalibratedClassifierCV, or choose ",
-        Setting("loss", "zero_one"),
-    ]
-)
 _WHERE = "check the model there; draws may lie far from its training data"
 _ONE_PER_ROW = "Return one prediction, or one row of predictions, per row of X"
 
@@ -335,7 +330,7 @@ def _choose_method(
         "model",
         f"a classifier with predict_proba for {loss.name}",
         name,
-        _CALIBRATE,
+        CALIBRATE,
         TypeError,
     )
 

@@ -88,11 +88,11 @@ def find_model(
         labels = _collect_labels(inputs)
         checked = as_model(model, resolved, classes=labels)
         if not are_numbers(np.asarray(labels)):
-            told = (
-                f"{checked.name} does not report its classes: the columns of its probabilities are"
-                f" taken to be {shown(labels)}, in this order. Name them with "
+            text = (
+                f"{checked.name} does not store its classes: the columns of its probabilities are "
+                f"taken to be {shown(labels)}, in this order. Otherwise name them with "
             )
-            warn(Text([told, Setting("classes"), "."]))
+            warn(Text([text, Setting("classes"), "."]))
     if has_labels and checked.classes is not None:
         for name, y in (("y_train", inputs.y_train), ("y_test", inputs.y_test)):
             with name_argument(name):

@@ -19,10 +19,10 @@ Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
 
 BATCH_ROWS = 2**16
-"""Rows that a module sees at a time on an accelerator."""
+"""Rows per call of a module on an accelerator."""
 
 CPU_BATCH_ROWS = 2**12
-"""Rows that a module sees at a time on a CPU, whose caches are small."""
+"""Rows per call of a module on a CPU, whose caches are small."""
 
 DRAWS = ("auto", "module", "host")
 
@@ -33,25 +33,24 @@ _SIGMOID = "torch.nn.Sequential(module, torch.nn.Sigmoid())"
 class TorchPredictor:
     """The predictions of a PyTorch module for rows, as an array.
 
-    Rows become a tensor of the dtype of the module's parameters, on the device of these, a batch at
-    a time. The module is called in eval mode, so that dropout is off and batch normalisation uses
-    what it has learned, and without gradients; afterwards each of its parts is back in the mode
-    that it was in. Where an accelerator runs out of memory, the batches are halved, with a warning,
-    and stay so.
+    Rows become tensors in the dtype and on the device of the module's parameters, one batch at a
+    time. The module is called without gradients and in eval mode, so that dropout is off and batch
+    normalization uses its running statistics; afterwards each submodule is back in its previous
+    mode. If an accelerator runs out of memory, batches are halved for good, with a warning.
 
-    :func:`~dsage.models.as_model` makes one of a module. Make it yourself to choose the options.
+    :func:`~dsage.models.as_model` wraps modules by itself. Wrap one yourself to choose the options.
 
     Parameters
     ----------
     module : torch.nn.Module
-        It takes a tensor (n_rows, n_features) and returns one of shape (n_rows,), (n_rows, 1) or
-        (n_rows, n_outputs). It is called itself: methods such as its own `predict` are not used.
+        It maps a tensor (n_rows, n_features) to a tensor of shape (n_rows,), (n_rows, 1) or
+        (n_rows, n_outputs). The module itself is called, not methods such as `predict`.
     batch_rows : int, optional
-        Rows at a time; by default 65,536, and 4,096 on the CPU.
+        Rows per call; by default 65,536, and 4,096 on the CPU.
     draws : {"auto", "module", "host"}, default="auto"
-        Where a game makes the draws that the module predicts for. On the module's device, they
-        need not travel; that takes a ``Gaussian`` sampler and columns of floats. ``"auto"`` does so
-        where that is possible and the device is not the CPU.
+        Where a game makes the draws that the module predicts for. On the module's device they need
+        not be copied there; this requires a ``Gaussian`` sampler and columns of floats. ``"auto"``
+        does so if possible, unless the device is the CPU.
 
     Attributes
     ----------
@@ -79,7 +78,7 @@ class TorchPredictor:
                 "module",
                 "a torch.nn.Module",
                 module,
-                "Give other models as they are, without TorchPredictor",
+                "Pass other models without TorchPredictor",
                 TypeError,
             )
         self.module = module
@@ -111,17 +110,9 @@ class TorchPredictor:
         self._lock = Lock()
 
     def __call__(self, X: Any) -> Array:  # noqa: ANN401
-        """Return the predictions for rows.
+        """Return the predictions for rows whose columns are numbers or booleans.
 
-        Parameters
-        ----------
-        X : data frame or array of shape (n_rows, n_features)
-            Columns of numbers or booleans.
-
-        Returns
-        -------
-        array of n_rows
-            What the module gives: floats in double precision, whole numbers as they are.
+        Floats are returned in double precision, integers unchanged.
         """
         torch = require_torch("TorchPredictor")
         matrix = _to_numbers(X, self.name)
@@ -129,7 +120,7 @@ class TorchPredictor:
         near = np.float32 if self.is_single else np.float64
 
         def load(start: int, stop: int) -> Any:  # noqa: ANN401
-            # A copy: tensors cannot share memory that is read-only.
+            # A copy, since tensors cannot share read-only memory.
             rows = np.array(matrix[start:stop], near)
             return torch.from_numpy(rows).to(dtype).to(device)
 
@@ -141,17 +132,7 @@ class TorchPredictor:
         return np.concatenate(list(self._batches(len(matrix), load, keep)))
 
     def on_device(self, rows: Any) -> Any:  # noqa: ANN401
-        """Return the module's output for a tensor of rows, both on its device.
-
-        Parameters
-        ----------
-        rows : tensor of shape (n_rows, n_features)
-            Of the device and the dtype of the module.
-
-        Returns
-        -------
-        tensor of n_rows
-        """
+        """Return the output for a tensor (n_rows, n_features) on the device, in its dtype."""
         torch = require_torch("TorchPredictor")
         parts = self._batches(len(rows), lambda start, stop: rows[start:stop], lambda part: part)
         return torch.cat(list(parts))
@@ -159,16 +140,16 @@ class TorchPredictor:
     def _batches(
         self, n_rows: int, load: Callable[[int, int], Any], keep: Callable[[Any], Any]
     ) -> Iterator[Any]:
-        """Yield what is kept of the output for each batch of rows; of none for no rows."""
+        """Yield the output that `keep` returns for each batch; one empty batch for no rows."""
         torch = require_torch("TorchPredictor")
         at = 0
         while True:
             stop = min(at + self._size(), n_rows)
             part = None
-            # The error holds the tensors of the batch, so it must be gone before the next try.
+            # The error refers to the tensors of the batch, so it must be gone before the next try.
             try:
                 with self._evaluating(), torch.no_grad():
-                    part = keep(self._checked(self.module(load(at, stop)), stop - at))
+                    part = keep(self._check_output(self.module(load(at, stop)), stop - at))
             except torch.OutOfMemoryError:
                 if stop - at <= 1:
                     raise
@@ -193,19 +174,19 @@ class TorchPredictor:
         if not self._has_warned:
             self._has_warned = True
             warn(
-                f"The device of {self.name} ran out of memory, so it now predicts for {n_rows} "
-                "rows at a time, or fewer. TorchPredictor(module, batch_rows=...) says how many "
-                "from the start."
+                f"The device of {self.name} ran out of memory, so it now predicts at most {n_rows} "
+                "rows at a time. Set this from the start with "
+                "TorchPredictor(module, batch_rows=...)."
             )
 
     @contextmanager
     def _evaluating(self) -> Iterator[None]:
-        """Hold the module in eval mode until all threads that are in here have left."""
+        """Keep the module in eval mode until all threads have left this context."""
         with self._lock:
             if not self._n_running:
                 self._modes = [(part, part.training) for part in self.module.modules()]
                 if any(is_training for _, is_training in self._modes):
-                    # A module that was exported has its mode built in, and says that it has none.
+                    # An exported module has a fixed mode and does not support this call.
                     with suppress(NotImplementedError):
                         self.module.eval()
             self._n_running += 1
@@ -220,7 +201,7 @@ class TorchPredictor:
                             part.training = is_training
                     self._modes = []
 
-    def _checked(self, output: Any, n_rows: int) -> Any:  # noqa: ANN401
+    def _check_output(self, output: Any, n_rows: int) -> Any:  # noqa: ANN401
         torch = require_torch("TorchPredictor")
         if not isinstance(output, torch.Tensor):
             raise refusal(
@@ -235,17 +216,16 @@ class TorchPredictor:
                 f"the output of {self.name}",
                 f"of {n_rows} rows, as its input is",
                 tuple(output.shape),
-                "Return one prediction, or one row of predictions, for each row",
+                "Return one prediction, or one row of predictions, per row",
             )
-        return output.detach()  # a module may turn gradients on for itself
+        return output.detach()  # a module may enable gradients itself
 
 
 class Probabilities:
-    """The predictions of a module for a loss of classes: they must be probabilities.
+    """The predictions of a module for a loss of classes, which must be probabilities.
 
-    Modules that were trained on logits give logits, and the mean of logits over draws means
-    nothing: these are refused, whenever they show. What 16-bit floats give sums to one but for
-    rounding, and is made to do so.
+    Logits are refused, since their mean over draws has no meaning. Probabilities in 16-bit floats
+    sum to one up to rounding only, and are normalized.
     """
 
     def __init__(self, predictor: TorchPredictor) -> None:
@@ -257,19 +237,19 @@ class Probabilities:
         return self.check(output, has_columns=output.ndim == 2 and output.shape[1] > 1)
 
     def check(self, output: Array, *, has_columns: bool) -> Array:
-        """Return an output, or means of it, once it is probabilities.
+        """Return an output, or means of it, after checking that it consists of probabilities.
 
-        Where it has columns, the last axis is that of the classes; else it is the probability of
-        the second class.
+        With columns, the last axis is that of the classes; without, it is the probability of the
+        second class.
         """
         if output.dtype.kind != "f" or not np.isfinite(output).all():
-            return output  # for the checks that all models share
+            return output  # left to the checks of all models
         _, dtype = module_place(self.predictor.module)
         is_coarse = dtype.itemsize < 4
         tolerance = 2e-2 if is_coarse else 1e-4
         low, high = float(output.min(initial=0.0)), float(output.max(initial=0.0))
         if low < -tolerance or high > 1 + tolerance:
-            raise self._error(
+            raise self._refuse(
                 "probabilities, in [0, 1]", low if low < -tolerance else high, has_columns
             )
         if not has_columns:
@@ -277,30 +257,32 @@ class Probabilities:
         sums = output.sum(axis=-1, keepdims=True)
         worst = float(sums.ravel()[np.argmax(np.abs(sums - 1))]) if sums.size else 1.0
         if abs(worst - 1) > tolerance:
-            raise self._error("probabilities that sum to one", f"a sum of {worst:.6g}", has_columns)
+            raise self._refuse(
+                "probabilities that sum to one", f"a sum of {worst:.6g}", has_columns
+            )
         return output / sums if is_coarse else output
 
-    def _error(self, condition: str, value: object, has_columns: bool) -> Exception:
+    def _refuse(self, condition: str, value: object, has_columns: bool) -> Exception:
         wrap = _SOFTMAX if has_columns else _SIGMOID
         return refusal(
             f"the output of {self.predictor.name}",
             condition,
             value,
-            f"If it gives logits, explain {wrap}",
+            f"If these are logits, explain {wrap}",
         )
 
 
 def as_predictor(model: object) -> TorchPredictor | None:
-    """Return the predictor that a module, or a predictor, is; None for any other model."""
+    """Return a module or a predictor as a predictor; None for any other model."""
     if isinstance(model, TorchPredictor):
         return model
     return TorchPredictor(model) if is_module(model) else None
 
 
 def ends_in(model: object) -> str:
-    """Return the class of the last layer of a module, as far as ``Sequential`` shows it.
+    """Return the class of the last layer of nested ``Sequential`` modules.
 
-    It is empty for what is no module.
+    For objects that are not modules the result is empty.
     """
     module = model.module if isinstance(model, TorchPredictor) else model
     if not is_module(module):

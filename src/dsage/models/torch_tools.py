@@ -1,4 +1,4 @@
-"""PyTorch, which is optional: nothing here imports it before a module of it was given."""
+"""PyTorch is optional: nothing here imports it unless the user has passed a module."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 
 def is_module(model: object) -> bool:
-    """Tell whether a model is a ``torch.nn.Module``, without importing torch.
+    """Return whether a model is a ``torch.nn.Module``, without importing torch.
 
     Examples
     --------
@@ -18,12 +18,12 @@ def is_module(model: object) -> bool:
     False
     """
     torch = sys.modules.get("torch")
-    # Whoever holds a module has imported torch.
+    # A module exists only if torch has been imported.
     return torch is not None and isinstance(model, torch.nn.Module)
 
 
 def require_torch(what: str) -> Any:  # noqa: ANN401
-    """Return the package torch, or say how to install it."""
+    """Return the package torch; if it is absent, the error says how to install it."""
     try:
         return import_module("torch")
     except ImportError as error:
@@ -33,10 +33,10 @@ def require_torch(what: str) -> Any:  # noqa: ANN401
 
 
 def module_place(module: Any) -> tuple[Any, Any]:  # noqa: ANN401
-    """Return where a module computes and in what: the device and the dtype of its parameters.
+    """Return the device and the dtype of a module.
 
-    The first parameter, or else buffer, of floats decides. A module without any is on the CPU, and
-    takes torch's default dtype.
+    They are those of its first floating-point parameter, or else buffer; without any, the CPU and
+    torch's default dtype.
     """
     torch = require_torch("a module")
     for tensors in (module.parameters(), module.buffers()):
@@ -48,9 +48,9 @@ def module_place(module: Any) -> tuple[Any, Any]:  # noqa: ANN401
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Hold torch at one thread, if it is there: with another number its last digits differ.
+    """Limit torch, if it is imported, to one thread: with more its last digits differ.
 
-    Its linear algebra is its own, out of reach for threadpoolctl.
+    threadpoolctl does not reach its linear algebra.
     """
     torch = sys.modules.get("torch")
     if torch is None:

@@ -1,4 +1,4 @@
-"""Whether a text is a whole model of LightGBM, which ends the process over one that is not."""
+"""Checks of LightGBM model files: LightGBM crashes the process on a damaged one."""
 
 from __future__ import annotations
 
@@ -10,47 +10,47 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 
-_CATEGORICAL = 1  # the bit of a decision's type that says so
+_CATEGORICAL = 1  # the bit of a decision type that marks sets of categories
 
 
 class DamagedTextError(ValueError):
-    """A text is no whole model; says where."""
+    """A text is not a whole model; the message says where."""
 
 
 def check_text(text: str) -> None:
-    r"""Refuse a text that is no whole model of LightGBM.
+    r"""Refuse a text that is not a whole LightGBM model.
 
-    The trees must be as many and as long as the header says, and lead from each split onwards to
-    splits and leaves that exist, over features that exist.
+    The trees must have the number and the lengths that the header states, and refer only to
+    features, to later splits and to leaves that exist.
 
     Parameters
     ----------
     text : str
-        What ``Booster.save_model`` writes.
+        The content of a file that ``Booster.save_model`` wrote.
 
     Raises
     ------
     DamagedTextError
-        With what is wrong, and where.
+        States what is wrong, and where.
 
     Examples
     --------
     >>> check_text("tree\nversion=v4\n")
     Traceback (most recent call last):
-    dsage.models.files.lightgbm_text.DamagedTextError: it has no end of trees
+    dsage.models.files.lightgbm_text.DamagedTextError: it has no line 'end of trees'
     """
     if not text.startswith("tree\n"):
         raise DamagedTextError("its first line is not 'tree'")
     body, end, _ = text.partition("end of trees")
     if not end:
-        raise DamagedTextError("it has no end of trees")
+        raise DamagedTextError("it has no line 'end of trees'")
     starts = [found.start() for found in re.finditer(r"^Tree=\d+$", body, re.MULTILINE)]
     header = _fields(body[: starts[0]] if starts else body, "the header")
     trees = [body[start:stop] for start, stop in zip(starts, [*starts[1:], None], strict=True)]
     if "tree_sizes" in header:
         sizes = [len(tree.encode()) for tree in trees]
         if sizes != _numbers(header, "tree_sizes", "the header").tolist():
-            raise DamagedTextError("its trees are not as many or as long as its header says")
+            raise DamagedTextError("the number or lengths of its trees differ from its header")
     n_features = int(_number(header, "max_feature_idx", "the header")) + 1
     for number, tree in enumerate(trees):
         _check_tree(_fields(tree, f"tree {number}"), n_features, f"tree {number}")
@@ -68,14 +68,14 @@ def _check_tree(fields: dict[str, str], n_features: int, of: str) -> None:
         ("right_child", n_splits),
     ):
         if n_leaves < 1 or len(arrays.get(name, [])) != length:
-            raise DamagedTextError(f"{name} of {of} is not of the length that num_leaves says")
+            raise DamagedTextError(f"the length of {name} of {of} does not match num_leaves")
     features = arrays["split_feature"]
     children = np.stack((arrays["left_child"], arrays["right_child"]))
-    # Splits are numbered from 0 in the order in which they were made, leaves down from -1.
+    # Splits are numbered from 0 in the order of their creation, leaves down from -1.
     onwards = (children > np.arange(n_splits)) & (children < n_splits)
     leaves = (children < 0) & (children >= -n_leaves)
     if not ((features >= 0) & (features < n_features)).all() or not (onwards | leaves).all():
-        raise DamagedTextError(f"{of} leads to a feature, a split or a leaf that does not exist")
+        raise DamagedTextError(f"{of} refers to a feature, a split or a leaf that does not exist")
     if _number(fields, "num_cat", of):
         _check_categories(arrays, of)
 
@@ -94,7 +94,7 @@ def _check_categories(arrays: dict[str, Floats], of: str) -> None:
         or (np.diff(bounds) < 0).any()
         or not ((chosen >= 0) & (chosen < n_sets)).all()
     ):
-        raise DamagedTextError(f"{of} has sets of categories that do not fit together")
+        raise DamagedTextError(f"{of} has inconsistent sets of categories")
 
 
 def _fields(text: str, of: str) -> dict[str, str]:
@@ -109,7 +109,7 @@ def _numbers(fields: dict[str, str], name: str, of: str) -> Floats:
     try:
         numbers: npt.NDArray[Any] = np.array(fields[name].split(), np.float64)
     except ValueError as error:
-        raise DamagedTextError(f"{name} of {of} is not numbers") from error
+        raise DamagedTextError(f"{name} of {of} is not numeric") from error
     return numbers
 
 

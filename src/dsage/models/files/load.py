@@ -1,4 +1,4 @@
-"""A model from a file, by its suffix, without running what the file says unless told to."""
+"""Models from files, by suffix; nothing in a file is executed unless the user trusts it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from zipfile import is_zipfile
 
 import joblib
 
-from dsage._check import check_names, refusal
+from dsage._check import Setting, Text, check_names, refusal
 from dsage.data.files import check_file
 from dsage.models.files.lightgbm_text import DamagedTextError, check_text
 
@@ -33,13 +33,13 @@ def load_model(
 ) -> Any:  # noqa: ANN401
     """Load a fitted model from a file.
 
-    A file from others can hold more than a model. Skops, ONNX, XGBoost and LightGBM files are data,
-    from which a model is rebuilt. A pickle is a program that runs when it is loaded.
+    Skops, ONNX, XGBoost and LightGBM files hold data from which a model is rebuilt. A pickle is a
+    program that runs when it is loaded.
 
     Parameters
     ----------
     path : str or path
-        The file. Its suffix says what it is:
+        The file. Its suffix determines the format:
 
         - ``.skops``: an estimator or pipeline, saved with ``skops.io.dump``.
         - ``.onnx``: see :class:`~dsage.models.files.onnx_model.OnnxRegressor`.
@@ -47,11 +47,11 @@ def load_model(
         - ``.txt``, ``.lgb``: a booster of LightGBM, saved with ``save_model``.
         - ``.pkl``, ``.pickle``, ``.joblib``: any object, with `trust_pickle` only.
     trusted : str or iterable of str, default=()
-        Types that a skops file may hold beside those that skops itself trusts. They are named in
-        the error that refuses them.
+        Types that a skops file may hold in addition to those that skops itself trusts. The error
+        that refuses a file names them.
     trust_pickle : bool, default=False
-        Whether to load pickles. They can run any program, with all your rights: do so only where
-        you made the file yourself, or trust whoever made it.
+        Whether to load pickles. They can run any program with your rights: load a pickle only if
+        you made it yourself, or trust whoever made it.
 
     Returns
     -------
@@ -61,11 +61,11 @@ def load_model(
     Raises
     ------
     FileNotFoundError, IsADirectoryError
-        Where there is no such file.
+        If there is no such file.
     ValueError
-        Where the file is none of these, damaged, or not trusted.
+        If the file has another format, is damaged or not trusted.
     ImportError
-        Where the package that reads it is absent.
+        If the package that reads it is not installed.
 
     Examples
     --------
@@ -99,58 +99,57 @@ def load_model(
 
 
 def _load_skops(file: Path, trusted: tuple[str, ...]) -> Any:  # noqa: ANN401
-    skops = _required("skops.io", "skops", file)
+    skops = _import_reader("skops.io", "skops", file)
     if not is_zipfile(file):
-        raise _damaged(file, "a file of skops", "it is no archive")
+        raise _refuse_file(file, "a skops file", "it is not an archive")
     try:
         unknown = sorted(set(skops.get_untrusted_types(file=file)) - set(trusted))
-    # Whatever a damaged archive leads to: absent members, no JSON, unknown nodes.
+    # Damaged archives raise many errors: absent members, invalid JSON, unknown nodes.
     except Exception as error:
-        raise _damaged(file, "a file of skops", _line(error)) from error
+        raise _refuse_file(file, "a skops file", _first_line(error)) from error
     if unknown:
         raise refusal(
             f"the types in {file.name}",
             "trusted, since each can run code of its own or harm the process",
             unknown,
-            f"Name those that you trust, with trusted={unknown}"
-            f" ({' '.join(f'--trust {name}' for name in unknown)})",
+            Text(["Name those that you trust, with ", Setting("trusted", unknown)]),
         )
     try:
         model = skops.load(file, trusted=list(trusted))
     except Exception as error:
-        raise _damaged(file, "a file of skops", _line(error)) from error
-    return _checked(model, file)
+        raise _refuse_file(file, "a skops file", _first_line(error)) from error
+    return _check_model(model, file)
 
 
 def _load_onnx(file: Path) -> Any:  # noqa: ANN401
-    # Only those who have such a file need onnxruntime.
+    # onnxruntime is optional.
     onnx = import_module("dsage.models.files.onnx_model")
     return onnx.load_onnx(file.read_bytes(), file.name)
 
 
 def _load_xgboost(file: Path) -> Any:  # noqa: ANN401
-    xgboost = _required("xgboost", "xgboost", file)
+    xgboost = _import_reader("xgboost", "xgboost", file)
     content = bytearray(file.read_bytes())
     if not content.startswith(b"{") or b"learner" not in content:
-        raise _damaged(file, "a model of XGBoost", "it is something else")
+        raise _refuse_file(file, "an XGBoost model", "it is something else")
     try:
         return xgboost.Booster(model_file=content)
-    # XGBoost passes on errors of C++ and of decoding.
+    # XGBoost passes on errors of C++ and decoders.
     except Exception as error:
-        raise _damaged(file, "a whole model of XGBoost", _line(error)) from error
+        raise _refuse_file(file, "a whole XGBoost model", _first_line(error)) from error
 
 
 def _load_lightgbm(file: Path) -> Any:  # noqa: ANN401
-    lightgbm = _required("lightgbm", "lightgbm", file)
+    lightgbm = _import_reader("lightgbm", "lightgbm", file)
     try:
-        # With its own line ends, since the header counts the bytes of the trees.
+        # Line ends are kept, since the header counts the bytes of the trees.
         text = file.read_bytes().decode()
         check_text(text)
         return lightgbm.Booster(model_str=text)
     except UnicodeDecodeError as error:
-        raise _damaged(file, "a model of LightGBM", "it is no text") from error
+        raise _refuse_file(file, "a LightGBM model", "it is not text") from error
     except (DamagedTextError, lightgbm.basic.LightGBMError) as error:
-        raise _damaged(file, "a whole model of LightGBM", _line(error)) from error
+        raise _refuse_file(file, "a whole LightGBM model", _first_line(error)) from error
 
 
 def _load_pickle(file: Path, trust: bool) -> Any:  # noqa: ANN401
@@ -159,9 +158,14 @@ def _load_pickle(file: Path, trust: bool) -> Any:  # noqa: ANN401
             "the model file",
             "of a kind that is safe to load",
             file.name,
-            "A pickle can run any program with your rights when it is loaded, read and send"
-            " your files. If you made it yourself, or trust who did, give trust_pickle=True"
-            " (--trust-pickle); else ask for a skops or ONNX file",
+            Text(
+                [
+                    "A pickle can run any program with your rights when it is loaded, read and ",
+                    "send your files. If you made it yourself, or trust who did, add ",
+                    Setting("trust_pickle", value=True),
+                    "; otherwise ask for a skops or ONNX file",
+                ]
+            ),
         )
     try:
         model = joblib.load(file)
@@ -173,18 +177,20 @@ def _load_pickle(file: Path, trust: bool) -> Any:  # noqa: ANN401
             f"Install {error.name}",
             ImportError,
         ) from error
-    # A pickle calls what it likes, so anything can be raised.
+    # A pickle can call anything, so any error can be raised.
     except Exception as error:
-        advice = "Load it with the versions of the packages that it was made with"
-        reason = _line(error) if not isinstance(error, (EOFError, pickle.UnpicklingError)) else ""
-        raise _damaged(file, "a whole pickle", reason, advice if reason else _AGAIN) from error
-    return _checked(model, file)
+        advice = "Load it with the package versions that it was saved with"
+        reason = (
+            _first_line(error) if not isinstance(error, (EOFError, pickle.UnpicklingError)) else ""
+        )
+        raise _refuse_file(file, "a whole pickle", reason, advice if reason else _AGAIN) from error
+    return _check_model(model, file)
 
 
-def _checked(model: Any, file: Path) -> Any:  # noqa: ANN401
+def _check_model(model: Any, file: Path) -> Any:  # noqa: ANN401
     if isinstance(model, type) or not (hasattr(model, "predict") or callable(model)):
         raise refusal(
-            f"what is in {file.name}",
+            f"the object in {file.name}",
             "a fitted model, with predict",
             type(model).__name__,
             "Save the model itself",
@@ -192,7 +198,7 @@ def _checked(model: Any, file: Path) -> Any:  # noqa: ANN401
     return model
 
 
-def _required(module: str, package: str, file: Path) -> Any:  # noqa: ANN401
+def _import_reader(module: str, package: str, file: Path) -> Any:  # noqa: ANN401
     try:
         return import_module(module)
     except ImportError as error:
@@ -201,12 +207,12 @@ def _required(module: str, package: str, file: Path) -> Any:  # noqa: ANN401
         ) from error
 
 
-def _damaged(file: Path, condition: str, reason: str, advice: str = _AGAIN) -> Exception:
+def _refuse_file(file: Path, condition: str, reason: str, advice: str = _AGAIN) -> Exception:
     value = f"{file.name}: {reason}" if reason else file.name
     return refusal("the model file", condition, value, advice)
 
 
-def _line(error: Exception) -> str:
-    """Return the first line of an error, without the place in XGBoost's sources."""
+def _first_line(error: Exception) -> str:
+    """Return the first line of an error, without the location in XGBoost's sources."""
     lines = str(error).strip().splitlines()
     return lines[0].rpartition(": ")[2].rstrip(". ") if lines else type(error).__name__

@@ -36,24 +36,24 @@ _ONLY_FATAL = 4
 
 
 class OnnxRegressor:
-    """A model in ONNX whose output is numbers; :func:`load_onnx` makes one.
+    """An ONNX model that predicts numbers; :func:`load_onnx` returns one.
 
-    Its input is one matrix of all columns, in their order, or one column an input, found by name.
-    It runs in one thread: with several, onnxruntime adds up the trees of a forest in an order that
-    depends on the number of rows, and its last digits do too.
+    Its input is one matrix of all columns, in their order, or one input per column, matched by
+    name. It runs in one thread: with several, onnxruntime sums the trees of a forest in an order
+    that depends on the number of rows, which changes the last digits.
 
     Parameters
     ----------
     content : bytes
-        The file's.
+        The content of the file.
     name : str
-        What to call it.
+        Its name in errors and results.
     """
 
     def __init__(self, content: bytes, name: str) -> None:
         self._content = content
         self.__name__ = name
-        self._session = _session(content)
+        self._session = _open_session(content)
         self._inputs = self._session.get_inputs()
         self._outputs = self._session.get_outputs()
         self._check_inputs()
@@ -62,7 +62,7 @@ class OnnxRegressor:
         return f"{type(self).__name__}({self.__name__!r})"
 
     def __getstate__(self) -> dict[str, Any]:
-        # A session cannot be sent to another process, the bytes that it was made of can.
+        # Sessions cannot be sent to another process, but their bytes can.
         return {
             name: value
             for name, value in self.__dict__.items()
@@ -71,22 +71,12 @@ class OnnxRegressor:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._session = _session(self._content)
+        self._session = _open_session(self._content)
         self._inputs = self._session.get_inputs()
         self._outputs = self._session.get_outputs()
 
     def predict(self, X: Any) -> Array:  # noqa: ANN401
-        """Return the first output for rows.
-
-        Parameters
-        ----------
-        X : data frame or array of shape (n_rows, n_features)
-            Rows.
-
-        Returns
-        -------
-        array of shape (n_rows,) or (n_rows, n_outputs)
-        """
+        """Return the first output for rows, (n_rows,) or (n_rows, n_outputs)."""
         output: Array = np.asarray(self._run(X)[0])
         return output[:, 0] if output.ndim == 2 and output.shape[1] == 1 else output
 
@@ -142,7 +132,7 @@ class OnnxRegressor:
                     f"the inputs of {self.__name__}",
                     "one matrix of all columns, or one column each",
                     f"{one.name!r}: {one.type} of shape {one.shape}",
-                    "Export a model of tables",
+                    "Export a model of tabular data",
                 )
             if isinstance(one.shape[0], int):
                 raise refusal(
@@ -154,36 +144,25 @@ class OnnxRegressor:
 
 
 class OnnxClassifier(OnnxRegressor):
-    """The same for a classifier: an output of labels, and one of probabilities.
+    """An ONNX model that predicts classes: labels in one output, probabilities in another.
 
     Attributes
     ----------
     classes_ : array
-        The classes in the order of the columns. It is there where the file tells it: where
-        probabilities come with their labels (``ZipMap``) and the model takes a row of zeros and
-        empty strings.
+        The classes in the order of the columns. It exists only if probabilities come with their
+        labels (``ZipMap``) and the model accepts a row of zeros and empty strings.
     """
 
     def __init__(self, content: bytes, name: str) -> None:
         super().__init__(content, name)
-        labels = self._labels()
+        labels = self._find_labels()
         if labels is not None:
             self.classes_: Array = np.asarray(labels)
 
     def predict_proba(self, X: Any) -> Array:  # noqa: ANN401
-        """Return the probabilities of rows.
-
-        Parameters
-        ----------
-        X : data frame or array of shape (n_rows, n_features)
-            Rows.
-
-        Returns
-        -------
-        array of shape (n_rows, n_classes)
-        """
+        """Return the probabilities of rows, (n_rows, n_classes)."""
         _, *outputs = self._run(X)
-        if len(outputs) > 1:  # one output a class
+        if len(outputs) > 1:  # one output per class
             return np.stack([np.asarray(output).reshape(-1) for output in outputs], axis=1)
         if not isinstance(outputs[0], list):
             return np.asarray(outputs[0])
@@ -191,8 +170,8 @@ class OnnxClassifier(OnnxRegressor):
         labels = sort_labels(list(maps[0])) if maps else []
         return np.array([[each[label] for label in labels] for each in maps])
 
-    def _labels(self) -> list[Any] | None:
-        """Return the labels of a model that gives them with the probabilities."""
+    def _find_labels(self) -> list[Any] | None:
+        """Return the labels of a model whose probabilities come with labels."""
         if not self._outputs[1].type.startswith("seq(map("):
             return None
         feed = {}
@@ -202,37 +181,37 @@ class OnnxClassifier(OnnxRegressor):
             feed[one.name] = np.full((1, width or 1), empty, _DTYPES[one.type])
         try:
             maps = self._session.run(None, feed)[1]
-        # onnxruntime has an error of its own for each status; such a row may be no valid one.
+        # onnxruntime has an error class for each status; the row may be invalid for the model.
         except Exception:
             return None
         return sort_labels(list(maps[0]))
 
 
 def load_onnx(content: bytes, name: str) -> OnnxRegressor:
-    """Return the model in a file of ONNX.
+    """Return the model in an ONNX file.
 
     Parameters
     ----------
     content : bytes
-        The file's.
+        The content of the file.
     name : str
-        What to call it in errors and results.
+        Its name in errors and results.
 
     Returns
     -------
     OnnxClassifier or OnnxRegressor
-        The first where the outputs are labels and their probabilities.
+        A classifier if the outputs are labels and their probabilities.
 
     Raises
     ------
     ValueError
-        Where the file is no model, or not one of tables.
+        If the file is not a model of tabular data.
     """
-    outputs = _session(content, name).get_outputs()
+    outputs = _open_session(content, name).get_outputs()
     others = [output.type for output in outputs[1:]]
     gives_maps = len(others) == 1 and others[0].startswith("seq(map(")
-    is_labelled = outputs[0].type in _LABELS and len(others) > 0
-    if is_labelled and (gives_maps or all(other in _FLOATS for other in others)):
+    has_labels = outputs[0].type in _LABELS and len(others) > 0
+    if has_labels and (gives_maps or all(other in _FLOATS for other in others)):
         return OnnxClassifier(content, name)
     if outputs[0].type not in _FLOATS:
         raise refusal(
@@ -244,15 +223,15 @@ def load_onnx(content: bytes, name: str) -> OnnxRegressor:
     return OnnxRegressor(content, name)
 
 
-def _session(content: bytes, name: str = "the model") -> Any:  # noqa: ANN401
+def _open_session(content: bytes, name: str = "the model") -> Any:  # noqa: ANN401
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = _ONLY_FATAL
     try:
         return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
-    # onnxruntime has an error of its own for each status.
+    # onnxruntime has an error class for each status.
     except Exception as error:
         reason = str(error).rpartition(" : ")[2].rstrip(".")
         raise refusal(
-            "the model file", "a model of ONNX", f"{name}: {reason}", "Make or export it again"
+            "the model file", "an ONNX model", f"{name}: {reason}", "Export it again"
         ) from error

@@ -15,6 +15,10 @@ from dsage.models.losses.find import as_loss
 from dsage.models.torch_module import ends_in
 from dsage.models.torch_tools import is_module
 
+_WRAP = "Wrap it in sklearn.calibration.CalibratedClassifierCV, or choose "
+CALIBRATE = Text([_WRAP, Setting("loss", "zero_one")])
+"""Advice for classifiers without probabilities."""
+
 
 def gives_classes(model: object) -> bool:
     """Return whether a model is a classifier, by scikit-learn's tags or by its `predict_proba`.
@@ -49,12 +53,7 @@ def choose_loss(model: object, y: Any = None) -> Loss:  # noqa: ANN401
                 "model",
                 "a classifier with predict_proba if no loss is given",
                 type(model).__name__,
-                Text(
-                    [
-                        "Wrap it in sklearn.calibration.CalibratedClassifierCV, or choose ",
-                        Setting("loss", "zero_one"),
-                    ]
-                ),
+                CALIBRATE,
                 TypeError,
             )
         return as_loss("cross_entropy")

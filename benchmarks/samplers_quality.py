@@ -15,9 +15,9 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from benchmarks.table import markdown, publish
 from dsage.samplers.base import Sampler
 from dsage.samplers.choose import choose_sampler
+from dsage.samplers.clustered import ClusteredGaussian
 from dsage.samplers.evaluation import Evaluation, evaluate
 from dsage.samplers.forest import Forest
-from dsage.samplers.grouped import GroupedGaussian
 from dsage.samplers.marginal import Marginal
 from dsage.samplers.neighbors import Neighbors
 from dsage.samplers.sequential import Sequential
@@ -46,19 +46,19 @@ SAMPLERS: dict[str, tuple[Callable[[], Sampler], int]] = {
 """By name: how to make it, and the most rows that it is given (forests take their time)."""
 
 
-def truths() -> dict[str, GroupedGaussian]:
+def truths() -> dict[str, ClusteredGaussian]:
     """Return two models of mixed data: one where the sequence is linear exactly, and one not."""
-    model = GroupedGaussian.random(3, 4, random_state=3)
+    model = ClusteredGaussian.random(3, 4, random_state=3)
     shared = np.repeat(model.covariances[:1], 3, axis=0)
     return {
-        "the same covariance in all groups": GroupedGaussian(
+        "the same covariance in all clusters": ClusteredGaussian(
             model.weights, model.means, shared, model.child
         ),
-        "covariances differ by group": model,
+        "covariances differ by cluster": model,
     }
 
 
-def measured(truth: GroupedGaussian) -> tuple[list[list[str]], list[list[str]], list[list[str]]]:
+def measured(truth: ClusteredGaussian) -> tuple[list[list[str]], list[list[str]], list[list[str]]]:
     """Return lines of scores above the truth's: by rows, by size at the most rows; calibration."""
     holdout = truth.sample(N_HOLDOUT, random_state=99)
     best = evaluate(truth, holdout, n_coalitions=N_COALITIONS)
@@ -98,7 +98,7 @@ def calibrated(found: Evaluation) -> list[str]:
     return [*cover, f"{means.loc['match', 'observed']:.1%} / {means.loc['match', 'nominal']:.1%}"]
 
 
-def chosen(truth: GroupedGaussian) -> str:
+def chosen(truth: ClusteredGaussian) -> str:
     """Return the scores of the default candidates, as `choose_sampler` has them."""
     choice = choose_sampler(truth.sample(3_000, random_state=5))
     lines = [

@@ -12,6 +12,7 @@ from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 
 import dsage
+from dsage.samplers import SAMPLERS
 
 project = "dsage"
 author = "The dsage developers"
@@ -25,7 +26,7 @@ extensions = [
     "sphinx.ext.viewcode",
     "sphinx_gallery.gen_gallery",
 ]
-myst_enable_extensions = ["dollarmath"]
+myst_enable_extensions = ["dollarmath", "substitution"]
 myst_heading_anchors = 3
 exclude_patterns = ["_build"]
 templates_path = ["_templates"]
@@ -72,6 +73,19 @@ napoleon_use_rtype = False
 # Shapes such as (n_rows, n_features) in docstrings are words, not references.
 suppress_warnings = ["ref.python"]
 html_math_renderer = "mathml"
+
+
+def table_of_samplers() -> str:
+    """Return the registered samplers as a table in Markdown."""
+    lines = ["| name | class | fits | draws from |", "|---|---|---|---|"]
+    for name in sorted(SAMPLERS):
+        kind, fits = SAMPLERS[name].__name__, ", ".join(SAMPLERS.traits(name)["fits"])
+        link = f"{{class}}`~dsage.samplers.{kind}`"
+        lines.append(f'| `"{name}"` | {link} | {fits} | {SAMPLERS.summary(name)} |')
+    return "\n".join(lines)
+
+
+myst_substitutions = {"table_of_samplers": table_of_samplers()}
 
 
 def refuse_remote(app: Sphinx, exception: Exception | None) -> None:

@@ -8,10 +8,11 @@ from sklearn.base import clone
 
 from dsage.samplers.base import BaseSampler, Sampler
 from dsage.samplers.choose import Auto, candidates_for, choose_sampler
+from dsage.samplers.clustered import ClusteredGaussian
 from dsage.samplers.copula import GaussianCopula
 from dsage.samplers.forest import Forest
 from dsage.samplers.gaussian import Gaussian
-from dsage.samplers.grouped import GroupedGaussian
+from dsage.samplers.info import Decision
 from dsage.samplers.marginal import Marginal
 from dsage.samplers.sequential import Sequential
 
@@ -42,18 +43,47 @@ def test_non_linear_data_get_a_sampler_that_can_follow_them():
     assert "lowest" in choice.reason
 
 
+class Shifted(Gaussian):
+    """Draws that are off by a constant."""
+
+    def __init__(self, shift=0.0, *, dtype=np.float64, max_bytes=2**28):
+        super().__init__(dtype=dtype, max_bytes=max_bytes)
+        self.shift = shift
+
+    def draw(self, X, known, noise):
+        draws = super().draw(X, known, noise)
+        draws[:, :, ~known] += self.shift
+        return draws
+
+
 def test_one_standard_error_rule_takes_the_first_within_it():
-    # The same sampler twice: equal scores, so the first is taken.
-    named = {"first": Gaussian(), "second": Gaussian(), "poor": Marginal()}
+    named = {"worse": Shifted(-0.05), "as good": Shifted(), "best": Shifted(0.04)}
     choice = choose_sampler(correlated(400), named)
-    assert choice.name == "first"
-    assert choice.scores.loc["second", "difference"] == 0
-    assert list(choose_sampler(correlated(400), dict(reversed(named.items()))).scores.index) == [
-        "poor",
-        "second",
-        "first",
-        "Marginal",
-    ]
+    in_errors = choice.scores["difference"] / choice.scores["se"]
+    assert 1 < in_errors["worse"] < 2
+    assert 0 < in_errors["as good"] < 1
+    assert choice.scores["energy_score"].idxmin() == "best"
+    assert choice.name == "as good"
+    assert choice.sampler.shift == 0.0
+    assert choice.decision == Decision(
+        "as good",
+        "best",
+        choice.scores.loc["best", "energy_score"],
+        choice.scores.loc["as good", "difference"],
+        choice.scores.loc["as good", "se"],
+    )
+    assert choice.decision.is_simpler
+    assert "as good is the simplest" in choice.reason
+    assert list(choice.scores.index) == [*named, "Marginal"]
+
+
+def test_the_best_is_taken_if_no_simpler_one_is_within_a_standard_error():
+    named = {"worse": Shifted(-0.05), "best": Shifted(0.04), "as good": Shifted()}
+    choice = choose_sampler(correlated(400), named)
+    assert choice.name == "best"
+    assert not choice.decision.is_simpler
+    assert (choice.decision.difference, choice.decision.se) == (0.0, 0.0)
+    assert "best has the lowest" in choice.reason
 
 
 def test_chosen_sampler_is_fitted_to_all_rows_and_candidates_stay_as_they_were():
@@ -62,7 +92,7 @@ def test_chosen_sampler_is_fitted_to_all_rows_and_candidates_stay_as_they_were()
     known, noise = np.array([True, False, False]), np.full((400, 1, 3), 0.4)
     expected = Gaussian().fit(X).draw(X, known, noise)
     np.testing.assert_array_equal(choice.sampler.draw(X, known, noise), expected)
-    assert not hasattr(candidate, "layout_")
+    assert not candidate.is_fitted
 
 
 @pytest.mark.parametrize(
@@ -74,13 +104,13 @@ def test_chosen_sampler_is_fitted_to_all_rows_and_candidates_stay_as_they_were()
     ],
 )
 def test_candidates_suit_the_data(n_categories, names):
-    assert list(candidates_for(np.array(n_categories), 0)) == names
+    assert list(candidates_for(np.array(n_categories))) == names
 
 
 def test_mixed_and_discrete_frames_get_a_sampler():
-    mixed = GroupedGaussian.random(3, 2, random_state=0).sample(400, random_state=0)
+    mixed = ClusteredGaussian.random(3, 2, random_state=0).sample(400, random_state=0)
     assert choose_sampler(mixed, n_coalitions=6).name in ("Sequential", "Neighbors", "Forest")
-    classes = mixed[["group", "child"]]
+    classes = mixed[["cluster", "child"]]
     assert choose_sampler(classes, n_coalitions=3).name in ("Categorical", "Sequential", "Forest")
 
 
@@ -113,14 +143,14 @@ def test_candidate_whose_draws_are_not_finite_is_left_out():
 
 @pytest.mark.parametrize("convert", [lambda frame: frame, pl.from_pandas], ids=["pandas", "polars"])
 def test_a_level_of_one_row_is_not_held_out(convert):
-    frame = GroupedGaussian.random(3, 2, random_state=0).sample(60, random_state=0)
+    frame = ClusteredGaussian.random(3, 2, random_state=0).sample(60, random_state=0)
     frame["child"] = np.where(
         np.arange(60) < 45, frame["child"].astype(str), "r" + frame.index.astype(str)
     )
     choice = choose_sampler(convert(frame), [Sequential(), Marginal()], n_coalitions=4)
     assert (choice.scores["error"] == "").all()
-    assert choice.sampler.n_levels_[-1] == frame["child"].nunique()
-    with pytest.raises(ValueError, match="Give some 20 whose levels occur more than once"):
+    assert choice.sampler.n_categories_[-1] == frame["child"].nunique()
+    with pytest.raises(ValueError, match="about 20 whose categories occur more than once"):
         choose_sampler(pd.DataFrame({"id": list("abcdefghijklmnopqrstuvwxyz"), "x": range(26)}))
 
 
@@ -137,7 +167,8 @@ def test_only_the_sampler_chosen_warns_and_scores_keep_what_others_said():
 
 @pytest.mark.parametrize("n_categories", [[0, 0], [2, 3], [2, 0]])
 def test_options_reach_all_candidates(n_categories):
-    made = candidates_for(np.array(n_categories), 7, dtype=np.float32, max_bytes=5, discrete=["X1"])
+    options = {"dtype": np.float32, "max_bytes": 5, "discrete": ["X1"], "random_state": 7}
+    made = candidates_for(np.array(n_categories), **options)
     for sampler in made.values():
         options = sampler.get_params()
         assert options["dtype"] is np.float32
@@ -160,7 +191,8 @@ def test_auto_is_a_sampler_that_says_what_it_chose():
     np.testing.assert_array_equal(auto.mean(X, known), Gaussian().fit(X).mean(X, known))
     copied = pickle.loads(pickle.dumps(auto))
     np.testing.assert_array_equal(copied.draw(X, known, noise), auto.draw(X, known, noise))
-    assert not hasattr(Auto(candidates=[Sequential()], n_coalitions=3).fit(X), "mean")
+    assert auto.has_mean
+    assert not Auto(candidates=[Sequential()], n_coalitions=3).fit(X).has_mean
 
 
 def test_choice_is_reproducible():

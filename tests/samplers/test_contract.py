@@ -16,7 +16,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from dsage import samplers
-from dsage.samplers import Sampler, check_sampler
+from dsage.samplers import SAMPLERS, Sampler, check_sampler
 from sampler_cases import (
     CASES,
     N_DRAWS,
@@ -39,13 +39,25 @@ def test_every_sampler_of_the_package_is_under_contract():
         and hasattr(thing, "draw")
         and thing not in (samplers.BaseSampler, samplers.Sampler)
     }
-    assert concrete == {name for _, name, _ in CASES.values()}
+    assert concrete <= {kind.__name__ for _, kind, _ in CASES.values()}
+
+
+@pytest.mark.parametrize("name", SAMPLERS)
+def test_a_registered_sampler_says_which_data_it_fits_and_refuses_others(name):
+    traits = SAMPLERS.traits(name)
+    assert set(traits["fits"]) <= {"numbers", "classes", "mixed"}
+    assert set(traits.get("candidate_for", ())) <= set(traits["fits"])
+    assert SAMPLERS.summary(name)
+    for kind in {"numbers", "classes", "mixed"} - set(traits["fits"]):
+        with pytest.raises((TypeError, ValueError), match=r"X must be .* columns"):
+            SAMPLERS[name]().fit(data(kind))
 
 
 @every
 def test_it_is_a_sampler(case):
-    assert isinstance(make(case), Sampler)
-    assert check_sampler(make(case)) is not None
+    sampler = make(case)
+    assert isinstance(sampler, Sampler)
+    assert check_sampler(sampler) is sampler
 
 
 @every
@@ -78,8 +90,8 @@ def test_known_features_keep_their_values_and_unknown_ones_are_possible(case):
             draws[:, :, known], np.repeat(encoded[:, None, known], N_DRAWS, axis=1)
         )
         assert np.isfinite(draws).all()
-        for j in np.flatnonzero(sampler.n_levels_):
-            assert set(np.unique(draws[:, :, j])) <= set(range(sampler.n_levels_[j]))
+        for j in np.flatnonzero(sampler.n_categories_):
+            assert set(np.unique(draws[:, :, j])) <= set(range(sampler.n_categories_[j]))
 
 
 @every
@@ -95,14 +107,14 @@ def test_any_split_into_batches_gives_the_same_draws_to_the_bit(case, pieces):
     bounds = list(zip([0, *cuts], [*cuts, N_ROWS], strict=True))
     parts = [sampler.draw(X.iloc[a:b], known, noise[a:b]) for a, b in bounds]
     np.testing.assert_array_equal(whole, np.concatenate(parts))
-    if hasattr(sampler, "mean") and not (sampler.n_levels_[~known] > 0).any():
+    if sampler.has_mean and not (sampler.n_categories_[~known] > 0).any():
         means = [sampler.mean(X.iloc[a:b], known) for a, b in bounds]
         np.testing.assert_array_equal(sampler.mean(X, known), np.concatenate(means))
 
 
 @every
 def test_a_batch_of_many_rows_gives_the_same_draws_as_single_rows(case):
-    # Vectorised loops treat the rest that does not fill a vector, or a block, in another way.
+    # Vectorized loops treat the rest that does not fill a vector or a chunk in another way.
     sampler = fitted(case)
     X = pd.concat([data(CASES[case][0])] * 3, ignore_index=True)
     noise = noise_for(case, seed=3, n_rows=len(X))
@@ -137,7 +149,7 @@ def test_a_byte_budget_bounds_the_working_memory(case):
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    # Beside the blocks: the result and the checked rows. What a block needs is an estimate, to
+    # Beside the chunks: the result and the checked rows. What a chunk needs is an estimate, to
     # which what does not grow with the rows is added.
     assert peak <= draws.nbytes + 2 * X.nbytes + 1.5 * budget
 
@@ -172,7 +184,9 @@ def test_options_can_be_cloned_and_fitted_samplers_pickled(case):
     sampler, X, noise = fitted(case), rows_of(case), noise_for(case)
     fresh = clone(sampler)
     assert fresh.get_params() == sampler.get_params()
-    assert not hasattr(fresh, "layout_")
+    assert sampler.is_fitted
+    assert not fresh.is_fitted
+    assert not sampler.clone().is_fitted
     copy = pickle.loads(pickle.dumps(sampler))
     for known in coalitions(case):
         np.testing.assert_array_equal(copy.draw(X, known, noise), sampler.draw(X, known, noise))
@@ -273,13 +287,15 @@ def test_bad_input_is_refused(case):
 @every
 def test_a_mean_is_that_of_the_draws(case):
     sampler = fitted(case)
-    if not hasattr(sampler, "mean"):
+    if not sampler.has_mean:
+        with pytest.raises(TypeError, match="sampler must be one that knows conditional means"):
+            sampler.mean(rows_of(case), coalitions(case)[2])
         return
     X = rows_of(case).iloc[:3]
     n_features, n_draws = sampler.n_features_, 4000
     noise = np.random.default_rng(11).uniform(1e-9, 1 - 1e-9, (3, n_draws, n_features))
     for known in coalitions(case):
-        if (sampler.n_levels_[~known] > 0).any():
+        if (sampler.n_categories_[~known] > 0).any():
             with pytest.raises(ValueError, match="Classes have no mean"):
                 sampler.mean(X, known)
             continue

@@ -109,8 +109,10 @@ def test_columns_of_a_frame_are_found_by_name():
 
 
 def test_other_samplers_are_refused():
-    with pytest.raises(TypeError, match=r"sampler must be a Gaussian .*; got 'Marginal'.*'host'"):
-        DeviceGaussian(Marginal().fit(np.zeros((3, 2))), "cpu", torch.float32)
+    assert Gaussian().draws_on_device
+    assert not Marginal().draws_on_device
+    with pytest.raises(TypeError, match=r"draws on a device; got 'Marginal'.*'host'"):
+        Marginal().fit(np.zeros((3, 2))).on_device("cpu", torch.float32)
 
 
 def test_wrong_arguments_are_refused():

@@ -12,13 +12,13 @@ from scipy import stats
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
 
+from dsage.samplers.clustered import ClusteredGaussian
 from dsage.samplers.evaluation import evaluate
-from dsage.samplers.forest import Forest, drawn_within, grown_boxes
-from dsage.samplers.grouped import GroupedGaussian
-from dsage.samplers.leaves import Posterior, chosen, matched, truncated_moments
+from dsage.samplers.forest import Forest, draw_within, find_boxes
+from dsage.samplers.leaves import Posterior, choose_leaves, match_moments, truncated_moments
 from dsage.samplers.marginal import Marginal
 
-TRUTH = GroupedGaussian.random(3, 3, random_state=3)
+TRUTH = ClusteredGaussian.random(3, 3, random_state=3)
 TRAIN = TRUTH.sample(1500, random_state=5)
 HOLDOUT = TRUTH.sample(300, random_state=99)
 N_FEATURES = TRAIN.shape[1]
@@ -100,7 +100,7 @@ def test_conditional_class_probabilities_are_bayes_rule_on_the_joint_draws():
 def test_leaf_and_what_is_left_of_the_noise_are_independent_and_uniform():
     weights = np.array([0.2, 0.0, 0.4, 0.3, 0.1])
     posterior = Posterior(np.array([0, 5]), np.arange(5), weights)
-    leaf, rest = chosen(posterior, np.array([0, 1, 0, 1, 1]), uniforms(1, 40_000, 2))
+    leaf, rest = choose_leaves(posterior, np.array([0, 1, 0, 1, 1]), uniforms(1, 40_000, 2))
     counts = np.bincount(leaf[0], minlength=5)
     assert counts[1] == 0
     some = [0, 2, 3, 4]
@@ -116,14 +116,14 @@ def test_extreme_uniforms_never_choose_a_leaf_without_weight():
     weights = np.array([0.0, 1e-300, 0.0, 1.0, 0.0])
     posterior = Posterior(np.array([0, 5]), np.arange(5), weights)
     extreme = np.array([2.0**-1074, 2.0**-54, 0.5, 1 - 2.0**-53])
-    leaf, rest = chosen(posterior, np.zeros(5, int), extreme[None, :, None])
+    leaf, rest = choose_leaves(posterior, np.zeros(5, int), extreme[None, :, None])
     assert set(leaf[0]) <= {1, 3}
     assert ((rest > 0) & (rest < 1)).all()
 
 
 def test_leaves_of_hardly_any_weight_are_no_cause_for_a_warning():
     posterior = Posterior(np.array([0, 2]), np.array([0, 1]), np.array([1e-310, 1.0]))
-    leaf, rest = chosen(posterior, np.zeros(2, np.intp), np.array([[[0.5]]]))
+    leaf, rest = choose_leaves(posterior, np.zeros(2, np.intp), np.array([[[0.5]]]))
     assert leaf.tolist() == [[1]]
     np.testing.assert_allclose(rest, 0.5)
 
@@ -133,7 +133,7 @@ def test_leaves_partition_the_rows_and_hold_at_least_min_leaf_of_them():
     X[:, 1] += X[:, 0] ** 2
     both = np.concatenate([X, X[np.random.default_rng(1).permutation(400)][:, [1, 0, 2]]])
     told = RandomForestClassifier(5, random_state=0).fit(both, np.repeat([1, 0], 400))
-    boxes = grown_boxes(told, X, 15)
+    boxes = find_boxes(told, X, 15)
     assert np.bincount(boxes.leaf_of.ravel()).min() >= 15
     for leaves in boxes.leaf_of:
         assert ((boxes.low[leaves] < X) & (boxes.high[leaves] >= X)).all()
@@ -147,7 +147,7 @@ def test_leaves_partition_the_rows_and_hold_at_least_min_leaf_of_them():
 def test_synthetic_rows_keep_within_the_values_of_one_leaf():
     X = np.column_stack([np.arange(6.0), np.arange(6.0)])
     leaf_of = np.array([[0, 0, 0, 1, 1, 1], [2, 2, 2, 2, 3, 3]])
-    made = drawn_within(X, leaf_of, np.random.default_rng(0))
+    made = draw_within(X, leaf_of, np.random.default_rng(0))
     together = [{0, 1, 2}, {3, 4, 5}, {0, 1, 2, 3}, {4, 5}]
     assert all(any({a, b} <= group for group in together) for a, b in made)
 
@@ -166,7 +166,7 @@ def test_truncated_moments_agree_with_scipy():
 def test_matched_normals_have_the_moments_asked_for():
     low, high = np.array([-1.0, -np.inf, 0.0]), np.array([1.0, 0.5, np.inf])
     mean, deviation = np.array([0.2, -0.6, 0.9]), np.array([0.45, 0.7, 0.6])
-    centre, scale = matched(mean, deviation, low, high)
+    centre, scale = match_moments(mean, deviation, low, high)
     got, variance = truncated_moments(centre, scale, low, high)
     np.testing.assert_allclose(got, mean, atol=0.02)
     np.testing.assert_allclose(np.sqrt(variance), deviation, rtol=0.05)

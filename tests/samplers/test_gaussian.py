@@ -231,12 +231,12 @@ def test_pickles_and_clones():
 
 def test_what_is_kept_of_coalitions_is_bounded():
     sampler = some_sampler(6)
-    sampler._normal._n_kept = 5
+    sampler._normal._recent._n_kept = 5
     X, noise = np.zeros((1, 6)), np.full((1, 1, 6), 0.3)
     for number in range(1, 20):
         known = np.array([bool(number >> bit & 1) for bit in range(6)])
         sampler.draw(X, known, noise)
-    assert len(sampler._normal._kept) == 5
+    assert len(sampler._normal._recent._values) == 5
 
 
 def test_classes_are_refused_by_name():

@@ -210,7 +210,7 @@ def test_bad_parameters_are_refused():
         GaussianMixture.from_parameters([np.inf], [[0.0, 0.0]], eye)
     with pytest.raises(ValueError, match="means must be finite"):
         GaussianMixture.from_parameters([1.0], [[0.0, np.nan]], eye)
-    with pytest.raises(ValueError, match="must be of 2 components, as there are weights"):
+    with pytest.raises(ValueError, match=r"means must be of shape \(2, n_features\); got \(1, 2\)"):
         GaussianMixture.from_parameters([0.5, 0.5], [[0.0, 0.0]], eye)
     with pytest.raises(ValueError, match="positive semidefinite"):
         GaussianMixture.from_parameters([1.0], [[0.0, 0.0]], -eye)

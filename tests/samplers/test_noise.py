@@ -44,12 +44,12 @@ def test_noise_lies_strictly_between_0_and_1(kind):
 def test_a_digit_pattern_of_zeros_is_kept_away_from_0(monkeypatch):
     noise = make(n_replicates=1, n_draws=1, n_features=1)
     net = noise._net(0)
-    noise._kept[0, 0] = np.full((256, 1, 1, 1), net[0, 0, 0])
+    noise._chunks._values[0, 0] = np.full((256, 1, 1, 1), net[0, 0, 0])
     assert noise(np.arange(1), 0).item() == 2.0**-53
 
 
 @kinds
-def test_rows_groups_epochs_and_features_are_uncorrelated(kind):
+def test_rows_replicates_epochs_and_features_are_uncorrelated(kind):
     noise = make(kind)
     n_rows = 6000
     first, second = noise(np.arange(n_rows), 0), noise(np.arange(n_rows), 1)
@@ -60,13 +60,13 @@ def test_rows_groups_epochs_and_features_are_uncorrelated(kind):
         assert abs(correlation(values[:-1, 0], values[1:, 0])) < bound, "neighbouring rows"
         assert abs(correlation(values[:-256, 0], values[256:, 0])) < bound, "rows of other chunks"
         assert abs(correlation(values[:, 0], second[:, draw, 0])) < bound, "epochs"
-        assert abs(correlation(values[:, 0], first[:, 8 + draw, 0])) < bound, "groups"
+        assert abs(correlation(values[:, 0], first[:, 8 + draw, 0])) < bound, "replicates"
         assert abs(correlation(values[:, 0], values[:, 1])) < bound, "features"
-    assert abs(correlation(means[:, 0, 0], means[:, 1, 0])) < bound, "means of groups"
+    assert abs(correlation(means[:, 0, 0], means[:, 1, 0])) < bound, "means of replicates"
     assert abs(correlation(means[:-1, 0, 0], means[1:, 0, 0])) < bound, "means of rows"
 
 
-def test_independent_draws_of_a_group_are_uncorrelated_and_those_of_a_net_are_not():
+def test_independent_draws_of_a_replicate_are_uncorrelated_and_those_of_a_net_are_not():
     rows = np.arange(6000)
     bound = 4.5 / np.sqrt(len(rows))
     independent, net = make("independent")(rows, 0), make("sobol")(rows, 0)
@@ -139,14 +139,15 @@ def test_what_is_forgotten_comes_back_the_same(kind, monkeypatch):
     noise = make(kind)
     for _ in range(2):
         np.testing.assert_array_equal(noise(rows, 0), expected)
-    assert len(noise._kept) == 1
+    assert len(noise._chunks._values) == 1
 
 
 def test_memory_of_what_is_kept_is_bounded():
     noise = make("independent", n_features=100, n_replicates=2, n_draws=8)
     noise(np.arange(256 * 14), 0)
-    assert 1 < len(noise._kept) < 14
-    assert sum(kept.nbytes for kept in noise._kept.values()) <= dsage.samplers.noise._KEPT_BYTES
+    kept = noise._chunks._values.values()
+    assert 1 < len(kept) < 14
+    assert sum(chunk.nbytes for chunk in kept) <= dsage.samplers.noise._KEPT_BYTES
 
 
 @kinds
@@ -171,7 +172,7 @@ def test_pickling_keeps_the_noise_and_not_the_memory(kind):
     np.testing.assert_array_equal(pickle.loads(text)(rows, 1), expected)
 
 
-def test_seeds_and_groups_differ_and_the_caller_may_change_what_it_gets():
+def test_seeds_and_replicates_differ_and_the_caller_may_change_what_it_gets():
     rows = np.arange(10)
     noise = make()
     first = noise(rows, 0)

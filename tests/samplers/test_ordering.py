@@ -47,12 +47,12 @@ def test_prefixes_are_the_same_to_the_bit_in_any_split_of_the_rows(data):
             assert np.array_equal(draws[:, 0], whole[length][:, draw])
 
 
-def test_the_size_of_the_blocks_changes_nothing(monkeypatch):
+def test_the_size_of_the_chunks_changes_nothing(monkeypatch):
     _, ordering, X, scores = case(n_rows=40)
     expected = copies(ordering.prefixes(X, scores))
     some = copies(ordering.prefixes(X, scores, [1, 4]))
-    monkeypatch.setattr(ordering_module, "_BLOCK_CELLS", 30)
-    monkeypatch.setattr(ordering_module, "_BLOCK_DRAWS", 7)
+    monkeypatch.setattr(ordering_module, "_CHUNK_CELLS", 30)
+    monkeypatch.setattr(ordering_module, "_CHUNK_DRAWS", 7)
     for length, draws in ordering.prefixes(X, scores):
         assert np.array_equal(draws, expected[length])
     for length, draws in ordering.prefixes(X, scores, [1, 4]):

@@ -15,15 +15,15 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from dsage.graphs import random_dag, random_linear_gaussian
+from dsage.samplers.clustered import ClusteredGaussian
 from dsage.samplers.evaluation import evaluate
-from dsage.samplers.grouped import GroupedGaussian
 from dsage.samplers.marginal import Marginal
-from dsage.samplers.one_feature import Residuals, inverted
+from dsage.samplers.one_feature import Residuals, invert
 from dsage.samplers.sequential import Sequential
 
-# One covariance for all groups: each conditional of the sequence is linear or logistic exactly.
-_RANDOM = GroupedGaussian.random(3, 3, random_state=3)
-TRUTH = GroupedGaussian(
+# One covariance for all clusters: each conditional of the sequence is linear or logistic exactly.
+_RANDOM = ClusteredGaussian.random(3, 3, random_state=3)
+TRUTH = ClusteredGaussian(
     _RANDOM.weights, _RANDOM.means, np.repeat(_RANDOM.covariances[:1], 3, axis=0), _RANDOM.child
 )
 TRAIN = TRUTH.sample(1500, random_state=5)
@@ -128,12 +128,12 @@ def test_kept_models_are_bounded_and_those_used_last():
         known = np.ones(N_FEATURES, bool)
         known[feature] = False
         sampler.draw(HOLDOUT[:2], known, noise)
-    assert [feature for feature, _ in sampler._models] == [2, 3, 4]
+    assert [feature for feature, _ in sampler._models._values] == [2, 3, 4]
 
 
 def test_features_are_drawn_in_the_order_given():
     # The last in the order depends on all others, the first on the known ones only.
-    order = ["x2", "child", "x1", "group", "x3"]
+    order = ["x2", "child", "x1", "cluster", "x3"]
     sampler = Sequential(order=order, random_state=0).fit(TRAIN)
     known = np.zeros(N_FEATURES, bool)
     known[1] = True
@@ -169,7 +169,7 @@ def test_errors_are_of_rows_left_out_so_many_features_do_not_shrink_the_spread()
 
 def test_levels_with_a_share_of_zero_are_never_drawn():
     zero, half = np.zeros((1, 4)), np.full((1, 4), 0.5)
-    codes = inverted([zero, half, zero, half, zero], np.array([[2.0**-60, 0.4, 0.6, 1 - 2.0**-53]]))
+    codes = invert([zero, half, zero, half, zero], np.array([[2.0**-60, 0.4, 0.6, 1 - 2.0**-53]]))
     assert codes.tolist() == [[1, 1, 3, 3]]
 
 

@@ -1,4 +1,4 @@
-"""Every sampler of the package with data that it is for: what the tests of all of them share."""
+"""Every sampler of the package with data that it fits, for the tests of all of them."""
 
 import functools
 
@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dsage import samplers
+from dsage.samplers import SAMPLERS, Auto, FunctionSampler
 
 N_ROWS, N_DRAWS = 23, 5
 
@@ -15,30 +15,41 @@ def uniform_draws(x_known, known, rng):
     return rng.integers(2, size=(len(x_known), (~known).sum()))
 
 
-# A name, the kind of data, the class and its options. Every sampler of the package is here, once
-# for each kind of data that it is for.
-CASES = {
-    "Marginal-mixed": ("mixed", "Marginal", {}),
-    "Marginal-independent": ("mixed", "Marginal", {"joint": False}),
-    "Categorical": ("discrete", "Categorical", {"on_unseen": "ignore"}),
-    "Categorical-smooth": ("discrete", "Categorical", {"on_unseen": "ignore", "smoothing": 2.0}),
-    "Neighbors-continuous": ("continuous", "Neighbors", {}),
-    "Neighbors-nearest": ("continuous", "Neighbors", {"n_neighbors": 5}),
-    "Neighbors-mixed": ("mixed", "Neighbors", {}),
-    "Gaussian": ("continuous", "Gaussian", {}),
-    "Gaussian-shrunk": ("continuous", "Gaussian", {"covariance": "ledoit-wolf"}),
-    "GaussianCopula": ("continuous", "GaussianCopula", {}),
-    "GaussianMixture": ("continuous", "GaussianMixture", {"n_components": 2}),
-    "Forest-continuous": ("continuous", "Forest", {"n_trees": 5, "random_state": 0}),
-    "Forest-discrete": ("discrete", "Forest", {"n_trees": 5, "random_state": 0}),
-    "Forest-mixed": ("mixed", "Forest", {"n_trees": 5, "random_state": 0}),
-    "Sequential-continuous": ("continuous", "Sequential", {}),
-    "Sequential-discrete": ("discrete", "Sequential", {}),
-    "Sequential-mixed": ("mixed", "Sequential", {}),
-    "FunctionSampler": ("mixed", "FunctionSampler", {"function": uniform_draws}),
-    "Auto-continuous": ("continuous", "Auto", {"n_coalitions": 2, "n_draws": 4}),
-    "Auto-mixed": ("mixed", "Auto", {"n_coalitions": 2, "n_draws": 4}),
+# Options that keep the tests quick and silent; a sampler that is not here is made without any.
+OPTIONS = {
+    "categorical": {"on_unseen": "ignore"},
+    "forest": {"n_trees": 5},
+    "mixture": {"n_components": 2},
 }
+# Other options of registered samplers: a name, the kind of data and the options.
+VARIANTS = {
+    "marginal-independent": ("marginal", "mixed", {"joint": False}),
+    "categorical-smooth": ("categorical", "classes", {"smoothing": 2.0}),
+    "neighbors-nearest": ("neighbors", "numbers", {"n_neighbors": 5}),
+    "gaussian-shrunk": ("gaussian", "numbers", {"covariance": "ledoit-wolf"}),
+}
+# Samplers without a name: the kind of data, the class and its options.
+UNNAMED = {
+    "function": ("mixed", FunctionSampler, {"function": uniform_draws}),
+    "auto-numbers": ("numbers", Auto, {"n_coalitions": 2, "n_draws": 4}),
+    "auto-mixed": ("mixed", Auto, {"n_coalitions": 2, "n_draws": 4}),
+}
+
+
+def _named_case(name, kind, options):
+    seed = {"random_state": 0} if "random_state" in SAMPLERS[name]().get_params() else {}
+    return kind, SAMPLERS[name], seed | OPTIONS.get(name, {}) | options
+
+
+# The kind of data, the class and its options. Every registered sampler is here for each kind of
+# data that it fits.
+CASES = {
+    f"{name}-{kind}": _named_case(name, kind, {})
+    for name in SAMPLERS
+    for kind in SAMPLERS.traits(name)["fits"]
+}
+CASES |= {case: _named_case(*variant) for case, variant in VARIANTS.items()}
+CASES |= UNNAMED
 
 
 @functools.cache
@@ -47,7 +58,7 @@ def data(kind, n_rows=120, seed=0):
     rng = np.random.default_rng(seed)
     common = rng.normal(size=n_rows)
     noise = rng.normal(size=(n_rows, 6))
-    if kind == "continuous":
+    if kind == "numbers":
         return pd.DataFrame({f"c{j}": common + noise[:, j] * (j + 1) / 3 for j in range(5)})
     discrete = {
         "colour": pd.Categorical(
@@ -57,7 +68,7 @@ def data(kind, n_rows=120, seed=0):
         "flag": common + noise[:, 1] > 0.3,
         "word": np.where(common + noise[:, 2] > 0, "yes", "no"),
     }
-    if kind == "discrete":
+    if kind == "classes":
         return pd.DataFrame(discrete)
     return pd.DataFrame(
         {
@@ -70,8 +81,8 @@ def data(kind, n_rows=120, seed=0):
 
 
 def make(case):
-    _, name, options = CASES[case]
-    return getattr(samplers, name)(**options)
+    _, kind, options = CASES[case]
+    return kind(**options)
 
 
 @functools.cache

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, clone
-from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from dsage._check import check_count, refusal
@@ -172,11 +171,9 @@ def _clone(sampler: T) -> T:
 
 
 def _is_fitted(sampler: object) -> bool:
-    try:
-        check_is_fitted(sampler)
-    except NotFittedError:
-        return False
-    return True
+    """Return whether an object has fitted attributes; it need not be scikit-learn's kind."""
+    names = getattr(sampler, "__dict__", {})
+    return any(name.endswith("_") and not name.startswith("__") for name in names)
 
 
 def check_sampler(sampler: object, parameter: str = "sampler") -> Sampler:

@@ -1,4 +1,4 @@
-"""Draws from the empirical joint distribution of discrete data."""
+"""Draw from the empirical joint distribution of discrete data."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from dsage._check import check_member, check_real, message, refusal, warn
+from dsage._check import check_member, check_real, refusal, warn
 from dsage.samplers.base import BaseSampler
 from dsage.samplers.checks import Floats, Mask, check_coalition
 from dsage.samplers.registry import CLASSES, SAMPLERS
 
 Indices = npt.NDArray[np.intp]
 
-_TABLE = 16  # entries a cell
+_TABLE = 16  # maximal number of table entries per cell
 ON_UNSEEN = ("warn", "ignore", "raise")
 
 
@@ -27,9 +27,9 @@ ON_UNSEEN = ("warn", "ignore", "raise")
     complexity=1,
 )
 class Categorical(BaseSampler):
-    """Draw unknown features from the training rows that agree with all that is known.
+    """Draw unknown features from the training rows that agree with the known values.
 
-    With n(.) the number of training rows with given values, n of them in all,
+    With n(.) the number of training rows with given values, n in total,
 
         P(x_unknown | x_known) = (n(x_known, x_unknown) + smoothing n(x_unknown) / n)
                                  / (n(x_known) + smoothing).
@@ -37,21 +37,20 @@ class Categorical(BaseSampler):
     Unknown features are drawn in the order of the columns, each from its conditional given the
     known ones and those drawn before, by inverting its distribution function at its own noise.
 
-    *Back-off.* Where no training row agrees with x_known, known features are left out one at a
-    time until one does: first the one that shares the least mutual information with the unknown
-    features (the sum over these of the pairwise informations, each less its bias
-    ``(n_levels_i - 1) (n_levels_j - 1) / 2n`` and at least 0), the last column first among
-    equals. What is lost is least that way, as far as pairs can tell, and each row's rule depends
-    on nothing but that row. :meth:`n_dropped` tells how many features each row loses.
+    *Back-off.* If no training row agrees with x_known, known features are dropped one at a time
+    until one does: first the one that shares the least mutual information with the unknown
+    features (the sum over these of the pairwise informations, each minus its bias
+    ``(n_categories_i - 1) (n_categories_j - 1) / 2n`` and at least 0), and of equal ones the last
+    column. What a row loses depends on that row only. :meth:`n_dropped` counts the features that
+    each row loses.
 
     Parameters
     ----------
     smoothing : float, default=0.0
-        Number of pseudo-rows added to those that agree, spread as the unknown features are in all
-        training rows.
+        Number of pseudo-rows added to those that agree, with the distribution of the unknown
+        features in all training rows.
     on_unseen : {"warn", "ignore", "raise"}, default="warn"
-        What `draw` does beside the back-off where rows need one; warning and error name the
-        columns left out.
+        What `draw` does if rows need the back-off; warning and error name the dropped columns.
     discrete, dtype, max_bytes
         As in :class:`~dsage.samplers.base.BaseSampler`. All columns must be discrete.
 
@@ -60,9 +59,9 @@ class Categorical(BaseSampler):
     cells_ : int array of shape (n_cells, n_features)
         The distinct training rows, as codes.
     counts_ : int array of shape (n_cells,)
-        How often each occurs.
+        The number of training rows of each.
     information_ : array of shape (n_features, n_features)
-        The pairwise mutual informations (nats), less their bias; 0 on the diagonal.
+        The pairwise mutual informations (nats), minus their bias; 0 on the diagonal.
 
     Examples
     --------
@@ -102,13 +101,13 @@ class Categorical(BaseSampler):
         known = check_coalition(known, self.feature_names_)
         codes = self.layout_.encode(X, known).astype(np.intp)
         dropped = np.zeros(len(codes), np.intp)
-        for rows, _, kept in self._matches(codes, known):
+        for rows, _, kept in self._match(codes, known):
             dropped[rows] = int(known.sum()) - len(kept)
         return dropped
 
     def _fit(self, X: Floats) -> None:
         check_real(self.smoothing, "smoothing", low=0.0, high=1e300)
-        check_member(self.on_unseen, ON_UNSEEN, "on_unseen", "the reactions")
+        check_member(self.on_unseen, ON_UNSEEN, "on_unseen", "the reactions to unseen values")
         if (self.n_categories_ == 0).any():
             numbers = [self.feature_names_[at] for at in np.flatnonzero(self.n_categories_ == 0)]
             raise refusal(
@@ -128,45 +127,45 @@ class Categorical(BaseSampler):
         everything = _Sorted(self.cells_, self.counts_, [], unknown) if self.smoothing else None
         dropped = np.zeros(len(known), bool)
         n_dropped = 0
-        for rows, (table, groups), kept in self._matches(codes, known):
+        for rows, (table, matches), kept in self._match(codes, known):
             if len(kept) < known.sum():
                 n_dropped += len(rows)
                 dropped |= known
                 dropped[kept] = False
-            drawn[rows] = self._walk(table, groups, everything, uniforms[rows])
+            drawn[rows] = self._draw_matches(table, matches, everything, uniforms[rows])
         if n_dropped and self.on_unseen != "ignore":
             self._report(n_dropped, len(X), dropped)
         return drawn
 
-    def _walk(
-        self, table: _Sorted, groups: Indices, everything: _Sorted | None, noise: Floats
+    def _draw_matches(
+        self, table: _Sorted, matches: Indices, everything: _Sorted | None, noise: Floats
     ) -> Floats:
-        """Return draws for rows whose groups of cells are known, mixed with the pseudo-rows."""
+        """Return draws for rows from their matches in the table, mixed with the pseudo-rows."""
         if everything is None:
-            return table.draw(groups, noise)
-        share = (self.smoothing / (self.smoothing + table.totals[groups]))[:, None]
+            return table.draw(matches, noise)
+        share = (self.smoothing / (self.smoothing + table.totals[matches]))[:, None]
         first = noise[:, :, 0]
         is_pseudo = first < share
-        # What is left of the first uniform, given the side on which it fell, is uniform again.
+        # Given the side on which the first uniform fell, its remainder is uniform again.
         rest = np.where(is_pseudo, first / share, (first - share) / (1.0 - share))
         noise = np.concatenate([rest[:, :, None], noise[:, :, 1:]], axis=2)
-        pseudo = everything.draw(np.zeros_like(groups), noise)
-        return np.where(is_pseudo[:, :, None], pseudo, table.draw(groups, noise))
+        pseudo = everything.draw(np.zeros_like(matches), noise)
+        return np.where(is_pseudo[:, :, None], pseudo, table.draw(matches, noise))
 
-    def _matches(
+    def _match(
         self, codes: Indices, known: Mask
     ) -> Iterator[tuple[Indices, tuple[_Sorted, Indices], list[int]]]:
-        """Yield rows, the cells that agree with them, and the known features that were kept."""
+        """Yield rows, the table and their matches in it, and the known features that were kept."""
         unknown = np.flatnonzero(~known)
         kept = np.flatnonzero(known).tolist()
         shared = self.information_[:, unknown].sum(axis=1)
         left = np.arange(len(codes))
         while len(left):
             table = _Sorted(self.cells_, self.counts_, kept, unknown)
-            groups = table.find(codes[left][:, kept])
-            found = groups >= 0
+            matches = table.find(codes[left][:, kept])
+            found = matches >= 0
             if found.any():
-                yield left[found], (table, groups[found]), kept
+                yield left[found], (table, matches[found]), kept
             left = left[~found]
             if len(left):
                 least = min(kept, key=lambda column: (shared[column], -column))
@@ -174,36 +173,41 @@ class Categorical(BaseSampler):
 
     def _report(self, n_dropped: int, n_rows: int, dropped: Mask) -> None:
         names = [self.feature_names_[at] for at in np.flatnonzero(dropped)]
-        text = message(
-            "known values",
-            "a combination that occurs in training",
-            f"{n_dropped} of {n_rows} rows where it does not",
-            f"For these, some of the columns {', '.join(map(repr, names))} were left out;"
-            " n_dropped() counts them, and on_unseen says what to do",
-        )
+        columns = ", ".join(map(repr, names))
         if self.on_unseen == "raise":
-            raise ValueError(text)
-        warn(text)
+            raise refusal(
+                "known values",
+                "a combination that occurs in training",
+                f"{n_dropped} of {n_rows} rows where it does not",
+                f"Drop some of the columns {columns}, or allow that with on_unseen='ignore'",
+            )
+        warn(
+            f"The known values of {n_dropped} of {n_rows} rows do not occur together in training: "
+            f"some of the columns {columns} were dropped for them. n_dropped() counts them, and "
+            "on_unseen='ignore' silences this warning."
+        )
 
 
 class _Sorted:
-    """Cells sorted by the known and then by the unknown features, in groups of equal known part.
+    """Cells sorted by the known and then by the unknown features.
+
+    Cells with the same known values stand together, as one *match* of rows that have them.
 
     Parameters
     ----------
     cells : int array of shape (n_cells, n_features)
         Distinct rows.
     counts : int array of shape (n_cells,)
-        Their multiplicities.
+        The number of training rows of each.
     known, unknown : sequences of int
-        Columns.
+        The columns.
     """
 
     def __init__(
         self, cells: Indices, counts: Indices, known: Sequence[int], unknown: Indices
     ) -> None:
         columns = [*known, *unknown.tolist()]
-        # lexsort takes its first key last.
+        # The last key of lexsort is its primary one.
         order = np.lexsort(cells[:, columns[::-1]].T) if columns else np.arange(len(cells))
         self._cells = cells[order][:, unknown]
         self._sums = np.concatenate([[0.0], np.cumsum(counts[order], dtype=np.float64)])
@@ -216,28 +220,28 @@ class _Sorted:
         self.totals = self._sums[self._ends] - self._sums[self._starts]
 
     def find(self, values: Indices) -> Indices:
-        """Return the group of each row of known values (n_rows, n_known), or -1 for none."""
+        """Return the match of each row of known values (n_rows, n_known), or -1 for none."""
         if not values.shape[1]:
             return np.zeros(len(values), np.intp)
-        n_groups = len(self._heads)
+        n_matches = len(self._heads)
         _, label = np.unique(np.vstack([self._heads, values]), axis=0, return_inverse=True)
         label = label.reshape(-1)
-        group = np.full(int(label.max()) + 1, -1, np.intp)
-        group[label[:n_groups]] = np.arange(n_groups)
-        return group[label[n_groups:]]
+        match = np.full(int(label.max()) + 1, -1, np.intp)
+        match[label[:n_matches]] = np.arange(n_matches)
+        return match[label[n_matches:]]
 
-    def draw(self, groups: Indices, noise: Floats) -> Floats:
-        """Return codes (n_rows, n_draws, n_unknown) drawn from each row's group."""
+    def draw(self, matches: Indices, noise: Floats) -> Floats:
+        """Return codes (n_rows, n_draws, n_unknown) drawn from the match of each row."""
         drawn = np.empty(noise.shape)
         shape = noise.shape[:2]
-        start = np.broadcast_to(self._starts[groups][:, None], shape)
-        end = np.broadcast_to(self._ends[groups][:, None], shape)
+        start = np.broadcast_to(self._starts[matches][:, None], shape)
+        end = np.broadcast_to(self._ends[matches][:, None], shape)
         is_first = self._is_first
         for depth in range(noise.shape[2]):
             low = self._sums[start]
             target = low + noise[:, :, depth] * (self._sums[end] - low)
             cell = np.searchsorted(self._sums, target, side="right") - 1
-            # Rounding may carry a target onto the end of its interval.
+            # Rounding may move a target onto the end of its interval.
             cell = np.clip(cell, start, end - 1)
             codes = self._cells[:, depth]
             drawn[:, :, depth] = codes[cell]
@@ -249,7 +253,7 @@ class _Sorted:
 
 
 def _information(cells: Indices, counts: Indices, n_categories: Indices) -> Floats:
-    """Return the mutual information of all pairs of columns, less its bias, at least 0."""
+    """Return the mutual information of all pairs of columns, minus its bias, at least 0."""
     n_features = cells.shape[1]
     n_rows = counts.sum()
     entropies = np.zeros((n_features, n_features))
@@ -257,7 +261,7 @@ def _information(cells: Indices, counts: Indices, n_categories: Indices) -> Floa
         for j in range(i + 1):
             pair = cells[:, i] * n_categories[j] + cells[:, j]
             if n_categories[i] * n_categories[j] > _TABLE * len(cells):
-                # A table of all pairs of many levels would be nearly empty, and huge.
+                # A table of all pairs of many categories would be huge, and nearly empty.
                 _, pair = np.unique(pair, return_inverse=True)
             joint = np.bincount(pair, weights=counts)
             share = joint[joint > 0] / n_rows

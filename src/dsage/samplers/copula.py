@@ -34,24 +34,24 @@ class GaussianCopula(BaseSampler):
 
     Each feature is turned into normal scores, ``z = ndtri(F(x))``, the scores are drawn as
     :class:`Gaussian` draws, and turned back. F is the empirical distribution made continuous: the
-    i-th smallest of n values has ``F = (i - 1/2) / n``, and between neighbours x is linear in z.
+    i-th smallest of n values has ``F = (i - 1/2) / n``, and between neighbors x is linear in z.
 
     - **Tails**: draws stay within the smallest and the largest training value, which each have a
       probability of ``1 / (2 n)``. A known value outside counts as the extreme next to it.
     - **Ties**: a value that occurs c times is drawn with probability ``(c - 1) / n`` or more, so
-      the levels of a column of few values come out again, and little between them. As a known
-      value it has the score of its middle rank, which weakens its dependence somewhat.
+      that draws of a column with few values are mostly these values. As a known value it has the
+      score of its middle rank, which weakens its dependence somewhat.
     - **Singular dependence**: as in :class:`Gaussian`, with the same warnings.
 
-    There is no `mean`: the mean of what is drawn is not the image of the mean score.
+    There is no `mean`: the mean of the draws is not the image of the mean score.
 
     Parameters
     ----------
     covariance : {"empirical", "ledoit-wolf", "oas"}, default="empirical"
         The estimate of the correlations of the scores.
     n_quantiles : int, default=2000
-        With more rows than this, F is interpolated between so many of the ordered values,
-        evenly spaced ranks with the smallest and the largest.
+        With more rows than this, F is interpolated between this many of the ordered values, at
+        evenly spaced ranks from the smallest to the largest.
     dtype : {numpy.float64, numpy.float32}, default=numpy.float64
         The type of the result; computations are in float64.
     max_bytes : int, default=2**28

@@ -1,4 +1,4 @@
-"""How well a sampler's draws match rows it has not seen: energy scores and calibration."""
+"""Score the draws of samplers on rows that they have not seen: energy scores and calibration."""
 
 from __future__ import annotations
 
@@ -10,19 +10,20 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from dsage._check import check_count, check_known, refusal
+from dsage._check import check_count, check_known, check_shape, refusal
 from dsage._random import RandomState, Streams
 from dsage.data.layout import Layout
 from dsage.samplers.base import check_sampler
 from dsage.samplers.checks import Floats, Mask
 
-LEVELS = (0.5, 0.9)
-_BLOCK = 2**22  # distances computed at a time
+# Nominal coverages of the central intervals whose calibration is checked.
+COVERAGES = (0.5, 0.9)
+_CHUNK = 2**22  # distances computed at a time
 
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """What :func:`evaluate` found.
+    """The scores of a sampler, from :func:`evaluate`.
 
     Parameters
     ----------
@@ -33,11 +34,12 @@ class Evaluation:
     row_scores : array of shape (n_coalitions, n_rows)
         Energy scores; lower is better.
     calibration : pandas.DataFrame
-        One line a feature and measure. ``coverage`` of numbers: how often (``observed``) the value
-        of the row is in the central interval of the draws, which should be the ``nominal`` share.
-        ``match`` of classes: how often a draw is the class of the row, which should be as often as
-        another draw is (``nominal``); it is less often if draws are too sure. ``se`` is the
-        standard error of the difference, over rows.
+        One line per feature and measure. ``coverage`` of numbers: the share of rows whose value is
+        in the central interval of the draws (``observed``), and the share that should be
+        (``nominal``). ``match`` of classes: how often a draw equals the class of the row
+        (``observed``), and how often it equals another draw (``nominal``), which should be the
+        same; it is less if the draws are overconfident. ``se`` is the standard error of the
+        difference, over rows.
     """
 
     feature_names: tuple[str, ...]
@@ -52,27 +54,27 @@ class Evaluation:
 
     @property
     def se(self) -> float:
-        """Its standard error over rows; the coalitions are taken as given."""
-        return _over_rows(self.row_scores)[1]
+        """Its standard error over rows, for these coalitions."""
+        return _mean_and_se(self.row_scores)[1]
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one line a coalition: what is known, the mean score and its standard error."""
+        """Return one line per coalition: known features, mean score and its standard error."""
         lines = []
         for known, scores in zip(self.known, self.row_scores, strict=True):
             names = [name for name, is_in in zip(self.feature_names, known, strict=True) if is_in]
-            score, se = _over_rows(scores[None])
+            score, se = _mean_and_se(scores[None])
             lines.append((", ".join(names), len(names), score, se))
         return pd.DataFrame(lines, columns=["known", "n_known", "energy_score", "se"])
 
     def summary(self) -> pd.DataFrame:
-        """Return the mean score and its standard error by size of the coalition, and of all."""
-        return _by_size(self.known, self.row_scores, "energy_score")
+        """Return the mean score and its standard error by size of the coalition, and overall."""
+        return _group_by_size(self.known, self.row_scores, "energy_score")
 
     def compare(self, other: Evaluation) -> pd.DataFrame:
-        """Return this score minus another's by size of the coalition, with paired standard errors.
+        """Return this score minus another by size of the coalition, with paired standard errors.
 
-        Both must come from :func:`evaluate` with the same rows, coalitions and seed: rows,
-        coalitions and noise are then the same, and most of their randomness cancels.
+        Both must come from :func:`evaluate` with the same rows, coalitions and seed, so that most
+        of the randomness cancels.
         """
         same = self.row_scores.shape == other.row_scores.shape
         if not (same and np.array_equal(self.known, other.known)):
@@ -82,10 +84,10 @@ class Evaluation:
                 other,
                 "Call evaluate with the same X, n_coalitions, n_draws and random_state",
             )
-        return _by_size(self.known, self.row_scores - other.row_scores, "difference")
+        return _group_by_size(self.known, self.row_scores - other.row_scores, "difference")
 
     def plot(self, *, label: str | None = None, ax: Any = None) -> Any:  # noqa: ANN401
-        """Draw the score by size of the coalition, with two standard errors; return the axes."""
+        """Plot the score by size of the coalition, with two standard errors; return the axes."""
         return plot_evaluations({label or "sampler": self}, ax=ax)
 
 
@@ -105,26 +107,26 @@ def evaluate(
 
     .. math:: \frac1m \sum_k |y_k - x| - \frac{1}{2m(m-1)} \sum_{k \ne l} |y_k - y_l|,
 
-    here over the square root of the number of unknown features. Distances are Euclidean, over the
-    unknown features: numbers divided by their standard deviation in `X`, classes as one column a
-    level. Draws of columns of integers are rounded, as they are for a model. Its expectation is
-    least for draws from the true conditional distribution, whatever the number of draws.
+    divided by the square root of the number of unknown features. Distances are Euclidean, over the
+    unknown features: numbers divided by their standard deviation in `X`, classes as one column per
+    category. Draws of integer columns are rounded, as they are for a model. The expected score is
+    minimal for draws from the true conditional distribution, for any number of draws.
 
     Parameters
     ----------
     sampler : Sampler
-        Fitted.
+        A fitted sampler.
     X : data frame or array of shape (n_rows, n_features)
         Rows not used to fit it. For a sampler without `layout_`, classes are coded as in `X`.
     n_coalitions : int, default=32
-        Random coalitions, all different, of sizes 0, 1, .., n_features - 1, 0, 1, ..
+        Number of random coalitions, all different, of sizes 0, 1, .., n_features - 1, 0, 1, ..
     n_draws : int, default=20
-        Draws a row, at least 2.
+        Draws per row, at least 2.
     coalitions : bool array of shape (n_coalitions, n_features), optional
         Use these instead.
     random_state : int, numpy Generator or None, default=0
-        Seed of coalitions and noise. With one int, all samplers get the same ones, so that they can
-        be compared by :meth:`Evaluation.compare`.
+        Seed of coalitions and noise. Use the same int for samplers that are compared by
+        :meth:`Evaluation.compare`.
 
     Returns
     -------
@@ -133,8 +135,8 @@ def evaluate(
     Examples
     --------
     >>> from dsage.samplers.forest import Forest
-    >>> from dsage.samplers.grouped import GroupedGaussian
-    >>> truth = GroupedGaussian.random(3, 2, random_state=0)
+    >>> from dsage.samplers.clustered import ClusteredGaussian
+    >>> truth = ClusteredGaussian.random(3, 2, random_state=0)
     >>> holdout = truth.sample(200, random_state=1)
     >>> best = evaluate(truth, holdout, n_coalitions=8)
     >>> forest = Forest(random_state=0).fit(truth.sample(1000, random_state=2))
@@ -142,12 +144,12 @@ def evaluate(
     >>> bool(difference.loc["all", "difference"] > -2 * difference.loc["all", "se"])
     True
     """
-    check_sampler(sampler)
+    checked = check_sampler(sampler)
     n_draws = check_count(n_draws, "n_draws", minimum=2)
-    layout = getattr(sampler, "layout_", None) or Layout.of(X)
+    layout = checked.layout_ or Layout.of(X)
     matrix = layout.encode(X)
     if len(matrix) < 2:
-        raise refusal("X", "of at least two rows", len(matrix), "Give more rows")
+        raise refusal("X", "of at least two rows", len(matrix), "Pass more rows")
     streams = Streams(random_state)
     n_features = len(layout.names)
     if coalitions is None:
@@ -160,8 +162,8 @@ def evaluate(
     calibration = _Calibration(layout, matrix)
     for number, coalition in enumerate(known):
         noise = streams("evaluate-noise", number).random((len(matrix), n_draws, n_features))
-        # Zero is possible, if only just, and is no noise.
-        draws = np.asarray(sampler.draw(X, coalition, np.maximum(noise, 2.0**-54)), np.float64)
+        # The generator may return 0, which is not in (0, 1).
+        draws = np.asarray(checked.draw(X, coalition, np.maximum(noise, 2.0**-54)), np.float64)
         unknown = np.flatnonzero(~coalition)
         _check_draws(draws, noise.shape, unknown, layout.names)
         if layout.is_whole.any():
@@ -174,23 +176,19 @@ def evaluate(
 def _check_draws(
     draws: Floats, shape: tuple[int, ...], unknown: npt.NDArray[np.intp], names: tuple[str, ...]
 ) -> None:
-    """Refuse draws that cannot be scored: a user's own sampler may make such."""
-    if draws.shape != shape:
-        raise refusal(
-            "the sampler's draws",
-            f"of shape (n_rows, n_draws, n_features), here {shape}",
-            draws.shape,
-            "Return the known features too, with the values they have",
-        )
+    """Refuse draws of a user's sampler that cannot be scored."""
+    advice = "Return (n_rows, n_draws, n_features), the known features with their values"
+    check_shape(draws, shape, "the sampler's draws", advice)
     if not (finite := np.isfinite(draws[:, :, unknown]).all(axis=(0, 1))).all():
         bad = [names[at] for at in unknown[~finite]]
-        raise refusal("the sampler's draws", "finite", bad, "Those of these columns are not")
+        advice = "The draws of these columns are not"
+        raise refusal("the sampler's draws", "finite", bad, advice)
 
 
 def random_coalitions(n_features: int, n_coalitions: int, streams: Streams) -> Mask:
-    """Return different coalitions (n_coalitions, n_features), sizes in turn; none is full.
+    """Return distinct coalitions (n_coalitions, n_features), of sizes in turn; none is full.
 
-    If there are fewer, all of them.
+    If there are fewer than `n_coalitions`, return all of them.
 
     Examples
     --------
@@ -198,17 +196,17 @@ def random_coalitions(n_features: int, n_coalitions: int, streams: Streams) -> M
     array([0, 1, 1])
     """
     rng = streams("evaluate-coalitions")
-    taken: list[set[bytes]] = [set() for _ in range(n_features)]
+    used: list[set[bytes]] = [set() for _ in range(n_features)]
     masks: list[Mask] = []
     size = 0
     while len(masks) < min(n_coalitions, 2**n_features - 1):
-        if len(taken[size]) < math.comb(n_features, size):
+        if len(used[size]) < math.comb(n_features, size):
             while True:
                 mask = np.zeros(n_features, dtype=bool)
                 mask[rng.permutation(n_features)[:size]] = True
-                if mask.tobytes() not in taken[size]:
+                if mask.tobytes() not in used[size]:
                     break
-            taken[size].add(mask.tobytes())
+            used[size].add(mask.tobytes())
             masks.append(mask)
         size = (size + 1) % n_features
     return np.array(masks)
@@ -221,20 +219,20 @@ def energy_scores(
     n_categories: npt.NDArray[np.intp],
     scale: Floats,
 ) -> Floats:
-    """Return the unbiased energy score of each row, over the root of the number of features.
+    """Return the unbiased energy score of each row, divided by the root of the number of features.
 
     Parameters
     ----------
     X : array of shape (n_rows, n_features)
-        What was observed, classes as codes.
+        The observed rows, classes as codes.
     draws : array of shape (n_rows, n_draws, n_features)
-        Draws of them.
+        Their draws.
     features : int array
-        The columns that count; without any the score is 0.
+        The columns that count; the score is 0 if there are none.
     n_categories : int array of shape (n_features,)
-        0 for numbers.
+        Number of categories, 0 for numbers.
     scale : array of shape (n_features,)
-        What numbers are divided by.
+        The divisors of numbers.
 
     Examples
     --------
@@ -246,7 +244,7 @@ def energy_scores(
     if not len(features):
         return np.zeros(n_rows)
     scores = np.empty(n_rows)
-    step = max(1, _BLOCK // n_draws**2)
+    step = max(1, _CHUNK // n_draws**2)
     for start in range(0, n_rows, step):
         rows = slice(start, start + step)
         size = len(X[rows])
@@ -266,12 +264,12 @@ def energy_scores(
 
 
 class _Calibration:
-    """Sums over coalitions, for each row, of what is observed and of what should be."""
+    """Observed and nominal shares of each row, summed over coalitions."""
 
     def __init__(self, layout: Layout, X: Floats) -> None:
         self._layout, self._X = layout, X
         self._count = np.zeros(len(layout.names))
-        self._observed = np.zeros((len(layout.names), len(LEVELS), len(X)))
+        self._observed = np.zeros((len(layout.names), len(COVERAGES), len(X)))
         self._nominal = np.zeros_like(self._observed)
 
     def add(self, draws: Floats, unknown: npt.NDArray[np.intp]) -> None:
@@ -282,14 +280,14 @@ class _Calibration:
             n_categories = self._layout.n_categories[feature]
             if n_categories:
                 self._observed[feature, 0] += (y == x).mean(axis=1)
-                for level in range(n_categories):
-                    equal = (y == level).sum(axis=1)
+                for category in range(n_categories):
+                    equal = (y == category).sum(axis=1)
                     self._nominal[feature, 0] += equal * (equal - 1) / (n_draws * (n_draws - 1))
                 continue
-            # If the row is one more draw, its rank is uniform; ties share theirs.
+            # If the row is distributed like the draws, its rank is uniform; ties share theirs.
             low = (y < x).sum(axis=1) / (n_draws + 1)
             high = ((y <= x).sum(axis=1) + 1) / (n_draws + 1)
-            for position, share in enumerate(LEVELS):
+            for position, share in enumerate(COVERAGES):
                 inside = np.minimum(high, (1 + share) / 2) - np.maximum(low, (1 - share) / 2)
                 self._observed[feature, position] += np.maximum(inside, 0.0) / (high - low)
                 self._nominal[feature, position] += share
@@ -299,26 +297,26 @@ class _Calibration:
         for feature, name in enumerate(self._layout.names):
             count = self._count[feature]
             is_class = bool(self._layout.n_categories[feature])
-            for position, level in enumerate(LEVELS[:1] if is_class else LEVELS):
+            for position, share in enumerate(COVERAGES[:1] if is_class else COVERAGES):
                 if not count:
                     continue
                 observed = self._observed[feature, position] / count
                 nominal = self._nominal[feature, position] / count
-                _, se = _over_rows((observed - nominal)[None])
-                measure = "match" if is_class else f"coverage {level:.0%}"
+                _, se = _mean_and_se((observed - nominal)[None])
+                measure = "match" if is_class else f"coverage {share:.0%}"
                 lines.append((name, measure, nominal.mean(), observed.mean(), se))
         return pd.DataFrame(lines, columns=["feature", "measure", "nominal", "observed", "se"])
 
 
 def plot_evaluations(evaluations: dict[str, Evaluation], *, ax: Any = None) -> Any:  # noqa: ANN401
-    """Draw energy scores by size of the coalition, a line a sampler; bars are two standard errors.
+    """Plot energy scores by size of the coalition, a line per sampler, with two standard errors.
 
     Parameters
     ----------
     evaluations : dict from str to Evaluation
-        By the names that the legend shows.
+        The evaluations, by their labels in the legend.
     ax : matplotlib Axes, optional
-        Where to draw; by default a new figure.
+        The axes; by default those of a new figure.
 
     Returns
     -------
@@ -332,18 +330,18 @@ def plot_evaluations(evaluations: dict[str, Evaluation], *, ax: Any = None) -> A
         ) from error
     if ax is None:
         _, ax = plt.subplots(figsize=(6.0, 3.6), layout="constrained")
-    # Okabe & Ito's palette, told apart by every kind of colour vision; shapes say it again.
-    colours = ("#000000", "#E69F00", "#56B4E9", "#009E73", "#D55E00", "#0072B2", "#CC79A7")
+    # Okabe & Ito's palette, which is safe for all kinds of color vision; markers differ, too.
+    colors = ("#000000", "#E69F00", "#56B4E9", "#009E73", "#D55E00", "#0072B2", "#CC79A7")
     markers = "osD^vPX"
     for number, (label, evaluation) in enumerate(evaluations.items()):
         by_size = evaluation.summary().drop(index="all")
-        # Shifted a little, so that bars do not hide each other.
+        # Shifted, so that bars do not hide each other.
         shift = 0.06 * (number - (len(evaluations) - 1) / 2)
         ax.errorbar(
             by_size.index.to_numpy(dtype=float) + shift,
             by_size["energy_score"],
             yerr=2 * by_size["se"],
-            color=colours[number % len(colours)],
+            color=colors[number % len(colors)],
             marker=markers[number % len(markers)],
             markersize=5,
             linewidth=1.2,
@@ -358,18 +356,18 @@ def plot_evaluations(evaluations: dict[str, Evaluation], *, ax: Any = None) -> A
     return ax
 
 
-def _over_rows(scores: Floats) -> tuple[float, float]:
+def _mean_and_se(scores: Floats) -> tuple[float, float]:
     """Return mean and standard error over rows of scores (n_coalitions, n_rows)."""
     rows = scores.mean(axis=0)
     return float(rows.mean()), float(rows.std(ddof=1) / math.sqrt(len(rows)))
 
 
-def _by_size(known: Mask, scores: Floats, name: str) -> pd.DataFrame:
+def _group_by_size(known: Mask, scores: Floats, name: str) -> pd.DataFrame:
     sizes = known.sum(axis=1)
     lines: list[tuple[object, int, float, float]] = []
     for size in np.unique(sizes):
         of_size = sizes == size
-        lines.append((int(size), int(of_size.sum()), *_over_rows(scores[of_size])))
-    lines.append(("all", len(sizes), *_over_rows(scores)))
+        lines.append((int(size), int(of_size.sum()), *_mean_and_se(scores[of_size])))
+    lines.append(("all", len(sizes), *_mean_and_se(scores)))
     frame = pd.DataFrame(lines, columns=["n_known", "n_coalitions", name, "se"])
     return frame.set_index("n_known")

@@ -1,4 +1,4 @@
-"""The conditional sampler for mixed, non-linear data: densities in the leaves of a forest."""
+"""Draw mixed, non-linear data from densities in the leaves of a forest."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from dsage._check import check_count, check_real, warn
 from dsage._random import RandomState, Streams
 from dsage.samplers.base import BaseSampler
 from dsage.samplers.checks import Floats, Mask, warn_of_copies
-from dsage.samplers.leaves import Boxes, Leaves, Posterior, chosen
+from dsage.samplers.leaves import Boxes, Leaves, Posterior, choose_leaves
 from dsage.samplers.registry import ANY_DATA, SAMPLERS
 
 Ints = npt.NDArray[np.intp]
 
-# The forest cannot tell real from synthetic rows if this share of its answers, or less, is right.
+# With this accuracy or less, the forest cannot tell real from synthetic rows.
 _UNDECIDED = 0.5
 
 
@@ -34,7 +34,7 @@ class Forest(BaseSampler):
 
     The adversarial random forest of Watson, Blesch, Kapar & Wright (AISTATS 2023). A forest learns
     to tell the rows from rows whose columns were drawn independently; then, in rounds, from rows
-    whose columns were drawn independently within the leaves of the forest before. Once it fails,
+    whose columns were drawn independently within the leaves of the previous forest. Once it fails,
     features are nearly independent within leaves, and
 
         ``p(x) = sum_l weight_l prod_j p_lj(x_j)``
@@ -47,50 +47,50 @@ class Forest(BaseSampler):
     Parameters
     ----------
     n_trees : int, default=30
-        Trees of the forest.
+        Number of trees of the forest.
     min_leaf : int, optional
-        Each leaf has at least so many of the rows (or all of them): by default 10, or one in a
-        thousand rows if that is more, which bounds time and memory of draws. A split that would
-        leave fewer on a side is undone, and the other side takes its place.
+        Minimal number of rows of a leaf: by default 10, or one in a thousand rows if that is more,
+        which bounds time and memory of draws. A split that would leave fewer on a side is not made:
+        the other side takes all rows.
     n_rounds : int, default=10
-        At most so many rounds follow the first forest. They end when no more than half of the
-        out-of-bag answers are right, or when a round gets more right than the one before; the
-        forest before is then the one that is used.
+        Maximal number of rounds after the first forest. They end when at most half of the
+        out-of-bag predictions are right, or when the accuracy rises; the previous forest is used.
     smoothing : float, default=1.0
-        As many rows are added to each leaf's table of frequencies, shared out over the levels that
-        the leaf allows as they are in all rows. With 0, levels that a leaf has not seen exclude it.
+        Number of pseudo-rows added to each leaf's table of frequencies, with the overall shares of
+        the categories that the leaf allows. With 0, a category that a leaf has not seen excludes
+        the leaf.
     random_state : int, numpy Generator or None, default=None
         Seed of the forest; draws depend on their noise only.
     n_jobs : int, optional
-        Jobs of the forest's fit.
+        Number of jobs that fit the forest.
     discrete, dtype, max_bytes
-        See :class:`BaseSampler`.
+        As in :class:`~dsage.samplers.base.BaseSampler`.
 
     Attributes
     ----------
     accuracies_ : tuple of float
         Out-of-bag accuracies of the first forest and of each round.
     n_leaves_ : int
-        Leaves of all trees.
+        Number of leaves of all trees.
 
     Notes
     -----
     Means and deviations of the truncated normals are matched to those of the rows in the leaf. A
-    feature that is constant in a leaf is drawn as that constant; where its density is asked for, it
-    has a deviation of 0.01 of the feature's (of its middle half, if that is less spread).
+    feature that is constant in a leaf is drawn as that constant; for densities, its deviation is
+    0.01 of the feature's overall deviation (or of that of its middle half, if smaller).
 
     A leaf is chosen by halves: leaves are arranged as a balanced tree, each node split by the
-    feature whose means differ most, and that feature's uniform chooses the half. What is left of
-    the uniform, its place within the half's share, is uniform again and independent of the half,
-    and serves the next choice or the draw within the leaf; so no uniform serves twice, and equal
-    noise gives similar draws for different coalitions.
+    feature whose means differ most, and that feature's uniform chooses the half. The position of
+    the uniform within the half's share is uniform again and independent of the half. It is used for
+    the next choice or the draw within the leaf, so that equal noise gives similar draws for
+    different coalitions.
 
-    Copies of a column are not drawn equal to it, and with fewer than twice `min_leaf` rows there
-    are no splits and features are drawn as if independent: `fit` warns of both.
+    Copies of a column are not drawn equal to it. With fewer than twice `min_leaf` rows there are no
+    splits, and features are drawn independently. `fit` warns about both.
 
-    Rows whose known values have no density in any leaf (values too far out to have one in floating
-    point, or, without smoothing, a combination of levels never seen) are drawn as if nothing was
-    known, with a warning.
+    Rows whose known values have no density in any leaf (values so far out that it underflows, or,
+    without smoothing, a combination of categories never seen) are drawn as if nothing were known,
+    with a warning.
 
     Examples
     --------
@@ -139,9 +139,9 @@ class Forest(BaseSampler):
         self._warn_of_limits(X)
         continuous = self.n_categories_ == 0
         # The median of a constant column is its value, to the bit.
-        self._centre = np.where(continuous, np.median(X, axis=0), 0.0)
+        self._center = np.where(continuous, np.median(X, axis=0), 0.0)
         self._scale = np.where(continuous, robust_scale(X), 1.0)
-        scaled = (X - self._centre) / self._scale
+        scaled = (X - self._center) / self._scale
         boxes = self._grow(scaled)
         self._leaves = Leaves(scaled, self.n_categories_, boxes, smoothing)
         self.n_leaves_ = len(self._leaves)
@@ -151,29 +151,29 @@ class Forest(BaseSampler):
         if len(X) < 2 * self._min_leaf and X.shape[1] > 1:
             warn(
                 f"A forest cannot split {len(X)} rows into leaves of {self._min_leaf}: features "
-                "are drawn as if they were independent. Give more rows, or a smaller min_leaf."
+                "are drawn as if they were independent. Pass more rows, or a smaller min_leaf."
             )
 
     def _grow(self, X: Floats) -> Boxes:
-        """Alternate between telling apart and drawing anew, until telling apart fails."""
+        """Alternate between training forests and drawing synthetic rows, until a forest fails."""
         streams = Streams(self.random_state)
         rng = streams("forest-synthetic", 0)
         synthetic = np.column_stack([rng.permutation(column) for column in X.T])
-        forest, accuracy = self._told_apart(X, synthetic, streams("forest-trees", 0))
-        boxes = grown_boxes(forest, X, self._min_leaf)
+        forest, accuracy = self._train(X, synthetic, streams("forest-trees", 0))
+        boxes = find_boxes(forest, X, self._min_leaf)
         accuracies = [accuracy]
         for number in range(1, self.n_rounds + 1):
-            synthetic = drawn_within(X, boxes.leaf_of, streams("forest-synthetic", number))
-            forest, accuracy = self._told_apart(X, synthetic, streams("forest-trees", number))
+            synthetic = draw_within(X, boxes.leaf_of, streams("forest-synthetic", number))
+            forest, accuracy = self._train(X, synthetic, streams("forest-trees", number))
             accuracies.append(accuracy)
-            # The last forest that could tell something is kept, not the one that failed.
+            # The last forest that could tell rows apart is kept, not the one that failed.
             if accuracy <= _UNDECIDED or accuracy > accuracies[-2]:
                 break
-            boxes = grown_boxes(forest, X, self._min_leaf)
+            boxes = find_boxes(forest, X, self._min_leaf)
         self.accuracies_ = tuple(accuracies)
         return boxes
 
-    def _told_apart(
+    def _train(
         self, X: Floats, synthetic: Floats, rng: np.random.Generator
     ) -> tuple[RandomForestClassifier, float]:
         """Return a forest trained to tell real from synthetic rows, and its accuracy."""
@@ -189,7 +189,7 @@ class Forest(BaseSampler):
         both = np.concatenate([X, synthetic])
         is_real = np.repeat([True, False], len(X))
         with warnings.catch_warnings():
-            # With few trees some rows are in all bags; the accuracy is that of the others.
+            # With few trees some rows are in all bags; the accuracy is that of the other rows.
             warnings.filterwarnings("ignore", "Some inputs do not have OOB", UserWarning)
             with np.errstate(invalid="ignore"):
                 forest.fit(both, is_real)
@@ -202,15 +202,15 @@ class Forest(BaseSampler):
         unknown = np.flatnonzero(~known)
         draws = np.empty((*noise.shape[:2], len(unknown)))
         for rows, posterior in self._posteriors(X, known):
-            leaf, rest = chosen(posterior, self._leaves.split_on, noise[rows])
+            leaf, rest = choose_leaves(posterior, self._leaves.split_on, noise[rows])
             for position, feature in enumerate(unknown.tolist()):
                 values = self._leaves.draw(leaf, feature, rest[:, :, feature])
-                draws[rows, :, position] = values * self._scale[feature] + self._centre[feature]
+                draws[rows, :, position] = values * self._scale[feature] + self._center[feature]
         return draws
 
     def _bytes_per_row(self, known: Mask, n_draws: int) -> int:
-        # Noise and draws, about twenty numbers for the steps of a draw to its leaf, and the weight
-        # of each leaf, before and after summing.
+        # Noise and draws, about twenty numbers for the search of a draw's leaf, and the weight of
+        # each leaf, before and after summing.
         return 8 * (n_draws * (20 + 3 * len(known)) + 4 * self.n_leaves_)
 
     def _mean(self, X: Floats, known: Mask) -> Floats:
@@ -218,17 +218,17 @@ class Forest(BaseSampler):
         means = np.empty((len(X), len(unknown)))
         for rows, posterior in self._posteriors(X, known):
             means[rows] = self._leaves.mean_given(posterior, unknown.tolist())
-        return means * self._scale[unknown] + self._centre[unknown]
+        return means * self._scale[unknown] + self._center[unknown]
 
     def _posteriors(self, X: Floats, known: Mask) -> Iterator[tuple[slice, Posterior]]:
-        """Yield blocks of rows, as slices, with their weights of the leaves."""
+        """Yield chunks of rows, as slices, with their weights of the leaves."""
         if not known.any():
             yield slice(None), self._leaves.posterior(np.zeros((1, len(known))), known)[0]
             return
-        scaled = (np.where(known, X, self._centre) - self._centre) / self._scale
+        scaled = (np.where(known, X, self._center) - self._center) / self._scale
         n_impossible = 0
-        for start in range(0, len(X), self._leaves.block):
-            rows = slice(start, start + self._leaves.block)
+        for start in range(0, len(X), self._leaves.chunk_size):
+            rows = slice(start, start + self._leaves.chunk_size)
             posterior, impossible = self._leaves.posterior(scaled[rows], known)
             n_impossible += int(impossible.sum())
             yield rows, posterior
@@ -236,30 +236,30 @@ class Forest(BaseSampler):
             names = [str(name) for name in np.array(self.feature_names_)[known]]
             warn(
                 f"{n_impossible} rows have values of {names} that no leaf of the forest allows; "
-                "they were drawn as if nothing was known."
+                "they were drawn as if nothing were known."
             )
 
 
 def robust_scale(X: Floats) -> Floats:
-    """Return each column's deviation, or that of its middle half if it is less; 1 for a constant.
+    """Return the deviation of each column, or that of its middle half if less; 1 for a constant.
 
-    A few values far out make a deviation that is far too large for all others.
+    A few outliers make the deviation far too large for all other values.
     """
     deviation = X.std(axis=0)
     low, high = np.quantile(X, [0.25, 0.75], axis=0)
-    # Those of a normal are 1.349 deviations apart.
+    # The quartiles of a normal are 1.349 deviations apart.
     middle = (high - low) / 1.349
     scale = np.where(middle > 0, np.minimum(middle, deviation), deviation)
-    # Trees compare in single precision, which ends at 3e38.
+    # Trees compare in single precision, which overflows at 3e38.
     scale = np.maximum(scale, 1e-30 * np.ptp(X, axis=0))
     return np.where(X.min(axis=0) < X.max(axis=0), scale, 1.0)
 
 
-def grown_boxes(forest: RandomForestClassifier, X: Floats, min_leaf: int) -> Boxes:
+def find_boxes(forest: RandomForestClassifier, X: Floats, min_leaf: int) -> Boxes:
     """Route the rows through the trees and return the leaves with at least `min_leaf` of them.
 
     A split that leaves fewer rows on one side is not made: the other side's subtree takes all.
-    (Forests split off regions without real rows; cutting the tree there would lose the rest.)
+    (Forests split off regions without real rows; pruning the tree there would lose the rest.)
     """
     trees = [estimator.tree_ for estimator in forest.estimators_]
     offsets = np.cumsum([0, *[tree.node_count for tree in trees]])
@@ -301,10 +301,10 @@ def grown_boxes(forest: RandomForestClassifier, X: Floats, min_leaf: int) -> Box
     return Boxes(low, high, cell_of.reshape(len(trees), n_rows))
 
 
-def drawn_within(X: Floats, leaf_of: Ints, rng: np.random.Generator) -> Floats:
+def draw_within(X: Floats, leaf_of: Ints, rng: np.random.Generator) -> Floats:
     """Return as many rows as `X`, each with columns drawn independently from one leaf's rows.
 
-    The leaf is that of a random row in a random tree, so leaves come by their share of the rows.
+    The leaf is that of a random row in a random tree, so leaves have their shares of the rows.
     """
     n_trees, n_rows = leaf_of.shape
     flat = leaf_of.ravel()

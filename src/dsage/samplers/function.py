@@ -1,4 +1,4 @@
-"""A user's function as a sampler."""
+"""A sampler made of a user's function."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 import numpy.typing as npt
 
-from dsage._check import refusal
+from dsage._check import check_shape, refusal
 from dsage.samplers.base import BaseSampler
 from dsage.samplers.checks import Floats, Mask
 
@@ -18,15 +18,15 @@ DrawFunction = Callable[[Floats, Mask, np.random.Generator], npt.ArrayLike]
 class FunctionSampler(BaseSampler):
     """Draw unknown features with a function ``(x_known, known, rng) -> draws``.
 
-    The function is called once a row. `x_known` has shape (n_draws, n_known): the row's known
-    values, once for each draw wanted. It returns the unknown features (n_draws, n_unknown), in
-    the order of the columns, one draw for each row of `x_known`, with `rng` as its only source of
-    randomness. Classes are codes, in and out.
+    The function is called once per row. `x_known` has shape (n_draws, n_known): the row's known
+    values, once per draw. It returns the unknown features (n_draws, n_unknown), in the order of the
+    columns, one draw for each row of `x_known`, with `rng` as its only source of randomness.
+    Classes are codes, in and out.
 
-    That makes a pure function of noise: `rng` is a PCG64 generator whose seed is the 128-bit
+    The sampler is a pure function of noise: `rng` is a PCG64 generator whose seed is the 128-bit
     BLAKE2b digest of all of the row's noise, (n_draws, n_features). So the draws of a row do not
-    depend on other rows, and coalitions that share noise share the random stream; another
-    number of draws is another stream.
+    depend on other rows, and coalitions that share noise share the random stream. Another number
+    of draws gives another stream.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class FunctionSampler(BaseSampler):
                 "function",
                 "a callable (x_known, known, rng) -> draws",
                 self.function,
-                "Give a function",
+                "Pass a function",
                 TypeError,
             )
 
@@ -73,19 +73,14 @@ class FunctionSampler(BaseSampler):
         for row in range(n_rows):
             x_known = np.repeat(X[row : row + 1, known], n_draws, axis=0)
             made = np.asarray(self.function(x_known, known.copy(), _generator(noise[row])))
-            if made.shape != drawn.shape[1:]:
-                raise refusal(
-                    "the result of function",
-                    f"of shape (n_draws, n_unknown), here {drawn.shape[1:]}",
-                    made.shape,
-                    "Return one row of unknown features for each row of x_known",
-                )
+            advice = "Return one row of unknown features for each row of x_known"
+            check_shape(made, drawn.shape[1:], "the result of function", advice)
             drawn[row] = made
         self._check(drawn, np.flatnonzero(~known))
         return drawn
 
     def _check(self, drawn: Floats, unknown: npt.NDArray[np.intp]) -> None:
-        """Refuse draws that are not finite, or no codes where the column is discrete."""
+        """Refuse draws that are not finite or, in discrete columns, not codes."""
         n_categories = self.n_categories_[unknown]
         codes = (drawn == np.floor(drawn)) & (drawn >= 0) & (drawn < n_categories)
         bad = ~np.where(n_categories > 0, codes, np.isfinite(drawn)).all(axis=(0, 1))
@@ -93,7 +88,7 @@ class FunctionSampler(BaseSampler):
             names = [self.feature_names_[at] for at in unknown[bad]]
             raise refusal(
                 "the result of function",
-                "finite, and codes from 0 to n_categories - 1 where a column is discrete",
+                "finite and, in discrete columns, codes from 0 to n_categories - 1",
                 names,
                 "The draws of these columns are not",
             )

@@ -109,7 +109,9 @@ class Gaussian(BaseSampler):
             names = covariance.columns
         center = np.array(mean, dtype=np.float64)
         matrix = np.array(covariance, dtype=np.float64)
-        check_shape(center, ("n_features",), "mean", "Pass one mean per feature")
+        if center.ndim != 1 or not len(center):
+            advice = "Pass one mean per feature"
+            raise refusal("mean", "of shape (n_features,)", center.shape, advice)
         checked = check_center(center, names, "mean")
         check_covariance(matrix, checked)
         made = cls()
@@ -204,18 +206,18 @@ class Gaussian(BaseSampler):
 def estimate(X: Floats, kind: str) -> tuple[Floats, Floats]:
     """Return means and covariances of rows (n_rows, n_features), by the name of an estimate."""
     # Centered at its first row, a constant column is exactly zero, and so is its variance.
-    centred = X - X[0]
-    shift = centred.mean(axis=0)
-    centred -= shift
+    centered = X - X[0]
+    shift = centered.mean(axis=0)
+    centered -= shift
     mean = X[0] + shift
-    variances = (centred**2).sum(axis=0) / (len(X) - 1)
+    variances = (centered**2).sum(axis=0) / (len(X) - 1)
     scale = np.where(variances > 0, np.sqrt(variances), 1.0)
-    centred /= scale
+    centered /= scale
     if kind == "empirical":
-        correlation = centred.T @ centred / (len(X) - 1)
+        correlation = centered.T @ centered / (len(X) - 1)
     else:
         shrink = ledoit_wolf if kind == "ledoit-wolf" else oas
-        correlation, _ = shrink(centred, assume_centered=True)
+        correlation, _ = shrink(centered, assume_centered=True)
         correlation[variances == 0] = 0.0
         correlation[:, variances == 0] = 0.0
     return mean, correlation * scale[:, None] * scale
@@ -228,8 +230,8 @@ def layout_of_numbers(names: Sequence[str]) -> Layout:
 
 def check_center(centers: Floats, names: Iterable[str] | None, parameter: str) -> tuple[str, ...]:
     """Return the names of the features of finite means (..., n_features)."""
-    if not centers.size or not np.isfinite(centers).all():
-        raise refusal(parameter, "finite, one per feature", centers.tolist(), "Correct these")
+    if not np.isfinite(centers).all():
+        raise refusal(parameter, "finite", centers.tolist(), "Correct these")
     n_features = centers.shape[-1]
     if names is None:
         return tuple(f"X{number + 1}" for number in range(n_features))
@@ -262,7 +264,10 @@ def warn_determined(normal: Normal, names: Sequence[str]) -> None:
     """Warn about features that are constant or determined by the features before them."""
     constant = normal.scale == 0
     follows = normal.determined() & ~constant
-    for flags, what in ((constant, "are constant"), (follows, "are determined by those before")):
+    for flags, what in (
+        (constant, "are constant"),
+        (follows, "follow from the columns before them"),
+    ):
         if flags.any():
             shown = [names[at] for at in np.flatnonzero(flags).tolist()]
             more = f" and {len(shown) - 10} more" if len(shown) > 10 else ""

@@ -1,6 +1,6 @@
-"""A mixture of boxes with independent features inside: density, conditional weights and draws.
+"""A mixture of boxes within which features are independent, such as the leaves of a forest.
 
-The leaves of a forest make such a mixture. All of it is in closed form for any coalition.
+Density, conditional weights and draws are in closed form for any coalition.
 """
 
 from __future__ import annotations
@@ -16,39 +16,39 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.intp]
 Mask = npt.NDArray[np.bool_]
 
-# Continuous features are standardised; a feature that hardly varies in a leaf has this deviation
-# when the leaf's density is asked for, so that no leaf has an infinite one.
+# Continuous features are standardized. The deviation of a feature that hardly varies in a leaf is
+# at least this for densities, so that none is infinite.
 SMALLEST_SCALE = 0.01
 
-# Leaves x rows of one block of weights: a few arrays of this many numbers stay in the cache.
-_BLOCK = 2**18
+# Leaves x rows of one chunk of weights: a few arrays of this many numbers stay in the cache.
+_CHUNK = 2**18
 _SHRINK = 0.5  # steps of the moment matching change a scale by a factor of 2 at most
-_REACH = 5.0  # in deviations of the leaf's rows: how far matching moves a centre, widens a scale
+_REACH = 5.0  # how far matching may move a center or a scale, in deviations of the leaf's rows
 _STEPS = 20
 _ALMOST_ONE = 1.0 - 2.0**-53
 _TINY = 2.0**-1022
 
 
 class Boxes(NamedTuple):
-    """Where the leaves are, and which rows are in which."""
+    """The bounds of the leaves, and their rows."""
 
     low: Floats
     """(n_leaves, n_features), exclusive."""
     high: Floats
     """(n_leaves, n_features), inclusive."""
     leaf_of: Ints
-    """(n_trees, n_rows): the leaf of each row in each tree; leaves count over all trees."""
+    """(n_trees, n_rows): the leaf of each row in each tree, numbered over all trees."""
 
 
 class Posterior(NamedTuple):
-    """Weights of leaves given known features; those that have none are left out."""
+    """Weights of leaves given known features; leaves without weight are left out."""
 
     start: Ints
     """(n_rows + 1,): row i has the pairs from start[i] to start[i + 1]."""
     leaf: Ints
     """(n_pairs,)"""
     weight: Floats
-    """(n_pairs,): up to a factor a row."""
+    """(n_pairs,): up to a factor per row."""
 
 
 class Leaves:
@@ -69,7 +69,7 @@ class Leaves:
         self.log_weight = np.log(count / (n_trees * n_rows))
         self.low = np.ascontiguousarray(boxes.low.T)
         self.high = np.ascontiguousarray(boxes.high.T)
-        self.centre = np.zeros((n_features, n_leaves))
+        self.center = np.zeros((n_features, n_leaves))
         self.scale = np.ones((n_features, n_leaves))
         self.log_norm = np.zeros((n_features, n_leaves))
         self.mean = np.zeros((n_features, n_leaves))
@@ -92,36 +92,36 @@ class Leaves:
         deviation = np.sqrt(np.add.reduceat(squares, starts) / np.maximum(count - 1, 1))
         deviation = np.maximum(deviation, SMALLEST_SCALE)
         low, high = self.low[feature], self.high[feature]
-        centre, scale = matched(mean, deviation, low, high)
-        self.centre[feature], self.scale[feature] = centre, scale
-        self.log_norm[feature] = -np.log(scale) - log_mass(centre, scale, low, high)
+        center, scale = match_moments(mean, deviation, low, high)
+        self.center[feature], self.scale[feature] = center, scale
+        self.log_norm[feature] = -np.log(scale) - log_mass(center, scale, low, high)
         self.log_norm[feature] -= 0.5 * np.log(2 * np.pi)
         self.is_constant[feature] = constant
         self.mean[feature] = np.where(
-            constant, smallest, truncated_moments(centre, scale, low, high)[0]
+            constant, smallest, truncated_moments(center, scale, low, high)[0]
         )
 
     def _fit_table(
         self, feature: int, values: Floats, leaf: Ints, count: Ints, smoothing: float
     ) -> None:
-        """Count levels; ``smoothing`` rows are added, shared out as the levels are overall."""
-        levels = np.arange(self.n_categories[feature])[:, None]
+        """Count categories; add ``smoothing`` rows with the overall shares of the categories."""
+        categories = np.arange(self.n_categories[feature])[:, None]
         codes = values.astype(np.intp)
-        counts = np.zeros((len(levels), len(count)))
+        counts = np.zeros((len(categories), len(count)))
         np.add.at(counts, (codes, leaf), 1.0)
-        # Half a row a level, so that a level that no row has is possible where it is allowed.
-        overall = np.bincount(codes, minlength=len(levels)) + 0.5
-        allowed = (levels > self.low[feature]) & (levels <= self.high[feature])
+        # Half a row per category, so that a category without rows is possible where allowed.
+        overall = np.bincount(codes, minlength=len(categories)) + 0.5
+        allowed = (categories > self.low[feature]) & (categories <= self.high[feature])
         prior = np.where(allowed, overall[:, None], 0.0)
         counts += smoothing * prior / prior.sum(axis=0)
         probability = counts / counts.sum(axis=0)
         self.probability[feature] = probability
-        self.mean[feature] = (levels * probability).sum(axis=0)
+        self.mean[feature] = (categories * probability).sum(axis=0)
 
     def _arrange(self) -> None:
         """Order the leaves as a balanced tree of halves, split by the feature that differs most.
 
-        Leaves low..high - 1 of a node are split at the middle, which is the middle of no other
+        Leaves low..high - 1 of a node are split at the middle, which is not the middle of any other
         node; `split_on` there is the feature whose means are lower in the first half.
         """
         weight = np.exp(self.log_weight)
@@ -142,7 +142,7 @@ class Leaves:
             order[low:high] = order[low:high][np.argsort(within[feature], kind="stable")]
             nodes += [(low, middle), (middle, high)]
         self.log_weight = self.log_weight[order]
-        for name in ("low", "high", "centre", "scale", "log_norm", "mean", "is_constant"):
+        for name in ("low", "high", "center", "scale", "log_norm", "mean", "is_constant"):
             setattr(self, name, np.ascontiguousarray(getattr(self, name)[:, order]))
         self.probability = [
             None if table is None else np.ascontiguousarray(table[:, order])
@@ -150,7 +150,7 @@ class Leaves:
         ]
 
     def _tabulate(self) -> None:
-        """Prepare what every call needs."""
+        """Compute what every call needs."""
         self._slope = 1.0 / (self.scale * np.sqrt(2.0))
         self._bounded = [
             np.flatnonzero(np.isfinite(low) | np.isfinite(high))
@@ -166,36 +166,36 @@ class Leaves:
             with np.errstate(divide="ignore"):
                 self._log_probability.append(np.log(table))
             cumulative = np.cumsum(table, axis=0)
-            # Exactly 1 from the last possible level on: rounding must not reach an impossible one.
+            # Exactly 1 from the last possible category on: rounding must not reach a later one.
             later = np.cumsum(table[::-1], axis=0)[::-1]
             cumulative[:-1][later[1:] == 0] = 1.0
             self._cumulative.append(cumulative)
-        lower, upper = (self.low - self.centre) / self.scale, (self.high - self.centre) / self.scale
+        lower, upper = (self.low - self.center) / self.scale, (self.high - self.center) / self.scale
         self._below, self._upto = ndtr(lower), ndtr(upper)
 
     def __len__(self) -> int:
         return len(self.log_weight)
 
     @property
-    def block(self) -> int:
-        """How many rows `posterior` should be given at a time."""
-        return max(1, _BLOCK // len(self))
+    def chunk_size(self) -> int:
+        """The number of rows to pass to `posterior` at a time."""
+        return max(1, _CHUNK // len(self))
 
     def posterior(self, X: Floats, known: Mask) -> tuple[Posterior, Mask]:
-        """Return the weights of the leaves given the known features, up to a factor a row.
+        """Return the weights of the leaves given the known features, up to a factor per row.
 
         ``weight_l prod_j p_lj(x_j)`` over the known j; the largest of a row is 1. The second array
-        (n_rows,) marks rows that no leaf allows; they have the weights that hold for no coalition.
+        (n_rows,) marks rows that no leaf allows; they get the weights of the empty coalition.
         """
         features = np.flatnonzero(known)
         inside = self._inside(X, features)
-        # Row by row: numpy is several times slower at it in two dimensions.
+        # Row by row: flatnonzero is several times faster than nonzero of two dimensions.
         leaves = [np.flatnonzero(of_row) for of_row in inside]
         row = np.repeat(np.arange(len(X)), [len(of_row) for of_row in leaves])
         leaf = np.concatenate(leaves)
         logs = self._logs(X, features, row, leaf)
         start = np.searchsorted(row, np.arange(len(X) + 1))
-        # A row without a leaf has no maximum, and must not be asked for it.
+        # A row without leaves has no maximum.
         impossible = start[1:] == start[:-1]
         top = np.full(len(X), -np.inf)
         if len(logs):
@@ -216,7 +216,7 @@ class Leaves:
         return Posterior(start, leaf, np.exp(logs)), impossible
 
     def _inside(self, X: Floats, features: Ints) -> Mask:
-        """Tell which leaves (n_rows, n_leaves) have these features of a row in their bounds."""
+        """Return which leaves (n_rows, n_leaves) have these features of a row in their bounds."""
         inside = np.ones((len(X), len(self)), dtype=bool)
         holds = np.empty_like(inside)
         for feature in features:
@@ -242,24 +242,24 @@ class Leaves:
                 if table is not None:
                     logs += table[x.astype(np.intp), leaf]
                     continue
-                x -= self.centre[feature, leaf]
+                x -= self.center[feature, leaf]
                 x *= self._slope[feature, leaf]
                 x *= x
                 logs -= x
         return logs
 
     def draw(self, leaf: Ints, feature: int, noise: Floats) -> Floats:
-        """Draw one feature within the leaves given, by inverting its distribution there."""
+        """Draw one feature within the given leaves, by inverting its distribution there."""
         cumulative = self._cumulative[feature]
         if cumulative is not None:
             codes = np.zeros(leaf.shape)
-            for level in cumulative[:-1]:
-                codes += noise > level[leaf]
+            for share in cumulative[:-1]:
+                codes += noise > share[leaf]
             return codes
         below, upto = self._below[feature, leaf], self._upto[feature, leaf]
-        share = np.clip(below + noise * (upto - below), _TINY, _ALMOST_ONE)
-        centre = self.centre[feature, leaf]
-        values = centre + self.scale[feature, leaf] * ndtri(share)
+        uniform = np.clip(below + noise * (upto - below), _TINY, _ALMOST_ONE)
+        center = self.center[feature, leaf]
+        values = center + self.scale[feature, leaf] * ndtri(uniform)
         values = np.clip(values, self.low[feature, leaf], self.high[feature, leaf])
         constant = self.is_constant[feature, leaf]
         drawn: Floats = np.where(constant, self.mean[feature, leaf], values)
@@ -276,18 +276,18 @@ class Leaves:
         return np.stack(means, axis=1)
 
 
-def chosen(posterior: Posterior, split_on: Ints, noise: Floats) -> tuple[Ints, Floats]:
-    """Choose a leaf for every draw, by halves; return it and what is left of the noise.
+def choose_leaves(posterior: Posterior, split_on: Ints, noise: Floats) -> tuple[Ints, Floats]:
+    """Choose a leaf for every draw, by halves; return it and the remaining noise.
 
     Each step goes to the lower or the upper half of the leaves, by the uniform of the feature in
-    which the halves differ, and keeps where in its half's share the uniform was: uniform in
-    (0, 1) again, independent of the half. So a feature's own uniform decides whether it is low or
-    high, and equal noise gives similar draws for different coalitions.
+    which the halves differ. The position of the uniform within its half's share is uniform in
+    (0, 1) again, independent of the half, and replaces it. So a feature's own uniform decides
+    whether it is low or high, and equal noise gives similar draws for different coalitions.
 
     Parameters
     ----------
     posterior : Posterior
-        Weights, some positive for each row; those of one row serve all rows of noise.
+        Weights, some positive for each row. Those of a single row are used for all rows of noise.
     split_on : int array of shape (n_leaves,)
         The feature in which the halves on both sides of a middle differ.
     noise : array of shape (n_rows, n_draws, n_features)
@@ -301,7 +301,7 @@ def chosen(posterior: Posterior, split_on: Ints, noise: Floats) -> tuple[Ints, F
     Examples
     --------
     >>> posterior = Posterior(np.array([0, 2]), np.array([0, 1]), np.array([1.0, 3.0]))
-    >>> leaf, rest = chosen(posterior, np.array([0, 0]), np.array([[[0.125], [0.625]]]))
+    >>> leaf, rest = choose_leaves(posterior, np.array([0, 0]), np.array([[[0.125], [0.625]]]))
     >>> leaf, rest[:, :, 0]
     (array([[0, 1]]), array([[0.5, 0.5]]))
     """
@@ -323,7 +323,7 @@ def chosen(posterior: Posterior, split_on: Ints, noise: Floats) -> tuple[Ints, F
         target = uniform * (lower + upper)
         # Never to a half without weight, however the products round.
         is_lower = (upper <= 0) | ((target < lower) & (lower > 0))
-        # Of the half that is not taken the quotient may be anything.
+        # The quotient of the other half is not used.
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             left = np.where(is_lower, target / lower, (target - lower) / upper)
         left = np.where(going, np.clip(left, _TINY, _ALMOST_ONE), uniform)
@@ -335,10 +335,10 @@ def chosen(posterior: Posterior, split_on: Ints, noise: Floats) -> tuple[Ints, F
     return low, rest
 
 
-def log_mass(centre: Floats, scale: Floats, low: Floats, high: Floats) -> Floats:
+def log_mass(center: Floats, scale: Floats, low: Floats, high: Floats) -> Floats:
     """Return the log of the normal's mass between `low` and `high`."""
-    a, b = (low - centre) / scale, (high - centre) / scale
-    # In the upper tail the complement is what keeps its digits.
+    a, b = (low - center) / scale, (high - center) / scale
+    # In the upper tail the complement is precise.
     flip = a > 0
     a, b = np.where(flip, -b, a), np.where(flip, -a, b)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -347,7 +347,7 @@ def log_mass(centre: Floats, scale: Floats, low: Floats, high: Floats) -> Floats
 
 
 def truncated_moments(
-    centre: Floats, scale: Floats, low: Floats, high: Floats
+    center: Floats, scale: Floats, low: Floats, high: Floats
 ) -> tuple[Floats, Floats]:
     """Return mean and variance of normals truncated to (low, high].
 
@@ -358,34 +358,36 @@ def truncated_moments(
     >>> mean.round(4), variance.round(4)
     (array([0.7979]), array([0.3634]))
     """
-    a, b = (low - centre) / scale, (high - centre) / scale
-    mass = np.exp(log_mass(centre, scale, low, high))
+    a, b = (low - center) / scale, (high - center) / scale
+    mass = np.exp(log_mass(center, scale, low, high))
     at_a, at_b = (np.exp(-0.5 * z**2) / np.sqrt(2 * np.pi) for z in (a, b))
     shift = (at_a - at_b) / mass
     ends = np.where(np.isfinite(a), a, 0.0) * at_a - np.where(np.isfinite(b), b, 0.0) * at_b
-    mean = np.clip(centre + scale * shift, low, high)
+    mean = np.clip(center + scale * shift, low, high)
     return mean, scale**2 * np.maximum(1.0 + ends / mass - shift**2, 0.0)
 
 
-def matched(mean: Floats, deviation: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
-    """Return centres and scales of truncated normals with, as nearly as found, these moments.
+def match_moments(
+    mean: Floats, deviation: Floats, low: Floats, high: Floats
+) -> tuple[Floats, Floats]:
+    """Return centers and scales of truncated normals with approximately these moments.
 
-    Truncation pulls the mean inwards and the deviation down; a fixed-point iteration makes up for
-    it. What no truncated normal has (more spread than a uniform, say) is approached only.
+    Truncation moves the mean inwards and reduces the deviation; a fixed-point iteration compensates
+    for it. Moments that no truncated normal has (more spread than a uniform) are approximated.
     """
-    centre, scale = mean.copy(), deviation.copy()
-    best = centre.copy(), scale.copy(), np.full(mean.shape, np.inf)
+    center, scale = mean.copy(), deviation.copy()
+    best = center.copy(), scale.copy(), np.full(mean.shape, np.inf)
     bounded = np.isfinite(low) | np.isfinite(high)
     for _ in range(_STEPS if bounded.any() else 1):
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            got, variance = truncated_moments(centre, scale, low, high)
+            got, variance = truncated_moments(center, scale, low, high)
             ratio = deviation / np.sqrt(variance)
             error = np.abs(got - mean) / deviation + np.abs(np.log(ratio))
         better = error < best[2]
-        for kept, new in zip(best, (centre, scale, error), strict=True):
+        for kept, new in zip(best, (center, scale, error), strict=True):
             kept[better] = new[better]
         step = np.nan_to_num(np.clip(ratio, _SHRINK, 1 / _SHRINK), nan=1.0)
         reach = _REACH * deviation
-        centre = np.clip(centre + np.nan_to_num(mean - got), mean - reach, mean + reach)
+        center = np.clip(center + np.nan_to_num(mean - got), mean - reach, mean + reach)
         scale = np.clip(scale * step, SMALLEST_SCALE, reach)
     return best[0], best[1]

@@ -1,4 +1,4 @@
-"""Draws from the background, whatever is known: Covert's marginal SAGE."""
+"""Draw training rows, whatever is known: the marginal SAGE values of Covert et al."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from dsage.samplers.registry import ANY_DATA, SAMPLERS
 class Marginal(BaseSampler):
     """Draw unknown features from the training rows, ignoring the known ones.
 
-    With ``joint=True`` all unknown features are those of one training row, number
-    ``floor(n_rows u)``, where u is the noise of the *first* feature whether it is known or not:
-    coalitions that share noise share the row. With ``joint=False`` feature j is the empirical
-    quantile of its own noise, ``x_(floor(n_rows u_j))``, and features are independent.
+    With ``joint=True`` all unknown features come from one training row, number
+    ``floor(n_rows u)``, where u is the noise of the *first* feature, known or not: coalitions that
+    share noise share the row. With ``joint=False`` feature j is the empirical quantile
+    ``x_(floor(n_rows u_j))`` at its own noise, and features are independent.
 
     Parameters
     ----------
     joint : bool, default=True
-        Whether unknown features are drawn together, or each from its own margin.
+        Whether unknown features are drawn together, or each from its own marginal distribution.
     discrete, dtype, max_bytes
         As in :class:`~dsage.samplers.base.BaseSampler`.
 

@@ -56,26 +56,26 @@ class GaussianMixture(BaseSampler):
     ``r_c proportional to w_c N(x_K; m_c,K, S_c,KK)``.
 
     The noise u of the **first column** chooses the component, the smallest c with
-    ``u <= r_1 + .. + r_c``, in every coalition. Where that column is unknown, what is left of u,
-    ``(u - r_1 - .. - r_(c-1)) / r_c``, is uniform again and independent of c: it drives the column
-    itself.
+    ``u <= r_1 + .. + r_c``, in every coalition. If that column is unknown, the remainder of u,
+    ``(u - r_1 - .. - r_(c-1)) / r_c``, is uniform again and independent of c, and is used for the
+    column itself.
 
-    Columns are standardised before the fit. Constant columns, and columns that follow linearly from
-    others, are left out of the fit and reproduced exactly, with a warning that names them.
+    Columns are standardized before the fit. Constant columns, and columns that are linear functions
+    of others, are left out of the fit and reproduced exactly, with a warning that names them.
 
     Parameters
     ----------
     n_components : int or "auto", default="auto"
-        Number of components; "auto" takes the one with the smallest BIC, of those whose every
-        component has twice as many rows as its covariance needs, 2 (n_features + 1) (4 if
-        `covariance_type` is not "full"). With fewer, components shrink around a few rows, and BIC
-        likes that. A number of your own is used as it is, with a warning if rows are too few.
+        Number of components. "auto" minimizes BIC over the fits in which every component has twice
+        as many rows as its covariance needs, 2 (n_features + 1) (4 if `covariance_type` is not
+        "full"): BIC prefers components that shrink around a few rows. A given number is used as it
+        is, with a warning if rows are too few.
     max_components : int, default=8
-        The most that "auto" tries.
+        The largest number that "auto" tries.
     covariance_type : {"full", "tied", "diag", "spherical"}, default="full"
         As in scikit-learn.
     random_state : int, numpy Generator or None, default=0
-        Seed of the fit; draws have no randomness of their own.
+        Seed of the fit; draws depend on their noise only.
     dtype : {numpy.float64, numpy.float32}, default=numpy.float64
         The type of the result; computations are in float64.
     max_bytes : int, default=2**28
@@ -86,7 +86,7 @@ class GaussianMixture(BaseSampler):
     weights_, means_, covariances_ : arrays of shapes (n_components,), (n_components, n_features)
         and (n_components, n_features, n_features)
     bic_ : dict from int to float
-        What "auto" has chosen from: BIC by the number of components.
+        BIC by the number of components, if chosen automatically.
 
     Examples
     --------
@@ -136,7 +136,7 @@ class GaussianMixture(BaseSampler):
         Parameters
         ----------
         weights : array of shape (n_components,)
-            Positive; they are divided by their sum.
+            Positive numbers, which are divided by their sum.
         means : array of shape (n_components, n_features)
         covariances : array of shape (n_components, n_features, n_features)
         names : iterable of str, optional
@@ -190,47 +190,47 @@ class GaussianMixture(BaseSampler):
             (extend @ covariances @ extend.T) * units,
         )
 
-    def _fit_free(self, standardised: Floats) -> tuple[Floats, Floats, Floats]:
-        """Fit the mixture to columns of which none follows from the others."""
-        n_rows, n_free = standardised.shape
+    def _fit_free(self, standardized: Floats) -> tuple[Floats, Floats, Floats]:
+        """Fit the mixture to linearly independent columns."""
+        n_rows, n_free = standardized.shape
         self.bic_ = {}
         if not n_free:
             return np.ones(1), np.zeros((1, 0)), np.zeros((1, 0, 0))
         seed = int(Streams(self.random_state)("gaussian-mixture").integers(2**31))
         needed = n_free + 1 if self.covariance_type == "full" else 2
         best: Any = None
-        for n_components in self._candidates(standardised):
-            fitted = _fitted(standardised, n_components, self.covariance_type, seed)
+        for n_components in self._candidates(standardized):
+            fitted = _fit_mixture(standardized, n_components, self.covariance_type, seed)
             fewest = n_rows * fitted.weights_.min()
             if self.n_components != "auto":
                 best = fitted
                 if fewest < needed:
                     warn(
                         f"The smallest of {n_components} components has about {fewest:.0f} rows, "
-                        f"and its covariance needs {needed}: it is as narrow as its regularisation "
-                        "lets it be. Take fewer components, or another covariance_type."
+                        f"and its covariance needs {needed}: only its regularization keeps it from "
+                        "collapsing. Use fewer components, or another covariance_type."
                     )
             elif n_components == 1 or fewest >= 2 * needed:
-                self.bic_[n_components] = float(fitted.bic(standardised))
+                self.bic_[n_components] = float(fitted.bic(standardized))
                 if best is None or self.bic_[n_components] < self.bic_[best.n_components]:
                     best = fitted
         if not best.converged_:
             warn(
                 f"The fit of {best.n_components} components did not converge in {best.max_iter} "
-                "steps of the EM algorithm. Take fewer components, or check with evaluate()."
+                "steps of the EM algorithm. Use fewer components, or check with evaluate()."
             )
         full = _full(best.means_, best.covariances_, self.covariance_type)
         return best.weights_, best.means_, full
 
-    def _candidates(self, standardised: Floats) -> range:
-        n_distinct = len(np.unique(standardised, axis=0))
+    def _candidates(self, standardized: Floats) -> range:
+        n_distinct = len(np.unique(standardized, axis=0))
         if self.n_components == "auto":
             most = check_count(self.max_components, "max_components")
             return range(1, min(most, n_distinct) + 1)
         n_components = check_count(self.n_components, "n_components")
         if n_components > n_distinct:
             condition = f"at most {n_distinct}, the distinct rows"
-            raise refusal("n_components", condition, n_components, "Take fewer")
+            raise refusal("n_components", condition, n_components, "Use fewer")
         return range(n_components, n_components + 1)
 
     def _draw(self, X: Floats, known: Mask, noise: Floats) -> Floats:
@@ -238,7 +238,7 @@ class GaussianMixture(BaseSampler):
         unknown = np.flatnonzero(~known)
         upper = np.cumsum(self._responsibilities(X, known), axis=0)[:, :, None]
         first = noise[:, :, 0]
-        # The last bound counts as infinite: it may be below 1 by rounding.
+        # The last bound is not compared: rounding may leave it below 1.
         chosen = (first > upper[:-1]).sum(axis=0)
         scores = np.take(noise.reshape(-1, n_features), unknown, axis=1)
         if not known[0]:
@@ -299,7 +299,7 @@ class GaussianMixture(BaseSampler):
         return (shares / total)[:, : len(X)]
 
     def _bytes_per_row(self, known: Mask, n_draws: int) -> int:
-        # Scores and draws twice each, what chooses components, and the densities' columns.
+        # Scores and draws twice each, the choice of components, and the columns of densities.
         n_components = len(self.weights_)
         a_draw = 4 * int((~known).sum()) + n_components + 6
         return 8 * (n_draws * a_draw + (4 + n_components) * len(known))
@@ -314,43 +314,43 @@ class _Density:
     factor: Floats
 
     def log(self, columns: Floats) -> Floats:
-        """Return the log densities of columns (n_features, n_lanes), but for a constant."""
+        """Return the log densities of columns (n_features, n_lanes), up to a constant."""
         z = np.zeros_like(columns)
         total = np.zeros(columns.shape[1])
-        # Else a component of no spread in a direction would be certain wherever it is possible.
+        # Otherwise a component without spread in a direction would be certain wherever possible.
         pivots = np.maximum(self.factor.diagonal(), np.sqrt(TOLERANCE))
         for at, pivot in enumerate(pivots):
-            # Clipped where squares would overflow, and all densities be zero.
+            # Clipped where squares would overflow and all densities be zero.
             ends = self.mean[at] - _FAR * self.scale[at], self.mean[at] + _FAR * self.scale[at]
-            centred = (np.clip(columns[at], *ends) - self.mean[at]) / self.scale[at]
-            z[at] = (centred - combine(self.factor[at : at + 1, :at], z[:at])[0]) / pivot
+            centered = (np.clip(columns[at], *ends) - self.mean[at]) / self.scale[at]
+            z[at] = (centered - combine(self.factor[at : at + 1, :at], z[:at])[0]) / pivot
             total -= 0.5 * z[at] ** 2 + np.log(pivot)
         return total
 
 
 def _independent(correlation: Floats, known: Mask) -> npt.NDArray[np.intp]:
-    """Return those known features that do not follow from the known ones before them."""
+    """Return the known features that do not follow from the known ones before them."""
     at = np.flatnonzero(known)
     free = lower_factor(correlation[np.ix_(at, at)], TOLERANCE).diagonal() > 0
     return at[free]
 
 
 def _remainder(u: Floats, upper: Floats, chosen: npt.NDArray[np.intp]) -> Floats:
-    """Return what is left of uniforms (n_rows, n_draws) once they have chosen a component."""
+    """Return the remainder of uniforms (n_rows, n_draws) after the choice of a component."""
     bounds = np.concatenate([np.zeros((1, upper.shape[1])), upper])
     rows = np.arange(upper.shape[1])[:, None]
     low, high = bounds[chosen, rows], bounds[chosen + 1, rows]
-    # A component of no probability is chosen by rounding only.
+    # A component without probability is chosen by rounding only.
     width = np.where(high > low, high - low, 1.0)
     left: Floats = np.clip((u - low) / width, 0.0, 1.0)
     return left
 
 
-def _fitted(
+def _fit_mixture(
     X: Floats, n_components: int, covariance_type: str, seed: int
 ) -> sklearn.mixture.GaussianMixture:
     with warnings.catch_warnings():
-        # Of those that are not chosen nobody wants to know; the chosen one is looked at.
+        # Only the convergence of the chosen fit matters, and that is checked.
         warnings.simplefilter("ignore", ConvergenceWarning)
         return sklearn.mixture.GaussianMixture(
             n_components, covariance_type=covariance_type, random_state=seed

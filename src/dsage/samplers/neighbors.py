@@ -1,4 +1,4 @@
-"""Draws of training rows that are close to what is known."""
+"""Draw training rows that are near the known values."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.spatial.distance import cdist
 
-from dsage._check import check_count, check_real, message, refusal, warn
+from dsage._check import check_count, check_real, refusal, warn
 from dsage._random import Streams
 from dsage.samplers.base import BaseSampler
 from dsage.samplers.checks import Floats, Mask, warn_of_copies
@@ -17,7 +17,7 @@ from dsage.samplers.registry import ANY_DATA, SAMPLERS
 # Pairs of training rows from which the scale of Gower's distance is estimated; the relative
 # standard error of a mean of squares is then about 2 %.
 _N_PAIRS = 4096
-# In units of a feature's spread. Beyond, squared distances round away which row is the nearest.
+# In units of a feature's spread. Farther out, rounding of squared distances hides the nearest row.
 _FAR = 1e6
 
 
@@ -29,41 +29,39 @@ _FAR = 1e6
     complexity=5,
 )
 class Neighbors(BaseSampler):
-    """Draw the unknown features of a training row that is close to what is known.
+    """Draw the unknown features of a training row that is near the known values.
 
     Training row i is drawn with probability proportional to
 
         exp(-D_i^2 / (2 bandwidth^2)),
 
-    where D_i is its distance from the row in question on the known features, and all unknown
-    features are copied from it. The idea is the empirical approach of Aas, Jullum and Loland
-    (2021). D is Mahalanobis' distance if all features are continuous. Otherwise it is Gower's:
-    the mean over the known features of ``|x - x_i| / range`` where they are continuous and of
-    ``[x != x_i]`` where they are discrete. Both are divided by their root mean square between two
-    random training rows, so that 1 is the distance of strangers, for any coalition.
+    where D_i is its distance from the given row on the known features, and all unknown features
+    are copied from it: the empirical approach of Aas, Jullum and Loland (2021). D is Mahalanobis'
+    distance if all features are continuous. Otherwise it is Gower's: the mean over the known
+    features of ``|x - x_i| / range`` for continuous and of ``[x != x_i]`` for discrete ones. Both
+    are divided by their root mean square between two random training rows, so that random rows
+    are at distance 1, for any coalition.
 
     Row i is found by inverting the distribution function at the noise of the *first* feature,
     whether it is known or not, with training rows in the order of their first principal
     component: coalitions that share noise draw similar rows. A row far from all training rows
-    gets the nearest one: distances count beyond the smallest. A value more than 1e6 standard
-    deviations (with Gower's distance, ranges) out counts as that far out.
+    gets the nearest one, since the smallest distance is subtracted. Values are clipped at 1e6
+    standard deviations (with Gower's distance, ranges) from the mean.
 
     Constant columns, and directions in which training rows do not vary (copies of columns, more
     columns than rows), are left out of Mahalanobis' distance; `fit` warns and names the columns.
-    Gower's distance leaves out constant columns and counts copies as often as they are there, with
-    a warning.
+    Gower's distance leaves out constant columns and counts each copy, with a warning.
 
     Parameters
     ----------
     bandwidth : float or "scott", default="scott"
-        Standard deviation of the kernel in units of D; larger is nearer to the marginal
+        Standard deviation of the kernel in units of D; larger values are nearer to the marginal
         distribution. ``"scott"`` is Scott's rule for the k known features together,
-        ``n_rows^(-1 / (k + 4)) / sqrt(2 k)``: the square root turns standard deviations a feature
-        into units of D. Gower's distance has half of that: it adds up differences, not their
-        squares, so that a feature that does not match costs less among many.
+        ``n_rows^(-1 / (k + 4)) / sqrt(2 k)``: the square root turns standard deviations of a
+        feature into units of D. With Gower's distance it is half of that: Gower's distance adds
+        differences, not their squares, so that a single mismatch counts less among many features.
     n_neighbors : int, optional
-        Give weight to this many nearest training rows only (and to those equally near as the
-        last); to all by default.
+        Draw only from this many nearest training rows (and ties of the last); by default from all.
     discrete, dtype, max_bytes
         As in :class:`~dsage.samplers.base.BaseSampler`.
 
@@ -97,7 +95,7 @@ class Neighbors(BaseSampler):
     def _fit(self, X: Floats) -> None:
         if self.bandwidth != "scott":
             if isinstance(self.bandwidth, str):
-                raise refusal("bandwidth", '"scott" or a number', self.bandwidth, "Give a float")
+                raise refusal("bandwidth", '"scott" or a number', self.bandwidth, "Pass a float")
             check_real(self.bandwidth, "bandwidth", above=0.0, high=1e150)
         if self.n_neighbors is not None:
             check_count(self.n_neighbors, "n_neighbors")
@@ -110,7 +108,6 @@ class Neighbors(BaseSampler):
         self.rows_ = X[np.argsort(standard @ vectors[:, -1], kind="stable")]
         self._is_discrete = self.n_categories_ > 0
         if self._is_discrete.any():
-            # Gower's scale: a range, or a mismatch.
             spread = np.where(is_constant, np.inf, np.ptp(X, axis=0))
             self._products = _pair_products(self.rows_, spread, self._is_discrete)
             warn_of_copies(X, self.layout_, "All count in Gower's distance: leave the copies out.")
@@ -125,7 +122,7 @@ class Neighbors(BaseSampler):
 
     def _mean(self, X: Floats, known: Mask) -> Floats:
         weights = self._weights(X, known)
-        # A matrix product may round a row differently in another batch; sums along rows do not.
+        # A matrix product may round a row differently in another batch; row sums do not.
         sums = [(weights * values).sum(axis=1) for values in self.rows_.T[~known]]
         means: Floats = np.stack(sums, axis=1) / weights.sum(axis=1)[:, None]
         return means
@@ -161,7 +158,7 @@ class Neighbors(BaseSampler):
         scale = self._scale[known]
         rows = ((self.rows_[:, known] - self._center[known]) * scale) @ whitening
         standard = (_near(X, self._center, self._scale)[:, known] - self._center[known]) * scale
-        # As above: sums in a fixed order, so that a row is the same in any batch.
+        # Sums in a fixed order, so that a row is the same in any batch.
         white = np.zeros((len(X), rows.shape[1]))
         for position, direction in enumerate(whitening):
             white += standard[:, position, None] * direction
@@ -193,29 +190,25 @@ class Neighbors(BaseSampler):
         if involved.any():
             names = [self.feature_names_[at] for at in np.flatnonzero(involved)]
             warn(
-                message(
-                    "X",
-                    "of columns that vary and do not determine one another",
-                    names,
-                    "Distances leave out the directions in which training rows do not vary",
-                )
+                f"The columns {names} are constant or determine one another: distances leave out "
+                "the directions in which training rows do not vary."
             )
 
 
 def _near(X: Floats, center: Floats, scale: Floats) -> Floats:
-    """Return rows no farther out than squared distances can tell; constants are left alone."""
+    """Clip rows to where squared distances are precise; constant columns are not clipped."""
     with np.errstate(divide="ignore"):
         reach = np.where(scale > 0, _FAR / scale, np.inf)
     return np.clip(X, center - reach, center + reach)
 
 
 def _negligible(eigenvalues: Floats) -> float:
-    """Return the size up to which eigenvalues of a correlation matrix are rounding errors."""
+    """Return the size below which eigenvalues of a correlation matrix are rounding errors."""
     return float(1e-10 * max(1.0, eigenvalues[-1]))
 
 
 def _pair_products(rows: Floats, ranges: Floats, is_discrete: Mask) -> Floats:
-    """Return ``E[g_j g_k]`` of the parts g of Gower's distance between random rows."""
+    """Return ``E[g_j g_k]`` of the summands g of Gower's distance between random rows."""
     generator = Streams(0)("neighbors-pairs")
     one, other = generator.integers(len(rows), size=(2, _N_PAIRS))
     difference = np.abs(rows[one] - rows[other])
@@ -225,9 +218,9 @@ def _pair_products(rows: Floats, ranges: Floats, is_discrete: Mask) -> Floats:
 
 
 def _first_above(sums: Floats, targets: Floats) -> npt.NDArray[np.intp]:
-    """Return the first position of each row of `sums` (rising) that is above each target.
+    """Return the first position in each row of `sums` (ascending) that is above each target.
 
-    Bisection of all rows at once; each row by itself, to the bit.
+    Bisects all rows at once; the result of a row does not depend on the others.
     """
     low = np.zeros(targets.shape, np.intp)
     high = np.full(targets.shape, sums.shape[1] - 1, np.intp)

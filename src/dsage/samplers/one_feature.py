@@ -1,9 +1,9 @@
-"""Models of one feature given others, as functions of a uniform: the parts of `Sequential`.
+"""Models of one feature given others, as functions of a uniform, for `Sequential`.
 
-Each has ``draw(given, noise)``. `given` holds one array a conditioning feature, of shape (n_rows,
+Each has ``draw(given, noise)``. `given` holds one array per conditioning feature, of shape (n_rows,
 1) for a known feature and (n_rows, n_draws) for a drawn one; `noise` is (n_rows, n_draws). The
-models of this module work element by element, in a fixed order, and so do not depend on the other
-rows.
+models of this module work element by element, in a fixed order, so that draws of a row do not
+depend on the other rows.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Ints = npt.NDArray[np.intp]
 
 N_FOLDS = 5
 N_QUANTILES = 1001
-# Ridge penalties tried, as shares of the number of rows (features are standardised).
+# Ridge penalties, as shares of the number of rows (features are standardized).
 _PENALTIES = (1e-8, 1e-6, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 
 
@@ -36,19 +36,20 @@ class Model(Protocol):
 
 
 class Encoder:
-    """Predictors of models: numbers standardised, classes as one column a level."""
+    """Predictors of models: numbers standardized, classes as one column per category."""
 
     def __init__(self, X: Floats, n_categories: Ints) -> None:
         deviation = X.std(axis=0)
         self.n_categories = n_categories
-        self.centre = np.where(n_categories == 0, np.median(X, axis=0), 0.0)
+        self.center = np.where(n_categories == 0, np.median(X, axis=0), 0.0)
         self.scale = np.where((n_categories == 0) & (deviation > 0), deviation, 1.0)
 
     def columns(self, feature: int, values: Floats) -> list[Floats]:
         """Return the columns of one feature, each of the shape of `values`."""
         if self.n_categories[feature]:
-            return [np.equal(values, level) * 1.0 for level in range(self.n_categories[feature])]
-        return [(values - self.centre[feature]) / self.scale[feature]]
+            categories = range(self.n_categories[feature])
+            return [np.equal(values, category) * 1.0 for category in categories]
+        return [(values - self.center[feature]) / self.scale[feature]]
 
     def matrix(self, features: Sequence[int], given: Sequence[Floats]) -> Floats:
         """Return all columns, each flattened, side by side."""
@@ -61,7 +62,7 @@ class Encoder:
 
 
 class Residuals:
-    """What is added to a regressor's answer: a quantile of its errors, or a normal."""
+    """The residuals added to predictions: quantiles of the errors, or a normal."""
 
     def __init__(self, errors: Floats, kind: str) -> None:
         self._deviation = float(np.sqrt(np.mean(errors**2)))
@@ -84,7 +85,7 @@ class Residuals:
 
 
 class Marginal:
-    """No conditioning feature, or nothing to learn: the distribution of the rows themselves."""
+    """The distribution of the rows, if there is no conditioning feature or nothing to learn."""
 
     def __init__(self, y: Floats, n_categories: int, residuals: str) -> None:
         self._shares: list[float] | None = None
@@ -93,22 +94,22 @@ class Marginal:
             counts = np.bincount(y.astype(np.intp), minlength=n_categories)
             self._shares = (counts / len(y)).tolist()
         else:
-            # The middle of equal numbers is their value, to the bit.
-            self._centre = float(np.median(y)) if y.min() == y.max() else float(y.mean())
-            self._residuals = Residuals(y - self._centre, residuals)
+            # The median of equal numbers is their value, to the bit.
+            self._center = float(np.median(y)) if y.min() == y.max() else float(y.mean())
+            self._residuals = Residuals(y - self._center, residuals)
 
     def draw(self, given: Sequence[Floats], noise: Floats) -> Floats:  # noqa: ARG002
-        """Turn uniforms into draws; `given` is not looked at."""
+        """Turn uniforms into draws; `given` is ignored."""
         if self._residuals is not None:
-            return self._centre + self._residuals.draw(noise)
-        return inverted([np.full(noise.shape, share) for share in self._shares or ()], noise)
+            return self._center + self._residuals.draw(noise)
+        return invert([np.full(noise.shape, share) for share in self._shares or ()], noise)
 
 
 class Linear:
     """A linear model of a number, by ridge regression, plus residuals.
 
-    The penalty is the one with the smallest leave-one-out error, and the residuals are
-    leave-one-out errors: those of the fit itself would be too small with many features.
+    The penalty minimizes the leave-one-out error, and the residuals are leave-one-out errors:
+    in-sample residuals would be too small with many features.
     """
 
     def __init__(
@@ -117,10 +118,10 @@ class Linear:
         self._encoder, self._features = encoder, list(features)
         design = encoder.matrix(features, [X[:, feature] for feature in features])
         middle = design.mean(axis=0)
-        centred = design - middle
-        roots, vectors = np.linalg.eigh(centred.T @ centred)
+        centerd = design - middle
+        roots, vectors = np.linalg.eigh(centerd.T @ centerd)
         roots = np.maximum(roots, 0.0)
-        rotated = centred @ vectors
+        rotated = centerd @ vectors
         target = y - y.mean()
         along = rotated.T @ target
         best = np.inf
@@ -166,13 +167,13 @@ class Logistic:
             top = np.maximum(top, line)
         zero = np.zeros(noise.shape)
         weights = [zero] * self._n_categories
-        for level, line in zip(self._classes, lines, strict=True):
-            weights[level] = np.exp(line - top) + zero
-        return inverted(weights, noise)
+        for category, line in zip(self._classes, lines, strict=True):
+            weights[category] = np.exp(line - top) + zero
+        return invert(weights, noise)
 
 
 class Fitted:
-    """A model of scikit-learn's kind; its answers are taken as they are, for all rows at once."""
+    """A scikit-learn model, which predicts all rows at once."""
 
     def __init__(
         self, encoder: Encoder, features: Sequence[int], X: Floats, y: Floats, residuals: str
@@ -183,14 +184,16 @@ class Fitted:
         self._residuals: Residuals | None = None
 
     def fit(self, estimator: Any, n_categories: int, seed: int) -> Fitted:  # noqa: ANN401
-        """Fit a clone of the estimator; for a number, keep its errors on folds left out."""
+        """Fit a clone of the estimator; for a number, keep its out-of-fold errors."""
         design = self._encoder.matrix(self._features, [self._X[:, j] for j in self._features])
         y = self._y
         self._n_categories = n_categories
-        self._model = seeded(estimator, seed).fit(design, y.astype(np.intp) if n_categories else y)
+        self._model = clone_with_seed(estimator, seed).fit(
+            design, y.astype(np.intp) if n_categories else y
+        )
         if not n_categories:
             folds = KFold(min(N_FOLDS, len(y)), shuffle=True, random_state=seed)
-            errors = y - cross_val_predict(seeded(estimator, seed), design, y, cv=folds)
+            errors = y - cross_val_predict(clone_with_seed(estimator, seed), design, y, cv=folds)
             self._residuals = Residuals(errors, self._kind)
         del self._X, self._y
         return self
@@ -200,17 +203,17 @@ class Fitted:
         whole = [np.broadcast_to(values, noise.shape) for values in given]
         design = self._encoder.matrix(self._features, whole)
         if self._residuals is not None:
-            answers = np.asarray(self._model.predict(design), np.float64)
-            return answers.reshape(noise.shape) + self._residuals.draw(noise)
+            predicted = np.asarray(self._model.predict(design), np.float64)
+            return predicted.reshape(noise.shape) + self._residuals.draw(noise)
         shares = np.asarray(self._model.predict_proba(design), np.float64)
         weights = [np.zeros(noise.shape)] * self._n_categories
-        for position, level in enumerate(self._model.classes_):
-            weights[int(level)] = shares[:, position].reshape(noise.shape)
-        return inverted(weights, noise)
+        for position, category in enumerate(self._model.classes_):
+            weights[int(category)] = shares[:, position].reshape(noise.shape)
+        return invert(weights, noise)
 
 
-def seeded(estimator: Any, seed: int) -> Any:  # noqa: ANN401
-    """Return a clone whose every `random_state` is `seed`."""
+def clone_with_seed(estimator: Any, seed: int) -> Any:  # noqa: ANN401
+    """Return a clone with all its `random_state` parameters set to `seed`."""
     made = clone(estimator)
     names = [
         name
@@ -220,13 +223,13 @@ def seeded(estimator: Any, seed: int) -> Any:  # noqa: ANN401
     return made.set_params(**dict.fromkeys(names, seed))
 
 
-def inverted(weights: Sequence[Floats], noise: Floats) -> Floats:
-    """Return the level in whose share of the summed weights the uniform falls.
+def invert(weights: Sequence[Floats], noise: Floats) -> Floats:
+    """Return the category in whose share of the summed weights the uniform falls.
 
     Examples
     --------
     >>> half = np.full((1, 2), 0.5)
-    >>> inverted([half, 0 * half, half], np.array([[0.4, 0.6]]))
+    >>> invert([half, 0 * half, half], np.array([[0.4, 0.6]]))
     array([[0., 2.]])
     """
     cumulative = [weights[0]]
@@ -234,8 +237,8 @@ def inverted(weights: Sequence[Floats], noise: Floats) -> Floats:
         cumulative.append(cumulative[-1] + weight)
     target = noise * cumulative[-1]
     codes = np.zeros(noise.shape)
-    for level in cumulative[:-1]:
-        codes += target > level
+    for bound in cumulative[:-1]:
+        codes += target > bound
     return codes
 
 
@@ -246,7 +249,7 @@ def _lines(
     slopes: Sequence[Sequence[float]],
     intercepts: Sequence[float],
 ) -> list[Floats]:
-    """Return intercepts plus slopes times columns, one array an intercept.
+    """Return intercepts plus slopes times columns, one array per intercept.
 
     Element by element: a matrix product may round a row differently beside other rows.
     """

@@ -140,12 +140,12 @@ class Ordering:
     def _whiten(self, rows: Floats, length: int) -> Floats:
         """Return z of the first features of the ordering, (length, n_rows)."""
         first = self.order[:length]
-        centred = lanes(rows[:, first] - self.mean[first])
-        z = np.zeros_like(centred)
+        centered = lanes(rows[:, first] - self.mean[first])
+        z = np.zeros_like(centered)
         for at, pivot in enumerate(self.factor.diagonal()[:length]):
             if pivot > 0:
                 known = combine(self.factor[at : at + 1, :at], z[:at])[0]
-                z[at] = (centred[at] - known) / pivot
+                z[at] = (centered[at] - known) / pivot
         return z[:, : len(rows)]
 
     def _all_unknown(self, scores: Floats) -> Floats:

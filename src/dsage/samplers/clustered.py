@@ -1,4 +1,4 @@
-"""A known distribution of mixed data whose conditionals can be drawn: a yardstick for samplers."""
+"""A distribution of mixed data whose conditionals are known: a benchmark for samplers."""
 
 from __future__ import annotations
 
@@ -12,37 +12,41 @@ from scipy.special import ndtri
 from dsage._check import check_count
 from dsage._random import RandomState, Streams
 from dsage.data.layout import Layout
+from dsage.samplers.base import Sampler
 from dsage.samplers.checks import Floats, Mask, check_coalition, check_noise
 
 
-class GroupedGaussian:
-    """A group, numbers that are Gaussian in each group, and a class that depends on the group.
+class ClusteredGaussian(Sampler):
+    """A cluster, numbers that are Gaussian given the cluster, and a class that depends on it.
 
-    ``P(g) N(x; mean_g, covariance_g) P(c | g)``; the columns are ``group``, ``x1, x2, ...`` and
-    ``child``. Every conditional distribution is known: the group given what is known by Bayes'
-    rule, then the numbers and the class given the group. It is itself a sampler, the best one for
-    rows drawn from it, and tells how near others come.
+    ``P(g) N(x; mean_g, covariance_g) P(c | g)``; the columns are ``cluster``, ``x1, x2, ...`` and
+    ``child``. Every conditional distribution is known: that of the cluster by Bayes' rule, then
+    those of the numbers and the class given the cluster. It is itself a sampler, the best possible
+    one for rows drawn from it.
 
     Parameters
     ----------
-    weights : array of shape (n_groups,)
-        Probabilities of the groups.
-    means : array of shape (n_groups, n_numbers)
+    weights : array of shape (n_clusters,)
+        Probabilities of the clusters.
+    means : array of shape (n_clusters, n_numbers)
         Means of the numbers.
-    covariances : array of shape (n_groups, n_numbers, n_numbers)
+    covariances : array of shape (n_clusters, n_numbers, n_numbers)
         Their covariances.
-    child : array of shape (n_groups, n_classes)
-        Probabilities of the classes in each group.
+    child : array of shape (n_clusters, n_classes)
+        Probabilities of the classes in each cluster.
 
     Examples
     --------
-    >>> truth = GroupedGaussian.random(3, 2, random_state=0)
+    >>> truth = ClusteredGaussian.random(3, 2, random_state=0)
     >>> X = truth.sample(5, random_state=0)
     >>> list(X.columns)
-    ['group', 'x1', 'x2', 'child']
+    ['cluster', 'x1', 'x2', 'child']
     >>> truth.draw(X, np.zeros(4, dtype=bool), np.full((5, 10, 4), 0.5)).shape
     (5, 10, 4)
     """
+
+    layout_: Layout
+    feature_names_: tuple[str, ...]
 
     def __init__(
         self,
@@ -55,10 +59,10 @@ class GroupedGaussian:
         self.means = np.asarray(means, np.float64)
         self.covariances = np.asarray(covariances, np.float64)
         self.child = np.asarray(child, np.float64)
-        n_groups, n_numbers = self.means.shape
-        self.feature_names_ = ("group", *[f"x{j + 1}" for j in range(n_numbers)], "child")
-        self._levels = (
-            [f"g{k}" for k in range(n_groups)],
+        n_clusters, n_numbers = self.means.shape
+        self.feature_names_ = ("cluster", *[f"x{j + 1}" for j in range(n_numbers)], "child")
+        self._categories = (
+            [f"g{k}" for k in range(n_clusters)],
             [f"c{k}" for k in range(self.child.shape[1])],
         )
         self.layout_ = Layout.of(self._frame(np.zeros((1, len(self.feature_names_)))))
@@ -67,24 +71,24 @@ class GroupedGaussian:
     @classmethod
     def random(
         cls,
-        n_groups: int,
+        n_clusters: int,
         n_numbers: int,
         n_classes: int = 3,
         *,
         spread: float = 1.5,
         random_state: RandomState = None,
     ) -> Self:
-        """Return a random one: group means have a deviation of `spread` within-group ones."""
-        for count, parameter in ((n_groups, "n_groups"), (n_numbers, "n_numbers")):
+        """Return a random one whose cluster means have the standard deviation `spread`."""
+        for count, parameter in ((n_clusters, "n_clusters"), (n_numbers, "n_numbers")):
             check_count(count, parameter)
         rng = Streams(random_state)("grouped-gaussian")
-        factors = rng.standard_normal((n_groups, n_numbers, n_numbers + 2))
+        factors = rng.standard_normal((n_clusters, n_numbers, n_numbers + 2))
         covariances = factors @ factors.transpose(0, 2, 1) / (n_numbers + 2)
         return cls(
-            rng.dirichlet(np.full(n_groups, 5.0)),
-            spread * rng.standard_normal((n_groups, n_numbers)),
+            rng.dirichlet(np.full(n_clusters, 5.0)),
+            spread * rng.standard_normal((n_clusters, n_numbers)),
             covariances,
-            rng.dirichlet(np.full(n_classes, 0.5), n_groups),
+            rng.dirichlet(np.full(n_classes, 0.5), n_clusters),
         )
 
     def sample(self, n_rows: int, random_state: RandomState = None) -> pd.DataFrame:
@@ -92,26 +96,26 @@ class GroupedGaussian:
         check_count(n_rows, "n_rows")
         noise = Streams(random_state)("grouped-rows").random((n_rows, 1, len(self.feature_names_)))
         nothing = np.zeros(len(self.feature_names_), dtype=bool)
-        return self._frame(self._drawn(np.zeros(noise[:, 0].shape), nothing, noise)[:, 0])
+        return self._frame(self._draw(np.zeros(noise[:, 0].shape), nothing, noise)[:, 0])
 
     def fit(self, X: object) -> Self:  # noqa: ARG002
-        """Return itself: there is nothing to learn."""
+        """Return self: there is nothing to learn."""
         return self
 
     def draw(self, X: Any, known: Mask, noise: Floats) -> Floats:  # noqa: ANN401
         """Draw from the true conditional distribution, as :class:`Sampler` does."""
         known = check_coalition(known, self.feature_names_)
         rows = self.layout_.encode(X, known)
-        return self._drawn(rows, known, check_noise(noise, len(rows), len(known)))
+        return self._draw(rows, known, check_noise(noise, len(rows), len(known)))
 
-    def _drawn(self, X: Floats, known: Mask, noise: Floats) -> Floats:
+    def _draw(self, X: Floats, known: Mask, noise: Floats) -> Floats:
         n_draws = noise.shape[1]
-        group = self._groups(X, known, noise[:, :, 0])
+        cluster = self._draw_clusters(X, known, noise[:, :, 0])
         draws = np.repeat(X[:, None], n_draws, axis=1)
-        draws[:, :, 0] = group
+        draws[:, :, 0] = cluster
         numbers = np.flatnonzero(~known[1:-1])
         for k in range(len(self.weights)):
-            row, draw = np.nonzero(group == k)
+            row, draw = np.nonzero(cluster == k)
             if len(numbers) and len(row):
                 given = np.flatnonzero(known[1:-1])
                 covariance = self.covariances[k]
@@ -125,11 +129,11 @@ class GroupedGaussian:
                 drawn += (X[row][:, 1 + given] - self.means[k, given]) @ slopes
                 draws[row[:, None], draw[:, None], 1 + numbers] = drawn
         if not known[-1]:
-            cumulative = np.cumsum(self.child, axis=1)[group][:, :, :-1]
+            cumulative = np.cumsum(self.child, axis=1)[cluster][:, :, :-1]
             draws[:, :, -1] = (noise[:, :, -1:] > cumulative).sum(axis=2)
         return draws
 
-    def _groups(self, X: Floats, known: Mask, noise: Floats) -> npt.NDArray[np.intp]:
+    def _draw_clusters(self, X: Floats, known: Mask, noise: Floats) -> npt.NDArray[np.intp]:
         if known[0]:
             return np.repeat(X[:, :1].astype(np.intp), noise.shape[1], axis=1)
         logs = np.tile(np.log(self.weights), (len(X), 1))
@@ -144,11 +148,11 @@ class GroupedGaussian:
                 logs[:, k] += np.log(self.child[k, X[:, -1].astype(np.intp)])
         weights = np.exp(logs - logs.max(axis=1, keepdims=True))
         cumulative = np.cumsum(weights / weights.sum(axis=1, keepdims=True), axis=1)
-        groups: npt.NDArray[np.intp] = (noise[:, :, None] > cumulative[:, None, :-1]).sum(axis=2)
-        return groups
+        clusters: npt.NDArray[np.intp] = (noise[:, :, None] > cumulative[:, None, :-1]).sum(axis=2)
+        return clusters
 
     def _frame(self, matrix: Floats) -> pd.DataFrame:
         frame = pd.DataFrame(matrix, columns=list(self.feature_names_))
-        for name, levels in zip(("group", "child"), self._levels, strict=True):
-            frame[name] = pd.Categorical.from_codes(frame[name].astype(int), pd.Index(levels))
+        for name, categories in zip(("cluster", "child"), self._categories, strict=True):
+            frame[name] = pd.Categorical.from_codes(frame[name].astype(int), pd.Index(categories))
         return frame

@@ -1,0 +1,98 @@
+"""How the `sampler` argument of `explain` becomes a fitted sampler."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dsage.data.inputs import check_inputs
+from dsage.samplers import SAMPLERS, BaseSampler, Forest, Gaussian, SamplerSource
+from dsage.samplers.resolve import find_sampler, parse_sampler
+
+
+def inputs(n_rows=200):
+    rng = np.random.default_rng(0)
+    values = rng.multivariate_normal([0, 0], [[1, 0.8], [0.8, 1]], 2 * n_rows)
+    X = pd.DataFrame(values, columns=["a", "b"])
+    y = X["a"].rename("y")
+    return check_inputs(X[:n_rows], y[:n_rows], X[n_rows:], y[n_rows:])
+
+
+def find(sampler, rows):
+    return find_sampler(parse_sampler(sampler, rows, seed=1), rows, seed=1, progress=False)
+
+
+class Own:
+    """A user's sampler without any base class."""
+
+    def fit(self, X):
+        self.mean_ = np.asarray(X).mean(axis=0)
+        return self
+
+    def draw(self, X, known, noise):
+        return np.where(known, np.asarray(X)[:, None, :], self.mean_ + noise)
+
+
+def test_a_named_sampler_is_scored_beside_independence():
+    found = find("gaussian", inputs())
+    assert isinstance(found.sampler, Gaussian)
+    assert found.info.name == "Gaussian"
+    assert found.info.source is SamplerSource.NAMED
+    assert found.info.energy_score < found.info.energy_score_of_independence
+    assert found.info.decision is None
+
+
+def test_the_automatic_choice_says_how_it_decided():
+    found = find("auto", inputs())
+    assert found.info.source is SamplerSource.CHOSEN
+    assert found.info.decision.chosen == found.info.name == found.sampler.name
+    scores = found.scores.set_index("sampler")["energy_score"]
+    assert found.info.energy_score == scores[found.info.name]
+    assert found.info.decision.best_score == scores.drop("Marginal").min()
+
+
+@pytest.mark.parametrize("is_fitted", [False, True])
+def test_an_object_is_used_whether_it_is_fitted_or_not(is_fitted):
+    rows, own = inputs(), Own()
+    found = find(own.fit(rows.X_train) if is_fitted else own, rows)
+    assert (found.info.name, found.info.source) == ("Own", SamplerSource.GIVEN)
+    assert found.info.energy_score > found.info.energy_score_of_independence
+    assert hasattr(own, "mean_") == is_fitted
+    draws = found.sampler.draw(np.zeros((2, 2)), np.zeros(2, bool), np.full((2, 1, 2), 0.5))
+    np.testing.assert_allclose(draws[0, 0], np.asarray(rows.X_train).mean(axis=0) + 0.5)
+
+
+def test_few_rows_are_not_scored():
+    found = find("gaussian", inputs(15))
+    assert found.scores is None
+    assert found.info.energy_score is None
+
+
+def test_wrong_samplers_are_refused_before_anything_is_fitted():
+    rows = inputs()
+    with pytest.raises(ValueError, match="Did you mean 'gaussian'"):
+        parse_sampler("gausian", rows, seed=0)
+    with pytest.raises(TypeError, match=r"Make an instance: Forest\(\)"):
+        parse_sampler(Forest, rows, seed=0)
+    fitted = Gaussian().fit(np.asarray(rows.X_train))
+    with pytest.raises(ValueError, match="sampler must be fitted to the features"):
+        parse_sampler(fitted, rows, seed=0)
+
+
+def test_a_registered_sampler_is_found_by_name_and_considered_by_the_choice():
+    class Toy(BaseSampler):
+        def _fit(self, X):
+            self.gaussian_ = Gaussian().fit(X)
+
+        def _draw(self, X, known, noise):
+            return self.gaussian_.draw(X, known, noise)[:, :, ~known]
+
+    SAMPLERS.register(
+        "toy", summary="a toy", fits=("numbers",), candidate_for=("numbers",), complexity=0
+    )(Toy)
+    try:
+        assert isinstance(find("toy", inputs()).sampler, Toy)
+        assert find("auto", inputs()).info.name == "Toy"
+    finally:
+        SAMPLERS.remove("toy")
+    with pytest.raises(ValueError, match="sampler must be one of the names of samplers"):
+        parse_sampler("toy", inputs(), seed=0)

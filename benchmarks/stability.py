@@ -1,4 +1,4 @@
-"""Find the resampling that makes a consensus of graphs cautious but not useless.
+"""Compare ways of resampling for a consensus of graphs.
 
 Run: python -m benchmarks.stability
 """
@@ -21,7 +21,7 @@ SHARES = (0.5, 0.9, 1.0)
 
 
 def main() -> None:
-    """Compare one graph with the consensus of resampled ones, for strong and for weak edges."""
+    """Compare one graph with the consensus of graphs of resamples, for strong and weak edges."""
     sections = []
     for title, weights in (("weights from 0.5", (0.5, 2.0)), ("weights from 0.05", (0.05, 2.0))):
         results: dict[str, list[tuple[float, float, float]]] = {}

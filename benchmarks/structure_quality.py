@@ -1,6 +1,6 @@
-"""Measure how right the separations of learned graphs are.
+"""Measure the accuracy of the separations of learned graphs.
 
-The paper's twelve graphs, fresh random ones, and data that break the assumptions.
+The paper's twelve graphs, fresh random graphs, and data that violate the assumptions.
 Run: python -m benchmarks.structure_quality
 """
 
@@ -34,7 +34,7 @@ METHODS: Mapping[str, Mapping[str, Any]] = {
 Case = tuple[str, Graph, str, pd.DataFrame]
 
 
-def measured(cases: Iterable[Case], options: Mapping[str, Any]) -> pd.DataFrame:
+def measure(cases: Iterable[Case], options: Mapping[str, Any]) -> pd.DataFrame:
     """Learn a graph for each case; return F1, false discovery rate and seconds."""
     rows = []
     for name, true, target, data in cases:
@@ -55,7 +55,7 @@ def paper_cases(n_rows: int) -> Iterable[Case]:
 
 
 def fresh_models(**options: Any) -> Iterable[tuple[LinearGaussian, str]]:  # noqa: ANN401
-    """Yield 36 random models: the paper's sizes and degrees, three of each."""
+    """Yield 36 random models: three for each of the paper's sizes and degrees."""
     number = 0
     for n_nodes in (10, 20, 50, 100):
         for degree in (2, 3, 4):
@@ -74,7 +74,7 @@ def linear(model: LinearGaussian, n_rows: int, seed: int) -> pd.DataFrame:
 
 
 def skewed(model: LinearGaussian, n_rows: int, seed: int) -> pd.DataFrame:
-    """Bend every variable by a monotone map after drawing: lognormal margins."""
+    """Transform every variable by a monotone map after drawing: lognormal margins."""
     return np.exp(model.sample(n_rows, random_state=seed))
 
 
@@ -103,8 +103,8 @@ def fresh_cases(
         yield f"fresh {number}", model.graph, target, draw(model, n_rows, 3000 + number)
 
 
-def summary(frame: pd.DataFrame) -> list[str]:
-    """Return F1 (mean, lowest mean of a graph, lowest run), FDR (mean, largest), and seconds."""
+def summarize(frame: pd.DataFrame) -> list[str]:
+    """Return F1 (mean, worst graph, worst run), FDR (mean, worst run), and the longest time."""
     by_graph = frame.groupby("graph", sort=False)["f1"].mean()
     return [
         f"{frame['f1'].mean():.3f}",
@@ -126,8 +126,8 @@ def main() -> None:
     for n_rows in (10_000, 1_000):
         rows = []
         for label, options in tqdm(METHODS.items(), desc=f"paper's graphs, n = {n_rows:,}"):
-            frame = measured(paper_cases(n_rows), options)
-            rows.append([label, *summary(frame)])
+            frame = measure(paper_cases(n_rows), options)
+            rows.append([label, *summarize(frame)])
             if not options and n_rows == 10_000:
                 detail = frame
         about = f"The paper's twelve graphs, n = {n_rows:,}, {N_SEEDS} seeds; the paper's targets."
@@ -165,7 +165,7 @@ def main() -> None:
     kinds.append(("skewed, as it is, n = 10,000: auto", fresh_cases(skewed, 10_000), {}))
     kinds.sort(key=lambda kind: kind[0].split(":")[0])
     rows = [
-        [label, *summary(measured(cases, options))]
+        [label, *summarize(measure(cases, options))]
         for label, cases, options in tqdm(kinds, desc="fresh graphs")
     ]
     table = markdown(["data and method", *HEADER], rows)

@@ -1,4 +1,4 @@
-"""Time structure learning: against pgmpy in one run, against bnlearn's times, and its growth.
+"""Time structure learning against pgmpy and bnlearn, and its growth with the number of nodes.
 
 Run: python -m benchmarks.structure_speed
 """
@@ -59,25 +59,25 @@ def against_bnlearn(name: str) -> list[str]:
 
 
 def independence_of_rows(n_rows: int) -> list[str]:
-    """Time tabu from moments, for the same graph and more and more rows."""
+    """Time tabu from moments, for one graph and increasing numbers of rows."""
     moments = Moments.from_frame(paper_graph("dag_l(4)").sample(n_rows, random_state=0))
     took = seconds(lambda: learn_graph(moments, method="tabu", score="bic"), repeats=5)
     return [f"{n_rows:,}", f"{took:.3f}"]
 
 
 def discrete_data(n_nodes: int, n_rows: int, seed: int) -> pd.DataFrame:
-    """Draw from a random network of classes: two to four levels, Dirichlet(1/2) tables."""
+    """Draw from a random network of classes: two to four categories, Dirichlet(1/2) tables."""
     rng = np.random.default_rng(seed)
     graph = random_dag(n_nodes, 2 * 46 / 37, random_state=seed)
-    levels = {name: int(rng.integers(2, 5)) for name in graph.names}
+    n_categories = {name: int(rng.integers(2, 5)) for name in graph.names}
     values: dict[str, np.ndarray] = {}
     for name in graph.topological_order():
         cell = np.zeros(n_rows, dtype=np.int64)
         for parent in graph.parents(name):
-            cell = cell * levels[parent] + values[parent]
-        chances = rng.dirichlet(np.full(levels[name], 0.5), size=int(cell.max()) + 1)
+            cell = cell * n_categories[parent] + values[parent]
+        chances = rng.dirichlet(np.full(n_categories[name], 0.5), size=int(cell.max()) + 1)
         draws = rng.random(n_rows)[:, None] > chances.cumsum(axis=1)[cell]
-        values[name] = np.minimum(draws.sum(axis=1), levels[name] - 1)
+        values[name] = np.minimum(draws.sum(axis=1), n_categories[name] - 1)
     return pd.DataFrame(values)[list(graph.names)].astype("category")
 
 
@@ -106,7 +106,7 @@ def against_pgmpy() -> list[str]:
 
 
 def growth(n_nodes: int, seed: int) -> dict[str, float]:
-    """Time tabu and auto from moments; tell the most memory that this process ever had."""
+    """Time tabu and auto from moments; report the peak memory of this process."""
     model = random_linear_gaussian(random_dag(n_nodes, 4, random_state=seed), random_state=seed)
     moments = Moments.from_frame(model.sample(10_000, random_state=seed))
     local = search_graph(moments, method="tabu").seconds
@@ -118,11 +118,11 @@ def growth(n_nodes: int, seed: int) -> dict[str, float]:
         "tabu": local,
         "auto": result.seconds,
         "f1": f1,
-        "megabytes": most_memory(),
+        "megabytes": peak_memory(),
     }
 
 
-def most_memory() -> float:
+def peak_memory() -> float:
     """Return the peak resident memory of this process in megabytes (Linux only)."""
     status = Path("/proc/self/status")
     if not status.exists():
@@ -131,14 +131,14 @@ def most_memory() -> float:
     return int(line.split()[1]) / 1024
 
 
-def plotted(runs: pd.DataFrame) -> None:
+def plot_growth(runs: pd.DataFrame) -> None:
     """Draw the seconds against the number of nodes: every run, and a line through the medians."""
     figure, ax = plt.subplots(figsize=(4.5, 3.2), layout="constrained")
     medians = runs.groupby("nodes").median()
     nodes = medians.index.tolist()
-    for phase, marker, colour in (("auto", "o", "#D55E00"), ("tabu", "s", "#0072B2")):
-        ax.loglog(runs["nodes"], runs[phase], marker, color=colour, markersize=4, alpha=0.6)
-        ax.loglog(nodes, medians[phase], color=colour, marker=marker, markersize=0, label=phase)
+    for phase, marker, color in (("auto", "o", "#D55E00"), ("tabu", "s", "#0072B2")):
+        ax.loglog(runs["nodes"], runs[phase], marker, color=color, markersize=4, alpha=0.6)
+        ax.loglog(nodes, medians[phase], color=color, marker=marker, markersize=0, label=phase)
     ax.set_xticks(nodes, [f"{number:g}" for number in nodes], minor=False)
     ax.xaxis.set_minor_formatter(plt.NullFormatter())
     ax.set_xlabel("nodes (average degree 4, n = 10,000)")
@@ -162,13 +162,13 @@ def main() -> None:
     discrete = markdown(
         ["pgmpy, s", "dsage, s", "ratio", "BIC of pgmpy's graph", "BIC of ours"], [against_pgmpy()]
     )
-    # A process of its own for each run, so that its peak of memory is its own.
+    # One process per run, so that each measures its own peak memory.
     sizes = []
     for n_nodes, seed in product((100, 200, 500, 1_000), range(N_GRAPHS)):
         with multiprocessing.get_context("spawn").Pool(1) as pool:
             sizes.append(pool.apply(growth, (n_nodes, seed)))
     runs = pd.DataFrame(sizes)
-    plotted(runs)
+    plot_growth(runs)
     larger = markdown(
         ["nodes", "tabu, s", "auto, s: median", "longest", "F1: median", "lowest", "most MB"],
         [
@@ -199,7 +199,7 @@ def main() -> None:
     )
     sections = [
         (about_bnlearn, reference),
-        ("The graph dag_l(4): the search does not see the rows.", rows),
+        ("The graph dag_l(4): the search does not read the rows.", rows),
         (about_pgmpy, discrete),
         (about_growth, larger),
     ]

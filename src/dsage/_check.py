@@ -192,6 +192,14 @@ def check_members(
     return tuple(dict.fromkeys(check_member(name, members, parameter, of) for name in given))
 
 
+def check_same_names(
+    names: Iterable[str], others: Iterable[str], parameter: str, condition: str
+) -> None:
+    """Refuse `names` that are not `others`, in any order."""
+    if odd := sorted(set(names) ^ set(others)):
+        raise refusal(parameter, condition, odd, "These names are only in one of the two")
+
+
 def check_known(known: npt.ArrayLike, feature_names: Sequence[str]) -> npt.NDArray[np.bool_]:
     """Return the coalitions as a boolean array (n_coalitions, n_features)."""
     if hasattr(known, "columns"):

@@ -92,9 +92,11 @@ def explain(
         Rows from which graph and sampler are learned: usually the training rows of the model.
     X_test, y_test : data frame or array, array
         Rows on which the model is evaluated: it must not have been fitted to them.
-    graph : str, Graph, other graph, Stability, Oracle or None, default="learn"
+    graph : str, callable, Graph, other graph, Stability, Oracle or None, default="learn"
         ``"learn"``, or a method of :func:`dsage.learn_graph` by name; a graph of any kind that
-        :func:`dsage.graphs.as_graph` reads, the target among its nodes; or None for plain SAGE.
+        :func:`dsage.graphs.as_graph` reads, the target among its nodes; a callable that receives
+        the training rows, with the target as a column, and returns such a graph; or None for
+        plain SAGE.
     sampler : str or Sampler, default="auto"
         ``"auto"`` chooses the simplest one with a good held-out score. Or a name such as
         ``"gaussian"`` or ``"forest"``, or an object, see :mod:`dsage.samplers`.

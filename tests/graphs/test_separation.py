@@ -145,13 +145,14 @@ class TestConsensus:
         assert 0 < (votes >= 1).sum() < votes.size
 
     def test_a_share_that_rounds_up_needs_no_vote_more(self, oracles):
-        """0.55 * 20 is a little more than 11 in floating point."""
+        """0.28 * 25 is a little more than 7 in floating point."""
+        assert 0.28 * 25 > 7
         never = NoSeparation(oracles[0].feature_names)
         graph = Graph([*never.feature_names, "v0"], [])
         always = graph.oracle("v0")
         known = all_coalitions(5)
-        assert Consensus([always] * 11 + [never] * 9, 0.55).separated(known)[0].all()
-        assert not Consensus([always] * 10 + [never] * 10, 0.55).separated(known).any()
+        assert Consensus([always] * 7 + [never] * 18, 0.28).separated(known)[0].all()
+        assert not Consensus([always] * 6 + [never] * 19, 0.28).separated(known).any()
 
     def test_names_may_come_as_a_list(self, oracles):
         class Listed(NoSeparation):

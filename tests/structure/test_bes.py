@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from dsage.graphs import Graph, LinearGaussian, cpdag, random_dag, random_linear_gaussian
 from dsage.structure.constraints import Constraints, graph_of
 from dsage.structure.moments import Moments
+from dsage.structure.scores.base import Score
 from dsage.structure.scores.bge import BGe
 from dsage.structure.scores.gaussian import GaussianScore
 from dsage.structure.searches.bes import _Backward, bes
@@ -235,7 +236,7 @@ def test_deletion_without_a_legal_dag_is_refused():
 
 
 def test_score_that_bars_a_parent_is_obeyed():
-    class NoParentsForA:
+    class NoParentsForA(Score):
         """A Gaussian score in which the first variable can have no parents."""
 
         def __init__(self, score):

@@ -29,7 +29,9 @@ def frame_of(seed: int, n_rows: int) -> pd.DataFrame:
 
 def multiset(counts: Counts) -> dict[tuple[object, ...], int]:
     return {
-        tuple(levels[code] for levels, code in zip(counts.levels, row, strict=True)): int(number)
+        tuple(
+            categories[code] for categories, code in zip(counts.categories, row, strict=True)
+        ): int(number)
         for row, number in zip(counts.rows, counts.multiplicity, strict=True)
     }
 
@@ -47,7 +49,7 @@ def test_counts_merged_from_batches_equal_counts_of_the_whole(seed, cuts):
     edges = [0, *sorted(cuts), 40]
     batches = [frame[start:stop] for start, stop in itertools.pairwise(edges)]
     merged, whole = Counts.from_batches(batches), Counts.from_frame(frame)
-    assert merged.levels == whole.levels
+    assert merged.categories == whole.categories
     np.testing.assert_array_equal(merged.rows, whole.rows)
     np.testing.assert_array_equal(merged.multiplicity, whole.multiplicity)
 
@@ -71,7 +73,7 @@ def test_batches_may_be_of_different_frames_and_orders():
     assert multiset(Counts.from_batches(batches)) == multiset(Counts.from_frame(frame))
 
 
-def test_many_levels_do_not_overflow():
+def test_many_categories_do_not_overflow():
     # Five times 16 bits: in 64 of them, rows that differ in the first variable would be one.
     rows = [[first, 1, 2, 3, 4] for first in (0, 1, 2, 2)]
     counts = Counts(list("abcde"), [range(2**16)] * 5, rows)

@@ -1,4 +1,4 @@
-"""What every score promises: consistent answers, decomposability, equivalence, finiteness."""
+"""What every registered score guarantees: consistency, decomposability, finiteness."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dsage.graphs import Graph, cpdag, markov_equivalent, random_dag
+from dsage.structure.scores.base import SCORES, Score
 from dsage.structure.scores.bge import BGe
 from dsage.structure.scores.cached import CachedScore
 from dsage.structure.scores.choose import choose_score, graph_score
@@ -41,22 +42,22 @@ def mixed(seed: int, n_rows: int = 60) -> pd.DataFrame:
 
 
 DATA = {"continuous": continuous, "discrete": discrete, "mixed": mixed}
-CASES = [
-    ("continuous", "bic"),
-    ("continuous", "aic"),
-    ("continuous", "ebic"),
-    ("continuous", "bge"),
-    ("discrete", "bic"),
-    ("discrete", "aic"),
-    ("discrete", "bdeu"),
-    ("discrete", "k2"),
-    ("mixed", "bic"),
-    ("mixed", "aic"),
-]
+CASES = [(kind, name) for name in SCORES for kind in SCORES.traits(name)["fits"]]
+
+
+@pytest.mark.parametrize("name", SCORES)
+def test_every_score_declares_what_it_fits_its_options_and_a_summary(name):
+    traits = SCORES.traits(name)
+    assert traits["fits"]
+    assert set(traits["fits"]) <= set(DATA)
+    assert len(SCORES.summary(name).splitlines()) == 1
+    kind = traits["fits"][0]
+    for option in traits["options"]:
+        choose_score(DATA[kind](0), name, **{option: 0.5})
 
 
 def plain(kind: str, name: str, seed: int):
-    """Return a score without its cache, which would answer one question from another's answer."""
+    """Return a score without its cache."""
     score = choose_score(DATA[kind](seed), name)
     return score._score if isinstance(score, CachedScore) else score
 
@@ -121,8 +122,8 @@ def test_a_full_cache_forgets_and_still_answers():
         )
 
 
-class Counting:
-    """A score that counts how often it is asked."""
+class Counting(Score):
+    """A score that counts how often it is called."""
 
     def __init__(self, score):
         self.score, self.names, self.asked = score, score.names, 0

@@ -23,7 +23,7 @@ def data(seed: int, n_rows: int = 80) -> pd.DataFrame:
 
 
 def all_tables(frame: pd.DataFrame) -> list[list[int]]:
-    """Return the counts of c's levels for every configuration of a and b, seen or not."""
+    """Return the counts of c's categories for every configuration of a and b, seen or not."""
     return [
         [int(((frame["a"] == i) & (frame["b"] == j) & (frame["c"] == k)).sum()) for k in range(4)]
         for i, j in itertools.product(range(3), range(2))

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from dsage.graphs import Graph, cpdag, random_dag, random_linear_gaussian
 from dsage.structure.constraints import Constraints, graph_of
 from dsage.structure.moments import Moments
+from dsage.structure.scores.base import Score
 from dsage.structure.scores.gaussian import GaussianScore
 from dsage.structure.searches.local import hill_climb, tabu
 from dsage.structure.searches.moves import MoveTable
@@ -357,7 +358,7 @@ def test_the_trace_is_also_a_frame():
 # Any score, odd data, bad input
 
 
-class Promises:
+class Promises(Score):
     """Gaussian scores; one parent more or less is always said to be better than it is."""
 
     def __init__(self, score):
@@ -381,7 +382,7 @@ def test_improvements_that_are_errors_do_not_make_an_endless_loop(search):
     assert len(result.trace) <= 25 * (10 + 1)
 
 
-class TableScore:
+class TableScore(Score):
     """Gaussian scores, but nothing may cause X1, and X2 at most one thing."""
 
     def __init__(self, score):

@@ -117,7 +117,7 @@ def test_graphs_of_a_callable_are_matched_by_name(data):
     assert found.oracle(MODEL.target).feature_names[0] == "X2"
 
 
-def test_levels_of_the_whole_are_kept_in_every_part():
+def test_categories_of_the_whole_are_kept_in_every_part():
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"a": rng.choice(list("xy"), 40), "b": rng.choice(list("uv"), 40)})
     frame.loc[0, "b"] = "rare"

@@ -1,4 +1,4 @@
-"""What is known of the graph before the data are seen."""
+"""Prior knowledge about the graph: required and forbidden edges, tiers, bounds."""
 
 from __future__ import annotations
 
@@ -7,7 +7,15 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from dsage._check import check_count, check_member, check_names, refusal
+from dsage._check import (
+    Setting,
+    Text,
+    check_count,
+    check_member,
+    check_names,
+    check_same_names,
+    refusal,
+)
 from dsage.graphs import Graph
 from dsage.structure.scores.base import Parents, Score
 
@@ -18,29 +26,29 @@ _OF_DATA = "the variables"
 
 
 class Constraints:
-    """Edges that a learned graph must have, may not have, and how many parents a node may have.
+    """Edges that a learned graph must or must not have, and the largest number of parents.
 
     Parameters
     ----------
     names : iterable of str
         The variables, in the order of the data.
     required : iterable of (str, str), default=()
-        Edges, from cause to effect, that every graph has.
+        Edges, from cause to effect, that every graph must have.
     forbidden : iterable of (str, str), default=()
-        Edges that no graph has. The opposite direction stays possible.
+        Edges that no graph may have. The opposite direction stays allowed.
     tiers : iterable of iterables of str, optional
-        Groups of variables in the order of time: no variable causes one of an earlier group.
-        Variables in no group are free.
+        Groups of variables in temporal order: no variable causes one of an earlier group.
+        Variables in no group are unconstrained.
     max_parents : int, optional
-        How many parents a node may have; no bound by default.
+        The largest number of parents of a node; unlimited by default.
 
     Attributes
     ----------
     names : tuple of str
     allowed : array of bool of shape (n_nodes, n_nodes)
-        Entry [i, j] tells whether the edge i -> j may be there. Read-only.
+        Entry [i, j]: whether the edge i -> j is allowed. Read-only.
     required : array of bool of shape (n_nodes, n_nodes)
-        Entry [i, j] tells whether it must be. Read-only.
+        Entry [i, j]: whether the edge i -> j is required. Read-only.
     max_parents : int
         At most ``n_nodes - 1``.
 
@@ -81,7 +89,7 @@ class Constraints:
 
     def _matrix(self, edges: Edges, parameter: str) -> Mask:
         matrix = np.zeros((len(self.names), len(self.names)), dtype=np.bool_)
-        for ends in _pairs(edges, parameter):
+        for ends in _check_pairs(edges, parameter):
             tail, head = (
                 self.names.index(check_member(end, self.names, f"an end of {ends!r}", _OF_DATA))
                 for end in ends
@@ -100,7 +108,7 @@ class Constraints:
             for name in check_names(tier, "tiers"):
                 check_member(name, self.names, "tiers", _OF_DATA)
                 if name in rank:
-                    raise refusal("tiers", "disjoint", name, "Keep it in one of its tiers only")
+                    raise refusal("tiers", "disjoint", name, "Put it into one tier only")
                 rank[name] = place
         ranks = np.array([rank.get(name, np.nan) for name in self.names])
         return ranks[:, None] > ranks
@@ -108,43 +116,43 @@ class Constraints:
     def _check_contradictions(self, banned: Mask, backwards: Mask) -> None:
         for mask, what in (
             (banned, "other than the forbidden edges"),
-            (backwards, "from no tier to an earlier one"),
+            (backwards, "edges that do not lead to an earlier tier"),
         ):
-            if odd := self._named(self.required & mask):
-                raise refusal("required", what, odd, "Take these edges out of one of the two")
-        cycles = Graph(self.names, self._named(self.required)).cycles
+            if odd := self._edges_in(self.required & mask):
+                raise refusal("required", what, odd, "Remove these edges from one of the two")
+        cycles = Graph(self.names, self._edges_in(self.required)).cycles
         if cycles:
             inside = np.isin(np.array(self.names, dtype=object), cycles[0])
-            odd = self._named(self.required & inside[:, None] & inside)
-            raise refusal("required", "without cycles", odd, "Remove one of these")
+            odd = self._edges_in(self.required & inside[:, None] & inside)
+            raise refusal("required", "without cycles", odd, "Remove one of these edges")
         n_required = self.required.sum(axis=0)
         if (n_required > self.max_parents).any():
             head = int(np.argmax(n_required))
-            asked = self._named(self.required & (np.arange(len(self.names)) == head))
+            edges = self._edges_in(self.required & (np.arange(len(self.names)) == head))
             raise refusal(
                 "required",
-                f"at most {self.max_parents} edges into a node (max_parents)",
-                asked,
-                f"Allow {int(n_required[head])} parents or remove some",
+                f"at most {self.max_parents} edges into a node",
+                edges,
+                Text(["Remove some, or set ", Setting("max_parents", int(n_required[head]))]),
             )
 
-    def _named(self, matrix: Mask) -> list[tuple[str, str]]:
+    def _edges_in(self, matrix: Mask) -> list[tuple[str, str]]:
         return [(self.names[tail], self.names[head]) for tail, head in np.argwhere(matrix)]
 
     def select(self, names: Sequence[str], given: Edges = ()) -> Constraints:
-        """Return what is known of the graph of some of the variables.
+        """Return the constraints on the graph of some of the variables.
 
         Parameters
         ----------
         names : sequence of str
             The variables to keep.
         given : iterable of (str, str), default=()
-            Edges that will be there in any case, so that they may be required.
+            Edges that the graph will have in any case, so that they may be required.
 
         Raises
         ------
         ValueError
-            If a required edge has an end among the others.
+            If a required edge has an end outside `names`.
 
         Examples
         --------
@@ -152,18 +160,18 @@ class Constraints:
         Constraints(2 nodes, 1 required, 0 forbidden, max_parents=1)
         """
         at = np.array([self.names.index(name) for name in names], dtype=np.intp)
-        block = np.ix_(at, at)
+        selected = np.ix_(at, at)
         lost = self.required & ~self._matrix(given, "given")
-        lost[block] = False
-        if edges := self._named(lost):
+        lost[selected] = False
+        if edges := self._edges_in(lost):
             raise refusal(
                 "required",
-                "between columns that vary and are no copies of others",
+                "between columns that vary and are not copies of others",
                 edges,
                 "Remove these edges, or the constant and copied columns",
             )
         made = Constraints(names, max_parents=self.max_parents)
-        made.allowed, made.required = self.allowed[block], self.required[block]
+        made.allowed, made.required = self.allowed[selected], self.required[selected]
         for matrix in (made.allowed, made.required):
             matrix.flags.writeable = False
         return made
@@ -179,7 +187,7 @@ class Constraints:
         Raises
         ------
         ValueError
-            If the graph does not keep to the constraints; the message names the edges.
+            If the graph violates the constraints; the message names the edges.
 
         Examples
         --------
@@ -188,22 +196,24 @@ class Constraints:
         """
         matrix = self.required.copy()
         if graph is not None:
-            if odd := sorted(set(self.names) ^ set(graph.names)):
-                raise refusal("start", "over the variables of the data", odd, "See these")
+            check_same_names(graph.names, self.names, "start", "over the variables of the data")
             if not graph.is_dag:
                 raise refusal("start", "a DAG", graph, "Remove the cycles and bidirected edges")
             matrix |= graph.to_adjacency().loc[list(self.names), list(self.names)].to_numpy()
-        if edges := self._named(matrix & ~self.allowed):
-            raise refusal("start", "without edges that are not allowed", edges, "Remove these")
-        if cycles := Graph(self.names, self._named(matrix)).cycles:
-            raise refusal("start", "acyclic with the required edges", cycles[0], "See these nodes")
+        if edges := self._edges_in(matrix & ~self.allowed):
+            raise refusal(
+                "start", "without edges that are not allowed", edges, "Remove these edges"
+            )
+        if cycles := Graph(self.names, self._edges_in(matrix)).cycles:
+            advice = "Remove an edge between these nodes"
+            raise refusal("start", "acyclic with the required edges", cycles[0], advice)
         crowded = matrix.sum(axis=0) > self.max_parents
         if crowded.any():
             raise refusal(
                 "start",
-                f"a graph with at most {self.max_parents} parents a node",
+                f"a graph with at most {self.max_parents} parents per node",
                 [self.names[node] for node in np.flatnonzero(crowded)],
-                "These have more: remove edges or raise max_parents",
+                Text(["These have more: remove edges or increase ", Setting("max_parents")]),
             )
         return [tuple(np.flatnonzero(column).tolist()) for column in matrix.T]
 
@@ -215,8 +225,8 @@ class Constraints:
         )
 
 
-def constraints_of(score: Score, constraints: Constraints | None) -> Constraints:
-    """Return constraints over the variables of the score, by default none."""
+def check_constraints(score: Score, constraints: Constraints | None) -> Constraints:
+    """Return the constraints after a check against the score; None means no constraints."""
     if constraints is None:
         return Constraints(score.names)
     if tuple(score.names) != constraints.names:
@@ -229,7 +239,7 @@ def constraints_of(score: Score, constraints: Constraints | None) -> Constraints
     return constraints
 
 
-def _pairs(edges: object, parameter: str) -> Iterator[tuple[str, ...]]:
+def _check_pairs(edges: object, parameter: str) -> Iterator[tuple[str, ...]]:
     if isinstance(edges, str) or not isinstance(edges, Iterable):
         raise refusal(
             parameter, "a list of edges", edges, "Write it as [('from', 'to'), ...]", TypeError
@@ -241,7 +251,7 @@ def _pairs(edges: object, parameter: str) -> Iterator[tuple[str, ...]]:
 
 
 def graph_of(names: Sequence[str], parents: Sequence[Parents]) -> Graph:
-    """Return the graph in which the nodes have these parents.
+    """Return the graph in which each node has these parents.
 
     Examples
     --------

@@ -8,11 +8,11 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from dsage._check import check_members, check_names, refusal
+from dsage._check import check_members, check_names, check_same_names, refusal
 from dsage.data.table import Table
 
 Codes = npt.NDArray[np.intp]
-Level = Any
+Category = Any
 
 # Keys of rows are whole numbers below this, so that they fit into 64 bits with room for the sign.
 _LARGEST_KEY = 2**62
@@ -22,16 +22,16 @@ class Counts:
     """Distinct rows of discrete variables with their multiplicities. Immutable.
 
     Every contingency table of the variables follows exactly, whatever their number. Counts of
-    parts of the data merge into those of the whole, so the rows may come in batches.
+    parts of the data merge into those of the whole, so rows can be counted in batches.
 
     Parameters
     ----------
     names : iterable of str
         The variables.
-    levels : sequence of sequences
-        The levels of each variable, in the order of its codes.
+    categories : sequence of sequences
+        The categories of each variable, in the order of its codes.
     rows : array of int, shape (n_distinct, n_nodes)
-        Codes, from 0; rows that occur twice are put together.
+        Codes, from 0; equal rows are merged.
     multiplicity : array of int, shape (n_distinct,), optional
         How often each row occurs; once by default.
 
@@ -40,34 +40,35 @@ class Counts:
     >>> counts = Counts.from_batches([[[True, False], [True, True]], [[True, True]]], ["a", "b"])
     >>> counts
     Counts(3 rows, 2 of them distinct, 2 nodes)
-    >>> counts.levels
+    >>> counts.categories
     ((True,), (False, True))
     >>> counts.table("b")
     array([1, 2])
     """
 
-    __slots__ = ("_levels", "_multiplicity", "_names", "_rows")
+    __slots__ = ("_categories", "_multiplicity", "_names", "_rows")
 
     def __init__(
         self,
         names: Iterable[str],
-        levels: Sequence[Sequence[Level]],
+        categories: Sequence[Sequence[Category]],
         rows: npt.ArrayLike,
         multiplicity: npt.ArrayLike | None = None,
     ) -> None:
         self._names = check_names(names)
-        self._levels = tuple(tuple(of_column) for of_column in levels)
+        self._categories = tuple(tuple(of_column) for of_column in categories)
         codes = np.asarray(rows)
         shape = (len(codes), len(self._names))
-        if codes.shape != shape or len(self._levels) != len(self._names):
-            raise refusal("rows", f"of shape {shape}", codes.shape, "Give one column a variable")
+        if codes.shape != shape or len(self._categories) != len(self._names):
+            advice = "Pass one column, and its categories, per variable"
+            raise refusal("rows", f"of shape {shape}", codes.shape, advice)
         for name, column, n_categories in zip(self._names, codes.T, self.n_categories, strict=True):
             if len(column) and not (column.min() >= 0 and column.max() < n_categories):
                 raise refusal(
                     "rows",
                     f"codes from 0 to {n_categories - 1} in the column {name!r}",
                     (int(column.min()), int(column.max())),
-                    "Give each code a level",
+                    "Pass a category for each code",
                 )
         weights = np.ones(len(codes), np.int64) if multiplicity is None else multiplicity
         counted = np.asarray(weights)
@@ -75,36 +76,36 @@ class Counts:
             raise refusal(
                 "multiplicity", "a positive integer for each row", weights, "Count the rows"
             )
-        self._rows, self._multiplicity = _distinct(
-            codes.astype(_code_type(self._levels)), counted.astype(np.int64), self.n_categories
+        self._rows, self._multiplicity = _merge_equal(
+            codes.astype(_code_type(self._categories)), counted.astype(np.int64), self.n_categories
         )
         self._rows.flags.writeable = self._multiplicity.flags.writeable = False
 
-    # Sources
+    # Constructors
 
     @classmethod
     def from_table(cls, table: Table) -> Self:
-        """Count the rows of typed columns, each taken as discrete."""
+        """Count the rows of typed columns, all treated as discrete."""
         if not table.n_rows:
-            raise refusal("the data", "at least one row", 0, "Give some rows")
+            raise refusal("the data", "at least one row", 0, "Pass some rows")
         table.check_complete()
         rows = np.empty((table.n_rows, len(table.names)), dtype=np.uint32)
-        levels = []
+        categories = []
         for position, name in enumerate(table.names):
             rows[:, position], of_column = table.codes(name)
-            levels.append(of_column)
-        return cls(table.names, levels, rows)
+            categories.append(of_column)
+        return cls(table.names, categories, rows)
 
     @classmethod
     def from_frame(cls, frame: Any, names: Iterable[str] | None = None) -> Self:  # noqa: ANN401
-        """Count the rows of a data frame or array, each column of which is taken as discrete."""
+        """Count the rows of a data frame or array, all columns treated as discrete."""
         return cls.from_table(Table(frame, names))
 
     @classmethod
     def from_batches(cls, batches: Iterable[Any], names: Iterable[str] | None = None) -> Self:
-        """Count rows that come in batches, data frames or arrays, all columns taken as discrete.
+        """Count the rows of batches, data frames or arrays, all columns treated as discrete.
 
-        Memory is needed for one batch and for the distinct rows.
+        Only one batch and the distinct rows are held in memory.
         """
         total: Self | None = None
         columns = None if names is None else check_names(names)
@@ -113,10 +114,10 @@ class Counts:
             total = part if total is None else total.merge(part)
             columns = total.names
         if total is None:
-            raise refusal("batches", "at least one batch", 0, "Give some rows")
+            raise refusal("batches", "at least one batch", 0, "Pass some rows")
         return total
 
-    # What they are
+    # Properties
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -124,14 +125,14 @@ class Counts:
         return self._names
 
     @property
-    def levels(self) -> tuple[tuple[Level, ...], ...]:
-        """The levels of each variable."""
-        return self._levels
+    def categories(self) -> tuple[tuple[Category, ...], ...]:
+        """The categories of each variable."""
+        return self._categories
 
     @property
     def n_categories(self) -> tuple[int, ...]:
-        """How many levels each variable has."""
-        return tuple(len(of_column) for of_column in self._levels)
+        """The number of categories of each variable."""
+        return tuple(len(of_column) for of_column in self._categories)
 
     @property
     def rows(self) -> npt.NDArray[np.integer[Any]]:
@@ -145,7 +146,7 @@ class Counts:
 
     @property
     def n_rows(self) -> int:
-        """How many rows were counted."""
+        """The number of rows."""
         return int(self._multiplicity.sum())
 
     def __len__(self) -> int:
@@ -154,10 +155,10 @@ class Counts:
     def __repr__(self) -> str:
         return f"Counts({self.n_rows} rows, {len(self._rows)} of them distinct, {len(self)} nodes)"
 
-    # What can be made of them
+    # Operations
 
     def table(self, names: str | Iterable[str]) -> npt.NDArray[np.int64]:
-        """Return the contingency table of some variables, one axis a variable."""
+        """Return the contingency table of some variables, one axis per variable."""
         chosen = check_members(names, self._names, "names", "the variables of the counts")
         at = [self._names.index(name) for name in chosen]
         shape = tuple(self.n_categories[node] for node in at)
@@ -169,28 +170,27 @@ class Counts:
         """Return the counts of some of the variables, in the order given."""
         chosen = check_members(names, self._names, "names", "the variables of the counts")
         at = [self._names.index(name) for name in chosen]
-        levels = [self._levels[node] for node in at]
-        return type(self)(chosen, levels, self._rows[:, at], self._multiplicity)
+        categories = [self._categories[node] for node in at]
+        return type(self)(chosen, categories, self._rows[:, at], self._multiplicity)
 
     def merge(self, other: Counts) -> Self:
-        """Return the counts of the rows of both; the levels are those that occur in either."""
-        if odd := sorted(set(self._names) ^ set(other.names)):
-            raise refusal("the counts", "of the same variables", odd, "These are in one part only")
+        """Return the counts of the rows of both, with the categories of both."""
+        check_same_names(self._names, other.names, "the counts", "of the same variables")
         part = other.select(self._names)
-        levels, one, two = [], [], []
+        categories, columns = [], []
         for node in range(len(self._names)):
-            both = _sorted_levels({*self._levels[node], *part.levels[node]})
-            code = {level: position for position, level in enumerate(both)}
-            levels.append(both)
-            one.append(np.array([code[level] for level in self._levels[node]])[self._rows[:, node]])
-            two.append(np.array([code[level] for level in part.levels[node]])[part.rows[:, node]])
-        rows = np.concatenate([np.column_stack(one), np.column_stack(two)])
-        return type(self)(
-            self._names,
-            levels,
-            rows,
-            np.concatenate([self._multiplicity, part.multiplicity]),
-        )
+            both = _sort_categories({*self._categories[node], *part.categories[node]})
+            code = {category: position for position, category in enumerate(both)}
+            recoded = [
+                np.array([code[category] for category in counts.categories[node]])[
+                    counts.rows[:, node]
+                ]
+                for counts in (self, part)
+            ]
+            categories.append(both)
+            columns.append(np.concatenate(recoded))
+        multiplicity = np.concatenate([self._multiplicity, part.multiplicity])
+        return type(self)(self._names, categories, np.column_stack(columns), multiplicity)
 
     def __add__(self, other: object) -> Self:
         return self.merge(other) if isinstance(other, Counts) else NotImplemented
@@ -199,7 +199,7 @@ class Counts:
 def configurations(
     columns: Sequence[npt.NDArray[np.integer[Any]]], n_categories: Sequence[int], n_rows: int
 ) -> tuple[Codes, int]:
-    """Return a number from 0 for the combination of codes in each row, and how many occur.
+    """Return the number of each row's combination of codes, from 0, and the count of combinations.
 
     Examples
     --------
@@ -207,14 +207,14 @@ def configurations(
     (array([0, 1, 1]), 2)
     """
     key, radix = np.zeros(n_rows, dtype=np.intp), 1
-    for codes, levels in zip(columns, n_categories, strict=True):
-        if radix * levels > _LARGEST_KEY:
-            key, radix = _numbered(key, radix)
-        key, radix = key * levels + codes, radix * levels
-    return _numbered(key, radix)
+    for codes, n_codes in zip(columns, n_categories, strict=True):
+        if radix * n_codes > _LARGEST_KEY:
+            key, radix = _renumber(key, radix)
+        key, radix = key * n_codes + codes, radix * n_codes
+    return _renumber(key, radix)
 
 
-def _numbered(key: Codes, radix: int) -> tuple[Codes, int]:
+def _renumber(key: Codes, radix: int) -> tuple[Codes, int]:
     """Replace the keys, below `radix`, by consecutive numbers in the same order."""
     if radix <= 1:
         return key, int(len(key) > 0)
@@ -227,11 +227,11 @@ def _numbered(key: Codes, radix: int) -> tuple[Codes, int]:
     return number[key], int(number[-1]) + 1
 
 
-def _code_type(levels: Sequence[Sequence[Level]]) -> np.dtype[np.unsignedinteger[Any]]:
-    return np.min_scalar_type(max((len(of_column) for of_column in levels), default=0))
+def _code_type(categories: Sequence[Sequence[Category]]) -> np.dtype[np.unsignedinteger[Any]]:
+    return np.min_scalar_type(max((len(of_column) for of_column in categories), default=0))
 
 
-def _distinct(
+def _merge_equal(
     rows: npt.NDArray[np.integer[Any]],
     multiplicity: npt.NDArray[np.int64],
     n_categories: Sequence[int],
@@ -244,8 +244,8 @@ def _distinct(
     return rows[first], total
 
 
-def _sorted_levels(levels: Iterable[Level]) -> list[Level]:
+def _sort_categories(categories: Iterable[Category]) -> list[Category]:
     try:
-        return sorted(levels)
+        return sorted(categories)
     except TypeError:
-        return sorted(levels, key=repr)
+        return sorted(categories, key=repr)

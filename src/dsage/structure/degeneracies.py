@@ -15,7 +15,7 @@ from dsage.structure.moments import Moments
 
 @dataclass(frozen=True)
 class Degeneracies:
-    """What makes a covariance matrix singular, or so nearly that a search cannot trust it.
+    """What makes a covariance matrix singular, or nearly so.
 
     Attributes
     ----------
@@ -23,17 +23,17 @@ class Degeneracies:
         Variables that do not vary.
     duplicated : tuple of tuple of str
         Groups of variables that are copies of each other, up to shift and scale, or up to the
-        names of their levels.
+        names of their categories.
     determined : tuple of (str, tuple of str)
-        Variables that are linear functions of others, and those others. Constants, and all but
-        the first of a group of duplicates, play no part here.
+        Variables that are linear functions of others, and these others. Constants, and all but
+        the first of each group of duplicates, are ignored.
     too_few_rows : bool
-        Whether there are no more rows than variables. Then some variables are linear functions
-        of others by necessity, and `determined` is left empty.
+        Whether there are at most as many rows as variables. Then some variables are necessarily
+        linear functions of others, and `determined` is left empty.
 
     Notes
     -----
-    False if there is nothing to report, so that ``if degeneracies(moments): ...`` reads well.
+    An object with nothing to report is false: ``if degeneracies(moments): ...``.
     """
 
     constant: tuple[str, ...]
@@ -42,7 +42,7 @@ class Degeneracies:
     too_few_rows: bool
 
     def __or__(self, other: Degeneracies) -> Degeneracies:
-        """Return what is odd about either of two sets of variables."""
+        """Return the degeneracies of two sets of variables together."""
         return Degeneracies(
             self.constant + other.constant,
             self.duplicated + other.duplicated,
@@ -57,18 +57,18 @@ class Degeneracies:
 def degeneracies(moments: Moments, *, tolerance: float = 1e-10) -> Degeneracies:
     """Name the variables that are constant, duplicated, or linear functions of others.
 
-    The rule: a variable is constant if its standard deviation is no more than the rounding of its
-    mean; two are duplicates if ``1 - r^2 <= tolerance`` for their correlation r; one is determined
-    if ``1 - R^2 <= tolerance`` when the pivoted Cholesky factorisation of the correlations, which
-    takes the least explained variable first, comes to it.
+    A variable is constant if its standard deviation is at most the rounding error of its mean. Two
+    variables are duplicates if ``1 - r^2 <= tolerance`` for their correlation r. A variable is
+    determined if ``1 - R^2 <= tolerance`` given the variables that the pivoted Cholesky
+    factorization of the correlations, which takes the least explained one next, took before it.
 
     Parameters
     ----------
     moments : Moments
         The moments of the data.
     tolerance : float, default=1e-10
-        The share of the variance that must be left unexplained. Moments in double precision know
-        this share to about 1e-13 at a million rows.
+        The share of the variance that must be left unexplained. In double precision this share is
+        accurate to about 1e-13 for a million rows.
 
     Examples
     --------
@@ -82,11 +82,11 @@ def degeneracies(moments: Moments, *, tolerance: float = 1e-10) -> Degeneracies:
     names = moments.names
     constant = moments.is_constant
     correlation = moments.correlation
-    groups = _groups((1 - correlation**2 <= tolerance) & ~constant & ~constant[:, None])
+    groups = _group_copies((1 - correlation**2 <= tolerance) & ~constant & ~constant[:, None])
     copies = {node for group in groups for node in group[1:]}
     kept = [node for node in np.flatnonzero(~constant).tolist() if node not in copies]
     too_few_rows = moments.n_rows <= len(names)
-    found = [] if too_few_rows else _determined(correlation[np.ix_(kept, kept)], tolerance)
+    found = [] if too_few_rows else _find_determined(correlation[np.ix_(kept, kept)], tolerance)
     return Degeneracies(
         constant=tuple(names[node] for node in np.flatnonzero(constant)),
         duplicated=tuple(tuple(names[node] for node in group) for group in groups),
@@ -99,7 +99,7 @@ def degeneracies(moments: Moments, *, tolerance: float = 1e-10) -> Degeneracies:
 
 
 def discrete_degeneracies(counts: Counts) -> Degeneracies:
-    """Name the discrete variables that are constant, or the same but for the names of their levels.
+    """Name discrete variables that are constant, or copies up to the names of categories.
 
     Examples
     --------
@@ -113,7 +113,7 @@ def discrete_degeneracies(counts: Counts) -> Degeneracies:
     groups: dict[bytes, list[str]] = {}
     for name, codes in zip(counts.names, counts.rows.T, strict=True):
         if name not in constant:
-            # Numbered in the order in which they first occur, levels of other names look alike.
+            # Numbered in the order of their first occurrence, copies have the same codes.
             _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
             renumbered = np.argsort(np.argsort(first))[inverse]
             groups.setdefault(renumbered.tobytes(), []).append(name)
@@ -121,8 +121,8 @@ def discrete_degeneracies(counts: Counts) -> Degeneracies:
     return Degeneracies(tuple(constant), duplicated, (), too_few_rows=False)
 
 
-def _groups(same: npt.NDArray[np.bool_]) -> list[list[int]]:
-    """Return the groups of at least two, each under its first member."""
+def _group_copies(same: npt.NDArray[np.bool_]) -> list[list[int]]:
+    """Return the groups of at least two, ordered by their first members."""
     grouped: set[int] = set()
     groups = []
     for node in range(len(same)):
@@ -133,7 +133,7 @@ def _groups(same: npt.NDArray[np.bool_]) -> list[list[int]]:
     return groups
 
 
-def _determined(
+def _find_determined(
     correlation: npt.NDArray[np.float64], tolerance: float
 ) -> list[tuple[int, list[int]]]:
     n_nodes = len(correlation)

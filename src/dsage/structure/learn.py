@@ -13,7 +13,7 @@ from typing import Any, ParamSpec
 
 from tqdm.auto import tqdm
 
-from dsage._check import Setting, Text, check_member, refusal, warn
+from dsage._check import Setting, Text, check_member, check_same_names, refusal, warn
 from dsage._random import RandomState, Streams
 from dsage.graphs import Graph, as_graph
 from dsage.structure.constraints import Constraints
@@ -272,10 +272,8 @@ def learn_by_callable(
         condition = "a callable that returns a graph"
         raise refusal(parameter, condition, type(made).__name__, advice, TypeError) from error
     names = as_data(data).names
-    if odd := sorted(set(graph.names) ^ set(names)):
-        condition = "a callable whose graph is over the columns of the data"
-        advice = "These names are only in the graph or only in the data"
-        raise refusal(parameter, condition, odd, advice)
+    condition = "a callable whose graph is over the columns of the data"
+    check_same_names(graph.names, names, parameter, condition)
     ordered = Graph(names, graph.edges, graph.bidirected)
     label = getattr(learner, "__name__", type(learner).__name__)
     return SearchResult(ordered, math.nan, (), 0, seconds, interrupted=False, method=label)

@@ -1,4 +1,4 @@
-"""Number of rows, means and covariances: all that Gaussian scores need to know of the data."""
+"""Number of rows, means and covariances: the sufficient statistics of Gaussian scores."""
 
 from __future__ import annotations
 
@@ -11,7 +11,14 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from dsage._check import check_count, check_members, check_names, refusal
+from dsage._check import (
+    check_count,
+    check_members,
+    check_names,
+    check_same_names,
+    check_shape,
+    refusal,
+)
 from dsage.data.table import Table
 
 Floats = npt.NDArray[np.float64]
@@ -20,15 +27,15 @@ Floats = npt.NDArray[np.float64]
 class Moments:
     """The number of rows, the means and the covariances of some variables. Immutable.
 
-    Inside are the centred cross-products ``scatter = sum over rows (x - mean)(x - mean)'``, so
-    that moments of parts of the data merge exactly, but for rounding, into those of the whole.
+    The centered cross-products ``scatter = sum over rows (x - mean)(x - mean)'`` are stored, so
+    that moments of parts of the data merge into those of the whole, exactly up to rounding.
 
     Parameters
     ----------
     names : iterable of str
         The variables.
     n_rows : int
-        How many rows the moments are of.
+        The number of rows.
     mean : array of shape (n_nodes,)
         The means.
     covariance : array of shape (n_nodes, n_nodes)
@@ -58,45 +65,42 @@ class Moments:
         self._names = check_names(names)
         self._n_rows = check_count(n_rows, "n_rows")
         n_nodes = len(self._names)
-        self._mean = _frozen(_shaped(mean, (n_nodes,), "mean"))
-        checked = _shaped(covariance, (n_nodes, n_nodes), "covariance")
+        self._mean = _freeze(_check_array(mean, (n_nodes,), "mean"))
+        checked = _check_array(covariance, (n_nodes, n_nodes), "covariance")
         if (checked.diagonal() < 0).any():
             bad = [self._names[node] for node in np.flatnonzero(checked.diagonal() < 0)]
             raise refusal("covariance", "without negative variances", bad, "Correct these")
         scale = np.sqrt(np.outer(checked.diagonal(), checked.diagonal()))
         self._refuse(np.abs(checked - checked.T) > 1e-8 * scale, "symmetric")
         self._refuse(np.abs(checked) > (1 + 1e-8) * scale, "of correlations within [-1, 1]")
-        self._scatter = _frozen((checked + checked.T) * (0.5 * (self._n_rows - 1)))
+        self._scatter = _freeze((checked + checked.T) * (0.5 * (self._n_rows - 1)))
 
     def _refuse(self, wrong: npt.NDArray[np.bool_], condition: str) -> None:
-        """Refuse a covariance with wrong entries, and name the variables of one."""
+        """Refuse a covariance with wrong entries; name the variables of the first."""
         if wrong.any():
             pair = tuple(self._names[node] for node in np.argwhere(wrong)[0])
-            raise refusal("covariance", condition, pair, "See these two variables")
+            raise refusal("covariance", condition, pair, "Correct the entry of these two variables")
 
     @classmethod
     def _of(cls, names: tuple[str, ...], n_rows: int, mean: Floats, scatter: Floats) -> Self:
         made = cls.__new__(cls)
         made._names, made._n_rows = names, n_rows
-        made._mean, made._scatter = _frozen(mean), _frozen(scatter)
+        made._mean, made._scatter = _freeze(mean), _freeze(scatter)
         return made
 
-    # Sources
-
-    @classmethod
-    def from_array(cls, X: npt.ArrayLike, names: Iterable[str] | None = None) -> Self:
-        """Compute the moments of an array (n_rows, n_nodes), by blocks of rows."""
-        return cls.from_table(Table(X, names))
+    # Constructors
 
     @classmethod
     def from_frame(cls, frame: Any, names: Iterable[str] | None = None) -> Self:  # noqa: ANN401
-        """Compute the moments of a data frame (pandas, polars, pyarrow) of numbers, by blocks."""
+        """Compute the moments of a numeric data frame or array (n_rows, n_nodes), in chunks."""
         return cls.from_table(Table(frame, names))
+
+    from_array = from_frame
 
     @classmethod
     def from_table(cls, table: Table) -> Self:
         """Compute the moments of typed columns, which must all be continuous."""
-        running = _Running(_all_continuous(table))
+        running = _Running(_check_continuous(table))
         for block in table.chunks():
             running.add(block)
         return cls._of(*running.result())
@@ -107,12 +111,12 @@ class Moments:
         batches: Iterable[Any],
         names: Iterable[str] | None = None,
     ) -> Self:
-        """Compute the moments of rows that come in batches, arrays or data frames.
+        """Compute the moments of the rows of batches, arrays or data frames.
 
         Parameters
         ----------
         batches : iterable of arrays or data frames
-            Each with the same columns; the columns of frames may be in any order.
+            All with the same columns; the columns of frames may be in any order.
         names : iterable of str, optional
             The columns; by default those of the first batch.
 
@@ -126,15 +130,12 @@ class Moments:
         columns = None if names is None else check_names(names)
         for batch in batches:
             table = Table(batch, columns)
-            if running is None:
-                columns = _all_continuous(table)
-                running = _Running(columns)
-            else:
-                _all_continuous(table)
+            columns = _check_continuous(table)
+            running = running or _Running(columns)
             for block in table.chunks():
                 running.add(block)
         if running is None:
-            raise refusal("batches", "at least one batch", 0, "Give some rows")
+            raise refusal("batches", "at least one batch", 0, "Pass some rows")
         return cls._of(*running.result())
 
     @classmethod
@@ -145,7 +146,7 @@ class Moments:
         *,
         batch_rows: int = 65_536,
     ) -> Self:
-        """Compute the moments of a Parquet file, or of a folder of them, in a stream.
+        """Compute the moments of a Parquet file, or of a folder of them, batch by batch.
 
         Parameters
         ----------
@@ -154,13 +155,13 @@ class Moments:
         columns : iterable of str, optional
             The columns to use; all by default.
         batch_rows : int, default=65536
-            How many rows are in memory at a time, at most.
+            The largest number of rows in memory at a time.
         """
         check_count(batch_rows, "batch_rows")
         chosen = None if columns is None else check_names(columns, "columns")
         return cls.from_batches(_parquet_batches(path, chosen, batch_rows), chosen)
 
-    # What they are
+    # Properties
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -169,7 +170,7 @@ class Moments:
 
     @property
     def n_rows(self) -> int:
-        """How many rows the moments are of."""
+        """The number of rows."""
         return self._n_rows
 
     @property
@@ -179,19 +180,19 @@ class Moments:
 
     @property
     def scatter(self) -> Floats:
-        """The centred cross-products, shape (n_nodes, n_nodes)."""
+        """The centered cross-products, shape (n_nodes, n_nodes)."""
         return self._scatter
 
     @property
     def covariance(self) -> Floats:
         """The covariances with divisor ``n_rows - 1``, shape (n_nodes, n_nodes)."""
         if self._n_rows < 2:
-            raise refusal("n_rows", "at least 2", self._n_rows, "One row has no covariance")
+            raise refusal("n_rows", "at least 2", self._n_rows, "A single row has no covariance")
         return self._scatter / (self._n_rows - 1)
 
     @property
     def is_constant(self) -> npt.NDArray[np.bool_]:
-        """Whether each variable spreads no more than the rounding of its mean, shape (n_nodes,)."""
+        """Whether each variable varies no more than the rounding of its mean, shape (n_nodes,)."""
         deviation = np.sqrt(self._scatter.diagonal() / self._n_rows)
         return np.asarray(deviation <= 8 * np.finfo(np.float64).eps * np.abs(self._mean))
 
@@ -211,7 +212,7 @@ class Moments:
         shown = ", ".join(self._names[:6]) + (", ..." if len(self) > 6 else "")
         return f"Moments({self._n_rows} rows, {len(self)} nodes: {shown})"
 
-    # What can be made of them
+    # Operations
 
     def select(self, names: str | Iterable[str]) -> Self:
         """Return the moments of some of the variables, in the order given."""
@@ -225,8 +226,7 @@ class Moments:
         ``scatter = scatter_a + scatter_b + (n_a n_b / n) delta delta'`` with the difference of
         the means ``delta``.
         """
-        if odd := sorted(set(self._names) ^ set(other.names)):
-            raise refusal("the moments", "of the same variables", odd, "These are in one part only")
+        check_same_names(self._names, other.names, "the moments", "of the same variables")
         part = other if other.names == self._names else other.select(self._names)
         running = _Running(self._names)
         running.merge(self._n_rows, self._mean, self._scatter)
@@ -249,17 +249,17 @@ class _Running:
         self.mean = np.zeros(n_nodes)
         self.scatter = np.zeros((n_nodes, n_nodes))
 
-    def add(self, block: Floats) -> None:
-        """Take in the rows of `block`, which is overwritten."""
-        if not len(block):
+    def add(self, chunk: Floats) -> None:
+        """Add the rows of `chunk`, which is overwritten."""
+        if not len(chunk):
             return
-        # Around its first row a constant column is exactly zero, and so is its scatter.
-        first = block[0].copy()
-        block -= first
-        shift = block.mean(axis=0)
-        block -= shift
-        # NumPy hands a product of a matrix with its own transpose to BLAS's syrk.
-        self.merge(len(block), first + shift, block.T @ block)
+        # Relative to its first row a constant column is exactly zero, and so is its scatter.
+        first = chunk[0].copy()
+        chunk -= first
+        shift = chunk.mean(axis=0)
+        chunk -= shift
+        # NumPy passes the product of a matrix with its own transpose to BLAS's syrk.
+        self.merge(len(chunk), first + shift, chunk.T @ chunk)
 
     def merge(self, n_rows: int, mean: Floats, scatter: Floats) -> None:
         total = self.n_rows + n_rows
@@ -271,12 +271,12 @@ class _Running:
 
     def result(self) -> tuple[tuple[str, ...], int, Floats, Floats]:
         if not self.n_rows:
-            raise refusal("the data", "at least one row", 0, "Give some rows")
+            raise refusal("the data", "at least one row", 0, "Pass some rows")
         if not np.isfinite(self.scatter).all():
             bad = np.flatnonzero(~np.isfinite(self.scatter.diagonal()))
             raise refusal(
                 "the columns",
-                "of a magnitude whose square is a finite number",
+                "small enough for finite squares",
                 [self.names[node] for node in bad],
                 "Change the units of these columns",
             )
@@ -295,9 +295,10 @@ def _parquet_batches(
     folder = Path(path)
     files = sorted(folder.glob("**/*.parquet")) if folder.is_dir() else [folder]
     if not files:
-        raise refusal("path", "a Parquet file or a folder of them", str(path), "It holds none")
+        advice = "It contains no Parquet file"
+        raise refusal("path", "a Parquet file or a folder of them", str(path), advice)
     for file in files:
-        # Buffered ahead, the whole file would be in memory before its first batch.
+        # With pre-buffering the whole file would be in memory before its first batch.
         with parquet.ParquetFile(file, pre_buffer=False) as source:
             if columns is not None:
                 check_members(columns, source.schema_arrow.names, "columns", "the columns")
@@ -306,28 +307,27 @@ def _parquet_batches(
                 yield pa.Table.from_batches([batch])
 
 
-def _all_continuous(table: Table) -> tuple[str, ...]:
+def _check_continuous(table: Table) -> tuple[str, ...]:
     if table.discrete:
         raise refusal(
             "the columns",
             "numbers",
             list(table.discrete),
-            "Moments are of continuous variables: convert these columns or leave them out",
+            "Moments need continuous variables: convert or drop these columns",
             TypeError,
         )
     return table.names
 
 
-def _shaped(values: npt.ArrayLike, shape: tuple[int, ...], parameter: str) -> Floats:
+def _check_array(values: npt.ArrayLike, shape: tuple[int, ...], parameter: str) -> Floats:
     array = np.array(values, dtype=np.float64)
-    if array.shape != shape:
-        raise refusal(parameter, f"of shape {shape}", array.shape, "Give one entry a variable")
+    check_shape(array, shape, parameter, "Pass one entry per variable")
     if not np.isfinite(array).all():
         raise refusal(parameter, "finite", array, "Remove missing and infinite values")
     return array
 
 
-def _frozen(array: Floats) -> Floats:
+def _freeze(array: Floats) -> Floats:
     frozen = np.ascontiguousarray(array)
     if frozen is array and array.flags.writeable:
         frozen = array.copy()

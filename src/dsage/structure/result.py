@@ -1,4 +1,4 @@
-"""What a search found, and the way that it took."""
+"""The result of a search: the graph and the moves that led to it."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class Step(NamedTuple):
     tail, head : str
         The edge tail -> head that was added, deleted or reversed.
     delta : float
-        What it changed the score by.
+        The change of the score.
     score : float
-        The score after it.
+        The score after the move.
     seconds : float
-        Since the search began.
+        The time since the search began.
     """
 
     kind: str
@@ -48,15 +48,15 @@ class SearchResult:
     trace : tuple of Step
         The moves, in order. The last graph visited need not be the best.
     n_scored : int
-        How many families were scored.
+        The number of families that were scored.
     seconds : float
-        How long the search took.
+        The duration of the search.
     interrupted : bool
-        Whether it was stopped by the user before its end.
+        Whether the user interrupted the search.
     method : str
-        The search.
+        The name of the search.
     score_name : str
-        Which score it is; empty where a callable made the graph.
+        The name of the score; empty if a callable learned the graph.
     """
 
     graph: Graph

@@ -1,4 +1,4 @@
-"""What data a graph is learned from: rows, or the statistics that suffice."""
+"""The data that a graph is learned from: rows, or sufficient statistics."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def as_data(
     discrete: str | Iterable[str] = (),
     transform: str = "none",
 ) -> Data:
-    """Return the data as typed columns, or as the moments or counts that they already are."""
+    """Return the data as typed columns; Tables, Moments and Counts are returned unchanged."""
     if not isinstance(data, (Table, Moments, Counts)):
         return Table(data, discrete=discrete, transform=transform)
     if tuple(discrete) or transform != "none":
@@ -27,15 +27,15 @@ def as_data(
             "discrete and transform",
             f"left out with a {type(data).__name__}",
             (discrete, transform),
-            "Give the data frame or array instead",
+            "Pass the data frame or array instead",
         )
     return data
 
 
 def sufficient(data: Data) -> Data:
-    """Return all that scores need: moments if all is continuous, counts if all is discrete.
+    """Return the moments of continuous data, the counts of discrete data.
 
-    Mixed data are returned as they are.
+    Mixed data are returned unchanged.
 
     Examples
     --------
@@ -55,12 +55,8 @@ def kind_of(data: Data) -> str:
     if isinstance(data, Counts):
         return "discrete"
     if not data.names or not data.n_rows:
-        raise refusal(
-            "data",
-            "at least one row and one column",
-            (data.n_rows, len(data.names)),
-            "Give some data",
-        )
+        shape = (data.n_rows, len(data.names))
+        raise refusal("data", "at least one row and one column", shape, "Pass some data")
     if data.continuous and data.discrete:
         return "mixed"
     return "discrete" if data.discrete else "continuous"

@@ -1,4 +1,4 @@
-"""How sure is a learned graph? Learn it again from parts of the data."""
+"""Measure how stable a learned graph is: learn it again from resamples of the rows."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from dsage.graphs import Consensus, Graph
 from dsage.structure.constraints import Constraints
 from dsage.structure.learn import search_graph
 from dsage.structure.reduction import Reduction
+from dsage.structure.scores.base import Score
 from dsage.structure.source import as_data, sufficient
 
 RESAMPLES = ("half", "bootstrap")
@@ -32,7 +33,7 @@ class Stability:
     Attributes
     ----------
     graphs : tuple of Graph
-        One a resample.
+        One per resample.
     """
 
     graphs: tuple[Graph, ...]
@@ -40,7 +41,7 @@ class Stability:
     def oracle(
         self, target: str, features: Iterable[str] | None = None, *, share: float = 0.9
     ) -> Consensus:
-        """Return the oracle that separates only where at least `share` of the graphs agrees.
+        """Return an oracle that separates only where at least `share` of the graphs agree.
 
         Parameters
         ----------
@@ -53,10 +54,10 @@ class Stability:
         return Consensus([graph.oracle(target, columns) for graph in self.graphs], share)
 
     def to_frame(self) -> pd.DataFrame:
-        """Return the share of the graphs that have each directed edge, and it or its opposite.
+        """Return, for each directed edge, the share of the graphs that contain it.
 
-        Columns ``from``, ``to``, ``share``, ``share_either``; the most frequent first. Edges that
-        no graph has are left out.
+        Columns ``from``, ``to``, ``share``, and ``share_either`` for the edge in either direction;
+        the most frequent edges first. Edges that no graph contains are left out.
         """
         names = list(self.graphs[0].names)
         share = sum(graph.to_adjacency().to_numpy(dtype=np.float64) for graph in self.graphs)
@@ -84,6 +85,7 @@ def stability(
     *,
     resample: str = "half",
     method: str | Callable[[Any], Any] = "auto",
+    score: str | Score | Callable[[Any], Score] = "auto",
     n_jobs: int | None = None,
     random_state: RandomState = None,
     progress: bool = False,
@@ -96,15 +98,15 @@ def stability(
     data : data frame or array
         The observations.
     n : int, default=50
-        How many resamples.
+        The number of resamples.
     resample : {"half", "bootstrap"}, default="half"
-        Random halves of the rows, in complementary pairs (Shah & Samworth, 2013), or as many rows
-        as there are, drawn with replacement. Rows that are there twice look like evidence: graphs
-        of bootstrap samples have false edges, and agree on fewer separations.
-    method, **options
-        As for :func:`dsage.learn_graph`.
+        Random halves of the rows, in complementary pairs (Shah & Samworth, 2013), or bootstrap
+        samples. Repeated rows look like evidence, so graphs of bootstrap samples have false edges
+        and agree on fewer separations.
+    method, score, **options
+        As for :func:`dsage.learn_graph`; a score of your own must be a callable.
     n_jobs : int, optional
-        Processes, as joblib counts them; the result does not depend on it.
+        The number of processes, as in joblib; the result does not depend on it.
     random_state : int, numpy Generator or None, default=None
         Seed.
     progress : bool, default=False
@@ -126,12 +128,19 @@ def stability(
     check_member(resample, RESAMPLES, "resample", "the ways to resample")
     for name in ("required", "forbidden", "tiers"):
         if options.get(name) is not None:
-            options[name] = tuple(options[name])  # an iterator would serve the first graph only
-    source, n_rows = _checked(data, options) if not callable(method) else (data, len(data))
+            options[name] = tuple(
+                options[name]
+            )  # an iterator would be exhausted by the first graph
+    if isinstance(score, Score):
+        advice = "A Score is fixed to its rows: pass a callable that makes one of each resample"
+        raise refusal("score", "a name or a callable", score, advice, TypeError)
+    is_own = callable(method) or callable(score)
+    source = data if is_own else _check_table(data, options)
+    n_rows = len(data) if is_own else source.n_rows
     streams = Streams(random_state)
-    options["method"] = method
+    options |= {"method": method, "score": score}
     tasks = (
-        joblib.delayed(_learned)(source, resample, n_rows, number, streams, options)
+        joblib.delayed(_learn_part)(source, resample, n_rows, number, streams, options)
         for number in range(n)
     )
     graphs: list[Graph] = []
@@ -151,26 +160,26 @@ def stability(
     if interrupted:
         if not graphs:
             raise KeyboardInterrupt
-        warn(f"Interrupted after {len(graphs)} of {n} resamples: the graphs so far.")
+        warn(f"Interrupted after {len(graphs)} of {n} resamples; these are the graphs so far.")
     return Stability(tuple(graphs))
 
 
-def _checked(data: Any, options: dict[str, Any]) -> tuple[Table, int]:  # noqa: ANN401
-    """Return the data as typed columns; say what is odd about them once, not for each part."""
+def _check_table(data: Any, options: dict[str, Any]) -> Table:  # noqa: ANN401
+    """Return the data as typed columns; warn about odd columns once, not for each resample."""
     as_columns = {name: options.pop(name) for name in ("discrete", "transform") if name in options}
     table = as_data(data, **as_columns)
     if not isinstance(table, Table):
         raise refusal(
-            "data", "a data frame or an array", table, "This has no rows to draw from", TypeError
+            "data", "a data frame or an array", table, "Statistics cannot be resampled", TypeError
         )
     if table.n_rows < 4:
-        raise refusal("data", "at least 4 rows", table.n_rows, "Give more")
+        raise refusal("data", "at least 4 rows", table.n_rows, "Pass more rows")
     for text in Reduction(sufficient(table), Constraints(table.names)).warnings:
         warn(text)
-    return table, table.n_rows
+    return table
 
 
-def _rows(resample: str, n_rows: int, number: int, streams: Streams) -> npt.NDArray[np.intp]:
+def _draw_rows(resample: str, n_rows: int, number: int, streams: Streams) -> npt.NDArray[np.intp]:
     if resample == "bootstrap":
         return streams("bootstrap", number).integers(n_rows, size=n_rows)
     split = streams("half", number // 2).permutation(n_rows)
@@ -178,7 +187,7 @@ def _rows(resample: str, n_rows: int, number: int, streams: Streams) -> npt.NDAr
     return split[half * (number % 2) :][:half]
 
 
-def _learned(
+def _learn_part(
     source: Any,  # noqa: ANN401
     resample: str,
     n_rows: int,
@@ -186,9 +195,9 @@ def _learned(
     streams: Streams,
     options: dict[str, Any],
 ) -> Graph | None:
-    """Return the graph of one part of the data; None if the search was interrupted."""
-    rows = _rows(resample, n_rows, number, streams)
-    # Typed columns keep the levels of the whole; a callable is given what the user gave.
+    """Return the graph of one resample; None if the search was interrupted."""
+    rows = _draw_rows(resample, n_rows, number, streams)
+    # Typed columns keep the categories of all rows; a callable receives the data as passed.
     part = source.take(rows) if isinstance(source, Table) else take_rows(source, rows)
     with record_warnings(show=False):
         result = search_graph(part, random_state=streams("search", number), **options)

@@ -46,9 +46,9 @@ class Score(ABC):
     >>> class FewestParents(Score):
     ...     names = ("a", "b", "c")
     ...     def family(self, node, parents):
-    ...         return -float(len(parents))
+    ...         return 1.0 - len(parents)
     >>> FewestParents().additions(0, (1,)), FewestParents().removals(0, (1,))
-    (array([-inf, -inf,  -2.]), array([-inf,   0., -inf]))
+    (array([-inf, -inf,  -1.]), array([-inf,   1., -inf]))
     """
 
     names: tuple[str, ...]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from dsage._check import check_member, refusal
+from dsage._check import check_member, check_same_names, refusal
 from dsage.data.frames import as_matrix, is_frame, open_frame
 from dsage.data.table import Table
 from dsage.graphs import Graph
@@ -86,12 +86,8 @@ def score_name(score: str, kind: str) -> str:
     >>> score_name("auto", "continuous"), score_name("bde", "discrete")
     ('ebic', 'bde')
     """
-    return _AUTO[kind] if score == "auto" else check_score_name(score)
-
-
-def check_score_name(score: str) -> str:
-    """Refuse a name that is not registered."""
-    return check_member(score, ("auto", *SCORES), "score", "the scores")
+    check_member(score, ("auto", *SCORES), "score", "the scores")
+    return _AUTO[kind] if score == "auto" else score
 
 
 def score_options() -> tuple[str, ...]:
@@ -149,9 +145,7 @@ def graph_score(score: Score, graph: Graph) -> float:
     >>> round(graph_score(score, Graph(["a", "b"], [])), 2)
     -284.25
     """
-    if odd := sorted(set(graph.names) ^ set(score.names)):
-        advice = "These names are only in the graph or only in the data"
-        raise refusal("graph", "over the variables of the data", odd, advice)
+    check_same_names(graph.names, score.names, "graph", "over the variables of the data")
     if not graph.is_dag:
         advice = "Graphs with cycles or bidirected edges have no score"
         raise refusal("graph", "a DAG", graph, advice)

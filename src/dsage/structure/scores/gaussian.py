@@ -180,9 +180,7 @@ class GaussianScore(Score):
             return scores
         left = self._left_without(node, list(parents))
         if left is None:
-            for place, parent in enumerate(parents):
-                scores[parent] = self.family(node, parents[:place] + parents[place + 1 :])
-            return scores
+            return super().removals(node, parents)
         shared = self._constant[len(parents) - 1] + self._marginal[node]
         scores[list(parents)] = shared - self._half_rows * np.log(np.maximum(left, _FLOOR))
         return scores

@@ -1,4 +1,4 @@
-"""Who is whose ancestor in a DAG that changes by one edge at a time."""
+"""The ancestor relation of a DAG that changes by one edge at a time."""
 
 from __future__ import annotations
 
@@ -45,15 +45,15 @@ class Ancestry:
                 self.add(tail, head)
 
     def has_path(self, tail: int, head: int) -> bool:
-        """Tell whether there is a directed path, or the two are one."""
+        """Return whether there is a directed path, or the two nodes are the same."""
         return bool(self.below[tail] >> head & 1)
 
     def has_other_path(self, tail: int, head: int) -> bool:
-        """Tell whether there is a directed path besides the edge tail -> head."""
+        """Return whether there is a directed path other than the edge tail -> head."""
         return any(self.below[child] >> head & 1 for child in self._children[tail] if child != head)
 
     def add(self, tail: int, head: int) -> None:
-        """Add the edge tail -> head, which closes no cycle."""
+        """Add the edge tail -> head, which must not close a cycle."""
         self._parents[head].add(tail)
         self._children[tail].add(head)
         if self.has_path(tail, head):
@@ -74,8 +74,8 @@ class Ancestry:
         self._rebuild(self.below[head], self.above, self._parents)
 
     def _rebuild(self, nodes: int, sets: list[int], nearest: list[set[int]]) -> None:
-        # A node has more descendants than each of them (and more ancestors than each of those):
-        # in this order the sets that a set is made of are right already.
+        # A node has more descendants than any of its descendants (and likewise for ancestors), so
+        # in this order a set is built from sets that are already correct.
         order = sorted(self.members(nodes).tolist(), key=lambda node: sets[node].bit_count())
         for node in order:
             made = 1 << node

@@ -5,54 +5,23 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
 
 from dsage.data.registry import Registry
-from dsage.structure.constraints import Constraints, graph_of
+from dsage.structure.constraints import graph_of
 from dsage.structure.result import SearchResult, Step
 from dsage.structure.scores.base import Parents, Score
 
 Callback = Callable[[Step], object]
 
 
-class Search(Protocol):
-    """A search for the graph with the highest score."""
-
-    def __call__(
-        self,
-        score: Score,
-        constraints: Constraints,
-        /,
-        *,
-        callback: Callback | None = None,
-        **options: Any,  # noqa: ANN401
-    ) -> SearchResult:
-        """Return the best graph that satisfies the constraints; call `callback` at each step."""
-        ...
-
-
 METHODS: Registry[Callable[..., SearchResult]] = Registry(
     "method", "the methods", package="dsage.structure.searches"
 )
-"""The searches by name: each is a :class:`Search`.
+"""The searches by name: functions from a score and constraints to a :class:`SearchResult`.
 
-A search is registered with ``options``, the names of its options; if registered with
-``is_random=True``, it also receives `random_state`.
+A search also receives `callback`, to call with each step, and its own options. It is registered
+with ``options``, their names; if registered with ``is_random=True``, it receives `random_state`.
 """
-
-
-class Searching(Protocol):
-    """What a trace reads from a search when it ends."""
-
-    @property
-    def best(self) -> Sequence[Parents]:
-        """The parents of every node in the best graph so far."""
-        ...
-
-    @property
-    def n_scored(self) -> int:
-        """The number of families that were scored."""
-        ...
 
 
 class Trace:
@@ -81,18 +50,25 @@ class Trace:
         if self._callback is not None:
             self._callback(self._steps[-1])
 
-    def result(self, run: Callable[[], object], search: Searching) -> SearchResult:
-        """Run to the end, or to an interrupt, and return the best graph."""
+    def result(
+        self, run: Callable[[], object], read: Callable[[], tuple[Sequence[Parents], int]]
+    ) -> SearchResult:
+        """Run to the end, or to an interrupt, and return the best graph.
+
+        `read` returns the parents of every node in the best graph, and the number of families
+        that were scored.
+        """
         interrupted = False
         try:
             run()
         except KeyboardInterrupt:
             interrupted = True
+        best, n_scored = read()
         return SearchResult(
-            graph=graph_of(self._score.names, search.best),
-            score=math.fsum(self._score.family(*family) for family in enumerate(search.best)),
+            graph=graph_of(self._score.names, best),
+            score=math.fsum(self._score.family(*family) for family in enumerate(best)),
             trace=tuple(self._steps),
-            n_scored=search.n_scored,
+            n_scored=n_scored,
             seconds=time.perf_counter() - self._began,
             interrupted=interrupted,
             method=self._method,

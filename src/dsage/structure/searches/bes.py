@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dsage.graphs import Graph
-from dsage.structure.constraints import Constraints, constraints_of
+from dsage.structure.constraints import Constraints, check_constraints
 from dsage.structure.result import SearchResult
 from dsage.structure.scores.base import Parents, Score
 from dsage.structure.searches.base import Callback, Trace
@@ -78,14 +78,14 @@ def bes(
     Graph(3 nodes, 2 edges: a -> c, b -> c)
     """
     trace = Trace("bes", score, callback)
-    constraints = constraints_of(score, constraints)
+    constraints = check_constraints(score, constraints)
     search = _Backward(score, constraints, constraints.admit(graph))
 
     def run() -> None:
         for tail, head, delta in search.deletions():
             trace.add("delete", tail, head, delta, search.total)
 
-    return trace.result(run, search)
+    return trace.result(run, lambda: (search.best, search.n_scored))
 
 
 class _Delete(NamedTuple):

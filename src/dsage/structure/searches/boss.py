@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from dsage._check import check_count, check_names, refusal
-from dsage.structure.constraints import Constraints, constraints_of
+from dsage._check import check_count, check_names, check_same_names
+from dsage.structure.constraints import Constraints, check_constraints
 from dsage.structure.result import SearchResult
 from dsage.structure.scores.base import Ceilings, Parents, Score
 from dsage.structure.searches.base import Callback, Trace
@@ -78,13 +78,15 @@ def boss(
     """
     passes = math.inf if max_passes is None else check_count(max_passes, "max_passes", minimum=0)
     trace = Trace("boss", score, callback)
-    search = _OrderSearch(score, constraints_of(score, constraints), _positions(order, score.names))
+    search = _OrderSearch(
+        score, check_constraints(score, constraints), _positions(order, score.names)
+    )
 
     def run() -> None:
         for move in search.moves(passes):
             trace.add("move", move.variable, move.before, move.gain, search.total)
 
-    return trace.result(run, search)
+    return trace.result(run, lambda: (search.best, search.n_scored))
 
 
 class _Move(NamedTuple):
@@ -268,9 +270,7 @@ def _positions(order: Iterable[str] | None, names: tuple[str, ...]) -> list[int]
     if order is None:
         return list(range(len(names)))
     given = check_names(order, "order")
-    if odd := sorted(set(given) ^ set(names)):
-        advice = "These are missing from the order or from the data"
-        raise refusal("order", "of all variables", odd, advice)
+    check_same_names(given, names, "order", "of all variables")
     position = {name: index for index, name in enumerate(names)}
     return [position[name] for name in given]
 

@@ -1,4 +1,4 @@
-"""Grow and shrink the parents of one node among its predecessors, with a memory of every step."""
+"""Grow and shrink the parents of one node among its predecessors, remembering every step."""
 
 from __future__ import annotations
 
@@ -11,32 +11,32 @@ import numpy.typing as npt
 from dsage.structure.scores.base import Parents, Score
 
 NOWHERE = 1 << 60
-"""The rank of a variable that comes after all others."""
+"""A rank after all others."""
 
-# A change of a score below this share of it is rounding error, not improvement.
+# Relative changes of a score below this are rounding errors, not improvements.
 _RELATIVE_TOLERANCE = 1e-11
 
 
 def tolerance(score: float) -> float:
-    """Return the change of `score` that a better one must exceed."""
+    """Return the smallest change of `score` that counts as an improvement."""
     return _RELATIVE_TOLERANCE * max(1.0, abs(score))
 
 
 class Step:
-    """Some parents that were met while growing, and the ways on from them.
+    """A set of parents reached while growing, and the possible next steps.
 
     Attributes
     ----------
     parents : tuple of int
         The parents so far.
     candidates : array of int
-        The variables that raise the score as one more parent, best first.
+        The variables that raise the score as one more parent, the best first.
     before : Step or None
-        The step before the last of them was added.
+        The step before the last parent was added.
     added : int
         That last parent; -1 for the first step.
     after : dict from int to Step
-        The next steps that are known, by the parent that they add.
+        The next steps found so far, by the parent that they add.
     """
 
     __slots__ = ("added", "after", "before", "candidates", "parents", "shrunk")
@@ -55,10 +55,10 @@ class Step:
 class GrowShrink:
     """The grow-shrink tree of one node (Andrews et al. 2023).
 
-    An order of the variables is projected to parents of the node: from the required ones on, the
-    best candidate among the node's predecessors is added while that raises the score; then the
-    worst parent is removed while that raises it. Of equal ones the first variable is taken. All
-    steps are kept, so that another order costs only the steps that no order took before.
+    An order of the variables is projected to parents of the node: starting from the required ones,
+    the best candidate among the predecessors of the node is added while that raises the score;
+    then the worst parent is removed while that raises it. Ties go to the first variable. All
+    steps are kept, so another order costs only the steps that no order took before.
 
     Parameters
     ----------
@@ -69,14 +69,14 @@ class GrowShrink:
     allowed : boolean array of shape (n_nodes,)
         The variables that may be its parents.
     required : iterable of int, default=()
-        The variables that must be.
+        The variables that must be its parents.
     max_parents : int, optional
-        The most parents that growing may reach.
+        The largest number of parents while growing.
 
     Attributes
     ----------
     n_scored : int
-        How many families were scored.
+        The number of families that were scored.
 
     Examples
     --------
@@ -136,20 +136,20 @@ class GrowShrink:
         rank : sequence of int
             The rank of each variable.
         wanted : boolean array of shape (n_limits,)
-            For which of the limits 0 .. n_limits - 1.
+            Which of the limits 0 .. n_limits - 1 to grow for.
 
         Returns
         -------
         list of (int, int, Step)
-            The first and the last limit that lead to a step, and this step; wanted limits are
-            among them, others may be.
+            The first and the last limit that lead to a step, and this step. All wanted limits are
+            covered; others may be.
         """
         ends: list[tuple[int, int, Step]] = []
         n_wanted = [0, *wanted.cumsum().tolist()]
         waiting = [(self._first, 0, len(wanted) - 1)]
         while waiting:
             step, low, high = waiting.pop()
-            # A candidate serves the limits above its rank, but for those that a better one serves.
+            # A candidate is taken for the limits above its rank, unless a better one is.
             for candidate in step.candidates:
                 if n_wanted[high + 1] == n_wanted[low]:
                     break
@@ -166,7 +166,7 @@ class GrowShrink:
         return ends
 
     def shrink(self, step: Step) -> tuple[Parents, float]:
-        """Return the parents that are left when growing ends at `step`, and their score."""
+        """Return the parents left after shrinking from `step`, and their score."""
         if step.shrunk is None:
             step.shrunk = self._shrunk.get(step.parents)
             if step.shrunk is None:
@@ -174,10 +174,9 @@ class GrowShrink:
         return step.shrunk
 
     def sensitive(self, step: Step) -> npt.NDArray[np.bool_]:
-        """Mark the variables of which depends that growing ends at `step`.
+        """Mark the variables on whose position it depends that growing ends at `step`.
 
-        For an order that ends there: if any other variable becomes available, or ceases to be,
-        then growing takes the same steps.
+        If any other variable becomes available, or ceases to be, growing takes the same steps.
 
         Returns
         -------
@@ -200,10 +199,10 @@ class GrowShrink:
     def _step(self, parents: Parents, before: Step | None, added: int) -> Step:
         candidates = self._candidates.get(parents)
         if candidates is None:
-            candidates = self._candidates[parents] = self._improving(parents)
+            candidates = self._candidates[parents] = self._find_candidates(parents)
         return Step(parents, candidates, before, added)
 
-    def _improving(self, parents: Parents) -> array[int]:
+    def _find_candidates(self, parents: Parents) -> array[int]:
         if len(parents) >= self._max_parents:
             return array(self._type[0])
         values = self._score.additions(self._node, parents)
@@ -212,7 +211,7 @@ class GrowShrink:
         found = (values > value + tolerance(value)).nonzero()[0]
         if not self._is_free:
             found = found[self._allowed[found]]
-        # Stable, so that of equal candidates the first variable comes first.
+        # A stable sort: ties go to the first variable.
         found = found[(-values[found]).argsort(kind="stable")]
         return array(self._type[0], found.astype(self._type[1]).tobytes())
 
@@ -227,6 +226,6 @@ class GrowShrink:
                 break
             parents = tuple(parent for parent in parents if parent != worst)
             value = float(values[worst])
-        # The same parents always get the same score, to the bit, whatever was removed before:
-        # else rounding could make a round trip of moves look like an improvement.
+        # The same parents always get the same score, to the bit, whatever was removed before;
+        # otherwise rounding could make a round trip of moves look like an improvement.
         return parents, self._values.setdefault(parents, value)

@@ -11,7 +11,7 @@ import numpy as np
 from dsage._check import check_count
 from dsage._random import RandomState, Streams
 from dsage.graphs import Graph
-from dsage.structure.constraints import Constraints, constraints_of
+from dsage.structure.constraints import Constraints, check_constraints
 from dsage.structure.result import SearchResult
 from dsage.structure.scores.base import Parents, Score
 from dsage.structure.searches.base import METHODS, Callback, Trace
@@ -73,11 +73,9 @@ def hill_climb(
     Examples
     --------
     >>> from dsage.graphs import random_dag, random_linear_gaussian
-    >>> from dsage.structure.moments import Moments
-    >>> from dsage.structure.scores.gaussian import GaussianScore
+    >>> from dsage.structure import choose_score
     >>> model = random_linear_gaussian(random_dag(5, 2, random_state=1), random_state=1)
-    >>> moments = Moments.from_frame(model.sample(1000, random_state=1))
-    >>> hill_climb(GaussianScore(moments, penalty=np.log(1000) / 2)).graph
+    >>> hill_climb(choose_score(model.sample(1000, random_state=1), "bic")).graph
     Graph(5 nodes, 8 edges: X1 -> X2, X1 -> X4, X1 -> X5, X2 -> X4, X2 -> X5, X4 -> X3, ...)
     """
     restarts = check_count(restarts, "restarts", minimum=0)
@@ -147,11 +145,9 @@ def tabu(
     Examples
     --------
     >>> from dsage.graphs import random_dag, random_linear_gaussian
-    >>> from dsage.structure.moments import Moments
-    >>> from dsage.structure.scores.gaussian import GaussianScore
+    >>> from dsage.structure import choose_score
     >>> model = random_linear_gaussian(random_dag(5, 2, random_state=1), random_state=1)
-    >>> moments = Moments.from_frame(model.sample(1000, random_state=1))
-    >>> result = tabu(GaussianScore(moments, penalty=np.log(1000) / 2))
+    >>> result = tabu(choose_score(model.sample(1000, random_state=1), "bic"))
     >>> result.to_frame()[["kind", "from", "to"]].head(2)
       kind from  to
     0  add   X1  X4
@@ -213,7 +209,7 @@ class _Search:
         max_iter: int | None,
         callback: Callback | None,
     ) -> None:
-        self.constraints = constraints_of(score, constraints)
+        self.constraints = check_constraints(score, constraints)
         self.best: list[Parents] = self.constraints.admit(start)
         self._best_score = -math.inf
         self._left = math.inf if max_iter is None else check_count(max_iter, "max_iter", minimum=0)
@@ -227,7 +223,7 @@ class _Search:
 
     def result(self, run: Callable[[], None]) -> SearchResult:
         """Run, and return the best graph."""
-        return self._trace.result(run, self)
+        return self._trace.result(run, lambda: (self.best, self.n_scored))
 
     def climb(self, table: MoveTable, memory: int, patience: int) -> None:
         """Make the best move repeatedly; `patience` moves need not improve the score."""

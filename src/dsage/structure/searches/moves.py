@@ -1,4 +1,4 @@
-"""The moves of a local search: what each would change the score by, and which are legal."""
+"""The moves of a local search: their changes of the score, and which of them are legal."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dsage._check import refusal
-from dsage.structure.constraints import Constraints, constraints_of
+from dsage.structure.constraints import Constraints, check_constraints
 from dsage.structure.scores.base import Parents, Score
 from dsage.structure.searches.ancestry import Ancestry
 
@@ -32,39 +32,38 @@ class Move(NamedTuple):
 
     @property
     def change(self) -> Change:
-        """The move without its worth."""
+        """The move without its delta."""
         return self[:3]
 
 
 class MoveTable:
-    """A DAG with the score changes of all its neighbours, kept up to date move by move.
+    """A DAG with the score changes of all moves, updated after each move.
 
-    A move changes the parents of one or two nodes; only the deltas of edges into these are scored
-    anew. The best legal addition into each node is remembered. Ties, differences within
-    `tolerance`, go to the first in bnlearn's order: additions, deletions, reversals, each by tail
-    and then head.
+    A move changes the parents of one or two nodes; only edges into these are scored again. The
+    best legal addition into each node is remembered. Ties, differences within `tolerance`, go to
+    the first move in bnlearn's order: additions, deletions, reversals, each by tail and then head.
 
     Parameters
     ----------
     score : Score
         The score.
     constraints : Constraints
-        What the graphs must keep to.
+        Constraints on the graphs.
     parents : sequence of tuples of int
         The parents of every node at the start; see :meth:`Constraints.admit`.
 
     Attributes
     ----------
     parents : list of tuples of int
-        The parents of every node now.
+        The current parents of every node.
     n_scored : int
-        How many families were scored.
+        The number of families that were scored.
     tolerance : float
-        ``sqrt(machine epsilon)``, as in bnlearn, or what the rounding of large scores demands.
+        ``sqrt(machine epsilon)``, as in bnlearn, or more if the rounding of large scores needs it.
     """
 
     def __init__(self, score: Score, constraints: Constraints, parents: Sequence[Parents]) -> None:
-        constraints = constraints_of(score, constraints)
+        constraints = check_constraints(score, constraints)
         self._score = score
         self._max_parents = constraints.max_parents
         self.parents = list(parents)
@@ -80,12 +79,12 @@ class MoveTable:
             "q",
             sorted(t * n_nodes + head for head, tails in enumerate(self.parents) for t in tails),
         )
-        # Edges that another path keeps from being reversed, found so far.
+        # Edges found not to be reversible because of another path.
         self._blocked: list[int] = []
         self._families = np.zeros(n_nodes)
-        # Entry [head, tail]: the worth of adding tail -> head or, where it is there, deleting it.
+        # Entry [head, tail]: the delta of adding tail -> head or, if it exists, of deleting it.
         self._delta = np.zeros((n_nodes, n_nodes))
-        # The same for legal additions, -inf for all else.
+        # The same for legal additions; -inf otherwise.
         self._open = np.full((n_nodes, n_nodes), -np.inf)
         self._best_tail = np.zeros(n_nodes, dtype=np.intp)
         self._best_delta = np.full(n_nodes, -np.inf)
@@ -100,7 +99,7 @@ class MoveTable:
         return float(self._families.sum())
 
     def has_edge(self, tail: int, head: int) -> bool:
-        """Tell whether tail -> head is there."""
+        """Return whether the graph has the edge tail -> head."""
         return tail in self.parents[head]
 
     def edges(self) -> list[tuple[int, int]]:
@@ -108,7 +107,7 @@ class MoveTable:
         return [divmod(code, self._n_nodes) for code in self._edges]
 
     def is_legal(self, change: Change) -> bool:
-        """Tell whether a move can be made."""
+        """Return whether a move is legal."""
         kind, tail, head = change
         if kind == "add":
             return bool(self._open[head, tail] > -np.inf)
@@ -125,12 +124,12 @@ class MoveTable:
         )
 
     def delta(self, change: Change) -> float:
-        """Return what a legal move would change the score by."""
+        """Return the change of the score by a legal move."""
         kind, tail, head = change
-        worth = self._delta[head, tail]
-        return float(worth + self._delta[tail, head] if kind == "reverse" else worth)
+        delta = self._delta[head, tail]
+        return float(delta + self._delta[tail, head] if kind == "reverse" else delta)
 
-    # Keeping the table
+    # Updating the table
 
     def _rescore(self, head: int) -> None:
         parents = self.parents[head]
@@ -141,7 +140,7 @@ class MoveTable:
                 "start",
                 "a graph that the score allows",
                 [(names[tail], names[head]) for tail in parents],
-                "These edges together score -inf: remove or do not require some of them",
+                "These edges together score -inf: remove some of them",
             )
         self._families[head] = family
         delta = self._delta[head]
@@ -163,14 +162,14 @@ class MoveTable:
         self._best_delta[head] = opened[best]
 
     def _close(self, tail: int, head: int) -> None:
-        """Take out the additions that would close a cycle with a new edge tail -> head."""
+        """Remove the additions that would close a cycle with a new edge tail -> head."""
         above = self._ancestry.members(self._ancestry.above[tail])
         below = self._ancestry.masks((self._ancestry.below[head],))[0]
         self._open[above[:, None], np.flatnonzero(below)] = -np.inf
         self._find_best(above[below[self._best_tail[above]]])
 
     def _reopen(self, before: dict[int, int]) -> None:
-        """Put back the additions that close no cycle any more."""
+        """Restore the additions that no longer close a cycle."""
         below = self._ancestry.below
         changed = [
             node for node, old in before.items() if old != below[node] and self._has_room(node)
@@ -225,12 +224,12 @@ class MoveTable:
     # Choosing a move
 
     def best(self, banned: Collection[Change] = ()) -> Move | None:
-        """Return the legal move with the largest delta, or None if there is none.
+        """Return the legal move with the largest delta; None if there is none.
 
         Parameters
         ----------
         banned : collection of (kind, tail, head)
-            Moves that may not be made; moves that could not be made anyway do no harm.
+            Moves to exclude; illegal moves among them are ignored.
         """
         best = self._best_addition(banned)
         if self._edges:
@@ -293,13 +292,13 @@ class MoveTable:
         places = np.flatnonzero((deltas > bound) & self._can_reverse.take(edges))
         top = -np.inf
         found: list[tuple[int, int, float]] = []
-        # Few are better than the best addition, so few are looked at for cycles.
+        # Few reversals beat the best addition, so few are checked for cycles.
         for place in places[np.argsort(-deltas[places], kind="stable")].tolist():
             if deltas[place] < top - self.tolerance:
                 break
             tail, head = divmod(self._edges[place], self._n_nodes)
             if self._ancestry.has_other_path(tail, head):
-                # Additions cannot change that.
+                # Additions cannot remove this path.
                 self._can_reverse[self._edges[place]] = False
                 self._blocked.append(self._edges[place])
             elif self._has_room(tail) and ("reverse", tail, head) not in banned:

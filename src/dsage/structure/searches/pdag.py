@@ -1,7 +1,7 @@
 """Partially directed graphs as sets of bits: classes of equivalent DAGs, and DAGs of a class.
 
-The same algorithms as in :mod:`dsage.graphs`, which serve graphs with names; a search that comes
-by a thousand times needs them on integers.
+The algorithms of :mod:`dsage.graphs` work on named graphs; a search that calls them thousands of
+times needs them on integers.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ class Pdag:
     Attributes
     ----------
     parents : list of int
-        For every node the tails of the directed edges into it.
+        For every node, the tails of the directed edges into it.
     neighbors : list of int
-        For every node the other ends of its undirected edges.
+        For every node, the other ends of its undirected edges.
     """
 
     parents: list[int]
@@ -57,12 +57,12 @@ class Pdag:
 
     @classmethod
     def of_class(cls, parents: Sequence[Parents]) -> Pdag:
-        """Return the CPDAG of a DAG, by the labelling of Chickering (1995).
+        """Return the CPDAG of a DAG, by the labeling of Chickering (1995).
 
         Nodes are visited in topological order, and the last parent of a node decides. If every
         compelled parent of that parent is a parent of the node too, and every other parent of the
-        node is a parent of that parent, then only the edges from the former are compelled; else
-        all edges into the node are.
+        node is a parent of that parent, then only the edges from the former are compelled;
+        otherwise all edges into the node are.
 
         Examples
         --------
@@ -93,7 +93,7 @@ class Pdag:
         return cls(compelled, neighbors)
 
     def children(self) -> list[int]:
-        """Return for every node the heads of the directed edges out of it."""
+        """Return, for every node, the heads of the directed edges out of it."""
         children = [0] * len(self.parents)
         for head, tails in enumerate(self.parents):
             for tail in members(tails):
@@ -105,7 +105,7 @@ class Pdag:
         return Pdag(list(self.parents), list(self.neighbors))
 
     def direct(self, tail: int, head: int) -> None:
-        """Give the undirected edge tail - head this direction."""
+        """Direct the undirected edge tail - head from tail to head."""
         self.neighbors[tail] &= ~(1 << head)
         self.neighbors[head] &= ~(1 << tail)
         self.parents[head] |= 1 << tail
@@ -120,7 +120,7 @@ class Pdag:
         """Direct all edges so that no cycle and no new v-structure arises.
 
         The algorithm of Dor & Tarsi (1992): a node without children, whose undirected neighbors
-        are joined to all nodes around it, can be the last of the nodes that are left.
+        are adjacent to all nodes around it, can be the last of the remaining nodes.
 
         Returns
         -------
@@ -148,7 +148,7 @@ class Pdag:
                 continue
             left ^= 1 << node
             parents[node] |= near
-            # Only these can have become last.
+            # Only these nodes may have become last.
             waiting.extend(reversed(list(members(around))))
         return None if left else [tuple(members(tails)) for tails in parents]
 

@@ -23,7 +23,7 @@ from small_games import (
 )
 
 with warnings.catch_warnings():
-    # Its dependencies warn when they are imported; that is none of ours.
+    # Its dependencies warn when they are imported.
     warnings.simplefilter("ignore")
     shapiq = pytest.importorskip("shapiq")
 
@@ -91,7 +91,7 @@ def fsii(v):
 
 
 @pytest.mark.parametrize("oracle", [None, ORACLE])
-def test_values_are_what_coalitions_take_from_the_risk(table, oracle):
+def test_values_are_reductions_of_the_risk(table, oracle):
     game = to_shapiq(table, oracle)
     v = value(table, oracle)
     expected = [v(frozenset(np.flatnonzero(row).tolist())) for row in EVERY]
@@ -205,12 +205,12 @@ def test_a_model_is_handed_over_with_draws_and_without():
         ([[0]], TypeError, "rows must be positions of rows, at least one"),
     ],
 )
-def test_rows_that_are_not_there_are_refused(table, rows, error, text):
+def test_rows_outside_the_data_are_refused(table, rows, error, text):
     with pytest.raises(error, match=text):
         to_shapiq(table, rows=rows)
 
 
-def test_what_is_no_game_or_no_oracle_of_it_is_refused(table):
+def test_objects_that_are_not_games_or_fitting_oracles_are_refused(table):
     with pytest.raises(TypeError, match="game must be a game; got 'int'"):
         to_shapiq(3)
     with pytest.raises(ValueError, match="oracle must be about the features of the game"):

@@ -135,7 +135,7 @@ class Backwards:
         return np.array([[2, 1, 0]])
 
 
-def test_orderings_of_an_unknown_law_are_not_replaced_by_all():
+def test_user_defined_orderings_are_not_enumerated():
     game = TableGame(np.random.default_rng(0).standard_normal((8, 5)))
     result = run(game, orderings=Backwards(), stopping=NOrderings(40), random_state=0)
     risk = tabulated(game.risk, 3)

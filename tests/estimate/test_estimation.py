@@ -109,7 +109,7 @@ def test_where_dsage_is_off_it_warns_and_the_corrected_estimate_is_right(
 
 @pytest.mark.parametrize("is_drawn", [False, True])
 @pytest.mark.parametrize("seed", range(5))
-def test_nobody_is_warned_where_the_graph_is_right_and_the_model_optimal(is_drawn, seed):
+def test_there_is_no_warning_where_the_graph_is_right_and_the_model_optimal(is_drawn, seed):
     """Warnings are errors here."""
     case = gaussian_case()
     game = gaussian_game(case, *rows(100, seed, case), is_drawn=is_drawn, random_state=seed)
@@ -118,7 +118,7 @@ def test_nobody_is_warned_where_the_graph_is_right_and_the_model_optimal(is_draw
     assert not found.audit_frame()["matters"].any()
 
 
-def test_without_an_audit_there_is_none():
+def test_the_audit_can_be_turned_off():
     found = run(gaussian_game(CASE, *rows(50)), oracle=ORACLE, audit=False)
     assert found.audit is None
     with pytest.raises(ValueError, match="no audit"):
@@ -326,7 +326,7 @@ def test_an_interrupt_gives_a_valid_result(n_calls, exact, estimand, oracle):
         assert (np.abs(found.values - truth) < 5 * found.se).all()
 
 
-def test_what_stops_a_run_is_told():
+def test_the_reason_to_stop_is_reported():
     game = gaussian_game(CASE, *rows(60))
     found = run(game, exact="never", stopping=NOrderings(10), random_state=0)
     assert not found.interrupted
@@ -374,7 +374,7 @@ def test_given_orderings_serve_the_correction_too():
     np.testing.assert_allclose(found.values, plain.values, atol=1e-12)
 
 
-def test_all_orderings_are_refused_where_they_cannot_be():
+def test_exact_averages_are_refused_where_they_are_impossible():
     with pytest.raises(ValueError, match="exact must be 'auto' or 'never' for given orderings"):
         run(gaussian_game(CASE, *rows(5)), orderings=[[0, 1, 2, 3]], exact="always")
 
@@ -396,7 +396,7 @@ def test_options_that_do_not_exist_are_named(option, value):
         run(gaussian_game(CASE, *rows(5)), **{option: value})
 
 
-def test_what_is_no_game_no_oracle_or_no_rule_is_refused_before_anything_is_evaluated():
+def test_wrong_games_oracles_and_rules_are_refused_before_anything_is_evaluated():
     game = drawn_game(5)
     with pytest.raises(TypeError, match=r"game must be a game; got 'LinearRegression'.*LossGame"):
         run(LinearRegression())
@@ -446,7 +446,7 @@ class NoSeparationOfOthers:
 
 @pytest.mark.parametrize("is_drawn", [False, True])
 @pytest.mark.parametrize("exact", ["auto", "never"])
-def test_blocks_of_rows_are_all_used(is_drawn, exact):
+def test_all_shards_are_used(is_drawn, exact):
     game = gaussian_game(CASE, *rows(150), is_drawn=is_drawn, random_state=0)
     options = {"exact": exact, "stopping": as_stopping(tolerance=0.03), "random_state": 1}
     truth = CASE.values(data=rows(150))

@@ -182,7 +182,7 @@ def test_a_general_oracle_keeps_all_features():
         )
 
 
-def test_blocks_do_not_change_the_result(monkeypatch):
+def test_chunks_do_not_change_the_result(monkeypatch):
     model = paper_graph("dag_s(4)")
     oracle = model.graph.oracle(model.target)
     whole = {kind: enumerate_boundaries(oracle, semantics=kind) for kind in SEMANTICS}
@@ -207,7 +207,7 @@ def test_limits_give_none(semantics):
 
 @pytest.mark.parametrize("semantics", SEMANTICS)
 def test_memory_stays_within_the_limit(semantics):
-    """The tightest limit under which 2^17 coalitions pass, and the blocks of the oracle."""
+    """The tightest limit under which 2^17 coalitions pass, and the chunks of the oracle."""
     oracle = NoSeparation([f"v{k}" for k in range(17)])
     max_bytes = (48 + 9 * 17 + 16) << 17
     tracemalloc.start()

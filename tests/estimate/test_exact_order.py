@@ -119,7 +119,7 @@ def test_an_order_in_another_sequence_is_the_same():
     np.testing.assert_array_equal(one.coefficients, other.coefficients)
 
 
-def test_what_is_too_large_is_left_to_sampling():
+def test_too_many_ideals_or_coalitions_are_left_to_sampling():
     oracle, order = NoSeparation(list("abc")), Order(list("abc"), [("a", "b")])
     assert enumerate_extensions(oracle, order, max_ideals=6).n_coalitions == 6
     assert enumerate_extensions(oracle, order, max_ideals=5) is None
@@ -128,7 +128,7 @@ def test_what_is_too_large_is_left_to_sampling():
 
 
 @pytest.mark.parametrize("semantics", SEMANTICS)
-def test_where_everything_is_separated_the_risk_of_nothing_is_all(semantics):
+def test_where_everything_is_separated_only_the_empty_coalition_is_needed(semantics):
     oracle = Graph(["a", "b", "y"], [("a", "b")]).oracle("y")
     order = Order(["a", "b"], [("a", "b")])
     enumeration = enumerate_extensions(oracle, order, semantics=semantics)
@@ -158,7 +158,7 @@ def test_many_features_in_few_sequences_are_exact():
         ({"order": Order(["a"])}, ValueError, r"those of the order; got \['b'\]"),
     ],
 )
-def test_what_is_no_order_or_limit_is_refused(options, error, text):
+def test_wrong_orders_and_limits_are_refused(options, error, text):
     given_options = {"order": Order(["a", "b"]), **options}
     with pytest.raises(error, match=text):
         enumerate_extensions(NoSeparation(["a", "b"]), **given_options)

@@ -55,7 +55,7 @@ def test_prefixes_hold_the_features_before_each_position():
     assert [[set(np.flatnonzero(each)) for each in ordering] for ordering in known] == expected
 
 
-def test_what_belongs_to_positions_is_brought_to_the_features():
+def test_values_by_position_are_reordered_by_feature():
     steps = np.array([[10.0, 20.0, 30.0]])
     np.testing.assert_array_equal(by_feature(steps, np.array([[2, 0, 1]])), [[20.0, 30.0, 10.0]])
 
@@ -126,7 +126,7 @@ def test_where_everything_is_separated_nothing_is_evaluated(kind):
     assert not game.asked
 
 
-def test_paths_are_not_taken_where_they_are_not_wanted():
+def test_paths_are_not_used_unless_requested():
     game = PathTable()
     game.path_risks = None
     values = play(Prefixes(game, use_paths=False)(ORDERS, ROWS, 0), game).values

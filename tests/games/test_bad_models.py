@@ -53,7 +53,7 @@ WRONG = {
 @pytest.mark.filterwarnings("ignore:divide by zero")
 @pytest.mark.parametrize("when", ["at once", "for draws"])
 @pytest.mark.parametrize(("bad", "match"), WRONG.values(), ids=WRONG)
-def test_a_model_that_does_not_give_one_number_a_row_is_refused(bad, match, when):
+def test_a_model_that_does_not_return_one_number_per_row_is_refused(bad, match, when):
     if when == "at once":
         with pytest.raises((ValueError, TypeError), match=match):
             game_of(lambda Z: bad(np.asarray(Z)))
@@ -64,7 +64,7 @@ def test_a_model_that_does_not_give_one_number_a_row_is_refused(bad, match, when
 
 @pytest.mark.parametrize("exact", ["always", "never"])
 @pytest.mark.parametrize("oracle", [None, ORACLE], ids=["plain", "graph"])
-def test_what_a_model_raises_is_passed_on_with_a_note(exact, oracle):
+def test_errors_of_a_model_are_raised_with_a_note(exact, oracle):
     with pytest.raises(RuntimeError, match="out of order") as caught:
         game_of(failing)
     assert "predictions of 30 rows" in caught.value.__notes__[0]
@@ -116,7 +116,7 @@ def test_no_rows_and_no_columns_are_refused():
 
 
 @pytest.mark.parametrize("y", [Y[:-1], np.append(Y, 1.0)])
-def test_as_many_targets_as_rows_are_wanted(y):
+def test_a_target_of_another_length_than_the_rows_is_refused(y):
     with pytest.raises(ValueError, match=r"y must be of .*30"):
         game_of(CASE.predict, y=y)
 
@@ -202,6 +202,6 @@ def test_rows_of_weight_zero_do_not_count():
     np.testing.assert_allclose(found.values, CASE.values(data=(X[:15], Y[:15])), rtol=0, atol=1e-10)
 
 
-def test_a_number_of_draws_that_does_not_make_groups_is_refused():
+def test_a_number_of_draws_that_is_not_a_multiple_of_the_replicates_is_refused():
     with pytest.raises(ValueError, match="n_draws must be a multiple of n_replicates, 2; got 5"):
         game_of(CASE.predict, n_draws=5)

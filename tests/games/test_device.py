@@ -31,7 +31,7 @@ def network(*last, n_outputs=1, dtype=torch.float32, device="cpu"):
 
 
 def means_of(model, draws, n_replicates):
-    """Mean predictions of groups of draws (n_rows, n_draws, n_features), in plain NumPy."""
+    """Mean predictions of replicates of draws (n_rows, n_draws, n_features), in plain NumPy."""
     frame = pd.DataFrame(draws.reshape(-1, 4), columns=X.columns)
     predicted = model.predict(frame)
     return predicted.reshape(40, n_replicates, 6 // n_replicates, *predicted.shape[1:]).mean(axis=2)

@@ -60,7 +60,7 @@ def test_prefixes_are_differences_where_both_games_have_them():
     np.testing.assert_array_equal(found, expected[0] - expected[1])
 
 
-def test_a_game_without_draws_stands_beside_all_draws_of_the_other():
+def test_a_game_without_draws_can_be_compared_with_one_that_draws():
     exact, drawn = gaussian_game(CASE, X, Y), other_game(n_replicates=2)
     rows = np.arange(len(X))
     for a, b in ((exact, drawn), (drawn, exact)):
@@ -73,7 +73,7 @@ def test_a_game_without_draws_stands_beside_all_draws_of_the_other():
     assert (both.n_replicates, both.is_drawn) == (1, False)
 
 
-def test_what_the_engine_looks_for_is_passed_on():
+def test_the_description_of_the_game_is_forwarded():
     weights = np.linspace(1.0, 2.0, len(X))
     a, b = drawn_game(sample_weight=weights), other_game(sample_weight=weights)
     game = Difference(a, Boundary(b, ORACLE))
@@ -83,7 +83,7 @@ def test_what_the_engine_looks_for_is_passed_on():
     assert Difference(Table(), Table()).n_predicted == 0
 
 
-def test_the_cheap_game_is_the_difference_of_the_cheap_games():
+def test_the_first_level_is_the_difference_of_the_first_levels():
     a, b = drawn_game(), other_game()
     cheap = Difference(a, b).first_level()
     one, other = a.first_level(), b.first_level()
@@ -204,7 +204,7 @@ def test_a_difference_can_be_sent_to_a_worker():
         assert sent.has_paths == each.has_paths
 
 
-def test_what_is_no_game_is_refused():
+def test_objects_that_are_not_games_are_refused():
     with pytest.raises(TypeError, match="b must be a game; got 'DataFrame'"):
         Difference(Table(), pd.DataFrame())
     with pytest.raises(TypeError, match="a must be a game; got 'int'"):

@@ -57,7 +57,7 @@ def test_paths_are_asked_for_only_where_a_group_ends():
     assert sorted(inner.asked) == [(), (), (0, 1, 2, 3), (0, 1, 3), (0, 3), (1,)]
 
 
-def test_what_the_engine_looks_for_is_passed_on():
+def test_the_description_of_the_game_is_forwarded():
     case = gaussian_case()
     X, y = case.sample(50, np.random.default_rng(0))
     weights = np.linspace(1.0, 2.0, 50)
@@ -73,7 +73,7 @@ def test_what_the_engine_looks_for_is_passed_on():
     assert table.first_level() is None
 
 
-def test_the_cheap_game_of_groups_is_that_of_their_members():
+def test_the_first_level_of_groups_is_that_of_their_members():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(80, 4)) @ rng.normal(size=(4, 4))
     cheap = MomentGame(X, X.sum(axis=1), X[:, 0], NAMES)
@@ -114,7 +114,7 @@ def test_a_game_of_groups_can_be_sent_to_a_worker():
     np.testing.assert_array_equal(found, game.path_risks(orders, ROWS, 0, needed))
 
 
-def test_what_is_no_game_is_refused():
+def test_objects_that_are_not_games_are_refused():
     with pytest.raises(TypeError, match=r"game must be a game; got 'int'. Make one with LossGame"):
         Grouped(3, GROUPS)
     with pytest.raises(ValueError, match=r"groups\['g'\] must be one of the features; got 'z'"):
@@ -150,7 +150,7 @@ def truth(risk, way):
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("exact", ["always", "never"])
 def test_values_of_groups_are_shapley_values_over_groups(way, exact):
-    """On a table, which no graph tells the truth about: what is skipped is not zero."""
+    """On a table that no graph describes: skipped surpluses are not zero."""
     game = TableGame(np.random.default_rng(1).normal(size=(16, 5)), FEATURES)
     found = run(
         Grouped(game, OF_FEATURES),

@@ -51,7 +51,7 @@ def test_coefficients_along_orderings_are_those_of_prefixes():
     np.testing.assert_allclose(GAME.path_coefficients(orders), expected, rtol=1e-8, atol=1e-10)
 
 
-def test_a_row_does_not_depend_on_the_rows_beside_to_the_bit():
+def test_a_row_does_not_depend_on_other_rows_to_the_bit():
     whole = GAME.risks(EVERY, np.arange(60))
     np.testing.assert_array_equal(GAME.risks(EVERY, ROWS), whole[:, ROWS])
     orders, needed = np.array([[2, 0, 3, 1]]), np.ones((1, 5), dtype=bool)

@@ -95,7 +95,7 @@ def naive(game, model, y, loss, *, n_replicates, n_draws, noise, weights=None, s
 )
 @pytest.mark.parametrize(("n_replicates", "n_draws"), [(2, 4), (3, 3)])
 @FEW_DRAWS
-def test_risks_are_the_jackknife_over_groups(model, y, loss, n_replicates, n_draws):
+def test_risks_are_the_jackknife_over_replicates(model, y, loss, n_replicates, n_draws):
     weights = np.linspace(0.0, 3.0, N_ROWS)
     options = {"n_replicates": n_replicates, "n_draws": n_draws, "noise": "sobol"}
     game = LossGame(
@@ -121,7 +121,7 @@ def test_two_draws_are_enough_for_an_unbiased_squared_error(noise):
     assert (np.abs(risks.mean(axis=0) - np.array([1.0, 0.3]) ** 2) < 4.5 * se).all()
 
 
-def test_pseudo_values_of_groups_vary_as_their_mean_does():
+def test_pseudo_values_of_replicates_vary_as_their_mean_does():
     """Their variance, divided by their number, is that of the risk over epochs."""
     game = LossGame(
         bent, SAMPLER, X, Y, n_draws=8, n_replicates=4, noise="independent", random_state=0
@@ -134,7 +134,7 @@ def test_pseudo_values_of_groups_vary_as_their_mean_does():
 
 
 @pytest.mark.parametrize("model", [FOREST, LINEAR, bent])
-def test_blocks_change_nothing_to_the_bit(model):
+def test_chunks_change_nothing_to_the_bit(model):
     options = {"random_state": 3, "n_draws": 4}
     whole = LossGame(model, SAMPLER, X, Y, **options)
     expected = whole.risks(EVERY, ROWS, 1)
@@ -147,7 +147,7 @@ def test_blocks_change_nothing_to_the_bit(model):
 
 
 @pytest.mark.parametrize(("model", "y"), [(FOREST, Y), (LINEAR, Y), (CLASSIFIER, LABELS)])
-def test_risks_do_not_depend_on_the_rows_and_coalitions_beside_to_the_bit(model, y):
+def test_risks_do_not_depend_on_other_rows_and_coalitions_to_the_bit(model, y):
     game = LossGame(model, SAMPLER, X, y, random_state=3)
     whole = game.risks(EVERY, ROWS)
     some = np.array([31, 2, 7])
@@ -421,10 +421,10 @@ def test_weights_multiply_the_risks_of_rows():
     )
 
 
-# The cheap game beside
+# The first level
 
 
-def test_the_moment_game_is_that_of_the_output_and_the_target():
+def test_the_first_level_is_the_moment_game_of_the_output_and_the_target():
     weights = np.linspace(0, 1, N_ROWS)
     game = LossGame(LINEAR, SAMPLER, X, Y, sample_weight=weights)
     moment = game.first_level()
@@ -433,7 +433,7 @@ def test_the_moment_game_is_that_of_the_output_and_the_target():
     assert moment.mean_risks(EVERY[-1:])[0] == pytest.approx(full, rel=1e-4)
 
 
-def test_the_moment_game_of_a_classifier_has_one_output_a_class():
+def test_the_moment_game_of_a_classifier_has_one_output_per_class():
     moment = LossGame(CLASSIFIER, SAMPLER, X, LABELS).first_level()
     output = CLASSIFIER.predict_proba(X)
     target = (LABELS[:, None] == CLASSIFIER.classes_).astype(float)
@@ -451,7 +451,7 @@ def test_the_moment_game_of_one_probability_is_about_the_second_class(loss, y):
     assert game.first_level().mean_risks(EVERY[:1])[0] == pytest.approx(expected)
 
 
-def test_there_is_no_moment_game_where_output_and_target_cannot_be_compared():
+def test_there_is_no_first_level_where_output_and_target_cannot_be_compared():
     def quantiles(frame):
         return np.column_stack([bent(frame) - 1, bent(frame) + 1])
 
@@ -480,7 +480,7 @@ def test_there_is_no_moment_game_where_output_and_target_cannot_be_compared():
         ({"loss": "mse"}, "Did you mean 'squared_error'"),
     ],
 )
-def test_options_that_cannot_be_are_refused(options, text):
+def test_impossible_options_are_refused(options, text):
     with pytest.raises(ValueError, match=text):
         LossGame(FOREST, SAMPLER, X, Y, **options)
 
@@ -544,7 +544,7 @@ def test_cross_entropy_of_probabilities_of_zero_is_warned_of_once(columns):
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("loss", ["brier", "cross_entropy"])
-def test_nobody_is_warned_of_zeros_where_there_are_none_or_they_do_no_harm(loss):
+def test_zeros_are_not_warned_of_where_there_are_none_or_they_do_no_harm(loss):
     predict = hard if loss == "brier" else (lambda frame: 0.98 * hard(frame) + 0.01)
     model = as_model(predict, loss, classes=[0, 1])
     y = np.asarray(hard(X)[:, 1], dtype=int)

@@ -72,7 +72,7 @@ def test_mean_risks_are_means_of_risks_and_so_are_those_of_paths(n_outputs, weig
     np.testing.assert_allclose(game.mean_path_risks(orders), expected, rtol=1e-9)
 
 
-def test_many_coalitions_and_orderings_are_taken_in_parts(monkeypatch):
+def test_many_coalitions_and_orderings_are_evaluated_in_chunks(monkeypatch):
     game = MomentGame(*data(), NAMES)
     orders = np.array([np.random.default_rng(seed).permutation(4) for seed in range(11)])
     whole, paths = game.mean_risks(EVERY), game.mean_path_risks(orders)

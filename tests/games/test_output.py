@@ -52,7 +52,9 @@ def two_columns(frame):
 @pytest.mark.parametrize(("n_replicates", "n_draws"), [(1, 4), (2, 4), (3, 3)])
 @pytest.mark.parametrize("noise", ["sobol", "independent"])
 @pytest.mark.parametrize("sampler", [SAMPLER, MARGINAL])
-def test_a_risk_is_minus_the_mean_prediction_of_each_group(sampler, noise, n_replicates, n_draws):
+def test_a_risk_is_minus_the_mean_prediction_of_each_replicate(
+    sampler, noise, n_replicates, n_draws
+):
     game = OutputGame(
         bent, sampler, X, n_replicates=n_replicates, n_draws=n_draws, noise=noise, random_state=7
     )
@@ -172,7 +174,7 @@ def test_only_a_gaussian_sampler_has_paths():
 
 
 @pytest.mark.parametrize("model", [FOREST, LINEAR, bent])
-def test_blocks_change_nothing_to_the_bit(model):
+def test_chunks_change_nothing_to_the_bit(model):
     options = {"random_state": 3, "n_draws": 4}
     whole = OutputGame(model, SAMPLER, X, **options)
     expected = whole.risks(EVERY, ROWS, 1)
@@ -183,7 +185,7 @@ def test_blocks_change_nothing_to_the_bit(model):
         np.testing.assert_array_equal(game.path_risks(ORDERS, ROWS, 1, ALL), paths)
 
 
-def test_a_row_does_not_depend_on_the_rows_beside_to_the_bit():
+def test_a_row_does_not_depend_on_other_rows_to_the_bit():
     some = np.array([21, 2, 7])
     for model in (FOREST, LINEAR):
         game = OutputGame(model, SAMPLER, X, random_state=3)
@@ -281,7 +283,7 @@ def test_a_classifier_without_probabilities_is_refused():
         ({"noise": "halton"}, "noise must be one of"),
     ],
 )
-def test_options_that_cannot_be_are_refused(options, text):
+def test_impossible_options_are_refused(options, text):
     with pytest.raises(ValueError, match=text):
         OutputGame(FOREST, SAMPLER, X, **options)
 

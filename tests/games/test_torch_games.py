@@ -111,7 +111,7 @@ def test_values_from_draws_on_the_device_are_exact_but_for_the_draws():
     assert np.abs(error).max() < 0.02 * np.ptp(found.values)
 
 
-def test_small_blocks_change_nothing_but_rounding():
+def test_small_chunks_change_nothing_but_rounding():
     predictor = TorchPredictor(module("cross_entropy"), draws="module")
     whole = game_of(predictor, "cross_entropy")
     parts = game_of(predictor, "cross_entropy", max_bytes=20_000)

@@ -25,17 +25,17 @@ Semantics = Literal["boundary", "skip"]
 _Entry = TypeVar("_Entry", bound=np.generic)
 
 SEMANTICS = ("boundary", "skip")
-"""What becomes of separated surpluses: values at boundaries, or skipped as in Algorithm 1."""
+"""How separated surpluses are treated: values at boundaries, or skipped as in Algorithm 1."""
 
-# A coalition is coded as the bits of a uint32.
+# A coalition is encoded in the bits of a uint32.
 _MOST_FEATURES = 30
-# Coalitions asked about at a time, and the bytes that they may take as booleans.
+# Coalitions per request to the oracle, and the bytes that they may take as booleans.
 _CODES_AT_ONCE = 1 << 16
 _BYTES_AT_ONCE = 1 << 24
 # Memory for each of the 2^d coalitions: its code, its place in the table, and, for the halves
 # without and with one feature, indices and weights of the sums. Measured, and rounded up.
-_BYTES_A_CODE = 48
-# Random coalitions that find most of the features that matter before the enumeration starts.
+_BYTES_PER_CODE = 48
+# Random coalitions that find most of the active features before the enumeration starts.
 _PROBES = 256
 
 
@@ -48,7 +48,7 @@ class Enumeration:
     coalitions : bool array of shape (n_coalitions, n_features)
         The distinct coalitions whose risks are needed.
     coefficients : float array of shape (n_features, n_coalitions)
-        What each risk adds to each value. Rows sum to zero.
+        The contribution of each risk to each value. Rows sum to zero.
     skipped : float array of shape (n_features,)
         Share of the orderings in which the surplus of the feature is zero by separation.
 
@@ -71,7 +71,7 @@ class Enumeration:
 
     @property
     def n_coalitions(self) -> int:
-        """Number of risks that are needed."""
+        """Number of required risks."""
         return len(self.coalitions)
 
     @property
@@ -80,14 +80,11 @@ class Enumeration:
         return int(self.coalitions.shape[1])
 
     def values(self, risk: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """Return the values of all features, (n_features, ...), of risks (n_coalitions, ...)."""
+        """Return the values of all features, (n_features, ...), from risks (n_coalitions, ...)."""
         if len(risk) != self.n_coalitions:
-            raise refusal(
-                "risk",
-                f"one number for each of the {self.n_coalitions} coalitions",
-                np.shape(risk),
-                "Evaluate the rows of `coalitions`, in order",
-            )
+            condition = f"one number for each of the {self.n_coalitions} coalitions"
+            advice = "Evaluate the rows of `coalitions`, in order"
+            raise refusal("risk", condition, np.shape(risk), advice)
         return np.tensordot(self.coefficients, risk, axes=1)
 
     def __repr__(self) -> str:
@@ -106,26 +103,26 @@ def enumerate_boundaries(
 
     Null players do not count against `max_features`. If a feature is in no boundary, the boundary
     game does not change when it joins: ``v(S + j) = v(S)`` for all S. Its value is zero, and
-    deleting it from a uniform ordering leaves a uniform ordering of the others in which every
-    surplus is what it was, so their values are those of the game without it. (With
-    ``semantics="skip"`` that is not so: the surpluses of the others are taken at the actual
-    coalitions, which contain it. Then no feature is left out, and for a graph in which any feature
-    is related to the target all 2^d coalitions are needed.)
+    deleting it from a uniform ordering leaves a uniform ordering of the others with the same
+    surpluses, so their values are those of the game without it. (This does not hold for
+    ``semantics="skip"``, where the surpluses of the others are evaluated at the actual coalitions,
+    which contain the feature. Then no feature is left out, and if any feature is related to the
+    target, all 2^d coalitions are needed.)
 
     Parameters
     ----------
     oracle : Oracle
-        Answers what is separated; `NoSeparation` for plain SAGE.
+        The separations; `NoSeparation` for plain SAGE.
     semantics : {"boundary", "skip"}, default="boundary"
         Values at boundaries, or the paper's Algorithm 1: values at the actual coalitions, and zero
         for separated surpluses.
     max_features : int, default=20
-        Most features, d; 2^d coalitions are looked at. At most 30.
+        Largest number of features, d, at most 30; 2^d coalitions are examined.
     max_coalitions : int, optional
-        Most coalitions whose risk may be needed.
+        Largest number of coalitions whose risks may be needed.
     max_bytes : int, default=2**28
-        Most memory, for the work and the result together; the answers of the oracle, which are
-        taken a block at a time, use some tens of megabytes besides.
+        Memory for the work and the result together; the answers of the oracle, one chunk at a
+        time, take some tens of megabytes in addition.
 
     Returns
     -------
@@ -147,9 +144,11 @@ def enumerate_boundaries(
         check_count(max_coalitions, "max_coalitions")
     check_count(max_bytes, "max_bytes")
     n_features = len(oracle.feature_names)
-    while most > 0 and _BYTES_A_CODE << most > max_bytes:
+    while most > 0 and _BYTES_PER_CODE << most > max_bytes:
         most -= 1
-    by_bytes = max(max_bytes - (_BYTES_A_CODE << min(most, n_features)), 0) // (9 * n_features + 16)
+    by_bytes = max(max_bytes - (_BYTES_PER_CODE << min(most, n_features)), 0) // (
+        9 * n_features + 16
+    )
     limit = by_bytes if max_coalitions is None else min(by_bytes, max_coalitions)
     if semantics == "skip":
         return _skip(oracle, most, limit)
@@ -158,7 +157,9 @@ def enumerate_boundaries(
 
 def _boundary(oracle: Oracle, max_features: int, limit: int) -> Enumeration | None:
     n_features = len(oracle.feature_names)
-    active = _probed(oracle) if isinstance(oracle, SeparationOracle) else np.arange(n_features)
+    active = (
+        _probe_active(oracle) if isinstance(oracle, SeparationOracle) else np.arange(n_features)
+    )
     while len(active) <= max_features:
         # A separated pair shares its boundary, so equal codes are exactly what is skipped.
         codes = np.empty(1 << len(active), dtype=np.uint32)
@@ -167,7 +168,7 @@ def _boundary(oracle: Oracle, max_features: int, limit: int) -> Enumeration | No
         if found is None:
             return None
         if not len(found):
-            return _collected(codes, needed, active, n_features)
+            return _collect(codes, needed, active, n_features)
         active = np.union1d(active, found)
     return None
 
@@ -178,10 +179,10 @@ def _skip(oracle: Oracle, max_features: int, limit: int) -> Enumeration | None:
         return None
     codes = np.arange(1 << n_features, dtype=np.uint32)
     separated = np.empty_like(codes)
-    for block in _blocks(len(codes), n_features):
-        separated[block] = _encoded(oracle.separated(_decoded(codes[block], n_features)))
+    for chunk in _chunks(len(codes), n_features):
+        separated[chunk] = _encode(oracle.separated(_decode(codes[chunk], n_features)))
     needed = np.zeros(len(codes), dtype=np.bool_)
-    needed[0] = True  # the risk of nothing is wanted where no surplus is, too
+    needed[0] = True  # the risk of the empty coalition is always used
     for feature in range(n_features):
         before, after = _halves(codes, feature)
         live = _not_separated(separated, feature)
@@ -189,13 +190,13 @@ def _skip(oracle: Oracle, max_features: int, limit: int) -> Enumeration | None:
         needed[after[live]] = True
     if np.count_nonzero(needed) > limit:
         return None
-    return _collected(codes, needed, np.arange(n_features), n_features, separated)
+    return _collect(codes, needed, np.arange(n_features), n_features, separated)
 
 
-def _probed(oracle: Oracle) -> npt.NDArray[np.intp]:
-    """Return features that are in some boundary: a start, which the enumeration completes."""
+def _probe_active(oracle: Oracle) -> npt.NDArray[np.intp]:
+    """Return features found in some boundary, from which the enumeration starts."""
     n_features = len(oracle.feature_names)
-    generator = np.random.default_rng(0)  # where it starts does not change where it ends
+    generator = np.random.default_rng(0)  # the start does not affect the result
     shares = generator.random((_PROBES, 1))
     known = generator.random((_PROBES, n_features)) < shares
     return np.flatnonzero(oracle.boundary(known).any(axis=0))
@@ -208,54 +209,52 @@ def _boundary_codes(
     needed: npt.NDArray[np.bool_],
     limit: int,
 ) -> npt.NDArray[np.intp] | None:
-    """Fill in the boundary of every set of active features; return features that are active too.
+    """Fill in the boundary of every set of active features; return further active features.
 
-    Let B be the features outside `active`. The oracle is asked about S + B for every set S of
-    active features. If the answer never has a member of B, then ``Y _||_ B | S`` for all S (weak
+    Let B be the features outside `active`. The oracle is queried at S + B for every set S of
+    active features. If the boundary never has a member of B, then ``Y _||_ B | S`` for all S (weak
     union), so ``M(S + T) = M(S)`` for every T in B: its members are null players, and the answers
-    are the boundaries of S itself. That is sound for separation in a graph, a compositional
-    graphoid; for other oracles `active` is everything and there is nothing to conclude. Returns
-    None where there are more than `limit` boundaries.
+    are the boundaries of S itself. This is valid for separation in a graph, a compositional
+    graphoid; for other oracles all features are active. Returns None where there are more than
+    `limit` boundaries.
     """
     n_features = len(oracle.feature_names)
     outside = np.setdiff1d(np.arange(n_features), active)
-    for block in _blocks(len(codes), n_features):
-        known = np.ones((block.stop - block.start, n_features), dtype=np.bool_)
-        known[:, active] = _decoded(
-            np.arange(block.start, block.stop, dtype=np.uint32), len(active)
-        )
+    for chunk in _chunks(len(codes), n_features):
+        known = np.ones((chunk.stop - chunk.start, n_features), dtype=np.bool_)
+        known[:, active] = _decode(np.arange(chunk.start, chunk.stop, dtype=np.uint32), len(active))
         boundary = oracle.boundary(known)
         found = outside[boundary[:, outside].any(axis=0)]
         if len(found):
             return found
-        codes[block] = _encoded(boundary[:, active])
-        needed[codes[block]] = True
+        codes[chunk] = _encode(boundary[:, active])
+        needed[codes[chunk]] = True
         if np.count_nonzero(needed) > limit:
             return None
     return outside[:0]
 
 
-def _collected(
+def _collect(
     codes: npt.NDArray[np.uint32],
     needed: npt.NDArray[np.bool_],
     active: npt.NDArray[np.intp],
     n_features: int,
     separated: npt.NDArray[np.uint32] | None = None,
 ) -> Enumeration:
-    """Collect the weights of all surpluses by the coalitions at which they are taken.
+    """Collect the weights of all surpluses by the coalitions at which they are evaluated.
 
     Parameters
     ----------
     codes : array of shape (2 ** n_active,)
-        The coalition whose risk stands for each set of active features.
+        The coalition at which each set of active features is evaluated.
     needed : bool array of shape (2 ** n_active,)
-        The distinct ones of them.
+        Which coalitions occur among them.
     active : array of shape (n_active,)
-        Positions of the features that the bits stand for; the others are null players.
+        Positions of the features of the bits; the others are null players.
     n_features : int
-        Number of features in all.
+        Total number of features.
     separated : array of shape (2 ** n_active,), optional
-        The features that are separated given each coalition; else those that change no code.
+        The features separated given each coalition; by default those that do not change the code.
     """
     distinct = np.flatnonzero(needed).astype(np.uint32)
     place = np.cumsum(needed, dtype=np.int32)
@@ -265,7 +264,7 @@ def _collected(
     size = np.bitwise_count(np.arange(len(codes), dtype=np.uint32))
     d = len(active)
     # w(s) = 1 / (d C(d - 1, s)) is a whole multiple of 1 / lcm(1..d), which is below 2^53 for d up
-    # to 30: summed as whole numbers, the weights are exact until the one division at the end.
+    # to 30: summed as whole numbers, the weights are exact until the single division at the end.
     unit = lcm(*range(1, d + 1))
     weight = np.array([unit // (d * comb(d - 1, s)) for s in range(d)], dtype=np.float64)
     coefficients = np.zeros((n_features, len(distinct)))
@@ -280,11 +279,11 @@ def _collected(
         row /= unit
         skipped[feature] = (unit - share.sum()) / unit
     coalitions = np.zeros((len(distinct), n_features), dtype=np.bool_)
-    coalitions[:, active] = _decoded(distinct, d)
+    coalitions[:, active] = _decode(distinct, d)
     return Enumeration(coalitions, coefficients, skipped)
 
 
-def _blocks(n_codes: int, n_features: int) -> Iterator[slice]:
+def _chunks(n_codes: int, n_features: int) -> Iterator[slice]:
     size = min(max(_BYTES_AT_ONCE // (3 * max(n_features, 1)), 1), _CODES_AT_ONCE)
     for start in range(0, n_codes, size):
         yield slice(start, min(start + size, n_codes))
@@ -293,24 +292,24 @@ def _blocks(n_codes: int, n_features: int) -> Iterator[slice]:
 def _halves(
     table: npt.NDArray[_Entry], bit: int
 ) -> tuple[npt.NDArray[_Entry], npt.NDArray[_Entry]]:
-    """Return the entries of the coalitions without a feature, and of the same ones with it."""
+    """Return the entries of the coalitions without a feature, and of the same with it."""
     pairs = table.reshape(-1, 2, 1 << bit)
     return pairs[:, 0].ravel(), pairs[:, 1].ravel()
 
 
 def _not_separated(separated: npt.NDArray[np.uint32], bit: int) -> npt.NDArray[np.bool_]:
-    """Tell for the coalitions without a feature where it is not separated."""
+    """Return for the coalitions without a feature whether it is not separated."""
     is_separated: npt.NDArray[np.bool_] = _halves(separated, bit)[0] & np.uint32(1 << bit) != 0
     return ~is_separated
 
 
-def _decoded(codes: npt.NDArray[np.uint32], n_features: int) -> npt.NDArray[np.bool_]:
+def _decode(codes: npt.NDArray[np.uint32], n_features: int) -> npt.NDArray[np.bool_]:
     """Return coalitions (n_coalitions, n_features): feature j is bit j of the code."""
     rows = codes.astype("<u4")[:, None].view(np.uint8)
     return np.unpackbits(rows, axis=1, count=n_features, bitorder="little").view(np.bool_)
 
 
-def _encoded(known: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint32]:
+def _encode(known: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint32]:
     packed = np.zeros((len(known), 4), dtype=np.uint8)
     bits = np.packbits(known, axis=1, bitorder="little")
     packed[:, : bits.shape[1]] = bits

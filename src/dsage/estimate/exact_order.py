@@ -4,8 +4,8 @@ With e(.) the number of orderings of a set of features that keep the order,
 
     phi_j = sum over ideals S without j, S + j an ideal, of e(S) e(rest) / e(all) (L(S) - L(S + j)),
 
-where the rest is what is left after S + j: the share of the orderings that pass through S and go on
-with j. Where nothing is ordered, these are the weights of the Shapley average.
+where the rest is the complement of S + j. The weight is the share of the orderings that pass
+through S and continue with j. Without order, it is the weight of the Shapley average.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class _Steps(NamedTuple):
 
     ideals : bool array of shape (n_ideals, n_features)
     before, after, feature : int arrays of shape (n_steps,)
-        The ideals before and after a step, and the feature that it adds.
+        The ideals before and after a step, and the added feature.
     share : float array of shape (n_steps,)
         Share of the orderings that take the step.
     """
@@ -52,16 +52,16 @@ def enumerate_extensions(
     Parameters
     ----------
     oracle : Oracle
-        Answers what is separated; `NoSeparation` for plain SAGE.
+        The separations; `NoSeparation` for plain SAGE.
     order : Order
-        The order of its features, in whatever sequence.
+        An order of the same features.
     semantics : {"boundary", "skip"}, default="boundary"
         Values at boundaries, or the paper's Algorithm 1: values at the actual coalitions, and zero
         for separated surpluses.
     max_coalitions : int, optional
-        Most coalitions whose risk may be needed.
+        Largest number of coalitions whose risks may be needed.
     max_ideals : int, default=200_000
-        Most ideals, the coalitions that orderings may pass through.
+        Largest number of ideals, the coalitions that orderings may pass through.
 
     Returns
     -------
@@ -87,7 +87,7 @@ def enumerate_extensions(
     if semantics == "skip":
         separated = oracle.separated(steps.ideals)[steps.before, steps.feature]
         used = np.zeros(len(steps.ideals), dtype=np.bool_)
-        used[0] = True  # the risk of nothing is wanted where no surplus is, too
+        used[0] = True  # the risk of the empty coalition is always used
         used[steps.before[~separated]] = True
         used[steps.after[~separated]] = True
         coalitions, place = steps.ideals[used], np.cumsum(used) - 1
@@ -98,7 +98,7 @@ def enumerate_extensions(
         separated = place[steps.before] == place[steps.after]
     if max_coalitions is not None and len(coalitions) > max_coalitions:
         return None
-    return _collected(steps, ~separated, coalitions, place)
+    return _collect(steps, ~separated, coalitions, place)
 
 
 def _steps(before: npt.NDArray[np.bool_], max_ideals: int) -> _Steps | None:
@@ -109,7 +109,7 @@ def _steps(before: npt.NDArray[np.bool_], max_ideals: int) -> _Steps | None:
     starts = np.cumsum([0, *(len(level.ideals) for level in levels)])
     for level, chance in zip(levels, chances(levels), strict=False):
         share.append(passing[level.source] * chance)
-        passing = _sums(level.target, share[-1], 0)
+        passing = _sum_by(level.target, share[-1], 0)
     return _Steps(
         np.concatenate([level.ideals for level in levels]),
         np.concatenate(
@@ -123,24 +123,24 @@ def _steps(before: npt.NDArray[np.bool_], max_ideals: int) -> _Steps | None:
     )
 
 
-def _collected(
+def _collect(
     steps: _Steps,
     live: npt.NDArray[np.bool_],
     coalitions: npt.NDArray[np.bool_],
     place: npt.NDArray[np.intp],
 ) -> Enumeration:
-    """Collect the shares of the live steps by the coalitions whose risks they are between."""
+    """Collect the shares of the live steps by the coalitions before and after them."""
     n_coalitions, n_features = coalitions.shape
     feature, share = steps.feature[live], steps.share[live]
     cells = n_features * n_coalitions
     row = feature * n_coalitions
-    coefficients = _sums(row + place[steps.before[live]], share, cells)
-    coefficients -= _sums(row + place[steps.after[live]], share, cells)
-    skipped = _sums(steps.feature[~live], steps.share[~live], n_features)
+    coefficients = _sum_by(row + place[steps.before[live]], share, cells)
+    coefficients -= _sum_by(row + place[steps.after[live]], share, cells)
+    skipped = _sum_by(steps.feature[~live], steps.share[~live], n_features)
     return Enumeration(coalitions, coefficients.reshape(n_features, n_coalitions), skipped)
 
 
-def _sums(
+def _sum_by(
     at: npt.NDArray[np.intp], weights: npt.NDArray[np.float64], size: int
 ) -> npt.NDArray[np.float64]:
     return np.bincount(at, weights=weights, minlength=size).astype(np.float64, copy=False)

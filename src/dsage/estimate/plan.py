@@ -47,7 +47,8 @@ class Plan:
         Which features are separated from the target given a coalition, in the order of the game's
         features: ``graph.oracle(target, features=...)``. By default none is: plain SAGE.
     **options
-        See :class:`~dsage.estimate.PlanOptions`.
+        `estimand`, `semantics`, `exact`, `orderings` and others, see
+        :class:`~dsage.estimate.PlanOptions`.
 
     Attributes
     ----------
@@ -80,8 +81,8 @@ class Plan:
 
     Notes
     -----
-    With x the surpluses of the model's game, c those of the cheap one, and y those at the
-    coalitions themselves, the value is
+    With x the surpluses of the game, c those of its first level, and y those at the coalitions
+    themselves, the value is
 
         mean of c + mean of (x - c) [ + mean of (y - x) ],
 

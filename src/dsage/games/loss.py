@@ -49,7 +49,8 @@ class LossGame(ModelGame):
         The loss, see :func:`dsage.models.as_loss`; ``"auto"`` is cross entropy for classifiers and
         squared error otherwise.
     **options
-        See :class:`~dsage.games.GameOptions`.
+        `n_draws`, `n_replicates`, `noise`, `sample_weight`, `random_state` and `max_bytes`, see
+        :class:`~dsage.games.GameOptions`.
 
     Attributes
     ----------

@@ -48,7 +48,7 @@ class OutputGame(ModelGame):
         otherwise the number of a column, starting at 0. By default the second of two classes;
         required for more outputs. Leave it out for a model with one output.
     **options
-        See :class:`~dsage.games.GameOptions`. Rows have no weights here.
+        See :class:`~dsage.games.GameOptions`; `sample_weight` is not among them.
 
     Attributes
     ----------

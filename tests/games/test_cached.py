@@ -4,19 +4,13 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from dsage import Graph
-from dsage.games import Boundary, Cached
+from dsage.games import Cached
 from dsage.games.cached import _BYTES_AN_ENTRY
-from dsage.games.options import check_weights
 from given import all_coalitions
 from tables import NAMES, PathTable, Table
 
 ROWS = np.array([0, 3, 4])
 EVERY = all_coalitions(4)
-CHAIN = Graph([*NAMES, "y"], [("a", "b"), ("b", "c"), ("c", "y"), ("y", "d")]).oracle("y")
-
-
-# Memory
 
 
 def test_a_game_with_a_memory_gives_what_the_game_gives():
@@ -46,7 +40,7 @@ def test_a_coalition_is_evaluated_once_for_the_same_rows_and_epoch():
         assert len(game.asked) == 7
 
 
-def test_a_coalition_that_stands_twice_in_one_call_is_evaluated_once():
+def test_a_coalition_that_occurs_twice_in_one_call_is_evaluated_once():
     game = Table()
     cached = Cached(game)
     known = EVERY[[3, 5, 3, 3, 5]]
@@ -120,11 +114,11 @@ def test_memory_stays_within_the_budget_where_entries_are_small():
         game.asked.clear()
     taken = tracemalloc.get_traced_memory()[0] - before
     tracemalloc.stop()
-    # Beside it, a number for each coalition that was ever asked for.
+    # In addition, a number for each coalition that was ever requested.
     assert taken < 1.2 * budget + 100 * len(known)
 
 
-def test_what_is_given_out_may_be_changed():
+def test_returned_risks_may_be_changed():
     cached = Cached(Table())
     cached.risks(EVERY, ROWS)[:] = 0.0
     cached.risks(EVERY, ROWS)[:] = 0.0
@@ -149,59 +143,54 @@ def test_paths_are_passed_on_and_counted_where_the_game_has_them():
     assert cached.n_evaluated == 4 * 3
 
 
-def test_no_memory_is_a_number_of_bytes_too_but_a_negative_one_is_not():
+def test_zero_bytes_of_memory_are_allowed_and_negative_ones_are_refused():
     assert Cached(Table(), max_bytes=0).risks(EVERY, ROWS).shape == (16, 3, 2)
     with pytest.raises(ValueError, match="max_bytes must be"):
         Cached(Table(), max_bytes=-1)
 
 
-# Boundaries
+# What would be evaluated with unlimited memory: the cost that steers effort between terms
 
 
-def test_the_risk_at_a_boundary_is_that_of_the_boundary():
-    game = Boundary(Table(), CHAIN)
-    assert (game.feature_names, game.n_rows, game.n_replicates) == (NAMES, 6, 2)
-    expected = Table().risks(CHAIN.boundary(EVERY), ROWS, 1)
-    np.testing.assert_array_equal(game.risks(EVERY, ROWS, 1), expected)
-    assert not np.array_equal(expected, Table().risks(EVERY, ROWS, 1))
+@pytest.mark.parametrize("max_bytes", [0, 1000, 2**20])
+def test_distinct_pairs_are_counted_once_however_small_the_memory(max_bytes):
+    cached = Cached(Table(), max_bytes=max_bytes)
+    for _ in range(3):
+        cached.risks(EVERY[:5], ROWS)
+    assert cached.n_distinct == 5 * 3
+    cached.risks(EVERY[3:7], ROWS)
+    assert cached.n_distinct == 7 * 3
+    assert cached.n_evaluated == 7 * 3 if max_bytes == 2**20 else cached.n_evaluated > 7 * 3
 
 
-def test_boundaries_of_a_game_with_a_memory_are_shared():
-    table = Table()
-    Boundary(Cached(table), CHAIN).risks(EVERY, ROWS)
-    assert len(table.asked) == len(np.unique(CHAIN.boundary(EVERY), axis=0)) < 16
+def test_pairs_of_other_rows_and_epochs_are_distinct():
+    cached = Cached(Table(), max_bytes=0)
+    for rows, epoch in [(ROWS, 0), (ROWS, 1), (ROWS[:2], 0), (ROWS, 0), (ROWS[:2], 0)]:
+        cached.risks(EVERY[:4], rows, epoch)
+    assert cached.n_distinct == 4 * (3 + 3 + 2)
 
 
-def test_a_game_at_boundaries_offers_no_paths_of_the_coalitions_themselves():
-    assert not Boundary(PathTable(), CHAIN).has_paths
+def test_prefixes_are_distinct_each_time_and_only_where_needed():
+    cached = Cached(PathTable())
+    needed = np.array([[True, False, False, True, True]])
+    for _ in range(2):
+        cached.path_risks(np.array([[1, 0, 3, 2]]), ROWS, 0, needed)
+    assert cached.n_distinct == 2 * 3 * 3
 
 
-@pytest.mark.parametrize("names", ["abdc", "abc", "abcz"])
-def test_an_oracle_about_other_features_is_refused(names):
-    oracle = Graph([*names, "y"], []).oracle("y")
-    with pytest.raises(ValueError, match="oracle must be about the features of the game"):
-        Boundary(Table(), oracle)
+def test_a_restored_memory_goes_on_counting_distinct_pairs():
+    cached, again = Cached(Table(), max_bytes=0), Cached(Table(), max_bytes=0)
+    cached.risks(EVERY[:5], ROWS)
+    again.restore(cached.state())
+    again.risks(EVERY[:8], ROWS)
+    assert again.n_distinct == 8 * 3
 
 
-# Weights
-
-
-def test_weights_have_mean_one_and_are_equal_by_default():
-    np.testing.assert_array_equal(check_weights(None, 3), 1.0)
-    np.testing.assert_allclose(check_weights([1, 2, 3], 3), [0.5, 1.0, 1.5])
-
-
-@pytest.mark.parametrize(
-    ("weights", "text"),
-    [
-        ([1.0, 2.0], r"of shape \(3,\); got \(2,\)"),
-        ([[1.0], [1.0], [1.0]], r"of shape \(3,\)"),
-        ([1.0, -2.0, 1.0], "not negative, not all 0; got -2.0"),
-        ([1.0, np.nan, 1.0], "finite, not negative, not all 0; got nan"),
-        ([1.0, np.inf, 1.0], "got inf"),
-        ([0.0, 0.0, 0.0], "not all 0; got 0.0"),
-    ],
-)
-def test_weights_that_cannot_be_are_refused(weights, text):
-    with pytest.raises(ValueError, match=f"sample_weight must be .*{text}"):
-        check_weights(weights, 3)
+def test_a_forgotten_epoch_leaves_the_count_and_the_other_epochs():
+    cached = Cached(Table(), max_bytes=0)
+    for epoch in (0, 1):
+        cached.risks(EVERY[:5], ROWS, epoch)
+    cached.forget(0)
+    assert cached.n_distinct == 2 * 5 * 3
+    cached.risks(EVERY[:5], ROWS, 1)
+    assert cached.n_distinct == 2 * 5 * 3

@@ -1,4 +1,4 @@
-"""Files of arrays and JSON, nothing that runs when it is read; written whole or not at all."""
+"""Files of arrays and JSON, written atomically; reading them executes no code."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Arrays = dict[str, npt.NDArray[Any]]
 
 _HEADER = "header"
 
-# What reading a file gives that is damaged somewhere: zip files say it in many ways.
+# The errors that reading a damaged zip file may raise.
 DAMAGES = (
     OSError,
     ValueError,
@@ -38,18 +38,18 @@ def write_arrays(
 ) -> None:
     """Write a header, as JSON, and arrays into one file.
 
-    The file is written beside its place and then moved there, so there is always a whole one.
+    A temporary file is written first and then moved, so a complete file exists at any time.
 
     Parameters
     ----------
     path : Path
         The file.
     header : mapping
-        What JSON can hold.
+        Values that JSON can represent, without NaN and infinities.
     arrays : mapping of str to arrays
-        Of numbers or booleans.
+        Arrays of numbers or booleans.
     previous : Path, optional
-        Where a file that is there already is moved to.
+        Where to move a file that already exists.
     """
     text = np.frombuffer(json.dumps(header, allow_nan=False).encode(), dtype=np.uint8)
     partial = path.with_name(path.name + ".partial")
@@ -68,18 +68,35 @@ def write_arrays(
 
 
 def read_arrays(path: Path) -> tuple[dict[str, Any], Arrays]:
-    """Return header and arrays of a file; one of `DAMAGES` is raised where it is no such file."""
+    """Return header and arrays of a file; raise one of `DAMAGES` for any other file."""
     with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
         # Reading an array compares it with its checksum.
         arrays = {name: file[name] for name in file.files}
     header = json.loads(arrays.pop(_HEADER).tobytes())
     if not isinstance(header, dict):
-        raise ValueError("its header is no mapping")
+        raise ValueError("its header is not a mapping")
     return header, arrays
 
 
+def nest_arrays(parts: Mapping[str, Mapping[str, Any]]) -> Arrays:
+    """Return the arrays of several parts under names of the form ``part/name``.
+
+    Examples
+    --------
+    >>> nest_arrays({"a": {"count": 3}, "b": {"count": 4}})
+    {'a/count': 3, 'b/count': 4}
+    """
+    return {f"{part}/{name}": value for part, own in parts.items() for name, value in own.items()}
+
+
+def arrays_under(arrays: Mapping[str, Any], part: str) -> Arrays:
+    """Return the arrays of one part, by the names they had before `nest_arrays`."""
+    start = f"{part}/"
+    return {name[len(start) :]: value for name, value in arrays.items() if name.startswith(start)}
+
+
 def _sync_folder(folder: Path) -> None:
-    """Have the moves in a folder written to the disk, where the system can."""
+    """Flush the moves in a folder to the disk, if the system supports it."""
     try:
         number = os.open(folder, os.O_RDONLY)
     except OSError:

@@ -13,13 +13,13 @@ RandomState = int | np.random.Generator | None
 
 
 class Streams:
-    """Random streams of one run: the same purpose and keys give the same stream, in any order.
+    """Random streams of one run, each determined by its purpose and keys.
 
     Parameters
     ----------
     random_state : int, numpy Generator or None
-        An int makes everything reproducible. A Generator is asked for one number, so that two
-        uses of it differ. None takes fresh entropy from the system.
+        An int makes everything reproducible. A Generator provides the seed, so using it twice
+        yields different streams. None uses fresh entropy from the system.
 
     Examples
     --------
@@ -54,7 +54,7 @@ class Streams:
 
     @property
     def entropy(self) -> int:
-        """The seed: streams made with it are the same."""
+        """The seed, which reproduces the streams."""
         return self._entropy
 
     def __call__(self, purpose: str, *keys: int) -> np.random.Generator:

@@ -305,6 +305,7 @@ class Interrupted:
 @pytest.mark.parametrize("exact", ["auto", "never"])
 @pytest.mark.parametrize("estimand", ["d-sage", "sage"])
 @pytest.mark.parametrize("oracle", [None, ORACLE], ids=["plain", "graph"])
+@pytest.mark.interrupts
 def test_an_interrupt_gives_a_valid_result(n_calls, exact, estimand, oracle):
     X, y = rows(300)
     game = LossGame(
@@ -402,7 +403,9 @@ def test_wrong_games_oracles_and_rules_are_refused_before_anything_is_evaluated(
         run(LinearRegression())
     with pytest.raises(TypeError, match=r"oracle must be an oracle; got 'Graph'.*graph\.oracle"):
         run(game, oracle=GRAPH)
-    with pytest.raises(TypeError, match=r"stopping must be a rule; got 0\.05.*as_stopping"):
+    with pytest.raises(
+        TypeError, match=r"stopping must be a stopping rule; got 0\.05.*as_stopping"
+    ):
         run(game, stopping=0.05)
     assert game.n_predicted == 5
 
@@ -659,7 +662,7 @@ def test_the_result_is_what_the_rule_saw():
 @pytest.mark.parametrize(
     ("options", "error", "text"),
     [
-        ({"tolerance": 0.05}, TypeError, r"Give stopping=as_stopping\(tolerance=\.\.\.\)"),
+        ({"tolerance": 0.05}, TypeError, r"stopping=as_stopping\(tolerance=\.\.\.\)"),
         ({"orcale": ORACLE}, ValueError, "Did you mean 'oracle'"),
     ],
 )

@@ -124,5 +124,5 @@ def test_numbers_that_are_not_p_values_or_variances_are_refused():
             holm(p)
     with pytest.raises(ValueError, match="variances must be non-negative"):
         effective_df([[-1.0]], [3])
-    with pytest.raises(ValueError, match="df must be positive, one for each part"):
+    with pytest.raises(ValueError, match="df must be positive"):
         effective_df([[1.0]], [3, 4])

@@ -84,6 +84,7 @@ def test_classes_of_a_function_are_taken_sorted_with_a_warning_or_as_named():
     assert swapped.values[0] < 0
 
 
+@pytest.mark.interrupts
 def test_an_interrupted_search_ends_the_call(model, rows, monkeypatch):
     def interrupted(*_, **__):
         return SearchResult(dsage.Graph(list("abcdy"), []), 0.0, (), 0, 0.0, True, "auto")
@@ -93,6 +94,7 @@ def test_an_interrupted_search_ends_the_call(model, rows, monkeypatch):
         dsage.explain(model, *rows, **QUIET)
 
 
+@pytest.mark.interrupts
 def test_an_interrupt_before_the_first_units_ends_the_call_and_a_later_one_tells(model, rows):
     calls = []
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dsage._files import DAMAGES, read_arrays
+from dsage._files import DAMAGES
+from dsage.estimate import Checkpoint
 
 
 def seconds_held(checkpoint: Path | None) -> float:
     """Return the time of the work that a checkpoint holds; 0 where there is none."""
-    if checkpoint is None or not checkpoint.is_file():
+    if checkpoint is None:
         return 0.0
     try:
-        _, arrays = read_arrays(checkpoint)
-        return float(arrays["state/loop/_seconds"])
+        return Checkpoint(checkpoint).seconds()
     # The run itself says what is wrong with such a file.
     except DAMAGES:
         return 0.0

@@ -1,4 +1,4 @@
-"""Compare two models, samplers or graphs: the difference of each feature's values."""
+"""Compare two games: the difference of each feature's values."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pandas as pd
 from dsage._check import refusal
 from dsage._random import Streams
 from dsage.estimate.inference import holm, intervals, p_values, simultaneous_intervals
+from dsage.estimate.options import PlanOptions
 from dsage.estimate.result import Estimate
 from dsage.estimate.running.run import run
 from dsage.estimate.running.stopping import AbsoluteTolerance, Stopping
@@ -22,8 +23,8 @@ from dsage.graphs.separation import Consensus, Oracle, SeparationOracle
 from dsage.orderings import as_orderings
 
 TOLERANCE = 0.005
-"""The default rule: this share of what all features are worth to the better of the two games."""
-# The worth of all features is only to set a scale: so many rows will do.
+"""The default tolerance, as a share of the larger of the two games' total values."""
+# Rows to estimate the total values, which only set the scale.
 _ROWS = 1024
 
 
@@ -34,8 +35,8 @@ class GameComparison:
     Attributes
     ----------
     difference : Estimate
-        The values of the first game less those of the second, with their errors. Its `n_evaluated`
-        counts coalitions and rows once, though two models were evaluated on them.
+        The values of the first game minus those of the second, with their errors. Its `n_evaluated`
+        counts each pair of a coalition and a row once, though both games evaluate it.
     """
 
     difference: Estimate
@@ -44,27 +45,27 @@ class GameComparison:
         """Return differences, errors, intervals and tests, the largest difference first.
 
         ``lower`` and ``upper`` enclose the difference for these evaluation rows, one feature at a
-        time, ``lower_all`` and ``upper_all`` for all at once. ``p_value`` tests, two-sided, that
-        there is no difference in the population; it counts the error of the rows as well, and is
-        adjusted for the number of features (Holm).
+        time, ``lower_all`` and ``upper_all`` for all at once. ``p_value`` is two-sided, for no
+        difference in the population; it includes the error from rows and is adjusted for the
+        number of features (Holm).
         """
-        known = self.difference
-        lower, upper = intervals(known.values, known.se, confidence, df=known.df)
-        lowest, highest = simultaneous_intervals(known.values, known.se, confidence, df=known.df)
+        found = self.difference
+        lower, upper = intervals(found.values, found.se, confidence, df=found.df)
+        lowest, highest = simultaneous_intervals(found.values, found.se, confidence, df=found.df)
         frame = pd.DataFrame(
             {
-                "feature": list(known.feature_names),
-                "difference": known.values,
-                "se": known.se,
+                "feature": list(found.feature_names),
+                "difference": found.values,
+                "se": found.se,
                 "lower": lower,
                 "upper": upper,
                 "lower_all": lowest,
                 "upper_all": highest,
-                "se_rows": known.se_rows,
-                "p_value": holm(_two_sided(known.values, known.se_total, known.df_total)),
+                "se_rows": found.se_rows,
+                "p_value": holm(_two_sided(found.values, found.se_total, found.df_total)),
             }
         )
-        order = np.argsort(-np.abs(known.values), kind="stable")
+        order = np.argsort(-np.abs(found.values), kind="stable")
         return frame.iloc[order].reset_index(drop=True)
 
 
@@ -79,22 +80,21 @@ def compare_games(
     """Estimate how much more each feature is worth in one game than in another.
 
     Both games are evaluated at the same coalitions, rows and noise, and only the difference is
-    averaged; see :class:`~dsage.games.Difference`. That is far more precise than two runs.
+    averaged; see :class:`~dsage.games.Difference`. This is far more precise than two runs.
 
     Parameters
     ----------
     a, b : Game
         The games: two models, two samplers, or one game twice, for two graphs.
     oracle : Oracle, or pair of Oracle or None, optional
-        What is separated, in both games; or one for each, where their graphs differ, None for plain
-        SAGE. With a pair both games are played at the boundaries of their own graphs, and there is
-        no audit. With one oracle the audit is of the differences, and so is its 2 % of the range.
+        The separations in both games; or a pair, where their graphs differ, with None for plain
+        SAGE. With a pair, each game is evaluated at the boundaries of its own graph, and there is
+        no audit. With one oracle, the audit concerns the differences and their range.
     stopping : Stopping, optional
-        When to stop. A share of the range of the differences would never be reached where there is
-        no difference, so by default the errors are held against the games: the largest is to be
-        at most 0.5 % of what all features together are worth to the game to which they are worth
-        more, ``max of L(empty) - L(all)``. (As the largest value is often a quarter to a half of
-        that, it is about the precision of a run on its own.)
+        When to stop. A tolerance relative to the differences would never be met by equal games, so
+        the default is relative to the games: the largest error is at most 0.5 % of the larger
+        total value ``L(empty) - L(all)``. (As the largest value is often a quarter to a half of
+        the total, this is about the precision of a single run.)
     **options
         As for :func:`~dsage.estimate.run`.
 
@@ -123,7 +123,9 @@ def compare_games(
         options |= {"oracle": common, "audit": False}
     else:
         options["oracle"] = oracle
-    given = as_orderings(options.get("orderings", "antithetic"), game.feature_names, Streams(0))
+    given = as_orderings(
+        options.get("orderings", PlanOptions.orderings), game.feature_names, Streams(0)
+    )
     if stopping is None and given.n_batches is None:
         stopping = AbsoluteTolerance(TOLERANCE * _scale(game))
     return GameComparison(run(game, stopping=stopping, **options))
@@ -132,22 +134,22 @@ def compare_games(
 def _at_boundaries(
     a: Game, b: Game, pair: tuple[Oracle | None, ...], options: dict[str, Any]
 ) -> tuple[Difference, Oracle | None]:
-    """Return the difference at the boundaries of two graphs, and what both of them separate.
+    """Return the difference at the boundaries of two graphs, and their common oracle.
 
-    Let B be the union of the boundaries of S in the two graphs. Each lies in B, and B in S, so
-    each is the boundary of B, too: the difference at B is that at S, to the bit. So an oracle with
-    the boundaries B changes nothing, and lets coalitions be shared and skipped. That is so in
-    graphs. Without one on one side, or with a vote of several, B is S.
+    Let B be the union of the boundaries of S in the two graphs. Both lie in B, and B in S, so both
+    are also the boundaries of B: the difference at B equals that at S, to the bit. So an oracle
+    with the boundaries B changes nothing, and lets coalitions be shared and skipped. This holds for
+    graphs; without a graph on one side, or with a vote of several, B is S.
     """
     if len(pair) != 2:
-        raise refusal("oracle", "one oracle, or a pair of them", pair, "Give one for each game")
+        raise refusal("oracle", "one oracle, or a pair of them", pair, "Pass one per game")
     for option, only in (("estimand", "d-sage"), ("semantics", "boundary"), ("audit", False)):
         if options.get(option, only) != only:
             raise refusal(
                 option,
                 f"{only!r} where each game has a graph of its own",
                 options[option],
-                "Give one oracle for both games, or none",
+                "Pass one oracle for both games, or none",
             )
     one, other = pair
     game = Difference(
@@ -165,7 +167,7 @@ def _is_of_a_graph(oracle: Oracle) -> bool:
 
 
 def _scale(game: Difference) -> float:
-    """Return what all features are worth to the game to which they are worth more."""
+    """Return the larger of the two games' total values."""
     n_rows = min(game.n_rows, _ROWS)
     rows = np.linspace(0, game.n_rows - 1, n_rows).astype(np.intp)
     ends = np.repeat([[False], [True]], len(game.feature_names), axis=1)
@@ -176,15 +178,15 @@ def _scale(game: Difference) -> float:
     if not max(worth) > 0:
         raise refusal(
             "stopping",
-            "given where all features together are worth nothing to both games",
+            "given if the total values of both games are zero",
             None,
-            "Give as_stopping(absolute=...) or as_stopping(n_orderings=...)",
+            "Use as_stopping(absolute=...) or as_stopping(n_orderings=...)",
         )
     return max(worth)
 
 
 def _two_sided(values: Floats, se: Floats, df: Floats) -> Floats:
-    """Return for each feature the p-value of "there is no difference"."""
+    """Return the two-sided p-value of each feature."""
     smaller = np.minimum(p_values(values, se, df=df), p_values(-values, se, df=df))
     both: Floats = np.minimum(2.0 * smaller, 1.0)
     return both

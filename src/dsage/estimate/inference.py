@@ -1,7 +1,7 @@
-"""Intervals and tests for values with standard errors: pure functions of both.
+"""Confidence intervals and tests for values with standard errors.
 
-A standard error of zero means that the value is exact; one that is NaN or infinite, that nothing is
-known about the error yet. Degrees of freedom say how well the standard error itself is known.
+A standard error of zero means that the value is exact; NaN or infinity, that its error is not known
+yet. Degrees of freedom measure the precision of the standard error itself.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dsage._check import refusal
 Floats = npt.NDArray[np.float64]
 
 MIN_UNITS = 30
-"""Units of orderings before a standard error is trusted: from fewer it is often far too small."""
+"""Units from which on a standard error is trusted; with fewer it is often far too small."""
 
 
 def intervals(
@@ -25,21 +25,21 @@ def intervals(
     *,
     df: npt.ArrayLike = np.inf,
 ) -> tuple[Floats, Floats]:
-    """Return the ends of the two-sided confidence interval of each value, ``value -+ q se``.
+    """Return the two-sided confidence interval ``value -+ q se`` of each value.
 
     Parameters
     ----------
     values, se : arrays of shape (n_features,)
         Estimates and their standard errors.
     confidence : float, default=0.95
-        Probability with which the interval of *one* feature holds its value.
+        Coverage probability of the interval of a *single* feature.
     df : float or array of shape (n_features,), default=inf
         Degrees of freedom of the standard errors; q is the quantile of Student's distribution.
 
     Returns
     -------
     low, high : arrays of shape (n_features,)
-        Equal where the standard error is 0; -inf and inf where it is not known.
+        Equal where the standard error is 0; -inf and inf where it is unknown.
 
     Examples
     --------
@@ -47,7 +47,7 @@ def intervals(
     >>> low.round(2), high.round(2)
     (array([0.02, 2.  ]), array([1.98, 2.  ]))
     """
-    values, se, df = _checked(values, se, df)
+    values, se, df = _check(values, se, df)
     return _ends(values, se, df, _check_confidence(confidence))
 
 
@@ -58,20 +58,21 @@ def simultaneous_intervals(
     *,
     df: npt.ArrayLike = np.inf,
 ) -> tuple[Floats, Floats]:
-    """Return intervals that hold *all* values at once with probability `confidence` or more.
+    """Return intervals that cover *all* values at once with probability at least `confidence`.
 
-    Each of the m intervals has level ``level ** (1 / m)``. By Šidák's inequality (1967), centred
-    jointly normal errors lie in a box at least as often as independent ones would, whatever their
-    correlations, so the joint level is at least the product. Values that are exact are not counted
-    in m. With finite `df` this level is a convention rather than a theorem; Bonferroni's, which
-    needs no assumption, would allow each interval an error rate at most 3 % smaller at level 0.95.
+    Each of the m intervals has confidence ``confidence ** (1 / m)``. By Šidák's inequality (1967),
+    centered jointly normal errors lie in a box at least as often as independent ones, whatever
+    their correlations, so the joint confidence is at least the product. Exact values do not count
+    in m. With finite `df` this is a convention rather than a theorem; Bonferroni's correction,
+    which needs no assumption, would allow each interval an error rate at most 3 % smaller at
+    confidence 0.95.
 
     Parameters
     ----------
     values, se : arrays of shape (n_features,)
         Estimates and their standard errors.
     confidence : float, default=0.95
-        Joint level.
+        Joint coverage probability.
     df : float or array of shape (n_features,), default=inf
         Degrees of freedom of the standard errors.
 
@@ -85,15 +86,15 @@ def simultaneous_intervals(
     >>> low.round(2), high.round(2)
     (array([-0.12,  0.88]), array([2.12, 3.12]))
     """
-    values, se, df = _checked(values, se, df)
+    values, se, df = _check(values, se, df)
     n_uncertain = max(int(np.count_nonzero(se)), 1)
     return _ends(values, se, df, _check_confidence(confidence) ** (1 / n_uncertain))
 
 
 def p_values(values: npt.ArrayLike, se: npt.ArrayLike, *, df: npt.ArrayLike = np.inf) -> Floats:
-    """Return for each feature the p-value of "its value is not positive" against "it is".
+    """Return the p-value of each feature for the hypothesis that its value is not positive.
 
-    The test is one-sided: the probability of an estimate at least this large if the value were 0.
+    The test is one-sided: the probability of an estimate at least as large if the value were 0.
 
     Parameters
     ----------
@@ -105,27 +106,27 @@ def p_values(values: npt.ArrayLike, se: npt.ArrayLike, *, df: npt.ArrayLike = np
     Returns
     -------
     array of shape (n_features,)
-        For an exact value 0 where it is positive, else 1; and 1 where the error is not known.
+        0 for an exact positive value, 1 for any other exact value or an unknown error.
 
     Examples
     --------
     >>> p_values([1.0, -1.0, 0.3], [0.5, 0.5, 0.0]).round(3)
     array([0.023, 0.977, 0.   ])
     """
-    values, se, df = _checked(values, se, df)
+    values, se, df = _check(values, se, df)
     exact = np.where(values > 0, 0.0, 1.0)
-    known = np.isfinite(se) & (se > 0)
-    ratio = np.divide(values, se, out=np.zeros_like(values), where=known)
+    has_error = np.isfinite(se) & (se > 0)
+    ratio = np.divide(values, se, out=np.zeros_like(values), where=has_error)
     tested = np.asarray(stats.t.sf(ratio, df), dtype=np.float64)
-    return np.where(known, tested, np.where(se == 0, exact, 1.0))
+    return np.where(has_error, tested, np.where(se == 0, exact, 1.0))
 
 
 def holm(p: npt.ArrayLike) -> Floats:
-    """Return p-values adjusted for testing them all, by Holm's step-down method (1979).
+    """Return p-values adjusted for multiple testing, by Holm's step-down method (1979).
 
-    Rejecting where the adjusted value is at most alpha rejects a true hypothesis among them with
-    probability at most alpha, whatever the dependence: the k-th smallest of m is multiplied by
-    m - k + 1, and none is smaller than the one before it.
+    Rejecting where the adjusted value is at most alpha rejects any true hypothesis with probability
+    at most alpha, whatever the dependence: the k-th smallest of m is multiplied by m - k + 1, and
+    the results are made monotone.
 
     Parameters
     ----------
@@ -143,7 +144,7 @@ def holm(p: npt.ArrayLike) -> Floats:
     """
     p = np.asarray(p, dtype=np.float64)
     if p.ndim != 1 or not ((p >= 0) & (p <= 1)).all():
-        raise refusal("p", "a vector of numbers in [0, 1]", p, "Give p-values")
+        raise refusal("p", "a vector of numbers in [0, 1]", p, "Pass p-values")
     order = np.argsort(p, kind="stable")
     stepped = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
     adjusted = np.empty_like(p)
@@ -155,19 +156,19 @@ def effective_df(variances: npt.ArrayLike, df: npt.ArrayLike) -> Floats:
     """Return the degrees of freedom of a sum of independent variance estimates.
 
     Satterthwaite (1946): ``(sum_i V_i)^2 / sum_i (V_i^2 / df_i)``, for an estimate that is a sum of
-    independent parts, such as the levels, each with a variance of its own.
+    independent parts, such as terms.
 
     Parameters
     ----------
     variances : array of shape (n_parts, n_features)
-        Variance of each part's estimate.
+        Variance of each part.
     df : array of shape (n_parts,) or (n_parts, n_features)
         Degrees of freedom of each of them.
 
     Returns
     -------
     array of shape (n_features,)
-        inf where all variances are 0: there is no error to be known.
+        inf where all variances are 0.
 
     Examples
     --------
@@ -181,13 +182,13 @@ def effective_df(variances: npt.ArrayLike, df: npt.ArrayLike) -> Floats:
             "variances",
             "non-negative numbers of shape (n_parts, n_features)",
             variances,
-            "Give one row a part",
+            "Pass one row per part",
         )
     if df.shape not in (variances.shape, variances.shape[:1]) or not (df > 0).all():
-        raise refusal("df", "positive, one for each part", df, "It is the number of units less one")
+        raise refusal("df", "positive, one per part", df, "Pass the number of units minus one")
     df = df if df.ndim == 2 else df[:, None]
     total = variances.sum(axis=0)
-    # Shares, not variances, are squared: the square of a tiny variance would be zero.
+    # Shares are squared rather than variances, because the square of a tiny variance underflows.
     shares = np.divide(variances, total, out=np.zeros_like(variances), where=total > 0)
     spread = (shares**2 / df).sum(axis=0)
     result: Floats = np.divide(1.0, spread, out=np.full_like(total, np.inf), where=spread > 0)
@@ -196,12 +197,12 @@ def effective_df(variances: npt.ArrayLike, df: npt.ArrayLike) -> Floats:
 
 def _ends(values: Floats, se: Floats, df: Floats, confidence: float) -> tuple[Floats, Floats]:
     half = np.where(np.isfinite(se), se, np.inf)
-    # (1 + confidence) / 2 would round away what a joint level close to one leaves.
+    # (1 + confidence) / 2 would lose digits for a confidence close to one.
     half = np.where(half > 0, stats.t.isf((1 - confidence) / 2, df) * half, 0.0)
     return values - half, values + half
 
 
-def _checked(
+def _check(
     values: npt.ArrayLike, se: npt.ArrayLike, df: npt.ArrayLike
 ) -> tuple[Floats, Floats, Floats]:
     values = np.asarray(values, dtype=np.float64)
@@ -210,13 +211,15 @@ def _checked(
     if values.ndim != 1 or not np.isfinite(values).all():
         raise refusal("values", "a vector of finite numbers", values, "Check the model")
     if se.shape != values.shape or (se < 0).any():
-        raise refusal("se", f"{len(values)} numbers of 0 or more", se, "Give one for each value")
+        raise refusal("se", f"{len(values)} numbers of 0 or more", se, "Pass one per value")
     if df.shape not in ((), values.shape) or not (df > 0).all():
-        raise refusal("df", f"one positive number or {len(values)}", df, "inf: se is known exactly")
+        raise refusal(
+            "df", f"one positive number or {len(values)}", df, "Pass inf for exact standard errors"
+        )
     return values, se, np.broadcast_to(df, values.shape)
 
 
 def _check_confidence(confidence: float) -> float:
     if not 0 < confidence < 1:
-        raise refusal("confidence", "between 0 and 1", confidence, "Give a number such as 0.95")
+        raise refusal("confidence", "between 0 and 1", confidence, "Use a number such as 0.95")
     return float(confidence)

@@ -1,4 +1,4 @@
-"""What is known after some evaluations: values, errors, counts, the audit."""
+"""The result of an estimation: values, errors, counts, the audit."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dsage.estimate.inference import effective_df, holm, intervals, p_values, si
 from dsage.estimate.reasons import StopKind, StopReason
 from dsage.games.base import Floats
 
-# A difference to SAGE matters where it is surely larger than this share of the range of values.
+# A difference to SAGE matters if it is significantly larger than this share of the range.
 MATTERS = 0.02
 
 
@@ -39,11 +39,11 @@ class TermEstimate:
     kind : TermKind
         What is averaged.
     values, se : arrays of shape (n_features,)
-        The term, and its error from the choice of the orderings.
+        The term, and its standard error from the choice of the orderings.
     n_orderings : int
-        Orderings that it used.
+        Number of orderings used.
     n_evaluated : int
-        Distinct pairs of a coalition and a row that it needed and no term had before.
+        Distinct pairs of a coalition and a row that this term was the first to need.
     df : float
         Degrees of freedom of `se`.
     """
@@ -63,7 +63,7 @@ class TermEstimate:
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """SAGE values so far, with their errors.
+    """Estimated SAGE values with their errors.
 
     Attributes
     ----------
@@ -72,37 +72,36 @@ class Estimate:
     values : array of shape (n_features,)
         The estimated values.
     se_orderings, se_draws : arrays of shape (n_features,)
-        Their standard errors from the choice of orderings and from draws: more computing makes
-        them smaller.
+        Standard errors from the choice of orderings and from draws; more computing reduces them.
     se_rows : array of shape (n_features,)
-        Their standard errors from the choice of the evaluation rows: only more data makes them
-        smaller. nan where fewer than two rows tell.
+        Standard errors from the choice of the evaluation rows; only more data reduces them. NaN
+        with fewer than two rows.
     df : array of shape (n_features,)
         Degrees of freedom of `se`, for the intervals.
     n_orderings : int
-        Orderings of the term that has most: all there are, where all were averaged over. Where the
-        main term has averaged over all, and a correction is part of the estimate, those of that.
+        Orderings of the term with the most; if the main term enumerates all orderings, those of
+        the correction where it is part of the estimate, and otherwise the number of all orderings.
     n_units : int
-        Independent pieces that the standard errors rest on: units of orderings, or rows where
-        all orderings were averaged over.
+        Independent pieces that the standard errors rest on: units, or rows where all orderings
+        were enumerated.
     n_evaluated, n_shared : int
-        Pairs of a coalition and a row that were evaluated, and that were known already.
+        Pairs of a coalition and a row that were evaluated, and that were reused.
     share_skipped : array of shape (n_features,)
         Share of the orderings in which the surplus of the feature is zero by separation.
-    levels : tuple of TermEstimate
+    terms : tuple of TermEstimate
         The terms of the estimate.
     audit : TermEstimate or None
-        SAGE minus d-SAGE, where it was estimated; its `se` includes that of draws.
+        SAGE minus d-SAGE, if it was estimated; its `se` includes the error from draws.
     skipped_surpluses : pandas.DataFrame
-        The surpluses at the coalitions themselves of what separation sets to zero, from the audit.
+        Surpluses that separation sets to zero, at the coalitions themselves; from the audit.
     seconds : float
-        Time taken.
+        Time spent.
     is_exact : bool
-        Whether all orderings were averaged over, on all rows.
+        Whether all orderings were enumerated, on all rows.
     estimand : str
         ``"sage"`` or ``"d-sage"``.
     history : History
-        Values and errors at each look so far, this one included.
+        Values and errors at each look, including this one.
     reason : StopReason or None
         Why the estimation ended; None while it is under way.
     df_rows : float
@@ -137,20 +136,20 @@ class Estimate:
 
     @property
     def se(self) -> Floats:
-        """Standard errors that more computing makes smaller."""
+        """Standard errors from orderings and draws, which more computing reduces."""
         se: Floats = np.hypot(self.se_orderings, self.se_draws)
         return se
 
     @property
     def n_surpluses(self) -> int:
-        """Orderings that the main term has averaged over: so many surpluses of each feature."""
+        """Number of surpluses of each feature: the orderings of the main term."""
         return next(each.n_orderings for each in self.terms if each.is_main)
 
     @property
     def se_total(self) -> Floats:
-        """Standard errors about the values in the population: computing and rows.
+        """Standard errors as estimates of the population's values: from computing and rows.
 
-        nan where that of the rows is: one row is no evidence about others.
+        NaN where the error from rows is NaN.
         """
         se: Floats = np.hypot(self.se, self.se_rows)
         return se
@@ -168,7 +167,7 @@ class Estimate:
         ``lower`` and ``upper`` enclose the value for these evaluation rows;
         ``lower_all`` and ``upper_all`` do so for all features at once. ``p_value`` tests that the
         value in the population is not above zero, adjusted for the number of features (Holm); it
-        is 1 where the rows are too few to tell.
+        is 1 with fewer than two rows.
         """
         lower, upper = intervals(self.values, self.se, confidence, df=self.df)
         lower_all, upper_all = simultaneous_intervals(self.values, self.se, confidence, df=self.df)
@@ -193,11 +192,11 @@ class Estimate:
     def audit_frame(self, confidence: float = 0.95) -> pd.DataFrame:
         """Return the estimated differences d-SAGE minus SAGE with their intervals.
 
-        ``matters`` marks the features whose difference is, for all features at once, surely
-        larger than 2 % of the range of the values.
+        ``matters`` marks the features whose difference is significantly larger than 2 % of the
+        range of the values, for all features at once.
         """
         if self.audit is None:
-            raise ValueError("there is no audit: nothing is skipped, or it was turned off.")
+            raise ValueError("There is no audit: nothing is skipped, or it was turned off.")
         difference, se = -self.audit.values, self.audit.se
         df = self.audit.df
         lower, upper = intervals(difference, se, confidence, df=df)

@@ -22,7 +22,7 @@ from dsage.estimate import (
 from dsage.estimate.accumulate.control import FIRST_UNIT
 from dsage.estimate.exact import enumerate_boundaries
 from dsage.estimate.local.plan import LinearSteps, LocalPlan, MeanCoefficients, RowControl
-from dsage.estimate.local.running import _divided
+from dsage.estimate.local.running import _split_time
 from dsage.estimate.walk import Boundaries, Prefixes, play
 from dsage.games import Difference, LinearOutput, LossGame, OutputGame
 from dsage.graphs import NoSeparation
@@ -138,7 +138,7 @@ def test_the_mean_of_the_cheap_game_may_be_sampled(monkeypatch):
 
 def test_all_orderings_at_once_need_no_cheap_game():
     plan = LocalPlan(output_game(), exact="always")
-    assert [part.control for part in plan.parts()] == [None]
+    assert [part.control for part in plan.chunks()] == [None]
 
 
 # Parts of the rows
@@ -166,17 +166,17 @@ def test_a_row_alone_has_the_values_that_it_has_among_others():
 def test_large_inputs_are_done_in_parts(monkeypatch):
     monkeypatch.setattr("dsage.estimate.local.plan._COLUMNS", 50)
     plan = LocalPlan(output_game(), exact="never")
-    assert [part.n_columns for part in plan.parts()] == [50] * 4
+    assert [part.n_columns for part in plan.chunks()] == [50] * 4
     monkeypatch.setattr("dsage.estimate.local.plan._BYTES_EXACT", 8 * 32 * 2 * 4)
     exact = LocalPlan(output_game(), exact="always")
-    assert [part.n_columns for part in exact.parts()] == [20] * 10
+    assert [part.n_columns for part in exact.chunks()] == [20] * 10
 
 
 def test_parts_share_a_time():
     rule = AnyOf([NOrderings(5), TimeBudget(60)])
-    assert _divided(rule, 4) == AnyOf([NOrderings(5), TimeBudget(15)])
-    assert _divided(TimeBudget(60), 2) == TimeBudget(30)
-    assert _divided(None, 2) is None
+    assert _split_time(rule, 4) == AnyOf([NOrderings(5), TimeBudget(15)])
+    assert _split_time(TimeBudget(60), 2) == TimeBudget(30)
+    assert _split_time(None, 2) is None
 
 
 # What is estimated
@@ -284,6 +284,7 @@ def test_values_go_to_shap_and_back():
 # Ends
 
 
+@pytest.mark.interrupts
 def test_an_interrupt_returns_the_rows_that_were_begun():
     calls = []
 

@@ -157,9 +157,9 @@ def test_a_worker_keeps_few_games_where_they_are_large(n_bytes, n_kept, monkeypa
     monkeypatch.setattr(jobs_module.pickle, "loads", lambda data: "a game")
     payload = SimpleNamespace(data=b"", nbytes=n_bytes)
     for number in range(12):
-        assert jobs_module._unpacked(str(number), payload) == "a game"
+        assert jobs_module._unpack(str(number), payload) == "a game"
     assert list(kept) == [str(number) for number in range(12 - n_kept, 12)]
-    assert jobs_module._unpacked("0", None) is None
+    assert jobs_module._unpack("0", None) is None
 
 
 @pytest.mark.parametrize(
@@ -170,10 +170,10 @@ def test_tasks_have_about_a_second_of_work_and_all_jobs_have_some(seconds, n_tas
     requests = [Coalitions(np.ones((10, 4), dtype=bool), np.arange(10), 0) for _ in range(64)]
     jobs = Jobs(4)
     jobs._seconds, jobs._n_pairs = seconds, 6400.0
-    bundles = jobs._bundles(requests, 4)
+    bundles = jobs._bundle(requests, 4)
     assert [len(bundle) for bundle in bundles] == [64 // n_tasks] * n_tasks
     assert [each for bundle in bundles for each in bundle] == requests
-    assert len(jobs._bundles(requests[:2], 4)) == 2
+    assert len(jobs._bundle(requests[:2], 4)) == 2
 
 
 @pytest.mark.parametrize("n_jobs", [0, 1.5, "two"])
@@ -212,6 +212,7 @@ def test_what_a_model_raises_in_a_worker_is_told_with_the_model_s_name(n_jobs, d
     assert "fails" in " ".join(caught.value.__notes__)
 
 
+@pytest.mark.kills
 def test_the_death_of_a_worker_process_is_a_clear_error(data):
     game = loss_game(dies, data, loss="squared_error")
     with pytest.raises(RuntimeError, match=r"worker.*n_jobs"):
@@ -224,9 +225,9 @@ def test_warnings_of_workers_are_given_once(data):
     deep = RandomForestClassifier(1, random_state=0).fit(X, labels)
     game = LossGame(deep, Gaussian().fit(X), X[:300], labels[:300], random_state=0)
     options = {"exact": "never", "stopping": NOrderings(40), "random_state": 0}
-    with pytest.warns(UserWarning, match="no probability at all") as caught:
+    with pytest.warns(UserWarning, match="probability of zero") as caught:
         run(game, n_jobs=2, **options)
-    assert sum("no probability" in str(each.message) for each in caught) == 1
+    assert sum("probability of zero" in str(each.message) for each in caught) == 1
 
 
 def test_memory_is_flat_over_many_runs(data):

@@ -167,7 +167,7 @@ def test_options_become_rules():
 @pytest.mark.parametrize(
     ("options", "error", "text"),
     [
-        ({}, ValueError, "Without a limit there is no end"),
+        ({}, ValueError, "Without a limit"),
         ({"tolerance": 0.0}, ValueError, r"tolerance must be in \(0, 1\]; got 0"),
         ({"tolerance": 1.5}, ValueError, r"tolerance must be in \(0, 1\]; got 1.5"),
         ({"tolerance": "1%"}, TypeError, "tolerance must be a number; got '1%'"),

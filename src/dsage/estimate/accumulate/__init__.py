@@ -1,1 +1,1 @@
-"""What is known so far: sums over units, risks by rows, the first level, the history."""
+"""What an estimation adds up: means over units, sums by row, the first level, the history."""

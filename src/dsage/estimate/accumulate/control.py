@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Mapping
+from typing import Any, Protocol
 
 import numpy as np
 
+from dsage._files import Arrays
 from dsage.estimate.walk import by_feature, separated_steps
 from dsage.games.base import Floats, Game, Orders, prefixes
 from dsage.games.boundary import distinct_boundaries
@@ -13,16 +15,16 @@ from dsage.graphs.separation import Oracle
 from dsage.orderings import Orderings
 
 FIRST_UNIT = 1 << 41
-"""Units of this level are keyed apart from those of the others."""
+"""The first batch of this term; the other terms use batches with smaller numbers."""
 _AT_ONCE = 64
 MOST_COALITIONS = 1 << 16
-"""So many risks of a cheap game are computed to average over all orderings."""
-# Its orderings may be so many times those of the main level, plus a few to start with.
+"""Most coalitions of a cheap game that are evaluated to average over all orderings."""
+# Largest number of units, as a multiple of those of the main term plus four.
 _MOST_TIMES = 256
 
 
 class MeanWalk(Protocol):
-    """A way to turn orderings into surpluses of a cheap game, without its risks row by row."""
+    """The mean surpluses of a cheap game along orderings, without risks of single rows."""
 
     def __call__(self, orders: Orders) -> Floats:
         """Return the surpluses along orderings, (n_orderings, n_columns)."""
@@ -62,13 +64,13 @@ class Control:
     Parameters
     ----------
     walk : MeanWalk
-        Of the game.
+        The walk of the game.
     orderings : Orderings
         The orderings.
     n_columns : int
-        Number of surpluses that the walk gives for an ordering.
+        Number of surpluses per ordering.
     mean : array of shape (n_columns,), optional
-        Their mean over all orderings, where it is known.
+        Their exact mean over all orderings.
     """
 
     def __init__(
@@ -85,8 +87,15 @@ class Control:
         self.mean: Floats = np.zeros(n_columns) if mean is None else mean
         self._spread: Floats = np.zeros(n_columns)
 
-    STATE = ("n_units", "mean", "_spread")
-    """The attributes that change."""
+    def state(self) -> Arrays:
+        """Return what has been added up, by name."""
+        return {"n_units": np.array(self.n_units), "mean": self.mean, "spread": self._spread}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Return to what `state` returned."""
+        self.n_units = int(state["n_units"])
+        self.mean = np.array(state["mean"])
+        self._spread = np.array(state["spread"])
 
     @property
     def n_orderings(self) -> int:
@@ -103,7 +112,7 @@ class Control:
         return self._spread / (self.n_units - 1) / self.n_units
 
     def refine(self, bound: float, n_main_units: int) -> None:
-        """Add units until the variances sum to no more than `bound`, or there are very many."""
+        """Add units until the variances sum to at most `bound`, or the limit is reached."""
         most = _MOST_TIMES * (n_main_units + 4)
         while not self.is_exact and self.n_units < most and not self.variance.sum() <= bound:
             self._add(_AT_ONCE)

@@ -1,9 +1,9 @@
-"""How an estimate came to its values: one line for each look at it."""
+"""The course of an estimation: one entry per look."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Protocol, Self
+from typing import Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,7 @@ Counts = npt.NDArray[np.int64]
 
 
 class Look(Protocol):
-    """What is written down at a look."""
+    """The part of an estimate that the history records."""
 
     @property
     def values(self) -> Floats:
@@ -46,22 +46,20 @@ class Look(Protocol):
 class History:
     """The values and errors of an estimate at each look.
 
-    Looks come at growing distances, so there are few of them however long a run is.
+    The distance between looks grows, so their number stays small however long a run is.
 
     Attributes
     ----------
     n_units : int array of shape (n_looks,)
-        Independent pieces that the errors rest on: units of orderings, or rows where all orderings
-        were averaged over.
+        Independent pieces that the errors rest on: units, or rows where all orderings were
+        enumerated.
     n_evaluated : int array of shape (n_looks,)
         Pairs of a coalition and a row that were evaluated.
     seconds : array of shape (n_looks,)
-        Time taken.
+        Time spent.
     values, se : arrays of shape (n_looks, n_features)
-        The values, and the errors that more computing makes smaller.
+        The values, and their standard errors from orderings and draws.
     """
-
-    STATE: ClassVar = ("n_units", "n_evaluated", "seconds", "values", "se")
 
     n_units: Counts
     n_evaluated: Counts
@@ -77,7 +75,7 @@ class History:
         return cls(counts, counts, np.zeros(0), none, none)
 
     def after(self, look: Look) -> Self:
-        """Return the history with one more look; in place of the last one if nothing is new.
+        """Return the history with one more look, which replaces the last one if nothing is new.
 
         Examples
         --------

@@ -1,133 +1,142 @@
-"""Row by row: what is left of the noise of draws, and how much the rows differ."""
+"""Sums by row: the error from draws, and the variance between rows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
+from dsage._files import Arrays
 from dsage.games.base import Floats, Mask, Rows
 
 _MAX_BYTES = 2**27
 
 
 class Ledger:
-    """Sums of surpluses by row and by group of draws, for the terms of one estimate.
+    """Sums of surpluses by row and replicate, for the terms of one estimate.
 
-    Within an epoch a row has the same noise in all orderings, so the error that draws leave does
-    not fall with orderings. But rows have independent noise, and so have groups and epochs: the
-    variance between the groups of a row, after the mean over orderings, tells that error.
+    Within an epoch a row has the same noise in all orderings, so the error from draws does not fall
+    with the number of orderings. But rows, replicates and epochs have independent noise: the
+    variance between the replicates of a row, after averaging over orderings, estimates that error.
 
-    Rows differ, which only more rows can help: that is the variance between rows, less what
-    orderings and draws add to it.
+    The error from the choice of rows is estimated by the variance between rows, minus the parts of
+    it that orderings and draws cause.
 
     Parameters
     ----------
-    blocks : sequence of int arrays
-        The rows of each block.
+    shards : sequence of int arrays
+        The rows of each shard.
     n_features, n_replicates, n_terms : int
-        Features, groups of draws, and terms that are added up.
+        Numbers of features, of replicates of draws, and of terms.
     max_bytes : int
-        Where more would be needed, every k-th block stands for all.
+        Memory limit; beyond it, only every k-th shard is tracked and represents all.
     weights : array, optional
-        Weights of the rows by their numbers, with mean one, where surpluses are weighted.
+        Weights of all rows, with mean one, if surpluses are weighted.
     """
 
     def __init__(
         self,
-        blocks: Sequence[Rows],
+        shards: Sequence[Rows],
         n_features: int,
         n_replicates: int,
         n_terms: int,
         max_bytes: int = _MAX_BYTES,
         weights: Floats | None = None,
     ) -> None:
-        self._n_rows = sum(map(len, blocks))
+        self._n_rows = sum(map(len, shards))
         n_bytes = 8 * self._n_rows * n_terms * (n_features * (n_replicates + 3 + 2 * n_terms) + 3)
-        n_tracked = max(1, len(blocks) * max_bytes // n_bytes)
-        step = -(-len(blocks) // n_tracked)
-        tracked = list(range(0, len(blocks), step))
-        stops = np.cumsum([len(blocks[block]) for block in tracked])
+        n_tracked = max(1, len(shards) * max_bytes // n_bytes)
+        step = -(-len(shards) // n_tracked)
+        tracked = list(range(0, len(shards), step))
+        stops = np.cumsum([len(shards[shard]) for shard in tracked])
         self._at = {
-            block: slice(int(stop) - len(blocks[block]), int(stop))
-            for block, stop in zip(tracked, stops, strict=True)
+            shard: slice(int(stop) - len(shards[shard]), int(stop))
+            for shard, stop in zip(tracked, stops, strict=True)
         }
         n_rows = int(stops[-1])
         self._weights = np.ones(n_rows)
         if weights is not None:
-            self._weights = weights[np.concatenate([blocks[block] for block in tracked])]
-        self._n_groups = n_replicates
+            self._weights = weights[np.concatenate([shards[shard] for shard in tracked])]
+        self._n_replicates = n_replicates
         self._counts = np.zeros((n_terms, n_rows))
-        # Units of the open epoch, and all units less one for each epoch that has any.
+        # Units of the open epoch; and all units, minus one for each epoch that has any.
         self._epoch_counts = np.zeros((n_terms, n_rows))
         self._freedom = np.zeros((n_terms, n_rows))
-        self._groups = np.zeros((n_terms, n_rows, n_replicates, n_features))
-        # Variances between the groups of each unit of the open epoch, summed over units.
+        self._replicates = np.zeros((n_terms, n_rows, n_replicates, n_features))
+        # Variances between the replicates of each unit of the open epoch, summed over units.
         self._spread = np.zeros((n_terms, n_rows, n_features))
         self._sums = np.zeros((n_terms, n_rows, n_features))
         # Sums of squares; in closed epochs around the mean of the epoch.
         self._squares = np.zeros((n_terms, n_rows, n_features))
-        # Sums over closed epochs of the covariances of terms between groups, row by row.
+        # Covariances of terms between replicates, summed over closed epochs, by row.
         self._closed = np.zeros((n_terms, n_terms, n_rows, n_features))
-        # What draws leave in a group, as it is asked for several times; None where it is not known.
-        self._known: Floats | None = None
+        # Covariances of one replicate in all epochs; None where they have to be computed anew.
+        self._covariance: Floats | None = None
 
-    STATE = (
-        "_counts",
-        "_epoch_counts",
-        "_freedom",
-        "_groups",
-        "_spread",
-        "_sums",
-        "_squares",
-        "_closed",
-    )
-    """The attributes that change."""
+    def state(self) -> Arrays:
+        """Return the sums by name, without copying."""
+        return {
+            "counts": self._counts,
+            "epoch_counts": self._epoch_counts,
+            "freedom": self._freedom,
+            "replicates": self._replicates,
+            "spread": self._spread,
+            "sums": self._sums,
+            "squares": self._squares,
+            "closed": self._closed,
+        }
 
-    def add(self, term: int, block: int, surplus: Floats) -> None:
-        """Add what a unit gives on a block: (n_rows, n_replicates, n_features)."""
-        at = self._at.get(block)
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Return to the sums that `state` returned."""
+        self._covariance = None
+        for name, own in self.state().items():
+            own[...] = state[name]
+
+    def add(self, term: int, shard: int, surplus: Floats) -> None:
+        """Add the surpluses of a unit on a shard, (n_rows, n_replicates, n_features)."""
+        at = self._at.get(shard)
         if at is None:
             return
-        self._known = None
+        self._covariance = None
         self._counts[term, at] += 1
         self._freedom[term, at] += self._epoch_counts[term, at] > 0
         self._epoch_counts[term, at] += 1
-        self._groups[term, at] += surplus
+        self._replicates[term, at] += surplus
         mean = surplus.mean(axis=1)
-        if self._n_groups > 1:
+        if self._n_replicates > 1:
             self._spread[term, at] += surplus.var(axis=1, ddof=1)
         self._sums[term, at] += mean
         self._squares[term, at] += mean * mean
 
     def next_epoch(self) -> None:
-        """Let the noise from now on be independent of that before."""
-        self._known = None
+        """Treat the noise from now on as independent of the noise before."""
+        self._covariance = None
         self._closed += self._covariances()
         for term in range(len(self._squares)):
             self._squares[term] -= self._explained(term)
-        self._groups[:] = 0.0
+        self._replicates[:] = 0.0
         self._spread[:] = 0.0
         self._epoch_counts[:] = 0
 
     def _explained(self, term: int) -> Floats:
-        """Return what the means of the open epoch take from the sums of squares, row by row."""
-        sums = self._groups[term].mean(axis=1)
+        """Return the part of the sums of squares that the open epoch's means explain."""
+        sums = self._replicates[term].mean(axis=1)
         explained: Floats = sums * sums / np.maximum(self._epoch_counts[term], 1.0)[:, None]
         return explained
 
     def _covariances(self) -> Floats:
-        """Return the covariances of terms between groups in the open epoch, row by row.
+        """Return the covariances of terms between replicates in the open epoch, by row.
 
-        Draws act on some orderings more than on others. What of this is left in the mean over N
-        units varies with the orderings, and is part of their error; so it is taken off here. With
-        Q the sum over units of the variance between groups, and V that of the groups' sums,
+        Draws affect some orderings more than others. This interaction varies with the orderings and
+        is part of their error, so it is removed here. With Q the sum over the N units of the
+        variance between replicates, and V the variance of the replicates' sums,
         ``N (V - Q) / (N - 1)`` is free of it.
         """
-        if self._n_groups == 1:
+        if self._n_replicates == 1:
             return np.zeros_like(self._closed)
-        off = self._groups - self._groups.mean(axis=2, keepdims=True)
-        covariances: Floats = np.einsum("srgf,trgf->strf", off, off) / (self._n_groups - 1)
+        off = self._replicates - self._replicates.mean(axis=2, keepdims=True)
+        covariances: Floats = np.einsum("srgf,trgf->strf", off, off) / (self._n_replicates - 1)
         for term, counts in enumerate(self._epoch_counts):
             several = counts > 1
             scale = (counts[several] / (counts[several] - 1))[:, None]
@@ -136,22 +145,22 @@ class Ledger:
         return covariances
 
     def draw_variance(self, terms: Sequence[int]) -> Floats:
-        """Return the variance that draws leave in a sum of terms, each a mean over its rows."""
+        """Return the variance from draws of a sum of terms, each a mean over its rows."""
         total = np.zeros(self._sums.shape[-1])
-        for s, t, covariance in self._left(terms):
+        for s, t, covariance in self._pairs(terms):
             total += covariance.sum(axis=0) / (self._n_used(s) * self._n_used(t))
-        # The tracked rows stand for all.
+        # The tracked rows represent all.
         return np.maximum(total, 0.0) * (self._n_rows / self._counts.shape[1])
 
     @property
     def df_draws(self) -> float:
-        """Degrees of freedom of `draw_variance`: rows and epochs times groups less one."""
+        """Degrees of freedom of `draw_variance`: rows times epochs times (replicates - 1)."""
         n_drawn = float((self._counts[0] - self._freedom[0]).sum())
         n_drawn *= self._n_rows / self._counts.shape[1]
-        return max(n_drawn * (self._n_groups - 1), 1.0)
+        return max(n_drawn * (self._n_replicates - 1), 1.0)
 
     def row_variance(self, terms: Sequence[int]) -> Floats:
-        """Return the variance that the choice of the rows leaves in their mean."""
+        """Return the variance of the mean from the choice of the rows."""
         visited = self._visited(terms)
         n_features = self._sums.shape[-1]
         if visited.sum() < 2:
@@ -161,22 +170,22 @@ class Ledger:
         for term in terms:
             count = self._counts[term][visited][:, None]
             rows += self._sums[term][visited] / count
-            # Within epochs: what their noise adds is told by the draws, and counted there.
+            # Within epochs: the variance of their noise is part of that of the draws.
             freedom = float(self._freedom[term][visited].sum())
             if freedom:
                 spread = (self._squares[term] - self._explained(term))[visited].sum(axis=0)
                 noise += np.maximum(spread, 0.0) / freedom * float((1.0 / count).mean())
-        # A mean of weighted rows is a ratio: a heavy row tells nothing by its weight alone.
+        # A weighted mean is a ratio, so the weights alone must not add to the variance.
         weights = self._weights[visited]
         rows -= np.outer(weights - 1.0, rows.sum(axis=0) / max(weights.sum(), 1e-300))
         spread_of_rows = rows.var(axis=0, ddof=1)
-        drawn = sum(covariance[visited].mean(axis=0) for *_, covariance in self._left(terms))
+        drawn = sum(covariance[visited].mean(axis=0) for *_, covariance in self._pairs(terms))
         left: Floats = np.maximum(spread_of_rows - noise - drawn, 0.0)
         return left / self._n_rows
 
     @property
     def df_rows(self) -> float:
-        """Degrees of freedom of `row_variance`: one less than the rows that weights leave."""
+        """Degrees of freedom of `row_variance`: the effective number of rows minus one."""
         weights = self._weights
         share = float(weights.sum() ** 2 / max((weights**2).sum(), 1e-300)) / len(weights)
         return max(share * self._n_rows - 1.0, 1.0)
@@ -185,15 +194,19 @@ class Ledger:
         visited: Mask = np.asarray((self._counts[list(terms)] > 0).all(axis=0))
         return visited
 
-    def _left(self, terms: Sequence[int]) -> Iterator[tuple[int, int, Floats]]:
-        """Yield pairs of terms with the covariances that draws leave in them, row by row."""
-        if self._known is None:
-            self._known = (self._closed + self._covariances()) / self._n_groups
+    def _pairs(self, terms: Sequence[int]) -> Iterator[tuple[int, int, Floats]]:
+        """Yield pairs of terms with their covariances from draws, by row."""
+        if self._covariance is None:
+            self._covariance = (self._closed + self._covariances()) / self._n_replicates
         for s in terms:
             for t in terms:
                 both = self._counts[s] * self._counts[t]
-                yield s, t, self._known[s, t] / np.where(both > 0, both, np.inf)[:, None]
+                yield (
+                    s,
+                    t,
+                    self._covariance[s, t] / np.where(both > 0, both, np.inf)[:, None],
+                )
 
     def _n_used(self, term: int) -> float:
-        """Return how many rows a term used, from the share of the tracked ones that it did."""
+        """Return the number of rows a term used, estimated from the tracked rows."""
         return max(float((self._counts[term] > 0).mean()) * self._n_rows, 1.0)

@@ -1,25 +1,27 @@
-"""Means over units of orderings and blocks of rows, and what they vary by."""
+"""Means over units and shards of rows, and their variances over orderings."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from dsage._files import Arrays
 from dsage.games.base import Floats, Rows
 
-# Below so many degrees of freedom a variance within blocks is not trusted.
+# Degrees of freedom from which on the variance within shards is trusted.
 _ENOUGH = 10
 
 
 class Tally:
-    """The mean of what units of orderings give on blocks of rows, with a control variate.
+    """The mean of a term over units, with a control variate.
 
-    A unit is evaluated on one block; each pass visits every block once. The estimate is the mean
-    over blocks, weighted by their rows, of the means over their units. What varies between units
-    of one block and epoch is the error of the orderings. Until there is enough of it, the
-    variation between all units stands for it, which includes that of the rows: it is too large
+    A unit is evaluated on one shard; each pass visits every shard once. The estimate is the mean
+    over shards, weighted by their rows, of the means over their units. The variance between units
+    of one shard and epoch estimates the error from orderings. Until there are enough of these, the
+    variance between all units takes its place; it includes that of the rows, so it is too large
     rather than too small.
 
     With a control c of known mean m, the estimate is ``mean of x - beta (mean of c - m)``, and
@@ -27,69 +29,75 @@ class Tally:
 
     Parameters
     ----------
-    blocks : sequence of int arrays
-        The rows of each block.
+    shards : sequence of int arrays
+        The rows of each shard.
     n_features : int
         Number of features.
     """
 
-    def __init__(self, blocks: Sequence[Rows], n_features: int) -> None:
-        sizes = np.array([len(block) for block in blocks], dtype=np.float64)
+    def __init__(self, shards: Sequence[Rows], n_features: int) -> None:
+        sizes = np.array([len(shard) for shard in shards], dtype=np.float64)
         self._shares = sizes / sizes.sum()
-        n_blocks = len(blocks)
-        self.counts: npt.NDArray[np.intp] = np.zeros(n_blocks, dtype=np.intp)
+        n_shards = len(shards)
+        self.counts: npt.NDArray[np.intp] = np.zeros(n_shards, dtype=np.intp)
         # First axis: the quantity and its control.
-        self._sums = np.zeros((2, n_blocks, n_features))
-        self._epoch_counts = np.zeros(n_blocks, dtype=np.intp)
-        self._epoch_sums = np.zeros((2, n_blocks, n_features))
+        self._sums = np.zeros((2, n_shards, n_features))
+        self._epoch_counts = np.zeros(n_shards, dtype=np.intp)
+        self._epoch_sums = np.zeros((2, n_shards, n_features))
         self._all_mean = np.zeros((2, n_features))
-        # Centred sums of squares and products, xx, xc and cc: within blocks and epochs, and of all.
+        # Centered sums of products xx, xc and cc: within shards and epochs, and of all units.
         self._within = np.zeros((3, n_features))
-        self._freedom = 0
+        self._freedom = np.zeros((), dtype=np.int64)
         self._between = np.zeros((3, n_features))
 
-    STATE = (
-        "counts",
-        "_sums",
-        "_epoch_counts",
-        "_epoch_sums",
-        "_all_mean",
-        "_within",
-        "_freedom",
-        "_between",
-    )
-    """The attributes that change."""
+    def state(self) -> Arrays:
+        """Return the sums by name, without copying."""
+        return {
+            "counts": self.counts,
+            "sums": self._sums,
+            "epoch_counts": self._epoch_counts,
+            "epoch_sums": self._epoch_sums,
+            "all_mean": self._all_mean,
+            "within": self._within,
+            "freedom": self._freedom,
+            "between": self._between,
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Return to the sums that `state` returned."""
+        for name, own in self.state().items():
+            own[...] = state[name]
 
     @property
     def n_units(self) -> int:
         """Number of units so far."""
         return int(self.counts.sum())
 
-    def add(self, block: int, value: Floats, control: Floats) -> None:
-        """Add the means over a block of what a unit gives: (n_features,) each."""
+    def add(self, shard: int, value: Floats, control: Floats) -> None:
+        """Add the mean surpluses of a unit and of its control, (n_features,) each."""
         pair = np.stack([value, control])
-        n = int(self._epoch_counts[block])
+        n = int(self._epoch_counts[shard])
         if n:
-            off = pair - self._epoch_sums[:, block] / n
+            off = pair - self._epoch_sums[:, shard] / n
             self._within += _products(off) * (n / (n + 1))
             self._freedom += 1
         total = self.n_units
         off = pair - self._all_mean
         self._between += _products(off) * (total / (total + 1))
         self._all_mean += off / (total + 1)
-        self.counts[block] += 1
-        self._epoch_counts[block] += 1
-        self._sums[:, block] += pair
-        self._epoch_sums[:, block] += pair
+        self.counts[shard] += 1
+        self._epoch_counts[shard] += 1
+        self._sums[:, shard] += pair
+        self._epoch_sums[:, shard] += pair
 
     def next_epoch(self) -> None:
-        """Let units from now on differ from those before by their noise."""
+        """Treat the noise from now on as independent of the noise before."""
         self._epoch_counts[:] = 0
         self._epoch_sums[:] = 0.0
 
     @property
     def slope(self) -> float:
-        """The slope on the control: 0 without one, or while there are too few units."""
+        """The slope on the control: 0 without one, or with too few units."""
         spread = self._within if self._is_within else self._between
         if self.n_units < 3 or not spread[2].sum() > 0:
             return 0.0
@@ -100,7 +108,7 @@ class Tally:
         if not self.counts.all():
             value, control = self._all_mean
         else:
-            value, control = np.einsum("b,qbf->qf", self._shares, self._sums / self.counts[:, None])
+            value, control = np.einsum("s,qsf->qf", self._shares, self._sums / self.counts[:, None])
         return value, control
 
     def variance(
@@ -118,17 +126,18 @@ class Tally:
         slope : float, default=0
             The slope on the control, as estimated.
         gap : array of shape (n_features,), optional
-            Mean of the control less its known mean: what an error of the slope is multiplied by.
+            Mean of the control minus its exact mean, which multiplies an error of the slope.
         drawn : array of shape (n_features,), optional
-            Variance that draws leave in the mean. Units on different rows differ by their draws
-            too, so it is taken off where these are compared.
+            Variance of the mean from draws. Units on different rows also differ by their draws,
+            so it is subtracted from the variance between them.
         is_exact : bool, default=False
-            Units do not vary but by their rows: nothing is left once every block was visited.
+            Whether units vary only by their rows, so that the variance is zero once every shard
+            was visited.
 
         Returns
         -------
         array of shape (n_features,)
-            inf where one unit alone tells nothing.
+            inf for a single unit.
         """
         n_units, n_features = self.n_units, self._between.shape[1]
         if is_exact and self.counts.all():
@@ -138,7 +147,7 @@ class Tally:
         # All features share the one degree of freedom that the slope takes.
         freedom = self.df - (slope != 0.0) / n_features
         spread = self._within if self._is_within else self._between
-        residual = _combined(spread, slope) / freedom
+        residual = _combine(spread, slope) / freedom
         if self._is_within:
             variance = residual * float((self._shares**2 / self.counts).sum())
         else:
@@ -154,17 +163,17 @@ class Tally:
     @property
     def df(self) -> int:
         """Degrees of freedom of the variance."""
-        return self._freedom if self._is_within else max(self.n_units - 1, 1)
+        return int(self._freedom) if self._is_within else max(self.n_units - 1, 1)
 
     @property
     def _is_within(self) -> bool:
-        return bool(self.counts.all()) and self._freedom >= max(_ENOUGH, len(self.counts) // 4)
+        return bool(self.counts.all()) and int(self._freedom) >= max(_ENOUGH, len(self.counts) // 4)
 
 
 def _products(off: Floats) -> Floats:
     return np.stack([off[0] * off[0], off[0] * off[1], off[1] * off[1]])
 
 
-def _combined(products: Floats, slope: float) -> Floats:
+def _combine(products: Floats, slope: float) -> Floats:
     combined: Floats = products[0] - 2.0 * slope * products[1] + slope**2 * products[2]
     return np.maximum(combined, 0.0)

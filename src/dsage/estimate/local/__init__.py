@@ -1,1 +1,1 @@
-"""Values of single rows."""
+"""Values of single rows: plan, run and result."""

@@ -1,4 +1,4 @@
-"""Plans for local values: what is estimated is one value for each row and feature."""
+"""Plans for local values: one value for each row and feature."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from dsage.games.output import OutputGame
 from dsage.graphs.separation import Oracle
 from dsage.orderings import Orderings
 
-# So many values are estimated together: what the loop keeps of each takes some 100 bytes, and what
-# a unit of orderings needs a few times more.
+# Number of values that are estimated together; the totals of each take about 100 bytes, and a unit
+# needs a few times as much.
 _COLUMNS = 1 << 14
-# What the risks may take that an average over all orderings needs at once.
+# Memory for the risks of an average over all orderings.
 _BYTES_EXACT = 1 << 26
-# To the loop, all rows together are one row with very many columns.
+# To the loop, a chunk of rows is a single row with very many columns.
 _ONE_ROW: Rows = np.zeros(1, dtype=np.intp)
 
 
 class ByRow:
-    """A term whose rows are not averaged over: each pair of a row and a feature is a column.
+    """A term that does not average over rows: each pair of a row and a feature is a column.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class ByRow:
     rows : int array
         The rows.
     control : callable, optional
-        From the number of a unit to the surpluses of the cheap game, (n_rows * n_features,).
+        Maps the number of a batch to the surpluses of the first level, (n_rows * n_features,).
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class ByRow:
         self.kind, self.batch_size = term.kind, term.batch_size
 
     def __call__(self, batch: int, rows: Rows, epoch: int) -> Asking[Outcome]:  # noqa: ARG002
-        """Give what a unit gives on the rows of this term; see :class:`Term`."""
+        """Evaluate a batch of orderings on the rows of this term; see :class:`Term`."""
         outcome = yield from self._term(batch, self._rows, epoch)
         n_rows, n_replicates, n_features = outcome.surplus.shape
         surplus = np.moveaxis(outcome.surplus, 1, 0).reshape(1, n_replicates, n_rows * n_features)
@@ -61,16 +61,16 @@ class ByRow:
 
 
 class LinearSteps:
-    """What features add to the coefficients of a linear output, and so to its outputs.
+    """Contributions of features to the coefficients, and so to the outputs, of a linear game.
 
     Parameters
     ----------
     game : LinearOutput
         The game.
     oracle : Oracle or None
-        What is separated.
+        The separations.
     semantics : {"boundary", "skip"}
-        What becomes of surpluses that are.
+        How separated surpluses are treated; see :class:`~dsage.estimate.PlanOptions`.
     """
 
     def __init__(self, game: LinearOutput, oracle: Oracle | None, semantics: str) -> None:
@@ -78,7 +78,7 @@ class LinearSteps:
         self._at_boundaries = oracle is not None and semantics == "boundary"
 
     def __call__(self, orders: Orders) -> Floats:
-        """Return what each feature adds along orderings, (n_orderings, n_features, n_features)."""
+        """Return the contributions along orderings, (n_orderings, n_features, n_features)."""
         if self._oracle is not None and self._at_boundaries:
             boundaries, place = distinct_boundaries(self._oracle, prefixes(orders))
             return by_feature(np.diff(self._game.coefficients(boundaries)[place], axis=1), orders)
@@ -91,23 +91,23 @@ class LinearSteps:
         return -enumeration.values(self._game.coefficients(enumeration.coalitions))
 
     def outputs(self, added: Floats, rows: Rows) -> Floats:
-        """Return what is added to the outputs of some rows, (n_rows * n_features,)."""
+        """Return contributions to the outputs of some rows, (n_rows * n_features,)."""
         return self._game.outputs(added, rows).T.ravel()
 
     def variances(self, covariances: Floats, rows: Rows) -> Floats:
-        """Return the variances of outputs, as `outputs` has them, from those of coefficients."""
+        """Return the variances of `outputs`, from the covariances of coefficients."""
         Z = self._game.standardized(rows)
         variances = [((Z @ covariance) * Z).sum(axis=1) for covariance in covariances]
         return np.stack(variances, axis=1).ravel()
 
 
 class MeanCoefficients:
-    """The mean over many orderings of what features add to the coefficients, for all rows at once.
+    """The mean contributions to the coefficients over many orderings, for all rows at once.
 
     Parameters
     ----------
     steps : LinearSteps
-        Of the cheap game.
+        The contributions of the first level.
     orderings : Orderings
         The orderings.
     n_features : int
@@ -116,9 +116,9 @@ class MeanCoefficients:
     Attributes
     ----------
     n_units : int
-        Units of orderings so far.
+        Number of units so far.
     mean : array of shape (n_features, n_features)
-        What each feature adds.
+        Mean contribution of each feature.
     spread : array of shape (n_features, n_features, n_features)
         For each feature, the sums over units of squares and products around the mean.
     """
@@ -130,7 +130,7 @@ class MeanCoefficients:
         self.spread: Floats = np.zeros((n_features, n_features, n_features))
 
     def add(self, n_units: int) -> None:
-        """Add some units; they are keyed apart from those of other levels."""
+        """Add some units."""
         first = FIRST_UNIT + self.n_units
         orders = [self._orderings.batch(first + unit) for unit in range(n_units)]
         added = self._steps(np.concatenate(orders))
@@ -145,18 +145,18 @@ class MeanCoefficients:
 
 
 class RowControl(Control):
-    """The mean over orderings of the surpluses of a linear output, on some rows.
+    """The mean over orderings of the surpluses of a linear game, on some rows.
 
     Parameters
     ----------
     steps : LinearSteps
-        Of the cheap game.
+        The contributions of the first level.
     coefficients : MeanCoefficients
-        Serves all rows; it grows with the first that need more.
+        The mean contributions to the coefficients, shared by all chunks of rows.
     orderings : Orderings
         The orderings.
     mean : array of shape (n_features, n_features) or None
-        The mean over all orderings of what is added to the coefficients, where it is known.
+        The exact mean contributions to the coefficients, if available.
     rows : int array
         The rows.
     """
@@ -171,8 +171,8 @@ class RowControl(Control):
     ) -> None:
         self._steps, self._coefficients, self._rows = steps, coefficients, rows
         n_columns = len(rows) * len(coefficients.mean)
-        known = None if mean is None else steps.outputs(mean, rows)
-        super().__init__(self.surpluses, orderings, n_columns, known)
+        exact = None if mean is None else steps.outputs(mean, rows)
+        super().__init__(self.surpluses, orderings, n_columns, exact)
 
     def surpluses(self, orders: Orders) -> Floats:
         """Return the surpluses along orderings, (n_orderings, n_rows * n_features)."""
@@ -194,17 +194,17 @@ class RowControl(Control):
 class LocalPlan(Plan):
     """The terms of an estimate of local values.
 
-    The columns of the loop are pairs of a row and a feature. Rows are done in parts, see `parts`:
-    a part is a plan of its own, on all of whose rows a unit of orderings is evaluated at once.
+    The columns of the loop are pairs of a row and a feature. Rows are processed in chunks, see
+    `chunks`: each is a plan of its own, which evaluates a batch of orderings on all its rows.
 
     Parameters
     ----------
     game : OutputGame
         The game.
     first_level : {"auto", "none"}, default="auto"
-        Whether to use the cheap game as a first level.
+        Whether to use the linear game as a first level.
     rows_per_ordering : int, optional
-        Rows of a part. By default as many as have some 16,000 values together.
+        Rows per chunk. By default as many as have about 16,000 values together.
     **options
         As for :class:`~dsage.estimate.Plan`. There is no audit.
     """
@@ -221,13 +221,13 @@ class LocalPlan(Plan):
         super().__init__(game, first_level="none", audit=False, **options)
         if rows_per_ordering is not None:
             check_count(rows_per_ordering, "rows_per_ordering")
-        self._rows_a_part = rows_per_ordering or max(1, _COLUMNS // len(self.names))
-        # All orderings at once vary by draws alone, which the cheap game has none of.
+        self._chunk_size = rows_per_ordering or max(1, _COLUMNS // len(self.names))
+        # With all orderings, only draws vary, and the first level has none.
         has_control = first_level == "auto" and not self.is_given and self.enumeration is None
-        self._row_control = self._prepared(game.linear_game()) if has_control else None
+        self._row_control = self._prepare_control(game.linear_game()) if has_control else None
 
-    def _prepared(self, cheap: LinearOutput) -> Callable[[Rows], RowControl]:
-        """Return what makes the first level of rows; what serves all rows is computed once."""
+    def _prepare_control(self, cheap: LinearOutput) -> Callable[[Rows], RowControl]:
+        """Return a function that makes the first level of some rows."""
         steps = LinearSteps(cheap, self.oracle, self.options.semantics)
         found = self._enumerate("auto", has_control=True)
         is_few = found is not None and found.n_coalitions <= MOST_COALITIONS
@@ -235,16 +235,18 @@ class LocalPlan(Plan):
         coefficients = MeanCoefficients(steps, self.orderings, len(self.names))
         return partial(RowControl, steps, coefficients, self.orderings, mean)
 
-    def parts(self) -> list[Self]:
-        """Return the plans of the parts of the rows, in their order."""
-        size = self._rows_a_part
+    def chunks(self) -> list[Self]:
+        """Return the plans of the chunks of rows, in order."""
+        size = self._chunk_size
         if self.enumeration is not None:
             n_bytes = 8 * self.enumeration.n_coalitions * self.game.n_replicates
             size = min(size, max(1, _BYTES_EXACT // n_bytes))
-        n_parts = -(-self.game.n_rows // size)
-        return [self._on(rows) for rows in np.array_split(np.arange(self.game.n_rows), n_parts)]
+        n_chunks = -(-self.game.n_rows // size)
+        return [
+            self._make_chunk(rows) for rows in np.array_split(np.arange(self.game.n_rows), n_chunks)
+        ]
 
-    def _on(self, rows: Rows) -> Self:
+    def _make_chunk(self, rows: Rows) -> Self:
         plan = copy(self)
         plan.shards = [_ONE_ROW]
         plan.n_columns = len(rows) * len(self.names)

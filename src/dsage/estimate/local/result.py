@@ -1,4 +1,4 @@
-"""What every feature adds to the prediction of every row, with errors."""
+"""The result of an estimation of local values."""
 
 from __future__ import annotations
 
@@ -16,35 +16,35 @@ from dsage.games.base import Floats
 
 @dataclass(frozen=True, eq=False)
 class LocalEstimate:
-    """Local values so far, with their errors.
+    """Estimated local values with their errors.
 
     Attributes
     ----------
     feature_names : tuple of str
         The features.
     values : array of shape (n_rows, n_features)
-        What each feature adds to the prediction of each row, on average over orderings.
+        Mean contribution of each feature to the prediction of each row, over orderings.
     se_orderings, se_draws : arrays of shape (n_rows, n_features)
-        Their standard errors from the choice of orderings and from draws. More computing makes
-        them smaller. Local values are about one row, so no error comes from the choice of rows.
+        Standard errors from the choice of orderings and from draws; more computing reduces them.
+        Local values concern single rows, so the choice of rows causes no error.
     df : array of shape (n_rows, n_features)
         Degrees of freedom of `se`, for the intervals.
     base_value : float
-        The mean prediction where nothing is known.
+        The mean prediction if no feature is known.
     predictions : array of shape (n_rows,)
-        The model's output for the rows.
+        The model's output for each row.
     data : data frame or array of shape (n_rows, n_features)
-        The rows as given.
+        The rows as passed.
     n_orderings : int
-        The fewest orderings that the values of a row average over: all there are, where all were.
+        Fewest orderings behind the values of any row.
     n_evaluated, n_shared : int
-        Pairs of a coalition and a row that were evaluated, and that were known already.
+        Pairs of a coalition and a row that were evaluated, and that were reused.
     share_skipped : array of shape (n_features,)
         Share of the orderings in which the surplus of the feature is zero by separation.
     seconds : float
-        Time taken.
+        Time spent.
     is_exact : bool
-        Whether all orderings were averaged over.
+        Whether all orderings were enumerated.
     reason : StopReason or None
         Why the estimation ended.
 
@@ -92,21 +92,21 @@ class LocalEstimate:
 
     @property
     def unexplained(self) -> Floats:
-        """What is left of the predictions, (n_rows,): prediction - base value - sum of values.
+        """The residual of each row, (n_rows,): prediction - base value - sum of values.
 
-        Without an oracle it is the error of draws alone. With one, it is also what the model owes
-        to features that tell nothing of the target once the others are known.
+        Without an oracle, only draws cause it. With an oracle, it also contains the effect of
+        features that are irrelevant for the target given the others.
         """
         left: Floats = self.predictions - self.base_value - self.values.sum(axis=1)
         return left
 
     def to_frame(self, confidence: float = 0.95) -> pd.DataFrame:
-        """Return one line a row and feature: value, error and interval.
+        """Return value, error and interval of each row and feature.
 
         Parameters
         ----------
         confidence : float, default=0.95
-            Probability with which the interval of *one* value holds it.
+            Coverage probability of the interval of a *single* value.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""Local values: what every feature adds to the prediction of every row."""
+"""Run an estimation of local values."""
 
 from __future__ import annotations
 
@@ -29,36 +29,37 @@ def run_local(
     progress: bool = False,
     **options: Any,  # noqa: ANN401
 ) -> LocalEstimate:
-    """Estimate local values: for every row, what each feature adds to the prediction.
+    """Estimate local values: the contribution of each feature to the prediction of each row.
 
     With ``v_x(S) = f_S(x) = E[f(X) | x_S]``, the local value of feature j at row x is the mean over
     orderings of ``f_{S+j}(x) - f_S(x)``, S the features before j. Without an oracle these are
-    conditional SHAP values, and those of a row sum to its prediction less the mean prediction.
-    With one, each coalition stands for its Markov boundary (d-SHAP): for a model that is optimal
-    for squared error or cross entropy the values are the same, and separated features add exactly
-    nothing. For others they sum to what the Markov blanket tells of the prediction.
+    conditional SHAP values, and those of a row sum to its prediction minus the mean prediction.
+    With an oracle, each coalition is replaced by its Markov boundary (d-SHAP): for a model that is
+    optimal for squared error or cross entropy the values are the same, and separated features
+    contribute exactly zero. For other models they sum to the part of the prediction that the Markov
+    blanket explains.
 
     Parameters
     ----------
     game : OutputGame
         The model, the sampler and the rows to explain.
     oracle : Oracle, optional
-        Which features are separated from the target given a coalition:
+        The features that are separated from the target given a coalition:
         ``graph.oracle(target, features=...)``.
     stopping : Stopping, optional
         When to stop, see :func:`~dsage.estimate.as_stopping`; by default when the largest standard
-        error is 1 % of the range of the values. Rows are done in parts, and the rule is asked about
-        each of them; a time is divided among the parts.
+        error is 1 % of the range of the values. Rows are processed in chunks, and the rule applies
+        to each of them; a time limit is divided among the chunks.
     progress : bool, default=False
-        Show a progress bar for each part.
+        Show a progress bar for each chunk.
     **options
-        As for :class:`~dsage.estimate.Plan`, but for `audit`; `rows_per_ordering` is the number of
-        rows of a part, by default as many as have some 16,000 values together.
+        As for :class:`~dsage.estimate.Plan`, except `audit`; `rows_per_ordering` is the number of
+        rows per chunk, by default as many as have about 16,000 values together.
 
     Returns
     -------
     LocalEstimate
-        An interrupt (Ctrl-C) ends the run with the rows that were begun by then.
+        An interrupt (Ctrl-C) ends the run, which returns the rows that were started.
 
     Examples
     --------
@@ -69,7 +70,7 @@ def run_local(
     >>> model = as_model(lambda rows: 2 * np.asarray(rows)[:, 1], "squared_error", affine=True)
     >>> sampler = Gaussian.from_moments(np.zeros(2), [[1.0, 0.5], [0.5, 1.0]], ["a", "b"])
     >>> game = OutputGame(model, sampler, np.array([[1.0, 2.0], [0.0, -1.0]]))
-    >>> run_local(game).values  # a tells something of b, while b is not known
+    >>> run_local(game).values  # a predicts b while b is unknown
     array([[ 0.5,  3.5],
            [ 0. , -2. ]])
     >>> local = run_local(game, oracle=graph.oracle("y"))
@@ -80,34 +81,34 @@ def run_local(
     for option in options:
         check_member(option, _OPTIONS, "each option", "the options of local values")
     plan = LocalPlan(game, oracle=oracle, **options)
-    parts = plan.parts()
-    rule = _divided(stopping, len(parts))
+    chunks = plan.chunks()
+    rule = _split_time(stopping, len(chunks))
     found: list[Estimate] = []
-    for part in parts:
-        found.append(refine(Estimation.of(part), stopping=rule, progress=progress))
+    for chunk in chunks:
+        found.append(refine(Estimation.of(chunk), stopping=rule, progress=progress))
         if found[-1].interrupted:
             break
-    return _joined(game, plan, found)
+    return _join(game, plan, found)
 
 
 def _check_game(game: object) -> None:
-    """Refuse other games: theirs are losses, which say nothing of predictions."""
+    """Refuse games of losses, which do not determine predictions."""
     if not isinstance(game, OutputGame):
-        advice = "Make one with OutputGame(model, sampler, X)"
+        advice = "Use OutputGame(model, sampler, X)"
         raise refusal("game", "an OutputGame", type(game).__name__, advice, TypeError)
 
 
-def _divided(rule: Stopping | None, n_parts: int) -> Stopping | None:
-    """Return a rule for each of several parts: they share the time."""
+def _split_time(rule: Stopping | None, n_chunks: int) -> Stopping | None:
+    """Return the rule for each of several chunks, which share the time."""
     if isinstance(rule, TimeBudget):
-        return TimeBudget(rule.seconds / n_parts)
+        return TimeBudget(rule.seconds / n_chunks)
     if isinstance(rule, AnyOf):
-        return AnyOf(_divided(each, n_parts) or each for each in rule.rules)
+        return AnyOf(_split_time(each, n_chunks) or each for each in rule.rules)
     return rule
 
 
-def _joined(game: OutputGame, plan: LocalPlan, found: list[Estimate]) -> LocalEstimate:
-    """Return the estimates of parts of the rows as one."""
+def _join(game: OutputGame, plan: LocalPlan, found: list[Estimate]) -> LocalEstimate:
+    """Join the estimates of the chunks."""
     n_features = len(plan.names)
     values, se_orderings, se_draws, df = (
         np.concatenate([getattr(each, name) for each in found]).reshape(-1, n_features)

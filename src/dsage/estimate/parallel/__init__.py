@@ -1,1 +1,1 @@
-"""Work for several processors or machines."""
+"""Evaluate games on several processors or machines."""

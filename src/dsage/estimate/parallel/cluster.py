@@ -1,8 +1,8 @@
-"""Have tasks done by the workers of a Dask cluster, and notice what befalls it.
+"""Run tasks on the workers of a Dask cluster, and handle the failures of workers.
 
-joblib chooses the cluster. Its back end would send the tasks too, but waits for ever where Dask
-itself gives a task up: a worker that runs out of memory again and again, or an error that cannot be
-unpickled. So the tasks go to Dask directly.
+joblib chooses the cluster. Its backend could also submit the tasks, but it waits forever if Dask
+gives up a task, such as one whose workers run out of memory repeatedly or one whose error cannot be
+unpickled. So the tasks are submitted to Dask directly.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ import numpy.typing as npt
 
 from dsage._check import refusal
 
-# How long to wait between looks at the cluster, and for a scheduler that does not answer.
+# Seconds between two checks of the cluster, and until an unresponsive scheduler is given up.
 _SECONDS_A_LOOK, _SECONDS_UNREACHABLE = 0.5, 10.0
-# How long, at least, to wait for workers where there were some before.
+# Minimum seconds to wait for workers if there were some before.
 _SECONDS_WITHOUT_WORKERS = 60.0
-# How often tasks may be lost before that is an error, and the time for workers to come before they
-# are sent again.
+# How often tasks may be lost before an error is raised, and the seconds to wait for workers before
+# they are submitted again.
 _MOST_LOSSES, _SECONDS_TO_RECOVER = 8, 0.5
 
 Payload = npt.NDArray[np.uint8]
@@ -33,14 +33,14 @@ class Cluster:
 
     Parameters
     ----------
-    backend : joblib's Dask back end
-        Gives the client, how long to wait for workers, and options of its ``submit``.
+    backend : joblib's Dask backend
+        Provides the client, the timeout for workers, and the options of its ``submit``.
 
     Notes
     -----
-    What all tasks need is given to each worker once, and again to one that comes back from the
-    dead. It is no data of the cluster's: Dask drops copies of these as it sees fit, and fetches
-    them again. A task whose worker dies is done by another.
+    The payload that all tasks need is sent to each worker once, and again to a restarted one. It is
+    not scattered, because Dask drops copies of scattered data and fetches them again. A task whose
+    worker dies is done by another worker.
     """
 
     def __init__(self, backend: Any) -> None:  # noqa: ANN401
@@ -51,61 +51,61 @@ class Cluster:
         self._alone_since: float | None = None
 
     def n_jobs(self) -> int:
-        """Return how many tasks can be under way: one at least, as workers may be yet to come."""
+        """Return the number of threads; at least one, because workers may still be starting."""
         self._require_scheduler()
         try:
             return max(1, self._n_threads())
         except _LossError:
             return 1
 
-    def results(self, work: Work, token: str, payload: Payload, pieces: Sequence[Any]) -> list[Any]:
-        """Return what workers give for the pieces.
+    def results(self, work: Work, token: str, payload: Payload, tasks: Sequence[Any]) -> list[Any]:
+        """Return the results of the tasks.
 
         Parameters
         ----------
         work : callable
-            Is called with the token, the payload or None, and a piece; returns None where it
-            has yet to see the payload. It may be called twice for one piece, because a worker
-            died, and must give the same then. The empty tuple is a piece, too.
+            Called with the token, the payload or None, and a task; returns None if the worker does
+            not have the payload. It may be called twice for a task, because a worker died, and
+            must return the same result. The empty tuple is a valid task.
         token : str
-            A name of the payload.
+            The name of the payload.
         payload : uint8 array
-            What all pieces need.
-        pieces : sequence
-            The pieces of work.
+            Data that all tasks need.
+        tasks : sequence
+            The tasks.
         """
         found: dict[int, Any] = {}
         for _ in range(_MOST_LOSSES):
-            left = {at: piece for at, piece in enumerate(pieces) if at not in found}
+            left = {at: task for at, task in enumerate(tasks) if at not in found}
             if not left:
-                return [found[at] for at in range(len(pieces))]
-            # In a task of the same cluster, lets others have the place of this one.
+                return [found[at] for at in range(len(tasks))]
+            # Within a task of the same cluster, this frees its place for others.
             with self._backend.retrieval_context():
                 found |= self._attempt(work, token, payload, left)
         raise refusal(
             "the Dask cluster",
-            "one whose workers live",
+            "one whose workers stay alive",
             f"{_MOST_LOSSES} losses",
-            "They die together, again and again: look at their logs and their memory",
+            "All workers died repeatedly: check their logs and their memory",
             ConnectionError,
         )
 
     def _attempt(
-        self, work: Work, token: str, payload: Payload, pieces: dict[int, Any]
+        self, work: Work, token: str, payload: Payload, tasks: dict[int, Any]
     ) -> dict[int, Any]:
-        """Return what is found; without the pieces that were lost."""
+        """Return the results of the tasks that were not lost."""
         from distributed import CancelledError, KilledWorker  # noqa: PLC0415
 
         self._require_scheduler()
         futures: dict[int, Any] = {}
         try:
             if token != self._token:
-                self._give(work, token, payload)
+                self._send(work, token, payload)
             options = self._backend.submit_kwargs
-            for at, piece in pieces.items():
-                futures[at] = self.client.submit(work, token, None, piece, pure=False, **options)
+            for at, task in tasks.items():
+                futures[at] = self.client.submit(work, token, None, task, pure=False, **options)
             self._wait(list(futures.values()))
-            given = self.client.gather(list(futures.values()))
+            gathered = self.client.gather(list(futures.values()))
         except (CancelledError, _LossError):
             time.sleep(_SECONDS_TO_RECOVER)
             self._require_scheduler()
@@ -115,23 +115,23 @@ class Cluster:
                 "a task",
                 "possible to finish on a worker",
                 f"{type(error).__name__}: {error}",
-                "All workers that tried it died. Give them more memory, or the game a smaller "
-                "max_bytes",
+                "All workers that tried it died. Use workers with more memory, or a smaller "
+                "max_bytes in the game",
                 RuntimeError,
             ) from error
         finally:
             for future in futures.values():
                 future.release()
-        found = {at: each for at, each in zip(futures, given, strict=True) if each is not None}
-        if len(found) < len(pieces):
+        found = {at: each for at, each in zip(futures, gathered, strict=True) if each is not None}
+        if len(found) < len(tasks):
             # Some workers are new.
             self._token = ""
         return found
 
-    def _give(self, work: Work, token: str, payload: Payload) -> None:
-        """Give the payload to all workers that do not have it."""
+    def _send(self, work: Work, token: str, payload: Payload) -> None:
+        """Send the payload to all workers that do not have it."""
         try:
-            # Workers that do not answer are left out; they are new when they come back.
+            # Unresponsive workers are ignored; if they return, they count as new.
             have = self.client.run(work, token, None, (), on_error="ignore")
             new = [worker for worker, each in have.items() if each is None]
             if new:
@@ -144,7 +144,7 @@ class Cluster:
         self._token = token
 
     def _wait(self, futures: Sequence[Any]) -> None:
-        """Wait until all is done, or one has failed."""
+        """Wait until all tasks are done, or one has failed."""
         from distributed import wait  # noqa: PLC0415
 
         self._alone_since = None
@@ -159,7 +159,7 @@ class Cluster:
                 self._require_workers()
 
     def _require_scheduler(self) -> None:
-        """Wait some time for a lost scheduler, then give up."""
+        """Wait some time for a lost scheduler, then raise an error."""
         start = time.monotonic()
         while self.client.status != "running":
             is_over = time.monotonic() - start > _SECONDS_UNREACHABLE
@@ -168,7 +168,7 @@ class Cluster:
             time.sleep(0.05)
 
     def _require_workers(self) -> None:
-        """Wait as long for workers as the back end says, then give up."""
+        """Wait for workers up to the timeout of the backend, then raise an error."""
         now = time.monotonic()
         if self._n_threads() > 0:
             self._alone_since = None
@@ -197,14 +197,14 @@ class Cluster:
 
 
 class _LossError(Exception):
-    """Something was lost on the way, and may be had again."""
+    """Tasks or connections were lost, and may be recovered."""
 
 
 def is_cluster(backend: object) -> bool:
-    """Return whether joblib's back end is the one for Dask."""
+    """Return whether a joblib backend is the one for Dask."""
     return "dask" in type(backend).__module__ and hasattr(backend, "client")
 
 
 def _unreachable(what: object) -> Exception:
-    advice = "Start a cluster anew; a run that has a checkpoint can go on from it, here or there"
-    return refusal("the Dask scheduler", "within reach", str(what), advice, ConnectionError)
+    advice = "Restart the cluster; a run with a checkpoint can resume from it, on any machine"
+    return refusal("the Dask scheduler", "reachable", str(what), advice, ConnectionError)

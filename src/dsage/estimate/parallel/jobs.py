@@ -1,8 +1,8 @@
-"""Have requests answered by several processors: threads, processes, or the workers of a cluster.
+"""Evaluate requests in parallel: in threads, processes, or the workers of a cluster.
 
-The process that runs the loop makes all decisions and has the only memory of risks. Workers get
-pieces of work, each a question to the game, and return the answers; they keep nothing but the game
-itself. So what is computed does not depend on who computes it.
+The process that runs the loop makes all decisions and holds the only cache of risks. Workers
+receive requests to the game and return the answers; they keep nothing but the game itself. So the
+results do not depend on where they are computed.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from dsage.games.cached import in_turn
 from dsage.games.model_game import ModelGame
 from dsage.models.torch_tools import one_thread
 
-# What a task should take: long against the time to send it, short against a run.
+# Seconds per task: long compared with sending it, short compared with a run.
 _SECONDS_A_TASK = 1.0
-# Where there is less to do than that, so many tasks for each job, of so many seconds at least.
+# With less work than that: tasks per job, and the minimum seconds of each.
 _TASKS_A_JOB, _SHORTEST_TASK = 4, 0.05
-# Games that a worker keeps, as several runs may be under way at the same time: so many, and fewer
-# where they are large, but always this run's and one more.
+# Games that a worker keeps, because several runs may share it: their number, their bytes, and the
+# number that is kept whatever their size.
 _N_KEPT, _BYTES_KEPT, _LEAST_KEPT = 8, 2**28, 2
 
 Payload = npt.NDArray[np.uint8]
@@ -57,8 +57,8 @@ class Jobs:
     Parameters
     ----------
     n_jobs : int, optional
-        Number of jobs as joblib has it: -1 for all processors; by default what
-        ``joblib.parallel_config`` says, and else one. The back end is joblib's choice too, such as
+        Number of jobs, as in joblib: -1 for all processors; by default that of
+        ``joblib.parallel_config``, or else one. The backend is also that of joblib, such as
         ``joblib.parallel_config(backend="dask")`` for a cluster.
 
     Examples
@@ -85,15 +85,15 @@ class Jobs:
     def __call__(self, game: Game, requests: Sequence[Request]) -> list[Floats]:
         """Return the answers of the game to requests."""
         backend, _ = get_active_backend()
-        self._cluster = self._cluster_of(backend)
+        self._cluster = self._find_cluster(backend)
         if self._cluster is None:
             n_jobs = joblib.effective_n_jobs(self.n_jobs)
             if n_jobs == 1:
                 return _work_here(game, requests).answers
         else:
             n_jobs = self._cluster.n_jobs()
-        bundles = self._bundles(requests, n_jobs)
-        # Some threads of this process may do the work.
+        bundles = self._bundle(requests, n_jobs)
+        # Threads of this process may do the work.
         with single_blas():
             if getattr(backend, "uses_threads", False):
                 n_threads = max(1, joblib.cpu_count() // n_jobs)
@@ -101,14 +101,14 @@ class Jobs:
                     joblib.delayed(_work_here)(game, bundle, n_threads) for bundle in bundles
                 )
             else:
-                done = self._sent(game, bundles)
+                done = self._send(game, bundles)
         self._seconds += sum(each.seconds for each in done)
         self._n_pairs += sum(map(_n_pairs, requests))
         self._warn(done)
         return [answer for each in done for answer in each.answers]
 
-    def _cluster_of(self, backend: Any) -> Cluster | None:  # noqa: ANN401
-        """Return the cluster that joblib was told to use, if any; the same one, with its data."""
+    def _find_cluster(self, backend: Any) -> Cluster | None:  # noqa: ANN401
+        """Return the cluster of the backend, if any: the same one as before if it is unchanged."""
         if not is_cluster(backend):
             return None
         if self._cluster is None or self._cluster.client is not backend.client:
@@ -120,32 +120,31 @@ class Jobs:
             return list(joblib.Parallel(n_jobs=self.n_jobs, batch_size=1)(tasks))
         except BrokenExecutor as error:
             raise RuntimeError(
-                "A worker process ended in the middle of its work: the model crashed there, or the "
-                "memory was too small for so many copies of it. Use a smaller n_jobs; with "
-                "n_jobs=1 a crash can be seen."
+                "A worker process died: the model crashed, or the memory was too small for n_jobs "
+                "copies of it. Use a smaller n_jobs; with n_jobs=1 a crash becomes visible."
             ) from error
 
-    def _sent(self, game: Game, bundles: Sequence[Sequence[Request]]) -> list[_Done]:
-        """Return what workers elsewhere give. The game travels to each of them once."""
+    def _send(self, game: Game, bundles: Sequence[Sequence[Request]]) -> list[_Done]:
+        """Return the results of other processes; the game is sent to each of them once."""
         if game is not self._game:
-            self._token, self._payload = _packed(game, self.n_jobs)
+            self._token, self._payload = _pack(game, self.n_jobs)
             self._game, self._is_sent = game, False
         if self._cluster is not None and self._payload is not None:
             done = self._cluster.results(_work, self._token, self._payload, bundles)
         else:
-            done = self._by_processes(bundles)
+            done = self._run_in_processes(bundles)
         for each in done:
             if isinstance(each, Exception):
                 raise each
         return done
 
-    def _by_processes(self, bundles: Sequence[Sequence[Request]]) -> list[Any]:
+    def _run_in_processes(self, bundles: Sequence[Sequence[Request]]) -> list[Any]:
         payload = None if self._is_sent else self._payload
         done = self._parallel(
             joblib.delayed(_work)(self._token, payload, bundle) for bundle in bundles
         )
         self._is_sent = True
-        # Workers that are new, or have other games by now.
+        # New workers do not have the game, and others may have dropped it.
         missing = [number for number, each in enumerate(done) if each is None]
         if missing:
             again = self._parallel(
@@ -156,10 +155,10 @@ class Jobs:
                 done[number] = each
         return done
 
-    def _bundles(self, requests: Sequence[Request], n_jobs: int) -> list[list[Request]]:
+    def _bundle(self, requests: Sequence[Request], n_jobs: int) -> list[list[Request]]:
         """Return requests in tasks of about a second, or less where there is not much to do.
 
-        A few tasks for each job, so that one that is slower gets fewer of them.
+        There are a few tasks per job, so that slower jobs get fewer of them.
         """
         sizes = np.array([_n_pairs(request) for request in requests], dtype=np.float64)
         a_job = sizes.sum() * self._seconds / max(self._n_pairs, 1.0) / n_jobs
@@ -173,7 +172,7 @@ class Jobs:
         return [bundle for bundle in bundles if bundle]
 
     def _warn(self, done: Sequence[_Done]) -> None:
-        """Say here, once, what workers were warned of."""
+        """Repeat the warnings of workers, each once."""
         for each in done:
             for text, category, where in each.warned:
                 if where not in self._warned:
@@ -185,39 +184,39 @@ class Jobs:
 
 
 class _Done(NamedTuple):
-    """What a task gives: answers, the time that it took, and the warnings."""
+    """The result of a task: answers, seconds and warnings."""
 
     answers: list[Floats]
     seconds: float
     warned: list[tuple[str, type[Warning], tuple[str, int]]]
 
 
-_lock, _ear = Lock(), Lock()
+_lock, _recording = Lock(), Lock()
 _games: OrderedDict[str, tuple[Game, int]] = OrderedDict()
 
 
 def _work(
     token: str, payload: Payload | None, requests: Sequence[Request]
 ) -> _Done | Exception | None:
-    """Answer requests in another process; None where the game is not known there.
+    """Answer requests in another process; return None if it does not have the game.
 
-    An error is an answer too: if it were raised, loky would start its workers anew, and an error
-    that cannot be unpickled would break them.
+    Errors are returned: if they were raised, loky would restart its workers, and an error that
+    cannot be unpickled would break them.
     """
     try:
-        game = _unpacked(token, payload)
+        game = _unpack(token, payload)
         if game is None:
             return None
-        with _listening() as caught:
+        with _record_warnings() as caught:
             done = _work_here(game, requests)
     except Exception as error:
-        return _portable(error)
+        return _make_portable(error)
     warned = [(str(each.message), each.category, (each.filename, each.lineno)) for each in caught]
     return done._replace(warned=warned)
 
 
-def _portable(error: Exception) -> Exception:
-    """Return an error that can be sent, with a note of where it was raised."""
+def _make_portable(error: Exception) -> Exception:
+    """Return an error that can be pickled, with a note of where it was raised."""
     where = "".join(traceback.format_exception(error))
     try:
         found: Exception = pickle.loads(cloudpickle.dumps(error))
@@ -228,9 +227,9 @@ def _portable(error: Exception) -> Exception:
 
 
 @contextmanager
-def _listening() -> Iterator[list[warnings.WarningMessage]]:
-    """Record warnings: in one thread at a time, which hears the others', as Python has one list."""
-    if not _ear.acquire(blocking=False):
+def _record_warnings() -> Iterator[list[warnings.WarningMessage]]:
+    """Record warnings in one thread at a time; it records those of all threads."""
+    if not _recording.acquire(blocking=False):
         yield []
         return
     try:
@@ -238,36 +237,34 @@ def _listening() -> Iterator[list[warnings.WarningMessage]]:
             warnings.simplefilter("always")
             yield caught
     finally:
-        _ear.release()
+        _recording.release()
 
 
 def _work_here(game: Game, requests: Sequence[Request], n_threads: int | None = None) -> _Done:
-    """Answer requests, with so many threads of OpenMP.
+    """Answer requests in this process, with `n_threads` threads of OpenMP.
 
-    A model with jobs of its own uses one: the processors are taken, and a forest that adds up its
-    trees in several threads has other last digits each time.
+    A model with jobs of its own uses one: the processors are busy, and the last digits of a forest
+    that sums its trees in several threads vary.
     """
     start = perf_counter()
     with (
         joblib.parallel_config(backend="sequential"),
         single_blas() as pools,
         one_thread(),
-        # A setting of the calling thread, unlike that of BLAS.
+        # Unlike the limit of BLAS, this one applies to the calling thread only.
         pools.limit(limits=n_threads, user_api="openmp"),
     ):
         answers = in_turn(game, requests)
     return _Done(answers, perf_counter() - start, [])
 
 
-def _unpacked(token: str, payload: Payload | None) -> Game | None:
+def _unpack(token: str, payload: Payload | None) -> Game | None:
     with _lock:
         if token not in _games and payload is not None:
             try:
                 _games[token] = (pickle.loads(payload.data), payload.nbytes)
             except Exception as error:
-                error.add_note(
-                    "Raised where a worker unpacked the model, the sampler and the data."
-                )
+                error.add_note("Raised when a worker unpacked the model, the sampler and the data.")
                 raise
             while len(_games) > _LEAST_KEPT and _are_too_many():
                 _games.popitem(last=False)
@@ -282,8 +279,8 @@ def _are_too_many() -> bool:
     return len(_games) > _N_KEPT or n_bytes > _BYTES_KEPT
 
 
-def _packed(game: Game, n_jobs: int | None) -> tuple[str, Payload]:
-    """Return a game as bytes, and a name for them."""
+def _pack(game: Game, n_jobs: int | None) -> tuple[str, Payload]:
+    """Return a game as bytes, with their name."""
     try:
         packed = cloudpickle.dumps(game)
     except Exception as error:

@@ -1,4 +1,4 @@
-"""Hold thread pools in check while games are evaluated."""
+"""Limit the thread pools of BLAS while games are evaluated."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from threadpoolctl import ThreadpoolController
 
 
 class _Keeper(Thread):
-    """A thread that holds BLAS at one thread: only the one that set a limit may lift it."""
+    """A thread that limits BLAS to one thread; only the thread that set a limit can lift it."""
 
     def __init__(self, controller: ThreadpoolController) -> None:
         super().__init__(name="dsage-pools", daemon=True)
@@ -35,7 +35,7 @@ class _Keeper(Thread):
 
 
 class _Pools:
-    """The thread pools of the libraries that this process has loaded."""
+    """The thread pools of the libraries loaded by this process."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -45,17 +45,17 @@ class _Pools:
         self._keeper: _Keeper | None = None
 
     def controller(self) -> Any:  # noqa: ANN401
-        """Return what controls the pools."""
+        """Return the controller of the pools."""
         with self._lock:
-            # To look for libraries takes milliseconds, and new ones come with new modules.
+            # Searching for libraries takes milliseconds, and new ones come with new modules.
             if self._n_modules != len(sys.modules):
                 self._controller = ThreadpoolController()
                 self._n_modules = len(sys.modules)
             return self._controller
 
     @contextmanager
-    def held(self, controller: Any) -> Iterator[None]:  # noqa: ANN401
-        """Hold the pools that threads share until the last one is out."""
+    def hold(self, controller: Any) -> Iterator[None]:  # noqa: ANN401
+        """Limit the pools that threads share until the last thread leaves."""
         with self._lock:
             if self._n_inside == 0:
                 self._keeper = _Keeper(controller)
@@ -75,11 +75,11 @@ _pools = _Pools()
 
 @contextmanager
 def single_blas() -> Iterator[Any]:
-    """Hold the BLAS of this process at one thread; yield the controller of its thread pools.
+    """Limit the BLAS of this process to one thread; yield the controller of its thread pools.
 
-    Sums over many rows are cut in as many parts as there are threads, so that their last bits
-    depend on the machine and on the number of jobs. Any number of threads may be inside at the same
-    time: the first one in sets the limit, the last one out lifts it.
+    BLAS splits sums over many rows by threads, so their last bits depend on the machine and on the
+    number of jobs. Several threads may enter at the same time: the first sets the limit, and the
+    last lifts it.
 
     Examples
     --------
@@ -88,11 +88,11 @@ def single_blas() -> Iterator[Any]:
     {1}
     """
     controller = _pools.controller()
-    # The main thread has nobody beside it, or begins before all others and ends after them.
+    # The main thread is alone, or enters before all others and leaves after them.
     is_alone = current_thread() is main_thread()
     with (
-        nullcontext() if is_alone else _pools.held(controller),
-        # Some libraries have a pool for each thread.
+        nullcontext() if is_alone else _pools.hold(controller),
+        # Some libraries have one pool per thread.
         controller.limit(limits=1, user_api="blas"),
     ):
         yield controller

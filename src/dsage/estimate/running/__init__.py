@@ -1,1 +1,1 @@
-"""Run an estimation to an end: rules, checkpoints, progress."""
+"""Run an estimation to its end: stopping rules, checkpoints, progress."""

@@ -1,4 +1,4 @@
-"""A progress bar that knows how far the errors have to fall."""
+"""A progress bar that predicts when the stopping rule is met."""
 
 from __future__ import annotations
 
@@ -12,36 +12,36 @@ from dsage.estimate.running.stopping import Stopping, share_done
 
 
 class Bar:
-    """Show units, the largest error, what was saved, and the time that is left to a rule.
+    """Show units, the largest error, the savings, and the remaining time.
 
     Parameters
     ----------
     rule : Stopping or None
-        What ends the run.
+        The rule that ends the run.
     is_shown : bool
-        False for a bar that shows nothing.
+        Whether anything is shown.
     """
 
     def __init__(self, rule: Stopping | None, *, is_shown: bool) -> None:
         self._rule = rule
-        # The mean rate: units come in steps that grow.
+        # The mean rate, because units come in growing steps.
         self._bar = tqdm(desc="estimating", unit=" units", disable=not is_shown, smoothing=0.0)
 
-    def show(self, known: Estimate) -> None:
-        """Show what is known now."""
+    def show(self, estimate: Estimate) -> None:
+        """Show the current estimate."""
         if self._bar.disable:
             return
-        share = None if self._rule is None else share_done(self._rule, known)
+        share = None if self._rule is None else share_done(self._rule, estimate)
         if share:
-            self._bar.total = max(round(known.n_units / share), known.n_units)
-        asked = known.n_evaluated + known.n_shared
+            self._bar.total = max(round(estimate.n_units / share), estimate.n_units)
+        n_asked = estimate.n_evaluated + estimate.n_shared
         self._bar.set_postfix(
-            error=f"{known.se.max(initial=0.0):.2g}",
-            skipped=f"{known.share_skipped.mean():.0%}",
-            shared=f"{known.n_shared / max(asked, 1):.0%}",
+            error=f"{estimate.se.max(initial=0.0):.2g}",
+            skipped=f"{estimate.share_skipped.mean():.0%}",
+            shared=f"{estimate.n_shared / max(n_asked, 1):.0%}",
             refresh=False,
         )
-        self._bar.update(known.n_units - self._bar.n)
+        self._bar.update(estimate.n_units - self._bar.n)
 
     def __enter__(self) -> Self:
         return self

@@ -1,4 +1,4 @@
-"""What tells one run from another: data, model, sampler, graph, options, seeds."""
+"""Fingerprints of runs: data, model, sampler, graph, options, seeds."""
 
 from __future__ import annotations
 
@@ -19,35 +19,35 @@ from dsage.games.model_game import ModelGame
 from dsage.graphs.separation import Oracle
 from dsage.orderings import Extensions
 
-_N_COALITIONS, _N_ROWS, _N_UNITS = 8, 16, 4
-# Separations are cheap to ask for.
+_N_COALITIONS, _N_ROWS, _N_BATCHES = 8, 16, 4
+# Separations are cheap to compute.
 _N_ASKED = 4096
-# Predictions of the same model may differ in their last digits: a forest adds up its trees in any
-# order when it has several jobs.
+# Predictions of the same model may differ in their last digits: a forest with several jobs sums its
+# trees in any order.
 _RTOL = 1e-6
 
-# Begins what tells a user nothing.
+# Prefix of digests, which are not shown to users.
 _DIGEST = "#"
 _NONE = "none"
 _SAMPLER = "the risks of some coalitions (the sampler, its noise, or the model)"
 
 
 class Fingerprint:
-    """What tells a run from another: texts that must agree, and numbers that must nearly agree.
+    """A description of a run: texts that must agree, and numbers that must nearly agree.
 
     Parameters
     ----------
     texts : mapping of str to str
-        By what they describe, in words for the user.
+        Texts by what they describe, in words for the user.
     numbers : mapping of str to array
-        The same.
+        Numbers by what they describe.
     """
 
     def __init__(self, texts: Mapping[str, str], numbers: Mapping[str, npt.NDArray[Any]]) -> None:
         self.texts, self.numbers = dict(texts), dict(numbers)
 
     def differences(self, other: Fingerprint) -> list[str]:
-        """Return what differs, in words: of the other, then of this one."""
+        """Return the descriptions of what differs."""
         found = []
         for what in {**self.texts, **other.texts}:
             here, there = (each.texts.get(what, _NONE) for each in (self, other))
@@ -70,17 +70,17 @@ def fingerprint(plan: Plan) -> Fingerprint:
     }
     numbers: Arrays = {}
     parts = game.parts
-    texts |= {f"the graph of a game, {at}": _of_oracle(each) for at, each in _oracles(game)}
+    texts |= {f"the graph of a game, {at}": _digest_oracle(each) for at, each in _oracles(game)}
     if not all(isinstance(part, ModelGame) for part in parts):
         ends = np.repeat([[False], [True]], len(plan.names), axis=1)
         numbers["the risks of the rows"] = game.risks(ends, np.arange(game.n_rows), 0)
     for number, part in enumerate(parts, start=1):
         of = f" of game {number}" if len(parts) > 1 else ""
-        texts |= {what + of: text for what, text in _of_part(part).items()}
+        texts |= {what + of: text for what, text in _describe_game(part).items()}
         if isinstance(part, ModelGame):
             some = part.predictions[:: _step(plan, 256)]
             numbers[f"the predictions of the model{of}"] = some
-    texts |= _of_plan(plan)
+    texts |= _describe_plan(plan)
     numbers[_SAMPLER] = game.risks(
         _coalitions(len(plan.names)), np.arange(game.n_rows)[:: _step(plan, _N_ROWS)], 0
     )
@@ -88,22 +88,22 @@ def fingerprint(plan: Plan) -> Fingerprint:
 
 
 def _oracles(game: Game, at: str = "game") -> list[tuple[str, Oracle]]:
-    """Return the oracles of games that are played at boundaries, with where they are."""
+    """Return the oracles of games at boundaries, with their places."""
     found = [(at, game.oracle)] if isinstance(game, Boundary) else []
     for name, inner in game.inner.items():
         found += _oracles(inner, f"{at}.{name}")
     return found
 
 
-def _of_part(game: Game) -> dict[str, str]:
-    """Return what tells a game from another, as far as it shows it."""
+def _describe_game(game: Game) -> dict[str, str]:
+    """Describe a game."""
     texts = {}
     if game.weights is not None:
         texts["the weights of the rows"] = _digest(np.ascontiguousarray(game.weights))
     if isinstance(game, ModelGame):
         texts["the data"] = _digest(np.ascontiguousarray(game.matrix))
         texts["the model"] = game.model.name
-        texts["the sampler"] = _shown(game.sampler)
+        texts["the sampler"] = _repr(game.sampler)
         if game.target is not None:
             texts["the targets"] = _digest(np.ascontiguousarray(game.target))
         if game.loss is not None:
@@ -111,28 +111,28 @@ def _of_part(game: Game) -> dict[str, str]:
     return texts
 
 
-def _of_plan(plan: Plan) -> dict[str, str]:
+def _describe_plan(plan: Plan) -> dict[str, str]:
     oracle = plan.oracle
     texts = {"the seed": str(plan.streams.entropy)}
     texts |= {f"the option {name!r}": value for name, value in plan.described.items()}
-    n_units = plan.orderings.n_batches or _N_UNITS
-    units = [plan.orderings.batch(number) for number in range(n_units)]
-    texts["the orderings"] = f"{_shown(plan.orderings)} {_digest(*units)}"
+    n_batches = plan.orderings.n_batches or _N_BATCHES
+    batches = [plan.orderings.batch(number) for number in range(n_batches)]
+    texts["the orderings"] = f"{_repr(plan.orderings)} {_digest(*batches)}"
     if isinstance(plan.orderings, Extensions):
         texts["the order of the features"] = _digest(plan.orderings.order.before)
-    texts["the blocks of rows"] = _digest(np.concatenate(plan.shards), len(plan.shards))
+    texts["the shards of rows"] = _digest(np.concatenate(plan.shards), len(plan.shards))
     if oracle is not None:
-        texts["the graph"] = _of_oracle(oracle)
+        texts["the graph"] = _digest_oracle(oracle)
     return texts
 
 
-def _of_oracle(oracle: Oracle) -> str:
+def _digest_oracle(oracle: Oracle) -> str:
     known = _coalitions(len(oracle.feature_names), _N_ASKED)
     return _digest(oracle.separated(known), oracle.boundary(known))
 
 
 def _coalitions(n_features: int, n_coalitions: int = _N_COALITIONS) -> Mask:
-    """Return some coalitions, always the same."""
+    """Return some coalitions, the same in every run."""
     generator = np.random.default_rng(0)
     known: Mask = generator.random((n_coalitions, n_features)) < generator.random((n_coalitions, 1))
     return known
@@ -142,8 +142,8 @@ def _step(plan: Plan, n_wanted: int) -> int:
     return -(-plan.game.n_rows // n_wanted)
 
 
-def _shown(value: object) -> str:
-    """Return how an object shows itself, without its address in memory."""
+def _repr(value: object) -> str:
+    """Return the repr of an object, without its address in memory."""
     return re.sub(r" at 0x[0-9a-fA-F]+", "", repr(value))
 
 

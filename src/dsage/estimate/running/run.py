@@ -1,29 +1,31 @@
-"""Run the loop to an end: a rule, the user, or nothing left to do."""
+"""Run an estimation until a rule, the user or the end of the orderings stops it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
-from inspect import signature
 from pathlib import Path
 from typing import Any
 
 from dsage._check import AuditWarning, refusal, warn
-from dsage.estimate.loop import Estimation, nothing
+from dsage.estimate.loop import Estimation
 from dsage.estimate.reasons import StopKind, StopReason, as_reason
 from dsage.estimate.result import Estimate
 from dsage.estimate.running.bar import Bar
 from dsage.estimate.running.checkpoint import Checkpoint, as_checkpoint
-from dsage.estimate.running.stopping import Stopping, Tolerance, as_stopping, needs_errors
+from dsage.estimate.running.stopping import Stopping, Tolerance, needs_errors
 from dsage.games.base import Game
+
+# Parameters of `as_stopping`, which are easily mistaken for options of a run.
+_LIMITS = ("tolerance", "absolute", "top_k", "seconds", "n_orderings", "confidence", "min_units")
 
 
 def estimate(game: Game, **options: Any) -> Iterator[Estimate]:  # noqa: ANN401
-    """Estimate the values of a game, and yield what is known, again and again.
+    """Estimate the values of a game, and yield the current estimate again and again.
 
-    Bars, limits and rules live outside: break when it is enough. It ends by itself only where
-    nothing is left to evaluate.
+    There are no limits or stopping rules: break out of the loop when the estimate is good enough.
+    It ends by itself only where nothing is left to evaluate.
 
     Parameters
     ----------
@@ -35,7 +37,7 @@ def estimate(game: Game, **options: Any) -> Iterator[Estimate]:  # noqa: ANN401
     Yields
     ------
     Estimate
-        What is known after some more evaluations.
+        The estimate after some more evaluations.
     """
     return Estimation(game, **options).steps()
 
@@ -48,7 +50,7 @@ def run(
     checkpoint: str | Path | Checkpoint | None = None,
     **options: Any,  # noqa: ANN401
 ) -> Estimate:
-    """Estimate the values of a game until a rule says that it is enough.
+    """Estimate the values of a game until a stopping rule is met.
 
     Parameters
     ----------
@@ -56,24 +58,24 @@ def run(
         The game.
     stopping : Stopping, optional
         When to stop, see :func:`~dsage.estimate.as_stopping`; by default when the largest standard
-        error is 1 % of the range of the values, or, where orderings are given, after all of them.
+        error is 1 % of the range of the values, or, for given orderings, after all of them.
     progress : bool, default=False
         Show a progress bar.
     checkpoint : str, Path or Checkpoint, optional
-        A file that keeps the state of the run. Where it is there already, the run goes on from it,
-        and is what it would have been without a break; the file of another run is refused.
+        A file for the state of the run. If it already exists, the run resumes from it, with the
+        same results as without a break; the file of another run is refused.
     **options
         As for :class:`~dsage.estimate.Plan`.
 
     Returns
     -------
     Estimate
-        An interrupt (Ctrl-C) ends the run with what is known by then.
+        An interrupt (Ctrl-C) ends the run, which returns the estimate so far.
     """
     for option, value in options.items():
-        if option in signature(as_stopping).parameters:
-            advice = f"Give stopping=as_stopping({option}=...)"
-            raise refusal(option, "left to a rule", value, advice, TypeError)
+        if option in _LIMITS:
+            advice = f"Use stopping=as_stopping({option}=...)"
+            raise refusal(option, "part of a stopping rule", value, advice, TypeError)
     checkpoint = as_checkpoint(checkpoint)
     if checkpoint is not None and options.get("random_state") is None:
         options["random_state"] = checkpoint.entropy()
@@ -90,27 +92,28 @@ def refine(
     progress: bool = False,
     checkpoint: str | Path | Checkpoint | None = None,
 ) -> Estimate:
-    """Go on with an estimation until a rule says that it is enough.
+    """Continue an estimation until a stopping rule is met.
 
-    Nothing starts over: a run to a tolerance, refined to a tighter one, is the run to the tighter
-    one.
+    A run to one tolerance that is refined to a tighter one has the same results as a single run to
+    the tighter one.
 
     Parameters
     ----------
     estimation : Estimation
-        Where it stands.
+        The estimation.
     stopping, progress, checkpoint
-        As for :func:`run`, but that the state in a file is not gone back to. Times count from the
-        start of the estimation, without breaks.
+        As for :func:`run`, except that the state is not restored from the file. Times count from
+        the start of the estimation, without breaks.
 
     Returns
     -------
     Estimate
-        What is known at the end.
+        The final estimate.
 
     Examples
     --------
     >>> import numpy as np
+    >>> from dsage.estimate import as_stopping
     >>> from dsage.games import MomentGame
     >>> X = np.random.default_rng(0).normal(size=(500, 3))
     >>> game = MomentGame(X, X.sum(axis=1), X.sum(axis=1), ["a", "b", "c"])
@@ -120,19 +123,19 @@ def refine(
     >>> rough.n_orderings, fine.n_orderings
     (18, 66)
     """
-    rule = _rule(estimation, stopping)
+    rule = _choose_rule(estimation, stopping)
     checkpoint = as_checkpoint(checkpoint)
-    estimation.on_pause = nothing
+    estimation.on_pause = None
     if checkpoint is not None:
         checkpoint.require_same(estimation)
         estimation.on_pause = partial(checkpoint.save, estimation)
-    known: Estimate | None = None
+    current: Estimate | None = None
     reason = StopReason(StopKind.EXHAUSTED)
     with Bar(rule, is_shown=progress) as bar:
         try:
-            for known in estimation.steps():
-                bar.show(known)
-                found = None if rule is None else rule.reason(known)
+            for current in estimation.steps():
+                bar.show(current)
+                found = None if rule is None else rule.reason(current)
                 if found is not None:
                     reason = as_reason(found)
                     break
@@ -140,41 +143,41 @@ def refine(
             reason = StopReason(StopKind.INTERRUPTED)
         except Exception as error:
             if checkpoint is not None and checkpoint.path.exists():
-                error.add_note(f"The same call goes on from {checkpoint.path}.")
+                error.add_note(f"The same call resumes from {checkpoint.path}.")
             raise
     if checkpoint is not None and estimation.is_whole:
         checkpoint.save(estimation, is_last=True)
-    # What the rule saw; after an interrupt, what was learned since.
-    if known is None or reason.kind is StopKind.INTERRUPTED:
-        known = estimation.progress()
-    result = replace(known, reason=reason)
+    # The estimate that the rule saw; after an interrupt, with all evaluations since.
+    if current is None or reason.kind is StopKind.INTERRUPTED:
+        current = estimation.progress()
+    result = replace(current, reason=reason)
     _warn(result)
     return result
 
 
-def _rule(estimation: Estimation, stopping: Stopping | None) -> Stopping | None:
-    """Return the rule that ends a run; None where only the end of the orderings does."""
+def _choose_rule(estimation: Estimation, stopping: Stopping | None) -> Stopping | None:
+    """Return the rule that ends a run; None if it runs to the end of the orderings."""
     if stopping is not None and not isinstance(stopping, Stopping):
         raise refusal(
             "stopping",
-            "a rule",
+            "a stopping rule",
             stopping,
-            "Make one, such as as_stopping(tolerance=0.05)",
+            "Use one such as as_stopping(tolerance=0.05)",
             TypeError,
         )
     rule = Tolerance() if stopping is None and not estimation.plan.is_given else stopping
     if rule is not None and not estimation.plan.tells_errors and needs_errors(rule):
         raise refusal(
             "stopping",
-            "a number of orderings or a time where one group of draws tells no errors",
+            "a number of orderings or a time, as a single replicate allows no standard errors",
             rule,
-            "Give the game two groups or more, or as_stopping(n_orderings=...)",
+            "Use n_replicates=2 or more in the game, or as_stopping(n_orderings=...)",
         )
     return rule
 
 
 def _warn(result: Estimate) -> None:
-    """Name the features whose value separation changes, where that matters."""
+    """Warn of the features whose value is changed by separation."""
     if result.audit is None or result.estimand == "sage":
         return
     frame = result.audit_frame()

@@ -1,6 +1,6 @@
-"""When to stop: small rules that read the progress of an estimate and say why it is enough.
+"""Stopping rules: when an estimate is good enough, and why.
 
-All standard errors here are those of computing (orderings and draws): what going on would reduce.
+All standard errors here are those from orderings and draws, which more computing would reduce.
 """
 
 from __future__ import annotations
@@ -18,31 +18,31 @@ from dsage.estimate.reasons import StopKind, StopReason
 
 
 class Progress(Protocol):
-    """What the rules read of an estimate under way."""
+    """The part of an estimate that the rules read."""
 
     @property
     def values(self) -> npt.NDArray[np.float64]:
-        """Estimates so far, (n_features,)."""
+        """Estimated values, (n_features,)."""
         ...
 
     @property
     def se(self) -> npt.NDArray[np.float64]:
-        """Their standard errors of computing, (n_features,); NaN where not yet known."""
+        """Their standard errors, (n_features,); NaN where unknown."""
         ...
 
     @property
     def n_orderings(self) -> int:
-        """Orderings done."""
+        """Number of orderings."""
         ...
 
     @property
     def n_units(self) -> int:
-        """Independent units of orderings done."""
+        """Number of independent units."""
         ...
 
     @property
     def is_exact(self) -> bool:
-        """Whether all orderings there are were averaged over."""
+        """Whether all orderings were enumerated."""
         ...
 
     @property
@@ -53,10 +53,10 @@ class Progress(Protocol):
 
 @runtime_checkable
 class Stopping(Protocol):
-    """A rule: any object with this method will do."""
+    """A stopping rule: any object with this method."""
 
     def reason(self, progress: Progress) -> StopReason | str | None:
-        """Return why to stop, as a reason or in words, or None to go on."""
+        """Return why to stop, as a `StopReason` or a sentence, or None to go on."""
         ...
 
 
@@ -64,17 +64,17 @@ class Stopping(Protocol):
 class Tolerance:
     """Stop when the largest standard error is a small share of the range of the values.
 
-    The rule is ``max_j se_j <= relative * scale`` with ``scale = max phi - min phi``. Values that
-    are all nearly equal have a range that cannot be told from zero, so the scale is at least
-    ``relative * max |phi|``; for a single feature it is ``|phi|``. Where all values are zero the
-    rule fires only if the errors are zero, too: bound the time or the orderings as well.
+    The rule is ``max_j se_j <= relative * scale`` with ``scale = max phi - min phi``. The range of
+    nearly equal values is indistinguishable from zero, so the scale is at least
+    ``relative * max |phi|``; for a single feature it is ``|phi|``. If all values are zero, the rule
+    is met only if the errors are zero, too, so limit the time or the orderings as well.
 
     Parameters
     ----------
     relative : float, default=0.01
         Share of the range.
     min_units : int, default=30
-        Units of orderings before the standard errors are trusted.
+        Units from which on the standard errors are trusted.
 
     Examples
     --------
@@ -114,14 +114,14 @@ class Tolerance:
 
 @dataclass(frozen=True)
 class AbsoluteTolerance:
-    """Stop when every standard error is at most a number, in units of the loss.
+    """Stop when every standard error is at most a given number, in units of the loss.
 
     Parameters
     ----------
     absolute : float
-        The number.
+        The largest standard error.
     min_units : int, default=30
-        Units of orderings before the standard errors are trusted.
+        Units from which on the standard errors are trusted.
     """
 
     absolute: float
@@ -143,18 +143,18 @@ class AbsoluteTolerance:
 class TopK:
     """Stop when it is settled which k features have the largest values.
 
-    That is when the simultaneous confidence intervals of the k largest do not overlap those of the
-    others. Their order among themselves may still be open. The level is that of one look: an
-    estimate that is looked at very often has more chances to be wrong.
+    This is the case when the simultaneous confidence intervals of the k largest do not overlap
+    those of the others. Their order among themselves may still be open. The confidence is that of
+    one look; repeated looks increase the probability of an error.
 
     Parameters
     ----------
     k : int
         Number of features.
     confidence : float, default=0.95
-        Joint level of the intervals.
+        Joint confidence of the intervals.
     min_units : int, default=30
-        Units of orderings before the standard errors are trusted.
+        Units from which on the standard errors are trusted.
 
     Examples
     --------
@@ -194,12 +194,12 @@ class TopK:
 
 @dataclass(frozen=True)
 class TimeBudget:
-    """Stop when the time is spent.
+    """Stop after a given time.
 
     Parameters
     ----------
     seconds : float
-        The time.
+        The time in seconds.
     """
 
     seconds: float
@@ -216,12 +216,12 @@ class TimeBudget:
 
 @dataclass(frozen=True)
 class NOrderings:
-    """Stop when a number of orderings is done.
+    """Stop after a given number of orderings.
 
     Parameters
     ----------
     n : int
-        The number.
+        The number of orderings.
     """
 
     n: int
@@ -239,12 +239,12 @@ class NOrderings:
 
 @dataclass(frozen=True)
 class AnyOf:
-    """Stop as soon as one of several rules says so.
+    """Stop as soon as one of several rules is met.
 
     Parameters
     ----------
     rules : sequence of rules
-        Asked in this order; the first reason is given.
+        The rules; the first that is met provides the reason.
     """
 
     rules: tuple[Stopping, ...]
@@ -257,11 +257,11 @@ class AnyOf:
                     "rules",
                     "objects with a method reason",
                     rule,
-                    "Such as TimeBudget(60)",
+                    "Use a rule such as TimeBudget(60)",
                     TypeError,
                 )
         if not given:
-            raise refusal("rules", "at least one", [], "Without one there is no end")
+            raise refusal("rules", "at least one", [], "Without a rule the run would not end")
         object.__setattr__(self, "rules", given)
 
     def reason(self, progress: Progress) -> StopReason | str | None:
@@ -283,7 +283,7 @@ def as_stopping(
     confidence: float = 0.95,
     min_units: int = MIN_UNITS,
 ) -> Stopping:
-    """Return the rule that stops at the first of the limits that are given.
+    """Return a rule that stops at the first of several limits.
 
     Parameters
     ----------
@@ -292,15 +292,15 @@ def as_stopping(
     absolute : float, optional
         Largest standard error; see `AbsoluteTolerance`.
     top_k : int, optional
-        Number of features whose lead is to be settled; see `TopK`.
+        Number of leading features to settle; see `TopK`.
     seconds : float, optional
         Time; see `TimeBudget`.
     n_orderings : int, optional
         Number of orderings; see `NOrderings`.
     confidence : float, default=0.95
-        TermEstimate for `top_k`.
+        Joint confidence for `top_k`.
     min_units : int, default=30
-        Units of orderings before the standard errors are trusted.
+        Units from which on the standard errors are trusted.
 
     Examples
     --------
@@ -325,13 +325,13 @@ def as_stopping(
             "one of tolerance, absolute, top_k, seconds and n_orderings",
             "given",
             None,
-            "Without a limit there is no end; tolerance=0.01 is usual",
+            "Without a limit the run would not end; tolerance=0.01 is usual",
         )
     return rules[0] if len(rules) == 1 else AnyOf(rules)
 
 
 def needs_errors(rule: Stopping) -> bool:
-    """Tell whether a rule of this module can fire only once standard errors are known.
+    """Return whether a rule of this module needs standard errors.
 
     Examples
     --------
@@ -344,10 +344,10 @@ def needs_errors(rule: Stopping) -> bool:
 
 
 def share_done(rule: Stopping, progress: Progress) -> float | None:
-    """Return about which share of its way to a rule an estimate has gone, or None if unknown.
+    """Return the approximate share of the work that is done, or None if unknown.
 
-    Errors fall with the root of the units: where the largest is twice the tolerance, a quarter of
-    the way is done.
+    Errors fall with the square root of the number of units: if the largest is twice the tolerance,
+    a quarter of the work is done.
 
     Examples
     --------
@@ -380,14 +380,14 @@ def share_done(rule: Stopping, progress: Progress) -> float | None:
 
 
 def _largest_and_spread(progress: Progress) -> tuple[float, float]:
-    """Return the largest value, whatever its sign, and what the errors are held against."""
+    """Return the largest absolute value, and the range that errors are compared with."""
     largest = float(np.max(np.abs(progress.values), initial=0.0))
     single = len(progress.values) == 1
     return largest, largest if single or not largest else float(np.ptp(progress.values))
 
 
 def _largest_se(progress: Progress, min_units: int) -> float | None:
-    """Return the largest standard error, or None while it is not to be trusted."""
+    """Return the largest standard error, or None while it is not trusted."""
     if progress.n_units < min_units or not np.isfinite(progress.se).all():
         return None
     return float(np.max(progress.se, initial=0.0))

@@ -1,0 +1,133 @@
+"""Assemble the estimate from the running totals: values, errors and counts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from dsage.estimate.accumulate.history import History
+from dsage.estimate.inference import effective_df
+from dsage.estimate.result import Estimate, TermEstimate, TermKind
+from dsage.estimate.totals import Totals
+from dsage.games.base import Floats
+
+
+def assemble(totals: Totals, history: History, seconds: float) -> Estimate:
+    """Return the current estimate.
+
+    Parameters
+    ----------
+    totals : Totals
+        What has been added up.
+    history : History
+        The looks before this one.
+    seconds : float
+        Time spent.
+    """
+    plan, estimated = totals.plan, totals.estimated
+    terms = _make_terms(totals)
+    audit = None
+    if len(plan.terms) == 2:
+        audit = _make_audit(totals)
+        if plan.estimand == "sage":
+            terms.append(audit)
+    n_orderings, n_units = _count(totals)
+    estimate = Estimate(
+        feature_names=plan.names,
+        values=np.sum([term.values for term in terms], axis=0),
+        se_orderings=np.sqrt(sum(totals.variance(term) for term in estimated)),
+        se_draws=totals.draw_se(estimated),
+        se_rows=np.sqrt(totals.ledger.row_variance(estimated)),
+        df=_find_df(totals, terms),
+        n_orderings=n_orderings,
+        n_units=n_units,
+        n_evaluated=plan.game.n_evaluated,
+        n_shared=plan.game.n_shared,
+        share_skipped=_find_share_skipped(totals),
+        terms=tuple(terms),
+        audit=audit,
+        skipped_surpluses=_make_skipped_frame(totals),
+        seconds=seconds,
+        is_exact=_is_exact(totals),
+        estimand=plan.estimand,
+        df_rows=totals.ledger.df_rows,
+        history=history,
+    )
+    return replace(estimate, history=history.after(estimate))
+
+
+def _is_exact(totals: Totals) -> bool:
+    return totals.is_complete and totals.estimated == [0]
+
+
+def _make_terms(totals: Totals) -> list[TermEstimate]:
+    """Return the first level, if any, and the main term."""
+    plan, main, slope = totals.plan, totals.tallies[0], totals.slope
+    value, control = main.mean()
+    terms = []
+    if plan.control is not None and slope:
+        mean, se = slope * plan.control.mean, np.sqrt(plan.control.variance) * abs(slope)
+        terms.append(TermEstimate(TermKind.FIRST_LEVEL, mean, se, plan.control.n_orderings, 0))
+        value = value - slope * control
+    n_orderings = main.n_units * plan.terms[0].batch_size
+    if _is_exact(totals):
+        n_orderings = plan.n_all_orderings
+    kind, se = plan.terms[0].kind, np.sqrt(totals.own_variance(0))
+    df = float(main.df)
+    terms.append(TermEstimate(kind, value, se, n_orderings, int(totals.costs[0]), df=df))
+    return terms
+
+
+def _make_audit(totals: Totals) -> TermEstimate:
+    """Return the difference of SAGE to d-SAGE; its error includes that of draws."""
+    tally = totals.tallies[1]
+    return TermEstimate(
+        TermKind.CORRECTION,
+        tally.mean()[0],
+        np.hypot(np.sqrt(totals.own_variance(1)), totals.draw_se([1])),
+        tally.n_units * totals.plan.terms[1].batch_size,
+        int(totals.costs[1]),
+        df=float(tally.df),
+    )
+
+
+def _count(totals: Totals) -> tuple[int, int]:
+    """Return the number of orderings, and of independent pieces that the errors rest on."""
+    plan, main = totals.plan, totals.tallies[0]
+    if _is_exact(totals):
+        n_rows = sum(map(len, plan.shards))
+        return plan.n_all_orderings, int(main.counts.min()) * n_rows
+    n_orderings, n_units = main.n_units * plan.terms[0].batch_size, main.n_units
+    if totals.estimated == [0]:
+        return n_orderings, n_units
+    n_correction = totals.tallies[1].n_units
+    n_sampled = n_correction * plan.terms[1].batch_size
+    if totals.is_complete:
+        # The correction is the only term that samples orderings.
+        return n_sampled, min(n_correction, totals.n_pieces)
+    return max(n_orderings, n_sampled), min(n_units, n_correction)
+
+
+def _find_df(totals: Totals, terms: Sequence[TermEstimate]) -> Floats:
+    """Return the degrees of freedom of the sum of the terms, by Satterthwaite."""
+    drawn = totals.draw_se(totals.estimated) ** 2
+    variances = np.stack([*(term.se**2 for term in terms), drawn])
+    if not np.isfinite(variances).all():
+        return np.ones(totals.plan.n_columns)
+    return effective_df(variances, [*(term.df for term in terms), totals.ledger.df_draws])
+
+
+def _find_share_skipped(totals: Totals) -> Floats:
+    if totals.plan.enumeration is not None:
+        return totals.plan.enumeration.skipped
+    n_orderings = totals.tallies[0].n_units * totals.plan.terms[0].batch_size
+    return totals.skipped / max(n_orderings, 1)
+
+
+def _make_skipped_frame(totals: Totals) -> pd.DataFrame:
+    frame = pd.DataFrame(totals.noted, columns=["feature", "position", "surplus", "n_rows"])
+    frame["feature"] = [totals.plan.names[feature] for feature in frame["feature"]]
+    return frame

@@ -1,0 +1,145 @@
+"""The running totals of an estimation: sums for each term, and the variances they imply."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from dsage._files import Arrays, arrays_under, nest_arrays
+from dsage.estimate.accumulate.control import Control
+from dsage.estimate.accumulate.ledger import Ledger
+from dsage.estimate.accumulate.tally import Tally
+from dsage.estimate.plan import Plan
+from dsage.estimate.terms import Outcome
+from dsage.games.base import Floats
+
+
+class Totals:
+    """The sums over all units evaluated so far.
+
+    Parameters
+    ----------
+    plan : Plan
+        The plan.
+
+    Attributes
+    ----------
+    tallies : list of Tally
+        The mean of each term over units and shards.
+    ledger : Ledger
+        Sums by row, for the errors of draws and rows.
+    costs : int array of shape (n_terms,)
+        Distinct pairs of a coalition and a row that each term was the first to need.
+    skipped : array of shape (n_columns,)
+        Surpluses of the main term that are zero by separation.
+    noted : list of (int, int, float, int)
+        Feature, position, mean surplus and number of rows of what separation sets to zero.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.tallies = [Tally(plan.shards, plan.n_columns) for _ in plan.terms]
+        self.ledger = Ledger(
+            plan.shards,
+            plan.n_columns,
+            plan.game.n_replicates,
+            len(plan.terms),
+            weights=plan.game.weights,
+        )
+        self.costs = np.zeros(len(plan.terms), dtype=np.int64)
+        self.skipped = np.zeros(plan.n_columns)
+        self.noted: list[tuple[int, int, float, int]] = []
+
+    def add(self, term: int, shard: int, outcome: Outcome) -> None:
+        """Add the outcome of a unit on a shard."""
+        self.tallies[term].add(shard, outcome.surplus.mean(axis=(0, 1)), outcome.control)
+        self.ledger.add(term, shard, outcome.surplus)
+        if term == 0:
+            self.skipped += outcome.n_skipped
+        n_rows = len(self.plan.shards[shard])
+        self.noted += [(*note, n_rows) for note in outcome.noted]
+
+    def next_epoch(self) -> None:
+        """Treat the noise from now on as independent of the noise before."""
+        self.ledger.next_epoch()
+        for tally in self.tallies:
+            tally.next_epoch()
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the main term has averaged over all orderings on all rows."""
+        return self.plan.enumeration is not None and bool(self.tallies[0].counts.all())
+
+    @property
+    def estimated(self) -> list[int]:
+        """The terms that are part of the estimate."""
+        return [0, 1] if len(self.plan.terms) == 2 and self.plan.estimand == "sage" else [0]
+
+    @property
+    def n_pieces(self) -> int:
+        """Independent pieces behind the error of the main term; very many if it has no error."""
+        main = self.tallies[0]
+        if self.plan.enumeration is None:
+            return main.n_units
+        if not self.plan.is_drawn:
+            return 1 << 40
+        # The draws of different rows are independent.
+        return int(main.counts @ np.array([len(shard) for shard in self.plan.shards]))
+
+    @property
+    def slope(self) -> float:
+        """The slope of the main term on the first level; 0 without one."""
+        return 0.0 if self.plan.control is None else self.tallies[0].slope
+
+    def variance(self, term: int) -> Floats:
+        """Return the variance of a term over orderings."""
+        control, slope = self.plan.control, self.slope
+        own = self.own_variance(term)
+        if term == 0 and slope and control is not None:
+            return own + slope**2 * control.variance
+        return own
+
+    def own_variance(self, term: int) -> Floats:
+        """Return the variance of a term over orderings, if the first level had no error."""
+        tally, drawn = self.tallies[term], self.ledger.draw_variance([term])
+        if term == 1:
+            return tally.variance(drawn=drawn)
+        control = self.plan.control
+        gap = None if control is None else tally.mean()[1] - control.mean
+        return tally.variance(self.slope, gap, drawn, is_exact=self.plan.enumeration is not None)
+
+    def draw_se(self, terms: Sequence[int]) -> Floats:
+        """Return the standard error from draws; NaN where a single replicate cannot tell."""
+        if not self.plan.tells_errors:
+            return np.full(self.plan.n_columns, np.nan)
+        return np.sqrt(self.ledger.draw_variance(terms))
+
+    def state(self) -> Arrays:
+        """Return the totals by name, without copying."""
+        noted = np.array(self.noted, dtype=np.float64).reshape(-1, 4)
+        parts = {name: part.state() for name, part in self._parts().items()}
+        parts["terms"] = {"costs": self.costs, "skipped": self.skipped, "noted": noted}
+        return nest_arrays(parts)
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Return to the totals that `state` returned."""
+        for name, part in self._parts().items():
+            part.restore(arrays_under(state, name))
+        terms = arrays_under(state, "terms")
+        self.costs[...] = terms["costs"]
+        self.skipped[...] = terms["skipped"]
+        self.noted = [
+            (int(feature), int(position), surplus, int(n_rows))
+            for feature, position, surplus, n_rows in terms["noted"].tolist()
+        ]
+
+    def _parts(self) -> dict[str, Tally | Ledger | Control]:
+        parts: dict[str, Tally | Ledger | Control] = {
+            f"tally_{term}": tally for term, tally in enumerate(self.tallies)
+        }
+        parts["ledger"] = self.ledger
+        if self.plan.control is not None:
+            parts["control"] = self.plan.control
+        return parts

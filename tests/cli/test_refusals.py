@@ -262,7 +262,7 @@ def test_a_model_and_a_fit_or_two_sets_of_rows_are_too_many(dsage):
         ),
         (("graph", "data.csv", "--target", "age", "--method", "tabuu"), "Did you mean 'tabu'"),
         (("graph", "data.csv", "--target", "age", "--score", "bicc"), "Did you mean 'bic'"),
-        (("report", "no.dsage"), "Error: RUN must be an existing file"),
+        (("report", "no.dsage"), "Error: RUN must be a file that is there"),
         (("report", "data.csv"), "Error: RUN must be the file .*data.csv.* dsage explain --out"),
         (("compare", "data.csv", "data.csv"), "data.csv"),
     ],

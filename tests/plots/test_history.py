@@ -67,13 +67,13 @@ def test_the_features_asked_for_are_named():
 def test_many_evaluations_are_on_a_logarithmic_axis_and_few_are_not():
     history = cases.made_up(["a"]).estimate.history
     assert convergence(cases.made_up(["a"])).get_xscale() == "log"
-    short = History(*(getattr(history, name)[-2:] for name in History.STATE))
+    short = History(*(getattr(history, name)[-2:] for name in vars(history)))
     assert convergence(cases.made_up(["a"], history=short)).get_xscale() == "linear"
 
 
 def test_a_single_look_is_a_point_with_its_interval():
     history = cases.made_up(["a", "b"]).estimate.history
-    one = History(*(getattr(history, name)[-1:] for name in History.STATE))
+    one = History(*(getattr(history, name)[-1:] for name in vars(history)))
     ax = convergence(cases.made_up(["a", "b"], history=one))
     ax.figure.draw_without_rendering()
     assert ax.lines[0].get_marker() == "o"

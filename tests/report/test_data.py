@@ -352,7 +352,7 @@ def test_the_course_ends_with_the_values_and_skips_looks_without_evaluations(exp
 
 def test_a_single_look_is_no_course(explanation):
     history = explanation.estimate.history
-    last = replace(history, **{name: getattr(history, name)[-1:] for name in history.STATE})
+    last = replace(history, **{name: getattr(history, name)[-1:] for name in vars(history)})
     course = report_data(of_estimate(explanation, history=last))["convergence"]
     assert course["at"] == []
     assert "once" in course["sentences"][0]

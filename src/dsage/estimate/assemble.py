@@ -56,7 +56,8 @@ def assemble(totals: Totals, history: History, seconds: float) -> Estimate:
         df_rows=totals.ledger.df_rows,
         history=history,
     )
-    return replace(estimate, history=history.after(estimate))
+    history = history.after(estimate.values, estimate.se, n_units, estimate.n_evaluated, seconds)
+    return replace(estimate, history=history)
 
 
 def _is_exact(totals: Totals) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol, Self
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -11,35 +11,6 @@ import numpy.typing as npt
 from dsage.games.base import Floats
 
 Counts = npt.NDArray[np.int64]
-
-
-class Look(Protocol):
-    """The part of an estimate that the history records."""
-
-    @property
-    def values(self) -> Floats:
-        """The values."""
-        ...
-
-    @property
-    def se(self) -> Floats:
-        """Their standard errors."""
-        ...
-
-    @property
-    def n_units(self) -> int:
-        """Independent pieces so far."""
-        ...
-
-    @property
-    def n_evaluated(self) -> int:
-        """Evaluations so far."""
-        ...
-
-    @property
-    def seconds(self) -> float:
-        """Time so far."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,28 +45,28 @@ class History:
         counts = np.zeros(0, dtype=np.int64)
         return cls(counts, counts, np.zeros(0), none, none)
 
-    def after(self, look: Look) -> Self:
+    def after(
+        self, values: Floats, se: Floats, n_units: int, n_evaluated: int, seconds: float
+    ) -> Self:
         """Return the history with one more look, which replaces the last one if nothing is new.
 
         Examples
         --------
-        >>> from types import SimpleNamespace
-        >>> look = SimpleNamespace(values=np.ones(2), se=np.zeros(2), n_units=8, n_evaluated=80,
-        ...                        seconds=0.1)
-        >>> history = History.empty(2).after(look)
-        >>> len(history), len(history.after(look))
+        >>> look = {"values": np.ones(2), "se": np.zeros(2), "n_units": 8, "n_evaluated": 80}
+        >>> history = History.empty(2).after(**look, seconds=0.1)
+        >>> len(history), len(history.after(**look, seconds=0.2))
         (1, 1)
         """
         is_same = len(self) > 0 and (
-            self.n_units[-1] == look.n_units and self.n_evaluated[-1] == look.n_evaluated
+            self.n_units[-1] == n_units and self.n_evaluated[-1] == n_evaluated
         )
         kept = slice(0, len(self) - is_same)
         return type(self)(
-            np.append(self.n_units[kept], look.n_units),
-            np.append(self.n_evaluated[kept], look.n_evaluated),
-            np.append(self.seconds[kept], look.seconds),
-            np.vstack([self.values[kept], look.values]),
-            np.vstack([self.se[kept], look.se]),
+            np.append(self.n_units[kept], n_units),
+            np.append(self.n_evaluated[kept], n_evaluated),
+            np.append(self.seconds[kept], seconds),
+            np.vstack([self.values[kept], values]),
+            np.vstack([self.se[kept], se]),
         )
 
     def __len__(self) -> int:

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from dsage._check import AuditWarning, refusal, warn
+from dsage._check import AuditWarning, Setting, Text, refusal, warn
 from dsage.estimate.loop import Estimation
 from dsage.estimate.reasons import StopKind, StopReason, as_reason
 from dsage.estimate.result import Estimate
@@ -183,9 +183,9 @@ def _warn(result: Estimate) -> None:
     frame = result.audit_frame()
     names = frame.loc[frame["matters"], "feature"].tolist()
     if names:
-        warn(
+        text = (
             f"Skipping by separation changes the values of {names} by more than 2 % of the range: "
-            "the graph misses dependences, or the model is far from optimal. Look at the audit, "
-            'or estimate with estimand="sage".',
-            AuditWarning,
+            "the graph misses dependences, or the model is far from optimal. Look at the audit, or "
+            "estimate with "
         )
+        warn(Text([text, Setting("estimand", "sage"), "."]), AuditWarning)

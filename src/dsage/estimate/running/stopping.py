@@ -10,52 +10,18 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-import numpy.typing as npt
 
 from dsage._check import check_count, check_real, refusal
 from dsage.estimate.inference import MIN_UNITS, simultaneous_intervals
 from dsage.estimate.reasons import StopKind, StopReason
-
-
-class Progress(Protocol):
-    """The part of an estimate that the rules read."""
-
-    @property
-    def values(self) -> npt.NDArray[np.float64]:
-        """Estimated values, (n_features,)."""
-        ...
-
-    @property
-    def se(self) -> npt.NDArray[np.float64]:
-        """Their standard errors, (n_features,); NaN where unknown."""
-        ...
-
-    @property
-    def n_orderings(self) -> int:
-        """Number of orderings."""
-        ...
-
-    @property
-    def n_units(self) -> int:
-        """Number of independent units."""
-        ...
-
-    @property
-    def is_exact(self) -> bool:
-        """Whether all orderings were enumerated."""
-        ...
-
-    @property
-    def seconds(self) -> float:
-        """Time spent."""
-        ...
+from dsage.estimate.result import Estimate
 
 
 @runtime_checkable
 class Stopping(Protocol):
     """A stopping rule: any object with this method."""
 
-    def reason(self, progress: Progress) -> StopReason | str | None:
+    def reason(self, progress: Estimate) -> StopReason | str | None:
         """Return why to stop, as a `StopReason` or a sentence, or None to go on."""
         ...
 
@@ -94,7 +60,7 @@ class Tolerance:
         check_real(self.relative, "tolerance", above=0.0, high=1.0)
         check_count(self.min_units, "min_units", minimum=2)
 
-    def reason(self, progress: Progress) -> StopReason | None:
+    def reason(self, progress: Estimate) -> StopReason | None:
         """Return why to stop, or None to go on."""
         worst = _largest_se(progress, self.min_units)
         if worst is None:
@@ -131,7 +97,7 @@ class AbsoluteTolerance:
         check_real(self.absolute, "absolute", above=0.0, high=np.inf)
         check_count(self.min_units, "min_units", minimum=2)
 
-    def reason(self, progress: Progress) -> StopReason | None:
+    def reason(self, progress: Estimate) -> StopReason | None:
         """Return why to stop, or None to go on."""
         worst = _largest_se(progress, self.min_units)
         if worst is None or worst > self.absolute:
@@ -175,7 +141,7 @@ class TopK:
         check_real(self.confidence, "confidence", above=0.0, high=np.nextafter(1.0, 0.0))
         check_count(self.min_units, "min_units", minimum=2)
 
-    def reason(self, progress: Progress) -> StopReason | None:
+    def reason(self, progress: Estimate) -> StopReason | None:
         """Return why to stop, or None to go on."""
         if _largest_se(progress, self.min_units) is None:
             return None
@@ -207,7 +173,7 @@ class TimeBudget:
     def __post_init__(self) -> None:
         check_real(self.seconds, "seconds", above=0.0, high=np.inf)
 
-    def reason(self, progress: Progress) -> StopReason | None:
+    def reason(self, progress: Estimate) -> StopReason | None:
         """Return why to stop, or None to go on."""
         if progress.seconds < self.seconds:
             return None
@@ -229,7 +195,7 @@ class NOrderings:
     def __post_init__(self) -> None:
         check_count(self.n, "n_orderings")
 
-    def reason(self, progress: Progress) -> StopReason | None:
+    def reason(self, progress: Estimate) -> StopReason | None:
         """Return why to stop, or None to go on."""
         if progress.n_orderings < self.n and not progress.is_exact:
             return None
@@ -264,7 +230,7 @@ class AnyOf:
             raise refusal("rules", "at least one", [], "Without a rule the run would not end")
         object.__setattr__(self, "rules", given)
 
-    def reason(self, progress: Progress) -> StopReason | str | None:
+    def reason(self, progress: Estimate) -> StopReason | str | None:
         """Return why to stop, or None to go on."""
         for rule in self.rules:
             reason = rule.reason(progress)
@@ -343,7 +309,7 @@ def needs_errors(rule: Stopping) -> bool:
     return isinstance(rule, (Tolerance, AbsoluteTolerance, TopK))
 
 
-def share_done(rule: Stopping, progress: Progress) -> float | None:
+def share_done(rule: Stopping, progress: Estimate) -> float | None:
     """Return the approximate share of the work that is done, or None if unknown.
 
     Errors fall with the square root of the number of units: if the largest is twice the tolerance,
@@ -379,14 +345,14 @@ def share_done(rule: Stopping, progress: Progress) -> float | None:
     return 1.0 if worst <= wanted else (wanted / worst) ** 2
 
 
-def _largest_and_spread(progress: Progress) -> tuple[float, float]:
+def _largest_and_spread(progress: Estimate) -> tuple[float, float]:
     """Return the largest absolute value, and the range that errors are compared with."""
     largest = float(np.max(np.abs(progress.values), initial=0.0))
     single = len(progress.values) == 1
     return largest, largest if single or not largest else float(np.ptp(progress.values))
 
 
-def _largest_se(progress: Progress, min_units: int) -> float | None:
+def _largest_se(progress: Estimate, min_units: int) -> float | None:
     """Return the largest standard error, or None while it is not trusted."""
     if progress.n_units < min_units or not np.isfinite(progress.se).all():
         return None

@@ -6,15 +6,16 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 LOCKED := pyproject.toml constraints.txt
 
-.PHONY: help demo test check format docs bench paper paper-quick clean
+.PHONY: help demo test test-lowest check format docs bench mutants paper paper-quick clean
 
 help:
 	@echo "make demo    explain a model on an embedded data set; writes demo-output/report.html"
-	@echo "make test    run the test suite"
+	@echo "make test    run the test suite; make test-lowest: with the lowest allowed versions"
 	@echo "make check   lint, types and import layers"
 	@echo "make format  rewrite the code in the project's style"
 	@echo "make docs    build the documentation into docs/_build/html"
 	@echo "make bench   run the benchmarks and print their tables"
+	@echo "make mutants change the code at random places, and count the changes that the tests notice"
 	@echo "make paper   re-create every experiment of the paper, in hours; make paper-quick: in minutes"
 	@echo "make clean   remove .venv and everything that was built"
 
@@ -24,6 +25,14 @@ demo: $(VENV)/.cli
 
 test: $(VENV)/.dev
 	$(BIN)/pytest --numprocesses 2
+
+# Another environment, with the lowest version of each dependency that pyproject.toml allows.
+test-lowest:
+	"$(PYTHON)" -m venv .venv-lowest
+	"$(PYTHON)" tools/lowest_versions.py > .venv-lowest/lowest.txt
+	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check --constraint .venv-lowest/lowest.txt --editable ".[dev]"
+	# Old libraries warn of newer ones.
+	.venv-lowest/bin/python -m pytest --numprocesses 2 -o filterwarnings=default
 
 check: $(VENV)/.dev
 	$(BIN)/ruff format --check .
@@ -54,6 +63,9 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.comparison
 	$(BIN)/python -m benchmarks.convergence
 
+mutants: $(VENV)/.mutants
+	$(BIN)/python tools/mutants.py
+
 # All experiments of the paper, from the beginning, or from where they were broken off.
 paper: $(VENV)/.paper
 	$(BIN)/python -m experiments
@@ -62,7 +74,7 @@ paper-quick: $(VENV)/.paper
 	$(BIN)/python -m experiments --quick
 
 clean:
-	rm -rf $(VENV) build dist docs/_build docs/gallery demo-output .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .venv-lowest .mutants build dist docs/_build docs/gallery demo-output .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 
 $(VENV)/bin/python:
 	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

@@ -8,7 +8,7 @@ import pandas as pd
 
 from experiments.part import Part
 from experiments.store import Store
-from experiments.summary import summary
+from experiments.summary import overview, summary
 
 _TITLE = "The paper, reproduced"
 _ABOUT = (
@@ -44,7 +44,8 @@ def write_page(
         sections.append("**Sizes are reduced**: these figures are rougher than those of the page.")
     done = [name for name, part in parts.items() if part.is_done(store)]
     if done:
-        sections += ["## In short", summary(store, done)]
+        sections += ["## Summary", overview(store, done)]
+        sections += ["## Claim by claim", summary(store, done)]
     for part in parts.values():
         if not part.is_done(store):
             sections += [f"## {part.title}", part.missing]

@@ -1,5 +1,6 @@
 """The other commands, and the program itself."""
 
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -14,6 +15,10 @@ from sklearn.linear_model import LinearRegression
 import dsage as package
 from cli_case import table
 from dsage.cli.app import app
+from dsage.models import LOSSES
+from dsage.orderings import KINDS
+from dsage.samplers import SAMPLERS
+from dsage.structure import METHODS, SCORES
 
 
 def program(*arguments, code="from dsage.cli import main; main()"):
@@ -53,9 +58,8 @@ def test_the_extra_is_named_where_typer_is_absent():
     code = "import sys; sys.modules['typer'] = None; from dsage.cli import main; main()"
     ran = program("demo", code=code)
     assert ran.returncode == 2
-    assert ran.stderr == (
-        "Error: the command line needs typer; install it with: pip install 'dsage[cli]'.\n"
-    )
+    assert ran.stderr.startswith("Error: ")
+    assert "pip install 'dsage[cli]'" in ran.stderr
 
 
 def test_the_version_is_shown(dsage):
@@ -78,6 +82,18 @@ def test_every_command_and_option_has_a_help_text():
         assert command.help
         assert "debug" in [option.name for option in command.params]
         assert [option.name for option in command.params if not option.help] == []
+
+
+@pytest.mark.parametrize(
+    ("command", "names"),
+    [
+        ("explain", (*SAMPLERS, *LOSSES, *KINDS)),
+        ("graph", (*METHODS, *SCORES)),
+    ],
+)
+def test_the_help_of_a_command_lists_the_names_in_the_registries(dsage, command, names):
+    shown = set(re.findall(r"[\w-]+", dsage(command, "--help").out))
+    assert shown >= set(names)
 
 
 # Graphs and samplers
@@ -110,7 +126,7 @@ def test_a_graph_without_edges_or_resamples_is_shown(dsage):
     random = np.random.default_rng(0)
     pd.DataFrame(random.normal(size=(60, 2)), columns=["a", "b"]).to_csv("none.csv", index=False)
     ran = dsage("graph", "none.csv", "--target", "b", "--resamples", 0, "--quiet")
-    assert ran.out == "2 columns, 0 edges\nMarkov blanket of b: empty, it depends on nothing\n"
+    assert ran.out.startswith("2 columns, 0 edges\nMarkov blanket of b: empty")
     ran = dsage("graph", "data.csv", "--target", "outcome", "--resamples", 0)
     assert "\ndose -> outcome\n" in ran.out
 
@@ -173,12 +189,12 @@ def test_two_runs_are_compared(dsage, runs, tmp_path):
 
 def test_runs_on_other_rows_are_compared_for_the_population(dsage, runs, explanations):
     same = dsage("compare", *runs).out
-    assert "interval for these evaluation rows" in same
+    assert "intervals for these evaluation rows" in same
     other = explanations[1]
     data = replace(other.choices.data, digest="others")
     replace(other, choices=replace(other.choices, data=data)).save("others.dsage")
     apart = dsage("compare", "one.dsage", "others.dsage", "--csv", "apart.csv").out
-    assert "the evaluation rows differ: interval for the population" in apart
+    assert "intervals for the population" in apart
     line = pd.read_csv("apart.csv").iloc[0]
     assert f"[{line['lower_total']:.4g}, {line['upper_total']:.4g}]" in apart
     assert f"[{line['lower']:.4g}, {line['upper']:.4g}]" in same

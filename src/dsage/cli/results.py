@@ -1,140 +1,163 @@
-"""``dsage report`` and ``dsage compare``: what to do with saved runs."""
+"""``dsage report`` and ``dsage compare``: use saved runs."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
 
-import typer
+import numpy as np
+import pandas as pd
 
-from dsage.cli.errors import note
-from dsage.cli.options import RESULTS, RUN, Csv, Quiet
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from dsage.cli.places import Writing
-    from dsage.result.explanation import Explanation
-
-Run = Annotated[
-    Path,
-    typer.Argument(
-        metavar="RUN", show_default=False, help="A file that 'dsage explain --out' wrote."
-    ),
-]
-Other = Annotated[
-    Path, typer.Argument(metavar="RUN", show_default=False, help="Another one, to compare with.")
-]
+import dsage
+from dsage._check import refusal
+from dsage.cli.output import (
+    PAGES,
+    PICTURES,
+    Output,
+    Writing,
+    check_outputs,
+    finish,
+    note,
+    save_figure,
+)
+from dsage.data.columns import shown
+from dsage.estimate import effective_df, intervals
+from dsage.result.explanation import Explanation
+from dsage.result.tables import format_table
 
 
-def report(
-    run: Run,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE.html",
-            show_default="RUN.html",
-            rich_help_panel=RESULTS,
-            help="Where to write it.",
-        ),
-    ] = None,
-    quiet: Quiet = False,
-) -> None:
-    """Write the report of a saved run: one page of HTML that needs no network."""
-    import dsage  # noqa: PLC0415
-    from dsage.cli.places import PAGES, Place, check_places  # noqa: PLC0415
-
-    place = out or run.with_suffix(".html")
-    check_places([Place("--out", place, PAGES)], {"RUN": run})
-    dsage.load(run).report(place)
+def run_report(run: Path, out: Path | None, *, quiet: bool) -> None:
+    """Write the report of a saved run."""
+    path = out or run.with_suffix(".html")
+    check_outputs([Output("--out", path, PAGES)], {"RUN": run})
+    dsage.load(run).report(path)
     if not quiet:
-        note(f"The report is in {place}.")
+        note(f"The report is in {path}.")
 
 
-def compare(
-    run: Run,
-    other: Other,
-    confidence: Annotated[
-        float,
-        typer.Option(
-            metavar="NUMBER",
-            min=0.5,
-            max=0.9999,
-            rich_help_panel=RUN,
-            help="Confidence level of the intervals.",
-        ),
-    ] = 0.95,
-    plot: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE.png|svg|pdf",
-            show_default=False,
-            rich_help_panel=RESULTS,
-            help="Draw both.",
-        ),
-    ] = None,
-    csv: Csv = None,
-    quiet: Quiet = False,
+def run_compare(
+    run: Path, other: Path, *, confidence: float, plot: Path | None, csv: Path | None, quiet: bool
 ) -> None:
-    """Show the values of two saved runs side by side, with the interval of their difference.
-
-    The interval takes the runs for independent. Runs of two models on the same rows are not, and
-    dsage.estimate.compare, which gives both the same noise, knows their difference much better.
-    """
-    import dsage  # noqa: PLC0415
-    from dsage.cli.comparing import (  # noqa: PLC0415
-        as_table,
-        check_comparable,
-        differences,
-        have_same_rows,
-    )
-    from dsage.cli.places import PICTURES, Place, check_places, finish  # noqa: PLC0415
-
-    places = [Place("--plot", plot, PICTURES), Place("--csv", csv)]
-    check_places(places, {"the first RUN": run, "the second RUN": other})
+    """Show two saved runs side by side."""
+    outputs = [Output("--plot", plot, PICTURES), Output("--csv", csv)]
+    check_outputs(outputs, {"the first RUN": run, "the second RUN": other})
     if plot is not None:
-        # Whether matplotlib is there should be known before anything is shown.
+        # A missing matplotlib is reported before anything is shown.
         from dsage import plots  # noqa: F401, PLC0415
     first, second = dsage.load(run), dsage.load(other)
-    check_comparable(first, second)
-    frame = differences(first, second, confidence)
-    names = _labels(run, other)
+    _check_comparable(first, second)
+    frame = compute_differences(first, second, confidence)
+    names = (run.stem, other.stem) if run.stem != other.stem else (str(run), str(other))
     if not quiet:
         note(
-            "The intervals take the two runs for independent. For two models on the same rows,"
-            " dsage.estimate.compare_games in Python is sharper: it gives both the same noise."
+            "The intervals assume that the two runs are independent. For two models on the same"
+            " rows, dsage.estimate.compare_games in Python is more precise: it uses the same noise"
+            " for both."
         )
-    table = as_table(frame, names, confidence, same_rows=have_same_rows(first, second))
-    finish(table, _writings(first, second, frame, names, plot=plot, csv=csv), quiet=quiet)
-
-
-def _labels(run: Path, other: Path) -> tuple[str, str]:
-    """Return short names of the files that tell them apart."""
-    if run.stem != other.stem:
-        return run.stem, other.stem
-    return str(run), str(other)
-
-
-def _writings(
-    first: Explanation,
-    second: Explanation,
-    frame: pd.DataFrame,
-    names: tuple[str, str],
-    *,
-    plot: Path | None,
-    csv: Path | None,
-) -> list[Writing]:
-    from dsage.cli.places import Writing  # noqa: PLC0415
 
     def write_csv(path: Path) -> None:
         frame.to_csv(path, index=False)
 
     def draw(path: Path) -> None:
-        from dsage.cli.graphing import save_figure  # noqa: PLC0415
-
         save_figure(first.plot.compare(second, labels=names)[0], path)
 
-    return [
+    writings = [
         Writing("--csv", csv, write_csv, "The table"),
         Writing("--plot", plot, draw, "The picture"),
     ]
+    table = _format(frame, names, confidence, same_rows=_have_same_rows(first, second))
+    finish(table, writings, quiet=quiet)
+
+
+def _check_comparable(first: Explanation, second: Explanation) -> None:
+    """Refuse two runs whose values mean different things."""
+    if first.target != second.target:
+        advice = f"The other is {second.target!r}: compare runs of one target"
+        raise refusal("the target", "the same in both runs", first.target, advice)
+    losses = [each.choices.loss.name for each in (first, second)]
+    if losses[0] != losses[1]:
+        advice = f"The other is {losses[1]!r}: values are in units of the loss"
+        raise refusal("the loss", "the same in both runs", losses[0], advice)
+    if not set(first.feature_names) & set(second.feature_names):
+        advice = f"The other run has {shown(second.feature_names)}"
+        features = shown(first.feature_names)
+        raise refusal("the features", "partly the same in both runs", features, advice)
+
+
+def compute_differences(first: Explanation, second: Explanation, confidence: float) -> pd.DataFrame:
+    """Return the values of the features that both runs have, and second minus first.
+
+    Parameters
+    ----------
+    first, second : Explanation
+        The runs, assumed to be independent.
+    confidence : float
+        Confidence level of the intervals.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns ``feature``, ``first``, ``second``, ``difference``, ``se``, ``lower``, ``upper``
+        (these evaluation rows), ``se_total``, ``lower_total``, ``upper_total`` (the population);
+        the largest mean first.
+    """
+    names = [name for name in first.feature_names if name in second.feature_names]
+    a, b = (
+        np.array([each.feature_names.index(name) for name in names]) for each in (first, second)
+    )
+    one, two = first.values[a], second.values[b]
+    columns = {}
+    for suffix, se, df in (
+        ("", (first.se[a], second.se[b]), (first.estimate.df[a], second.estimate.df[b])),
+        (
+            "_total",
+            (first.estimate.se_total[a], second.estimate.se_total[b]),
+            (first.estimate.df_total[a], second.estimate.df_total[b]),
+        ),
+    ):
+        error = np.hypot(*se)
+        freedom = effective_df(np.stack(se) ** 2, np.stack(df))
+        columns[f"se{suffix}"] = error
+        columns[f"lower{suffix}"], columns[f"upper{suffix}"] = intervals(
+            two - one, error, confidence, df=freedom
+        )
+    frame = pd.DataFrame(
+        {"feature": names, "first": one, "second": two, "difference": two - one, **columns}
+    )
+    order = np.argsort(-(one + two), kind="stable")
+    return frame.iloc[order].reset_index(drop=True)
+
+
+def _have_same_rows(first: Explanation, second: Explanation) -> bool:
+    """Return whether two runs have the same evaluation rows."""
+    digests = [each.choices.data.digest for each in (first, second)]
+    return digests[0] is not None and digests[0] == digests[1]
+
+
+def _format(
+    frame: pd.DataFrame, names: tuple[str, str], confidence: float, *, same_rows: bool
+) -> str:
+    """Return the differences as a table; a star marks intervals without zero.
+
+    The intervals are those for the evaluation rows if both runs have the same, and else those for
+    the population, since different rows alone change the values.
+    """
+    low, high = ("lower", "upper") if same_rows else ("lower_total", "upper_total")
+    heads = ["feature", *names, "difference", f"{confidence:.0%} interval", ""]
+    lines = [
+        [
+            str(line["feature"]),
+            f"{line['first']:.4g}",
+            f"{line['second']:.4g}",
+            f"{line['difference']:+.4g}",
+            f"[{line[low]:.4g}, {line[high]:.4g}]",
+            "*" if line[low] > 0 or line[high] < 0 else "",
+        ]
+        for line in frame.to_dict("records")
+    ]
+    meaning = (
+        "intervals for these evaluation rows"
+        if same_rows
+        else "the evaluation rows differ: intervals for the population"
+    )
+    after = ["", f"difference: {names[1]} minus {names[0]}; {meaning}; * not zero"]
+    return "\n".join([*format_table(heads, lines), *after])

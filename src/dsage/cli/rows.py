@@ -1,8 +1,9 @@
-"""From files to rows to learn from and rows to evaluate on."""
+"""Read tables, check their columns, and split them into training and evaluation rows."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,23 +11,44 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from sklearn.model_selection import train_test_split
 
 from dsage._check import check_member, check_members, refusal
-from dsage.cli.errors import note
-from dsage.cli.suspects import check_texts
+from dsage.cli.output import note
 from dsage.data.columns import check_kinds, column_kind, shown
 from dsage.data.files import read_table
 
 Indices = npt.NDArray[np.intp]
 
-_FEWEST_ROWS = 10
-# A number with so few values is taken for a class.
-_TWO = 2
+_MIN_ROWS = 10
+# A numeric target with this many distinct values is taken for a class.
+_BINARY = 2
+# At least this fraction of a column's texts must be numbers or dates to say so.
+_MOST = 0.9
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """A file with a table, and how to read it: the options of a command by name."""
+
+    data: Path
+    target: str | None = None
+    drop: Sequence[str] | None = None
+    discrete: Sequence[str] | None = None
+    sep: str | None = None
+    decimal: str = "."
+    encoding: str = "utf-8"
+
+    @property
+    def csv_format(self) -> dict[str, Any]:
+        """The format of CSV files, as :func:`dsage.data.files.read_table` takes it."""
+        sep = "\t" if self.sep in ("tab", "\\t") else self.sep
+        return {"sep": sep, "decimal": self.decimal, "encoding": self.encoding}
 
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Rows with their targets.
+    """Training and evaluation rows.
 
     Attributes
     ----------
@@ -35,11 +57,11 @@ class Split:
     y_train, y_test : pandas.Series
         The target.
     classes : tuple of str
-        The features that are classes, by their type or by the user's word.
+        The features that are classes, by their type or because the user says so.
     discrete : tuple of str
-        Those of them that are numbers.
-    is_of_classes : bool
-        Whether the target is one.
+        The numeric columns among them.
+    is_classification : bool
+        Whether the target is a class.
     """
 
     X_train: pd.DataFrame
@@ -48,47 +70,58 @@ class Split:
     y_test: pd.Series[Any]
     classes: tuple[str, ...]
     discrete: tuple[str, ...]
-    is_of_classes: bool
+    is_classification: bool
 
 
-def read_rows(
-    data: Path,
-    target: str | None,
-    drop: Sequence[str] = (),
-    discrete: Sequence[str] = (),
-    csv: Mapping[str, Any] | None = None,
-) -> pd.DataFrame:
-    """Return the table in a file, once it has the target and no gaps; `csv` says how it is written.
+def read_rows(source: Source) -> pd.DataFrame:
+    """Return the table in a file, after checking its columns.
 
-    Columns of texts that should have been numbers, or that are names, are refused.
+    The columns that the options name must exist, and no value may be missing. Text columns that
+    look like numbers, names or dates are refused.
     """
-    table = read_table(data, drop=drop, **(csv or {}))
+    name, discrete = source.data.name, source.discrete or ()
+    table = read_table(source.data, drop=source.drop or (), **source.csv_format)
     columns = [str(column) for column in table.columns]
-    if target is not None:
-        check_member(target, columns, "--target", f"the columns of {data.name}")
+    if source.target is not None:
+        check_member(source.target, columns, "--target", f"the columns of {name}")
         if len(columns) == 1:
-            advice = "There is nothing but the target: give features as well"
-            raise refusal(data.name, "of two columns at least", columns, advice)
-    check_members(discrete, columns, "--discrete", f"the columns of {data.name}")
-    check_kinds(columns, [column_kind(table[name]) for name in columns])
-    _check_gaps(table, data.name)
-    check_texts(table, target, discrete, data.name)
+            advice = "It has only the target: add features"
+            raise refusal(name, "a table of two or more columns", columns, advice)
+    check_members(discrete, columns, "--discrete", f"the columns of {name}")
+    check_kinds(columns, [column_kind(table[column]) for column in columns])
+    _check_missing(table, name)
+    for column in columns:
+        if column_kind(table[column]) == "class" and table[column].dtype != bool:
+            _check_texts(
+                table[column],
+                name,
+                is_target=column == source.target,
+                is_discrete=column in discrete,
+            )
     return table
 
 
-def read_test_rows(
-    data: Path, table: pd.DataFrame, csv: Mapping[str, Any] | None = None
-) -> pd.DataFrame:
-    """Return the columns of a table from another file, once they are of the same kinds."""
-    columns = [str(column) for column in table.columns]
-    test = read_table(data, columns=columns, **(csv or {}))
+def read_test_rows(data: Path, source: Source, table: pd.DataFrame) -> pd.DataFrame:
+    """Return the columns of `table` from another file, after checking that the types agree."""
+    test = read_table(data, columns=[str(column) for column in table.columns], **source.csv_format)
     for column in table.columns:
-        kinds = [column_kind(each[column]) for each in (table, test)]
-        if kinds[0] != kinds[1]:
-            advice = f"In DATA it is a {kinds[0]}: look at its values"
-            raise refusal(f"{column!r} of {data.name}", "as in DATA", kinds[1], advice, TypeError)
-    _check_gaps(test, data.name)
+        wanted, found = column_kind(table[column]), column_kind(test[column])
+        if wanted != found:
+            advice = f"In DATA it is a {wanted}: check its values"
+            raise refusal(f"{column!r} of {data.name}", "as in DATA", found, advice, TypeError)
+    _check_missing(test, data.name)
     return test
+
+
+def note_classes(table: pd.DataFrame, target: str | None) -> None:
+    """Note which columns are classes because of their type."""
+    names = [
+        str(name)
+        for name in table.columns
+        if name != target and column_kind(table[name]) == "class"
+    ]
+    if names:
+        note(f"Not numeric, so taken for classes: {shown(names)}.")
 
 
 def split_rows(
@@ -98,10 +131,10 @@ def split_rows(
     test: pd.DataFrame | None,
     test_size: float,
     discrete: Sequence[str],
-    of_classes: bool | None,
+    is_classification: bool | None,
     seed: int,
 ) -> Split:
-    """Divide a table into rows to learn from and rows to evaluate on.
+    """Split a table into training and evaluation rows.
 
     Parameters
     ----------
@@ -110,15 +143,15 @@ def split_rows(
     target : str
         The column to predict.
     test : pandas.DataFrame or None
-        Rows to evaluate on, where they are given; else some of the table are held out.
+        The evaluation rows; None holds out some rows of the table.
     test_size : float
-        Their share, or their number from 1 on.
+        The fraction of rows to hold out, or from 1 on their number.
     discrete : sequence of str
-        Columns of numbers that are classes.
-    of_classes : bool or None
-        Whether the target is one; None to tell by its values.
+        Numeric columns that are classes.
+    is_classification : bool or None
+        Whether the target is a class; None decides by its values.
     seed : int
-        Of the split.
+        Seed of the split.
     """
     kinds = {str(name): column_kind(table[name]) for name in table.columns}
     classes = tuple(
@@ -126,17 +159,16 @@ def split_rows(
         for name, kind in kinds.items()
         if name != target and (kind == "class" or name in discrete)
     )
-    if not of_classes:
-        is_told = of_classes is not None
-        of_classes = kinds[target] == "class" or target in discrete
-        if not (of_classes or is_told) and table[target].nunique() == _TWO:
-            of_classes = True
+    if not is_classification:
+        is_open = is_classification is None
+        is_classification = kinds[target] == "class" or target in discrete
+        if is_open and not is_classification and table[target].nunique() == _BINARY:
+            is_classification = True
             note(f"{target!r} has two values, so it is taken for a class.")
-    if test is not None:
-        train, evaluation = table, test
-    else:
-        labels = table[target] if of_classes else None
-        kept, held = _divided(table, classes, labels, test_size, seed)
+    train, evaluation = table, test
+    if evaluation is None:
+        labels = table[target] if is_classification else None
+        kept, held = _hold_out(table, classes, labels, test_size, seed)
         train, evaluation = table.iloc[kept], table.iloc[held]
     train, evaluation = train.reset_index(drop=True), evaluation.reset_index(drop=True)
     return Split(
@@ -146,64 +178,102 @@ def split_rows(
         y_test=evaluation[target],
         classes=classes,
         discrete=tuple(name for name in classes if kinds[name] == "number"),
-        is_of_classes=of_classes,
+        is_classification=is_classification,
     )
 
 
-def tell_classes(table: pd.DataFrame, target: str | None) -> None:
-    """Say which columns are classes because of their type."""
-    names = [
-        str(name)
-        for name in table.columns
-        if name != target and column_kind(table[name]) == "class"
-    ]
-    if names:
-        note(f"Not numbers, so taken for classes: {shown(names)}.")
-
-
-def _divided(
+def _hold_out(
     table: pd.DataFrame,
     classes: Sequence[str],
     labels: pd.Series[Any] | None,
     test_size: float,
     seed: int,
 ) -> tuple[Indices, Indices]:
-    """Return rows to learn from and rows held out, all of whose levels are among the former."""
-    from sklearn.model_selection import train_test_split  # noqa: PLC0415
-
+    """Return training and evaluation rows; the former have all categories of the latter."""
     n_rows = len(table)
-    if n_rows < _FEWEST_ROWS:
-        advice = "Give more, or the rows to evaluate on with --test"
-        raise refusal("the data", f"of {_FEWEST_ROWS} rows at least", n_rows, advice)
+    if n_rows < _MIN_ROWS:
+        advice = "Add rows, or provide evaluation rows with --test"
+        raise refusal("the data", f"{_MIN_ROWS} rows or more", n_rows, advice)
     size = round(test_size * n_rows) if test_size < 1 else int(test_size)
-    if not 1 <= size <= n_rows - _TWO:
-        advice = "Give a share such as 0.25, or a number of rows"
+    # One row cannot be learned from.
+    if not 1 <= size <= n_rows - 2:
+        advice = "Use a fraction such as 0.25, or a number of rows"
         raise refusal("--test-size", f"fewer than all {n_rows} rows", test_size, advice)
     counts = None if labels is None else labels.value_counts()
-    even = (
-        counts is not None and int(counts.min()) >= _TWO and len(counts) <= min(size, n_rows - size)
+    can_stratify = (
+        counts is not None and int(counts.min()) >= 2 and len(counts) <= min(size, n_rows - size)
     )
     kept, held = train_test_split(
-        np.arange(n_rows), test_size=size, random_state=seed, stratify=labels if even else None
+        np.arange(n_rows),
+        test_size=size,
+        random_state=seed,
+        stratify=labels if can_stratify else None,
     )
-    new = np.zeros(len(held), bool)
+    is_new = np.zeros(len(held), bool)
     for name in classes:
         column = table[name]
-        new |= ~column.iloc[held].isin(column.iloc[kept].unique()).to_numpy()
-    if new.all():
-        advice = "Give a larger --test-size, or --drop columns with many rare values"
-        raise refusal("the rows", "alike", f"{size} with values of their own", advice)
-    return np.sort(np.concatenate([kept, held[new]])), np.sort(held[~new])
+        is_new |= ~column.iloc[held].isin(column.iloc[kept].unique()).to_numpy()
+    if is_new.all():
+        advice = "Choose a larger --test-size, or --drop columns with many rare categories"
+        raise refusal("some held-out rows", "free of new categories", f"{size} rows", advice)
+    return np.sort(np.concatenate([kept, held[is_new]])), np.sort(held[~is_new])
 
 
-def _check_gaps(table: pd.DataFrame, name: str) -> None:
-    numbers = table.select_dtypes("number")
-    gaps = table.isna().sum().add(np.isinf(numbers).sum(), fill_value=0)
-    found = [f"{column!r} ({int(n)} rows)" for column, n in gaps[gaps > 0].items()]
+def _check_missing(table: pd.DataFrame, name: str) -> None:
+    n_missing = table.isna().sum().add(np.isinf(table.select_dtypes("number")).sum(), fill_value=0)
+    found = {str(column): int(n) for column, n in n_missing.items() if n > 0}
     if found:
-        listed = ", ".join(found[:6]) + (", ..." if len(found) > 6 else "")
-        raise ValueError(
-            f"{name} must be without missing or infinite values; they are in {listed}. Remove these"
-            " rows, fill them in (impute) before the model is fitted, or leave the columns out with"
-            " --drop."
+        advice = (
+            "These columns have that many such rows. Remove the rows, impute the values before"
+            " fitting the model, or leave the columns out with --drop"
         )
+        raise refusal(name, "free of missing and infinite values", found, advice)
+
+
+def _check_texts(column: pd.Series[Any], name: str, *, is_target: bool, is_discrete: bool) -> None:
+    """Refuse texts that were meant to be numbers, and features with about one text per row."""
+    texts = column.drop_duplicates().astype(str)
+    n_categories, n_rows = len(texts), len(column)
+    if not is_discrete and _have_commas(texts):
+        advice = (
+            "These look like numbers with commas: if these are decimal separators, add --decimal ,"
+            " (and --sep if fields are not separated by commas); if they separate thousands,"
+            f" remove them. If the values are classes, add --discrete {str(column.name)!r}"
+        )
+    elif not is_target and n_categories > n_rows / 2 and n_categories > 2:
+        advice = f"{n_categories} of {n_rows} values are distinct. {_advise(column.name, texts)}"
+    else:
+        return
+    condition = "numbers, or classes that occur more than once"
+    raise refusal(f"{column.name!r} of {name}", condition, texts.iloc[0], advice)
+
+
+def _advise(name: object, texts: pd.Series[Any]) -> str:
+    odd = texts[pd.to_numeric(texts, errors="coerce").isna()]
+    if len(odd) <= (1 - _MOST) * len(texts):
+        return f"Most are numbers, but not {shown(odd.iloc[:3].tolist())}: fix or remove these rows"
+    if _are_dates(texts):
+        return (
+            "They look like dates: convert them to numbers, such as days since a date, or leave"
+            f" them out with --drop {name!r}"
+        )
+    return f"If it is a name or an ID, leave it out with --drop {name!r}"
+
+
+def _have_commas(texts: pd.Series[Any]) -> bool:
+    """Return whether texts are numbers except for their commas."""
+    return _share_of_numbers(texts.str.replace(",", "")) >= _MOST > _share_of_numbers(texts)
+
+
+def _share_of_numbers(texts: pd.Series[Any]) -> float:
+    return float(pd.to_numeric(texts, errors="coerce").notna().mean())
+
+
+def _are_dates(texts: pd.Series[Any]) -> bool:
+    if not texts.str.contains(r"\d").mean() >= _MOST:
+        return False
+    with warnings.catch_warnings():
+        # pandas warns if it cannot infer one format for all texts.
+        warnings.simplefilter("ignore")
+        found = pd.to_datetime(texts, errors="coerce", format="mixed", utc=True)
+    return bool(found.notna().mean() >= _MOST)

@@ -111,7 +111,7 @@ def _audit_note(explanation: Explanation) -> str:
     audit = estimate.audit_frame()
     names = audit.loc[audit["matters"], "feature"].tolist()
     if names:
-        hint = f" ({_MARK}); see the audit, or use estimand='sage'"
+        hint = f" ({_MARK}); see the audit, or estimate SAGE"
         hint *= estimate.estimand == "d-sage"
         return f"audit: d-SAGE and SAGE differ for {', '.join(names)}{hint}"
     farthest = np.maximum(audit["upper"].abs(), audit["lower"].abs())

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from dsage._check import check_member, check_real, refusal, warn
+from dsage._check import Setting, Text, check_member, check_real, refusal, warn
 from dsage.samplers.base import BaseSampler
 from dsage.samplers.checks import Floats, Mask, check_coalition
 from dsage.samplers.registry import CLASSES, SAMPLERS
@@ -114,7 +114,13 @@ class Categorical(BaseSampler):
                 "X",
                 "made of discrete columns",
                 numbers,
-                "Name these columns in `discrete`, bin them, or use a sampler for mixed data",
+                Text(
+                    [
+                        "Name these columns with ",
+                        Setting("discrete"),
+                        ", bin them, or use a sampler for mixed data",
+                    ]
+                ),
             )
         self.cells_, self.counts_ = np.unique(X.astype(np.intp), axis=0, return_counts=True)
         self.information_ = _information(self.cells_, self.counts_, self.n_categories_)

@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 from joblib.parallel import get_active_backend
 
-from dsage._check import DsageWarning, refusal, warn
+from dsage._check import DsageWarning, Setting, Text, refusal, warn
 from dsage.estimate.parallel.cluster import Cluster, is_cluster
 from dsage.estimate.parallel.pools import single_blas
 from dsage.games.base import Along, Floats, Game, Request
@@ -119,9 +119,16 @@ class Jobs:
         try:
             return list(joblib.Parallel(n_jobs=self.n_jobs, batch_size=1)(tasks))
         except BrokenExecutor as error:
-            raise RuntimeError(
-                "A worker process died: the model crashed, or the memory was too small for n_jobs "
-                "copies of it. Use a smaller n_jobs; with n_jobs=1 a crash becomes visible."
+            advice = (
+                "The model crashed there, or the memory was too small for that many copies of it. "
+                "Use fewer jobs; a crash can be seen with "
+            )
+            raise refusal(
+                "worker processes",
+                "running until their work is done",
+                "one that ended",
+                Text([advice, Setting("n_jobs", 1)]),
+                RuntimeError,
             ) from error
 
     def _send(self, game: Game, bundles: Sequence[Sequence[Request]]) -> list[_Done]:
@@ -286,9 +293,15 @@ def _pack(game: Game, n_jobs: int | None) -> tuple[str, Payload]:
     except Exception as error:
         raise refusal(
             _culprit(game),
-            f"possible to pickle for n_jobs={n_jobs}",
+            f"possible to pickle for {n_jobs} jobs",
             f"{type(error).__name__}: {error}",
-            "Use n_jobs=1, or threads: with joblib.parallel_config(backend='threading')",
+            Text(
+                [
+                    "Use ",
+                    Setting("n_jobs", 1),
+                    ", or in Python threads: with joblib.parallel_config(backend='threading')",
+                ]
+            ),
             TypeError,
         ) from error
     return blake2b(packed, digest_size=16).hexdigest(), np.frombuffer(packed, dtype=np.uint8)

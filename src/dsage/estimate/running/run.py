@@ -185,7 +185,7 @@ def _warn(result: Estimate) -> None:
     if names:
         text = (
             f"Skipping by separation changes the values of {names} by more than 2 % of the range: "
-            "the graph misses dependences, or the model is far from optimal. Look at the audit, or "
-            "estimate with "
+            "the graph misses dependences, or the model is far from optimal. Look at the audit, "
+            "or estimate with "
         )
         warn(Text([text, Setting("estimand", "sage"), "."]), AuditWarning)

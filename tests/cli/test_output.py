@@ -79,7 +79,7 @@ def failing(self, path):
     raise OSError(28, "No space left on device")
 
 
-def test_what_cannot_be_written_does_not_take_the_rest_with_it(dsage, monkeypatch, tmp_path):
+def test_a_file_that_cannot_be_written_does_not_prevent_the_others(dsage, monkeypatch, tmp_path):
     monkeypatch.setattr(Explanation, "save", failing)
     ran = dsage(*LM, "--out", "run.dsage", "--csv", "run.csv", "--report", "run.html")
     assert "--out run.dsage could not be written: [Errno 28] No space left" in ran.error
@@ -92,15 +92,15 @@ def test_files_are_written_before_anything_is_shown(dsage, monkeypatch, tmp_path
     def shown(text):
         assert (tmp_path / "run.dsage").exists()
 
-    monkeypatch.setattr("dsage.cli.places.show", shown)
+    monkeypatch.setattr("dsage.cli.output.show", shown)
     ran = dsage(*LM, "--out", "run.dsage")
     assert ran.code == 0, ran.exception
 
 
-def test_a_reader_that_goes_away_is_no_error():
+def test_a_reader_that_has_gone_is_not_an_error():
     read, write = os.pipe()
     os.close(read)
-    code = "from dsage.cli.errors import show; show('some\\nlines'); show('and more')"
+    code = "from dsage.cli.output import show; show('some\\nlines'); show('and more')"
     ran = subprocess.run(
         [sys.executable, "-c", code], stdout=write, stderr=subprocess.PIPE, text=True, check=False
     )

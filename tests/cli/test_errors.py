@@ -1,4 +1,4 @@
-"""What cannot be done is said in one line, with what to do."""
+"""Errors are one line that names the option and the remedy."""
 
 import pickle
 import re
@@ -16,29 +16,29 @@ EXPLAIN = ("explain", "data.csv", "--target", "outcome")
 
 def test_a_bad_path_is_refused(dsage):
     error = dsage("explain", "dta.csv", "--target", "outcome").error
-    assert error.startswith("Error: the data file must be a file that exists; got 'dta.csv'.")
-    assert "must be a file; got '.'" in dsage("graph", ".", "--target", "outcome").error
+    assert "the data file must be a file that exists; got 'dta.csv'" in error
+    assert "got '.'" in dsage("graph", ".", "--target", "outcome").error
 
 
 def test_a_target_that_is_missing_is_refused_with_the_one_that_may_be_meant(dsage):
     error = dsage("explain", "data.csv", "--target", "outcom").error
-    assert error == (
-        "Error: --target must be one of the columns of data.csv; got 'outcom'."
-        " Did you mean 'outcome'?"
-    )
+    assert error.startswith("Error: --target must be ")
+    assert "data.csv" in error
+    assert error.endswith("got 'outcom'. Did you mean 'outcome'?")
 
 
 def test_a_table_of_the_target_alone_is_refused(dsage):
     table()[["outcome"]].to_csv("one.csv", index=False)
-    assert "give features as well" in dsage("explain", "one.csv", "--target", "outcome").error
+    assert "add features" in dsage("explain", "one.csv", "--target", "outcome").error
 
 
 def test_a_column_of_names_is_refused_with_the_option_that_drops_it(dsage):
     names = [f"patient {number}" for number in range(90)]
     table().assign(patient=names).to_csv("names.csv", index=False)
     error = dsage("explain", "names.csv", "--target", "outcome").error
-    assert "'patient' of names.csv must be numbers, or classes that occur more than once" in error
-    assert error.endswith("leave it out with --drop 'patient'.")
+    assert error.startswith("Error: 'patient' of names.csv must be numbers, or classes")
+    assert "90 of 90 values are distinct" in error
+    assert error.endswith("--drop 'patient'.")
     assert "--drop 'patient'" in dsage("score-samplers", "names.csv").error
 
 
@@ -50,7 +50,7 @@ def test_dates_are_refused_by_name(dsage):
 
 @pytest.mark.parametrize(
     ("content", "error"),
-    [("", "It is empty"), ("dose,outcome\n", "of one row at least"), ("\n", "no columns")],
+    [("", "It is empty"), ("dose,outcome\n", "one row"), ("\n", "no columns")],
 )
 def test_an_empty_file_is_refused(dsage, tmp_path, content, error):
     (tmp_path / "empty.csv").write_text(content)
@@ -64,14 +64,14 @@ def test_missing_values_are_refused_with_the_columns_and_what_to_do(dsage):
     X.to_csv("gaps.csv", index=False)
     for command in ("explain", "graph", "score-samplers"):
         error = dsage(command, "gaps.csv", "--target", "outcome").error
-        assert "they are in 'age' (2 rows), 'idle' (1 rows)." in error
+        assert "got {'age': 2, 'idle': 1}" in error
         assert "impute" in error
         assert "--drop" in error
 
 
 def test_few_rows_are_refused(dsage):
     table(6).to_csv("few.csv", index=False)
-    assert "of 10 rows at least; got 6" in dsage("explain", "few.csv", "--target", "outcome").error
+    assert "10 rows or more; got 6" in dsage("explain", "few.csv", "--target", "outcome").error
 
 
 @pytest.mark.parametrize("size", [1000, 0.999])
@@ -114,14 +114,13 @@ def test_semicolons_decimal_commas_and_latin_letters_are_read_when_they_are_name
         ran = dsage(*command, "european.csv", "--target", "outcome", *how)
         assert ran.code == 0, ran.err
     told = dsage("explain", "european.csv", "--target", "outcome").error
-    assert "or name its encoding: --encoding latin-1" in told
+    assert told.endswith("--encoding latin-1.")
     told = dsage("explain", "european.csv", "--target", "outcome", *how[4:]).error
-    assert "Name what separates them: --sep ';'; where decimals have commas, --decimal ,." in told
+    assert "--sep ';'" in told
+    assert told.endswith("--decimal ,.")
     told = dsage("explain", "european.csv", "--target", "outcome", *how[4:], *how[:2]).error
-    assert (
-        "They look like numbers with commas: if these are decimal signs, give --decimal ," in told
-    )
     assert "'dose' of european.csv must be numbers" in told
+    assert "add --decimal ," in told
     (tmp_path / "tabs.csv").write_text("a\tb\n" + "1\t2\n3\t5\n" * 9)
     assert dsage("graph", "tabs.csv", "--target", "a", "--sep", "tab", "--resamples", 0).code == 0
 
@@ -130,7 +129,7 @@ def test_commas_of_thousands_in_the_target_are_refused_unless_they_are_classes(d
     prices = [f"{number % 4 + 1},{number:03d}" for number in range(90)]
     table().assign(price=prices).to_csv("prices.csv", index=False)
     error = dsage("explain", "prices.csv", "--target", "price").error
-    assert "if they separate thousands, take them out of the file" in error
+    assert "if they separate thousands, remove them" in error
     pairs = np.resize(["1,2", "2,3"], 90)
     table().assign(pair=pairs).to_csv("pairs.csv", index=False)
     options = ("--target", "outcome", "--fit", "lm", "--graph", "none", "--sampler", "marginal")
@@ -164,15 +163,16 @@ def test_a_model_of_classes_is_refused_for_a_measured_target(dsage, given):
     model = LogisticRegression().fit(X.iloc[:, :3], X["outcome"] > 0)
     skops.io.dump(model, "model.skops")
     error = dsage(*EXPLAIN, *given).error
-    told = f"Error: {given[0]} must be one of numbers for such a target; got {given[1]!r}."
-    assert error.startswith(told)
-    assert "Fit a model of numbers, --fit lm or --fit rf" in error
+    assert error.startswith(
+        f"Error: {given[0]} must be suited to a numeric target; got {given[1]!r}."
+    )
+    assert "--fit lm or --fit rf" in error
     assert "--discrete 'outcome'" in error
 
 
 def test_a_wrong_model_file_is_refused(dsage, tmp_path):
     (tmp_path / "model.skops").write_text("dose,age\n")
-    assert "a file of skops" in dsage(*EXPLAIN, "--model", "model.skops").error
+    assert "skops file; got 'model.skops" in dsage(*EXPLAIN, "--model", "model.skops").error
     (tmp_path / "model.pt").write_text("something")
     assert "one of .skops, .onnx" in dsage(*EXPLAIN, "--model", "model.pt").error
     assert "a file that exists" in dsage(*EXPLAIN, "--model", "no.onnx").error
@@ -189,13 +189,13 @@ def test_columns_that_are_not_those_of_the_model_are_refused(dsage):
     X = table()
     skops.io.dump(LinearRegression().fit(X[["dose"]], X["outcome"]), "one.skops")
     error = dsage(*EXPLAIN, "--model", "one.skops").error
-    assert error.endswith("Leave out what it does not know: --drop 'age' --drop 'idle'.")
+    assert error.endswith("--drop 'age' --drop 'idle'.")
     X = X.rename(columns={"age": "years"})
     skops.io.dump(LinearRegression().fit(X.iloc[:, :3], X["outcome"]), "other.skops")
     assert "These are missing: 'years'" in dsage(*EXPLAIN, "--model", "other.skops").error
     unnamed = LinearRegression().fit(X[["dose", "idle"]].to_numpy(), X["outcome"])
     skops.io.dump(unnamed, "unnamed.skops")
-    assert "must be 2, as the model has; got 3" in dsage(*EXPLAIN, "--model", "unnamed.skops").error
+    assert "must be the model's, 2; got 3" in dsage(*EXPLAIN, "--model", "unnamed.skops").error
 
 
 def test_columns_of_the_test_file_are_compared(dsage):
@@ -203,7 +203,7 @@ def test_columns_of_the_test_file_are_compared(dsage):
     assert "These are missing: 'age'" in dsage(*EXPLAIN, "--test", "less.csv").error
     table(40).assign(age="old").to_csv("text.csv", index=False)
     error = dsage(*EXPLAIN, "--test", "text.csv").error
-    assert "'age' of text.csv must be as in DATA; got 'class'. In DATA it is a number" in error
+    assert "'age' of text.csv must be as in DATA; got 'class'" in error
 
 
 def test_missing_values_in_the_test_file_are_refused(dsage):
@@ -211,7 +211,9 @@ def test_missing_values_in_the_test_file_are_refused(dsage):
     X.loc[3, "dose"] = np.nan
     X.to_csv("gaps.csv", index=False)
     error = dsage(*EXPLAIN, "--fit", "lm", "--test", "gaps.csv").error
-    assert error.startswith("Error: gaps.csv must be without missing or infinite values")
+    assert error.startswith(
+        "Error: gaps.csv must be free of missing and infinite values; got {'dose': 1}"
+    )
 
 
 def test_a_regression_of_classes_is_refused(dsage):
@@ -239,19 +241,23 @@ def test_a_model_and_a_fit_or_two_sets_of_rows_are_too_many(dsage):
         ((*EXPLAIN, "--fit", "lmm"), "--fit must be one of the models; got 'lmm'. Did you mean"),
         ((*EXPLAIN, "--sampler", "gausian"), "Did you mean 'gaussian'"),
         ((*EXPLAIN, "--loss", "mse"), "Error: --loss must be .* Did you mean 'squared_error'"),
+        (
+            (*EXPLAIN, "--orderings", "antithetc"),
+            "--orderings must be .* Did you mean 'antithetic'",
+        ),
         ((*EXPLAIN, "--estimand", "dsage"), "--estimand must be .* Did you mean 'd-sage'"),
         ((*EXPLAIN, "--graph", "lern"), "--graph must be .* Did you mean 'learn'"),
         ((*EXPLAIN, "--graph", "no.json"), "--graph must be a file that exists; got 'no.json'"),
         ((*EXPLAIN, "--graph", "data.csv"), "Error: --graph must be a graph saved by dsage"),
         ((*EXPLAIN, "--time", "soon"), "--time must be a time; got 'soon'"),
         ((*EXPLAIN, "--time", "1 2h"), "--time must be a time"),
-        ((*EXPLAIN, "--time", "5.5.5h"), "Give each number its unit"),
+        ((*EXPLAIN, "--time", "5.5.5h"), "Add a unit to each number"),
         ((*EXPLAIN, "--time", "0"), "--time must be above zero"),
         ((*EXPLAIN, "--seed", "x"), "Invalid value for '--seed'"),
         ((*EXPLAIN, "--drop", "ages"), "Error: --drop must be .* Did you mean 'age'"),
         ((*EXPLAIN, "--discrete", "ages"), "--discrete must be .* Did you mean 'age'"),
         ((*EXPLAIN, "--groups", "no.json"), "--groups must be a file that exists"),
-        ((*EXPLAIN, "--groups", "data.csv"), "--groups must be a file of JSON"),
+        ((*EXPLAIN, "--groups", "data.csv"), "--groups must be a JSON file"),
         ((*EXPLAIN, "--report", "run.txt"), "--report must be a name that ends in .html"),
         ((*EXPLAIN, "--out", "run.html"), "--out must be a name that ends in .dsage; .*run.dsage"),
         ((*EXPLAIN, "--out", "no/run.dsage"), "--out must be in a folder that exists"),
@@ -262,7 +268,7 @@ def test_a_model_and_a_fit_or_two_sets_of_rows_are_too_many(dsage):
         ),
         (("graph", "data.csv", "--target", "age", "--method", "tabuu"), "Did you mean 'tabu'"),
         (("graph", "data.csv", "--target", "age", "--score", "bicc"), "Did you mean 'bic'"),
-        (("report", "no.dsage"), "Error: RUN must be a file that is there"),
+        (("report", "no.dsage"), "Error: RUN must be an existing file; got .no.dsage"),
         (("report", "data.csv"), "Error: RUN must be the file .*data.csv.* dsage explain --out"),
         (("compare", "data.csv", "data.csv"), "data.csv"),
     ],
@@ -285,10 +291,11 @@ def test_debug_shows_where(dsage):
     assert isinstance(ran.exception, FileNotFoundError)
 
 
-def test_an_error_nobody_thought_of_is_one_line_too(dsage, monkeypatch):
+def test_an_unexpected_error_is_one_line_too(dsage, monkeypatch):
     def failing(*args, **options):
         raise KeyError("a\nb")
 
-    monkeypatch.setattr("dsage.cli.running.read_rows", failing)
+    monkeypatch.setattr("dsage.cli.explain.read_rows", failing)
     error = dsage(*EXPLAIN).error
-    assert error == "Error: KeyError: 'a\\nb'. Run the same with --debug to see where."
+    assert error.startswith("Error: KeyError: 'a\\nb'.")
+    assert "--debug" in error

@@ -1,0 +1,229 @@
+"""Models: fit them, and check that they match the table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
+
+from dsage._check import check_member, refusal
+from dsage.cli.options import FITS
+from dsage.cli.output import note
+from dsage.data.categories import sort_labels
+from dsage.data.columns import column_kind, shown
+from dsage.data.targets import codes, values
+from dsage.models.boosters import as_booster
+from dsage.models.losses import as_loss, choose_loss
+from dsage.models.model import as_model
+
+# With pure leaves, forests predict probabilities of 0 and 1, and cross entropy would be infinite.
+_MIN_LEAF = 5
+# A target with more distinct integers than this is probably not a class.
+_MAX_CLASSES = 20
+_BOOLEANS = {"true": True, "false": False}
+
+
+def make_model(fit: str, classes: Sequence[str], *, is_classification: bool, seed: int) -> Any:  # noqa: ANN401
+    """Return an unfitted model: encoders of classes, scalers of numbers, an estimator.
+
+    Parameters
+    ----------
+    fit : {"lm", "rf", "hgb", "logistic"}
+        The kind of model.
+    classes : sequence of str
+        The columns that are classes.
+    is_classification : bool
+        Whether the target is a class.
+    seed : int
+        Seed of the model.
+
+    Examples
+    --------
+    >>> make_model("lm", [], is_classification=False, seed=0).steps[0][0]
+    'standardscaler'
+    """
+    check_member(fit, tuple(FITS), "--fit", "the models")
+    if fit == "lm" and is_classification:
+        advice = "Choose --fit logistic, rf or hgb"
+        raise refusal("--fit", "a classifier if the target is a class", fit, advice)
+    columns = list(classes)
+    one_hot = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
+    if fit in ("lm", "logistic"):
+        linear = LinearRegression() if fit == "lm" else LogisticRegression(max_iter=1000)
+        # The scaler alone is affine, so that its risks need no draws.
+        first = (
+            make_column_transformer((one_hot, columns), remainder=StandardScaler())
+            if columns
+            else StandardScaler()
+        )
+        return make_pipeline(first, linear)
+    if fit == "rf":
+        kind = RandomForestClassifier if is_classification else RandomForestRegressor
+        forest = kind(100, min_samples_leaf=_MIN_LEAF, random_state=seed)
+        if not columns:
+            return forest
+        return make_pipeline(
+            make_column_transformer((one_hot, columns), remainder="passthrough"), forest
+        )
+    boosted = HistGradientBoostingClassifier if is_classification else HistGradientBoostingRegressor
+    if not columns:
+        return boosted(random_state=seed)
+    ordinal = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1)
+    return make_pipeline(
+        make_column_transformer((ordinal, columns), remainder="passthrough"),
+        boosted(categorical_features=list(range(len(columns))), random_state=seed),
+    )
+
+
+def align_columns(model: Any, X: pd.DataFrame) -> pd.DataFrame:  # noqa: ANN401
+    """Return the columns in the order in which the model was fitted, if it stores their names.
+
+    Examples
+    --------
+    >>> X = pd.DataFrame({"a": [0.0, 1.0], "b": [1.0, 1.0]})
+    >>> align_columns(LinearRegression().fit(X, [1.0, 2.0]), X[["b", "a"]]).columns.tolist()
+    ['a', 'b']
+    """
+    names = getattr(model, "feature_names_in_", None)
+    if names is None:
+        n_wanted = getattr(model, "n_features_in_", None)
+        if isinstance(n_wanted, int) and n_wanted != X.shape[1]:
+            advice = "Leave columns out with --drop, or use the data that the model was fitted to"
+            raise refusal("the number of features", f"the model's, {n_wanted}", X.shape[1], advice)
+        return X
+    absent = [str(name) for name in names if name not in X.columns]
+    spare = [str(name) for name in X.columns if name not in set(names)]
+    if absent or spare:
+        advice = f"These are missing: {', '.join(map(repr, absent))}"
+        if not absent:
+            dropped = " ".join(f"--drop {name!r}" for name in spare)
+            advice = f"Leave out the columns that the model does not know: {dropped}"
+        raise refusal("the features", "those of the fitted model", list(X.columns), advice)
+    return X[list(names)]
+
+
+def check_target(column: pd.Series[Any], option: str, given: str) -> None:
+    """Refuse a continuous target if an option asks for a classifier."""
+    if column_kind(column) != "number":
+        return
+    n_values = column.nunique()
+    is_whole = bool((column == column.round()).all())
+    if n_values <= 2 or (is_whole and n_values <= max(_MAX_CLASSES, len(column) / 10)):
+        return
+    name = str(column.name)
+    advice = (
+        f"{name!r} has {n_values} distinct numbers. Fit a regression, --fit lm or --fit rf; or, if"
+        f" they are classes, add --discrete {name!r}"
+    )
+    raise refusal(option, "suited to a numeric target", given, advice)
+
+
+def parse_labels(
+    texts: Sequence[str], y_train: pd.Series[Any], y_test: pd.Series[Any]
+) -> list[str | int | float | bool]:
+    """Return the labels of ``--classes`` in the type of the target.
+
+    Examples
+    --------
+    >>> y = pd.Series([1, 3, 2])
+    >>> parse_labels(["3", "1", "2"], y, y)
+    [3, 1, 2]
+    """
+    both = pd.concat([y_train, y_test])
+    try:
+        labels = [_parse_label(text.strip(), both.dtype) for text in texts]
+    except (KeyError, ValueError):
+        kind = "true or false" if both.dtype == np.bool_ else "numbers"
+        advice = f"The target has {shown(both.unique().tolist()[:6])}"
+        raise refusal("--classes", f"{kind}, as in the target", ",".join(texts), advice) from None
+    if absent := [label for label in both.unique().tolist() if label not in labels]:
+        advice = f"The target also has {shown(absent)}: name all classes, in the model's order"
+        raise refusal("--classes", "all classes of the model", labels, advice)
+    return labels
+
+
+def _parse_label(text: str, dtype: Any) -> str | int | float | bool:  # noqa: ANN401
+    if dtype == np.bool_:
+        return _BOOLEANS[text.lower()]
+    if pd.api.types.is_integer_dtype(dtype):
+        return int(text)
+    return float(text) if pd.api.types.is_numeric_dtype(dtype) else text
+
+
+def note_column_order(model: Any, X: pd.DataFrame) -> None:  # noqa: ANN401
+    """Warn of the assumed order of columns if the model does not store their names.
+
+    ``--quiet`` does not silence it: another order gives wrong results.
+    """
+    if not _has_names(as_booster(model)):
+        note(
+            "Warning: the model has no column names; its columns are assumed to be in this order:"
+            f" {', '.join(map(str, X.columns))}."
+        )
+
+
+def _has_names(model: Any) -> bool:  # noqa: ANN401
+    if hasattr(model, "feature_names_in_"):
+        return True
+    inner: Any = getattr(model, "booster", None)
+    named = getattr(inner, "feature_names", None)
+    if named is None and hasattr(inner, "feature_name"):
+        # LightGBM's names for columns without names.
+        named = [name for name in inner.feature_name() if not name.startswith("Column_")]
+    # ONNX models find columns by name if each is an input of its own.
+    return bool(named) or len(getattr(model, "__dict__", {}).get("_inputs", ())) > 1
+
+
+def score_held_out(
+    model: Any,  # noqa: ANN401
+    X: pd.DataFrame,
+    y: pd.Series[Any],
+    *,
+    loss: str,
+    labels: Sequence[Any],
+    classes: Sequence[Any] | None = None,
+) -> tuple[str, float]:
+    """Return the name of a score, R2 or accuracy, and its value on some rows.
+
+    It reveals a wrong order of columns or classes. The classes of a model that does not store them
+    are `classes`, or by default the sorted `labels` of the target.
+
+    Examples
+    --------
+    >>> X, y = pd.DataFrame({"a": [0.0, 1.0, 2.0]}), pd.Series([0.0, 2.0, 4.0])
+    >>> score_held_out(LinearRegression().fit(X, y), X, y, loss="auto", labels=[])
+    ('R2', 1.0)
+    """
+    target = values(y)
+    chosen = as_loss("cross_entropy" if loss == "auto" else loss)
+    if loss == "auto" and not classes:
+        chosen = choose_loss(model, target)
+    checked = as_model(model, chosen, classes=classes)
+    predicted = checked.predict(X)
+    if chosen.output != "probability":
+        numbers = target.astype(np.float64)
+        spread = float(((numbers - numbers.mean()) ** 2).sum())
+        error = float(((numbers - predicted) ** 2).sum())
+        return "R2", 1 - error / spread if spread else float("nan")
+    if predicted.ndim == 1:
+        predicted = np.stack([1 - predicted, predicted], axis=1)
+    n_columns = predicted.shape[1]
+    if classes is not None and len(classes) != n_columns:
+        condition = f"{n_columns} labels, one per column of the model's probabilities"
+        raise refusal("--classes", condition, list(classes), "Name them in the model's order")
+    order = checked.classes
+    if order is None:
+        order = np.array(sort_labels(labels))
+    return "accuracy", float(np.mean(predicted.argmax(axis=1) == codes(target, order, None)))

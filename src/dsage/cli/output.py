@@ -1,0 +1,341 @@
+"""What the user sees and gets: errors in one line, notes, phases of a run, files.
+
+Nothing heavy is imported at the top: ``dsage --help`` needs this module.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+import shlex
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import typer
+
+if TYPE_CHECKING:
+    from dsage._check import Setting
+    from dsage.result.events import Event
+
+FAILED = 2
+INTERRUPTED = 130
+
+PAGES = (".html", ".htm")
+PICTURES = (".png", ".svg", ".pdf")
+
+PHASES = {
+    "graph": "Learning the graph ...",
+    "sampler": "Scoring samplers ...",
+    "estimate": "Estimating ...",
+}
+"""The phases of a run, in words."""
+
+_SAME_NAME = (
+    "checkpoint classes confidence decimal discrete drop encoding estimand graph groups loss method"
+    " orderings sampler score sep target tolerance"
+)
+_OPTIONS = {
+    **{name: f"--{name}" for name in _SAME_NAME.split()},
+    "n_jobs": "--jobs",
+    "n_resamples": "--resamples",
+    "path": "RUN",
+    "random_state": "--seed",
+    "seconds": "--time",
+    "trust_pickle": "--trust-pickle",
+    "trusted": "--trust",
+}
+"""What the parameters of the package are called here."""
+
+_DebugOption = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
+
+
+# Errors and warnings
+
+
+class OneLineGroup(typer.core.TyperGroup):
+    """Commands that report wrong options in one line, with what may have been meant."""
+
+    def main(self, *args: Any, **options: Any) -> Any:  # noqa: ANN401
+        """Run a command and leave with its exit code."""
+        options["standalone_mode"] = False
+        try:
+            code = super().main(*args, **options)
+        except typer.Abort:
+            sys.exit(INTERRUPTED)
+        except Exception as error:
+            # The classes of these errors are not public, and differ between versions of typer.
+            if not hasattr(error, "format_message"):
+                raise
+            text = str(error.format_message()).strip()
+            # An error without text has already shown the help.
+            if text:
+                typer.echo(f"Error: {_add_advice(text)}", err=True)
+            sys.exit(FAILED if text else 0)
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+def guard(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command that reports its errors in one line, unless ``--debug`` is given."""
+
+    @functools.wraps(command)
+    def run(*args: Any, debug: bool = False, **options: Any) -> None:  # noqa: ANN401
+        with warnings.catch_warnings():
+            _show_warnings_as_notes()
+            try:
+                command(*args, **options)
+            except KeyboardInterrupt:
+                note("Interrupted before there was a result.")
+                raise typer.Exit(INTERRUPTED) from None
+            except (typer.Exit, typer.Abort):
+                raise
+            except Exception as error:
+                if debug:
+                    raise
+                typer.echo(f"Error: {one_line(error)}", err=True)
+                raise typer.Exit(FAILED) from None
+
+    # typer reads the options from annotations, and needs them as objects.
+    signature = inspect.signature(command, eval_str=True)
+    kind = inspect.Parameter.KEYWORD_ONLY
+    debug = inspect.Parameter("debug", kind, default=False, annotation=_DebugOption)
+    vars(run)["__signature__"] = signature.replace(
+        parameters=[*signature.parameters.values(), debug]
+    )
+    run.__annotations__ = {**command.__annotations__, "debug": _DebugOption}
+    return run
+
+
+def one_line(error: BaseException) -> str:
+    r"""Return an error in one line, with its notes, naming options instead of parameters.
+
+    Examples
+    --------
+    >>> from dsage._check import Setting, Text, refusal
+    >>> one_line(refusal("n_jobs", "positive", 0, Text(["Use ", Setting("n_jobs", -1)])))
+    '--jobs must be positive; got 0. Use --jobs -1.'
+    >>> one_line(ValueError("a must be\n  b"))
+    'a must be b'
+    >>> one_line(KeyError("a"))
+    "KeyError: 'a'. Add --debug to see where it happened."
+    """
+    problem = getattr(error, "problem", None)
+    text = str(error)
+    if problem is not None:
+        option = _OPTIONS.get(problem.parameter, problem.parameter)
+        text = problem.worded(option, word_setting)
+    text = _join_lines(" ".join([text, *getattr(error, "__notes__", ())])) or "no reason was given"
+    if isinstance(error, (ValueError, TypeError, OSError, ImportError)):
+        return text
+    return f"{type(error).__name__}: {text.rstrip('.')}. Add --debug to see where it happened."
+
+
+def word_setting(setting: Setting) -> str:
+    """Return a setting as it is typed on the command line.
+
+    Examples
+    --------
+    >>> from dsage._check import Setting
+    >>> word_setting(Setting("estimand", "sage")), word_setting(Setting("trust_pickle", True))
+    ('--estimand sage', '--trust-pickle')
+    >>> word_setting(Setting("drop", ["age", "a b"])), word_setting(Setting("n_draws", 8))
+    ("--drop age --drop 'a b'", 'n_draws=8')
+    """
+    option = _OPTIONS.get(setting.parameter)
+    if option is None:
+        return str(setting)
+    if setting.value is None or setting.value is True:
+        return option
+    values = setting.value if isinstance(setting.value, (list, tuple)) else [setting.value]
+    return " ".join(f"{option} {_quote(value)}" for value in values)
+
+
+def rename_parameter(error: Exception, parameter: str) -> Exception:
+    """Return an error of the package that names another parameter."""
+    problem = getattr(error, "problem", None)
+    if problem is not None:
+        vars(error)["problem"] = problem._replace(parameter=parameter)
+    return error
+
+
+def _quote(value: object) -> str:
+    return "tab" if value == "\t" else shlex.quote(str(value))
+
+
+def _add_advice(text: str) -> str:
+    """Return a message of typer as one line that says what to do."""
+    line = _join_lines(text).replace("Value error, ", "")
+    if "did you mean" in line.lower() or "possible option" in line.lower():
+        return line
+    return f"{line.rstrip('.')}. Add --help to see what is possible."
+
+
+def _join_lines(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _show_warnings_as_notes() -> None:
+    """Show warnings as one line each, without the place in the code."""
+    # Other categories address programmers.
+    warnings.simplefilter("ignore")
+    warnings.simplefilter("default", UserWarning)
+    # A model without column names gets columns with names, and the user is told once.
+    warnings.filterwarnings("ignore", message="X has feature names")
+
+    def show_warning(warning: Warning | str, *_: Any, **__: Any) -> None:  # noqa: ANN401
+        text = getattr(warning, "text", str(warning))
+        worded = text if isinstance(text, str) else text.worded(word_setting)
+        note(f"Warning: {_join_lines(worded)}")
+
+    warnings.showwarning = show_warning  # type: ignore[assignment]
+
+
+# Notes and results
+
+
+def note(text: str) -> None:
+    """Write something other than the result, to stderr."""
+    typer.echo(text, err=True)
+
+
+def show(text: str) -> None:
+    """Write a result to stdout; a reader that has gone, as with head, is not an error."""
+    try:
+        typer.echo(text)
+    except BrokenPipeError:
+        # Otherwise the flush when Python exits would fail again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def note_phases(words: Mapping[str, str]) -> Callable[[Event], None]:
+    """Return a listener that notes each phase in `words` when it starts."""
+    from dsage.result.events import PhaseStarted  # noqa: PLC0415
+
+    def listen(event: Event) -> None:
+        if isinstance(event, PhaseStarted) and event.phase in words:
+            note(words[event.phase])
+
+    return listen
+
+
+# Files
+
+
+class Output(NamedTuple):
+    """A file to write: its option, its path, and the suffixes that its name may have."""
+
+    option: str
+    path: Path | None
+    suffixes: tuple[str, ...] = ()
+
+
+class Writing(NamedTuple):
+    """How to write a file: its option, its path, a function of the path, the content in words."""
+
+    option: str
+    path: Path | None
+    write: Callable[[Path], object]
+    content: str
+
+
+def check_outputs(outputs: Iterable[Output], inputs: Mapping[str, Path | None]) -> None:
+    """Refuse files that cannot be written, or that would overwrite another.
+
+    Parameters
+    ----------
+    outputs : iterable of Output
+        The files to write.
+    inputs : mapping of str to Path or None
+        The files to read, by the names of their options or arguments.
+    """
+    used = {option: path for option, path in inputs.items() if path is not None}
+    for option, path, suffixes in outputs:
+        if path is None:
+            continue
+        _check_name(option, path, suffixes)
+        for other, other_path in used.items():
+            if _are_same(path, other_path):
+                advice = "It would be overwritten: choose another name"
+                raise _refusal(option, f"another file than {other}", path, advice)
+        _check_writable(option, path)
+        used[option] = path
+
+
+def finish(text: str, writings: Iterable[Writing], *, quiet: bool) -> None:
+    """Write all files, show the result, and note which files were written and which failed.
+
+    Raises
+    ------
+    typer.Exit
+        If a file could not be written; the others are written all the same.
+    """
+    lines, failures = [], []
+    for option, path, write, content in writings:
+        if path is None:
+            continue
+        try:
+            write(path)
+        except Exception as error:
+            failures.append(f"{option} {path} could not be written: {one_line(error)}")
+        else:
+            lines.append(f"{content} is in {path}.")
+    show(text)
+    for line in lines if not quiet else ():
+        note(line)
+    if failures:
+        note(f"Error: {' '.join(failures)}")
+        raise typer.Exit(FAILED)
+
+
+def save_figure(ax: Any, path: Path) -> None:  # noqa: ANN401
+    """Write the figure of some axes, and close it."""
+    from matplotlib import pyplot as plt  # noqa: PLC0415
+
+    ax.figure.savefig(path, bbox_inches="tight", dpi=150)
+    plt.close(ax.figure)
+
+
+def _refusal(
+    option: str, condition: str, path: Path, advice: str, kind: type[Exception] = ValueError
+) -> Exception:
+    from dsage._check import refusal  # noqa: PLC0415
+
+    return refusal(option, condition, str(path), advice, kind)
+
+
+def _check_name(option: str, path: Path, suffixes: tuple[str, ...]) -> None:
+    if path.is_dir():
+        raise _refusal(option, "a file", path, "It is a folder: add a name", IsADirectoryError)
+    if not path.parent.is_dir():
+        advice = f"Create {str(path.parent)!r}"
+        raise _refusal(option, "in a folder that exists", path, advice, FileNotFoundError)
+    if suffixes and path.suffix.lower() not in suffixes:
+        condition = f"a name that ends in {' or '.join(suffixes)}"
+        advice = f"Call it {path.with_suffix(suffixes[0]).name!r}"
+        raise _refusal(option, condition, path, advice)
+
+
+def _are_same(path: Path, other: Path) -> bool:
+    if path.resolve() == other.resolve():
+        return True
+    return path.is_file() and other.is_file() and path.samefile(other)
+
+
+def _check_writable(option: str, path: Path) -> None:
+    """Try to create a file in the same folder, so that a full or read-only disk is known now."""
+    reason = "permission denied"
+    is_writable = os.access(path, os.W_OK) if path.exists() else True
+    # A pipe or a terminal is not in a folder that can be written to.
+    if is_writable and (path.is_file() or not path.exists()):
+        try:
+            with tempfile.TemporaryFile(dir=path.parent):
+                return
+        except OSError as error:
+            is_writable, reason = False, error.strerror or str(error)
+    if not is_writable:
+        advice = f"Choose a place that you can write to ({reason})"
+        raise _refusal(option, "a file that can be written", path, advice, PermissionError)

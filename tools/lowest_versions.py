@@ -1,0 +1,32 @@
+"""Print the lowest allowed version of every dependency as constraints for pip.
+
+``python tools/lowest_versions.py > lowest.txt`` reads pyproject.toml. Tools for
+development are left out: only what users install is tested at its lowest version.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import tomllib
+from pathlib import Path
+
+PROJECT = Path(__file__).parents[1] / "pyproject.toml"
+# torch is installed by hand, xgboost is tested with its build for CPUs.
+LEFT_OUT = {"dev", "docs", "mutants", "paper", "learners", "torch", "xgboost"}
+
+
+def lowest_versions() -> list[str]:
+    """Return a line ``name==version`` for each dependency."""
+    project = tomllib.loads(PROJECT.read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    wanted = list(project["dependencies"])
+    for name, needed in extras.items():
+        if name not in LEFT_OUT:
+            wanted += needed
+    found = (re.fullmatch(r"([A-Za-z0-9_.-]+)>=([0-9.]+)", line) for line in wanted)
+    return sorted({f"{match[1]}=={match[2]}" for match in found if match})
+
+
+if __name__ == "__main__":
+    sys.stdout.write("\n".join(lowest_versions()) + "\n")

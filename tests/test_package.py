@@ -1,4 +1,4 @@
-"""The names of the package, which are imported when they are asked for."""
+"""The names of the package, which are imported when they are used."""
 
 import importlib
 import types

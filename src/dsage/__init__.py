@@ -43,7 +43,7 @@ __all__ = [
     "structure",
 ]
 
-# What is not a module of its own name, by where it is.
+# Names that are not subpackages, and the modules that define them.
 _HOMES = {
     "Explanation": "dsage.result",
     "Graph": "dsage.graphs",
@@ -54,10 +54,10 @@ _HOMES = {
 }
 
 
-if not TYPE_CHECKING:  # for checkers these names are those above, and no others
+if not TYPE_CHECKING:  # type checkers know the names above only
 
     def __getattr__(name: str) -> Any:  # noqa: ANN401
-        """Import what is asked for: all takes seconds, which ``dsage --help`` need not wait."""
+        """Import a name when it is used: importing all takes seconds."""
         if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         if name not in _HOMES:
@@ -72,7 +72,7 @@ def __dir__() -> list[str]:
 
 
 class _Package(ModuleType):
-    """Keeps ``dsage.explain`` the function where the module of that name is imported."""
+    """Keeps ``dsage.explain`` the function when the module of that name is imported."""
 
     def __setattr__(self, name: str, value: object) -> None:
         if not (name in _HOMES and isinstance(value, ModuleType)):

@@ -134,7 +134,7 @@ def record_warnings(*, show: bool = True) -> Iterator[list[DsageWarning]]:
 
 
 def warn(text: str | Text, category: type[DsageWarning] = DsageWarning) -> None:
-    """Warn the user, at the line of their own code that called the package."""
+    """Warn the user, at the line of their code that called the package."""
     warning = category(text)
     recorded, is_shown = _recorded.get(([], True))
     recorded.append(warning)

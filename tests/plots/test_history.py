@@ -78,8 +78,7 @@ def test_a_single_look_is_a_point_with_its_interval():
     ax.figure.draw_without_rendering()
     assert ax.lines[0].get_marker() == "o"
     assert ax.get_xticks().tolist() == one.n_evaluated.tolist()
-    title = "95 % intervals at the only look, for these rows: computing"
-    assert ax.get_legend().get_title().get_text() == title
+    assert "95 % intervals at the only look" in ax.get_legend().get_title().get_text()
     assert named(ax)
 
 

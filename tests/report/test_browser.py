@@ -48,7 +48,7 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def records():
+def explanations():
     groups = {"first": ["feature 0", "feature 1"], "last": ["feature 2"]}
     real = make_explanation(5)
     skipping = replace(real, estimate=replace(real.estimate, estimand="d-sage"))
@@ -70,7 +70,7 @@ def records():
 
 @pytest.fixture
 def show(browser, folder, explanations):
-    """Open the report of a explanation of that name."""
+    """Open the report of an explanation of that name."""
 
     def opened(name, *, width=1280, scheme="light"):
         path = folder / f"{name}.html"

@@ -158,14 +158,6 @@ class Expected:
         All that are `needed`, (n_orderings, n_features + 1), are included, and possibly others.
         Draws belong to the ordering: see :meth:`~dsage.games.Game.path_risks`.
         """
-        if not self.has_paths:
-            raise refusal(
-                "sampler",
-                "one that draws along orderings",
-                self._sampler.name,
-                "Ask for the coalitions instead",
-                TypeError,
-            )
         if self._affine is None:
             return self._drawn_paths(orders, rows, epoch, needed)
         return self._mean_paths(self._affine, orders, rows)

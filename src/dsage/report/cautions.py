@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -37,159 +38,121 @@ def _caution(kind: str, title: str, text: str, advice: str = "") -> Caution:
     return {"kind": kind, "title": title, "text": text, "advice": advice}
 
 
-def _interrupted(summary: Summary) -> list[Caution]:
-    if not summary.explanation.estimate.interrupted:
-        return []
-    return [
-        _caution(
+def _interrupted(summary: Summary) -> Iterator[Caution]:
+    if summary.explanation.estimate.interrupted:
+        yield _caution(
             "warning",
             "The run was interrupted",
             "The values are the estimates so far. They are valid, but less precise than requested.",
             "Run it again without interruption, or resume it from its checkpoint.",
         )
-    ]
 
 
-def _audit(summary: Summary) -> list[Caution]:
+def _audit(summary: Summary) -> Iterator[Caution]:
+    by_more = "" if summary.is_single else f" by more than 2 % of {summary.range_words}"
     if summary.changed and summary.corrected:
-        return [
-            _caution(
-                "note",
-                "Without correction, the graph would have changed some values",
-                f"Skipping changes the value of {listed(summary.changed)}"
-                f"{_by_more(summary)}. The values in this report are corrected for it.",
-            )
-        ]
-    if summary.changed:
-        return [
-            _caution(
-                "warning",
-                "Skipping by the graph changes some values",
-                f"The value of {listed(summary.changed)} differs from plain SAGE"
-                f"{_by_more(summary)}. The graph misses dependences, or the model is far "
-                "from optimal.",
-                'Estimate with estimand="sage", which corrects for it. Check the graph, and how '
-                "well the model fits.",
-            )
-        ]
-    if summary.undecided:
-        return [
-            _caution(
-                "note",
-                "The audit is undecided about some features",
-                f"Skipping may change the value of {listed(summary.undecided)} by more than 2 % of "
-                f"{summary.range_words}: the audit is not precise enough to rule it out.",
-                'Let the run compute longer, or estimate with estimand="sage".',
-            )
-        ]
-    if summary.skips and not summary.audited and summary.explanation.share_skipped > 0:
-        return [
-            _caution(
-                "note",
-                "There was no audit",
-                "It is unknown how much skipping by the graph changed the values.",
-                "Explain with audit=True.",
-            )
-        ]
-    return []
+        yield _caution(
+            "note",
+            "Without correction, the graph would have changed some values",
+            f"Skipping changes the value of {listed(summary.changed)}{by_more}. The values in this "
+            "report are corrected for it.",
+        )
+    elif summary.changed:
+        yield _caution(
+            "warning",
+            "Skipping by the graph changes some values",
+            f"The value of {listed(summary.changed)} differs from plain SAGE{by_more}. The graph "
+            "misses dependences, or the model is far from optimal.",
+            'Estimate with estimand="sage", which corrects for it. Check the graph, and how well '
+            "the model fits.",
+        )
+    elif summary.undecided:
+        yield _caution(
+            "note",
+            "The audit is undecided about some features",
+            f"Skipping may change the value of {listed(summary.undecided)} by more than 2 % of "
+            f"{summary.range_words}: the audit is not precise enough to rule it out.",
+            'Let the run compute longer, or estimate with estimand="sage".',
+        )
+    elif summary.skips and not summary.audited and summary.explanation.share_skipped > 0:
+        yield _caution(
+            "note",
+            "There was no audit",
+            "It is unknown how much skipping by the graph changed the values.",
+            "Explain with audit=True.",
+        )
 
 
-def _by_more(summary: Summary) -> str:
-    return "" if summary.is_single else f" by more than 2 % of {summary.range_words}"
-
-
-def _computing(summary: Summary) -> list[Caution]:
+def _computing(summary: Summary) -> Iterator[Caution]:
     error = summary.relative_error
     if math.isnan(error):
-        return [
-            _caution(
-                "warning",
-                "The error from computing is unknown",
-                "Too few orderings were evaluated to estimate the error of the values.",
-                "Let the run compute longer, or with more orderings.",
-            )
-        ]
-    if error <= _UNSETTLED:
-        return []
-    return [
-        _caution(
+        yield _caution(
+            "warning",
+            "The error from computing is unknown",
+            "Too few orderings were evaluated to estimate the error of the values.",
+            "Let the run compute longer, or with more orderings.",
+        )
+    elif error > _UNSETTLED:
+        size = "above zero, and all values are zero"
+        if math.isfinite(error):
+            size = f"{percent(error)} of {summary.yardstick_words}"
+        yield _caution(
             "warning",
             "The values have not converged",
-            "The largest standard error from computing is "
-            + (
-                f"{percent(error)} of {summary.yardstick_words}."
-                if math.isfinite(error)
-                else "above zero, and all values are zero."
-            ),
+            f"The largest standard error from computing is {size}.",
             "Let the run compute longer, or use a smaller tolerance.",
         )
-    ]
 
 
-def _rows(summary: Summary) -> list[Caution]:
+def _rows(summary: Summary) -> Iterator[Caution]:
     se_rows = summary.explanation.estimate.se_rows
     few = counted(summary.explanation.choices.data.n_rows_evaluation, "evaluation row")
-    if not np.isfinite(se_rows).all():
-        return [
-            _caution(
-                "warning",
-                "The error for the population is unknown",
-                f"With {few} the error from the choice of the rows cannot be estimated. The values "
-                "hold for these rows only.",
-                "Use more evaluation rows.",
-            )
-        ]
     worst = float(se_rows.max())
-    if worst <= _FEW_ROWS * summary.yardstick:
-        return []
-    size = ""
-    if summary.yardstick > 0:
-        size = f", up to {percent(worst / summary.yardstick)} of {summary.yardstick_words}"
-    order = (
-        ""
-        if summary.is_single
-        else ", and do not rely on the order of features with similar values"
-    )
-    return [
-        _caution(
+    if not np.isfinite(se_rows).all():
+        yield _caution(
+            "warning",
+            "The error for the population is unknown",
+            f"With {few} the error from the choice of the rows cannot be estimated. The values "
+            "hold for these rows only.",
+            "Use more evaluation rows.",
+        )
+    elif worst > _FEW_ROWS * summary.yardstick:
+        size = ""
+        if summary.yardstick > 0:
+            size = f", up to {percent(worst / summary.yardstick)} of {summary.yardstick_words}"
+        order = ", and do not rely on the order of features with similar values"
+        yield _caution(
             "note",
             "More evaluation rows are needed",
             f"With {few} the standard error of the values in the population is large{size}. More "
             "computing does not reduce it.",
-            f"Use more evaluation rows{order}.",
+            f"Use more evaluation rows{'' if summary.is_single else order}.",
         )
-    ]
 
 
-def _equal(summary: Summary) -> list[Caution]:
-    if not summary.hardly_differ:
-        return []
-    size = percent(summary.spread / summary.yardstick)
-    return [
-        _caution(
+def _equal(summary: Summary) -> Iterator[Caution]:
+    if summary.hardly_differ:
+        size = percent(summary.spread / summary.yardstick)
+        yield _caution(
             "note",
             "The values hardly differ",
             f"All lie within {size} of the largest value. Their order means little.",
         )
-    ]
 
 
-def _negative(summary: Summary) -> list[Caution]:
+def _negative(summary: Summary) -> Iterator[Caution]:
     frame = summary.frame
     names = [str(name) for name in frame.loc[frame["upper_total"] < 0, "feature"]]
-    if not names:
-        return []
-    return [
-        _caution(
+    if names:
+        yield _caution(
             "note",
             "Some values are significantly negative",
             f"Knowing {listed(names)} makes the predictions worse on average.",
             f"Check whether the model overfits {'it' if len(names) == 1 else 'them'}, or whether "
             "the evaluation rows differ from the training rows.",
         )
-    ]
 
 
-def _from_run(summary: Summary) -> list[Caution]:
-    texts = dict.fromkeys(summary.explanation.warnings)
-    return [_caution("note", "A warning of the run", text) for text in texts]
+def _from_run(summary: Summary) -> Iterator[Caution]:
+    for text in dict.fromkeys(summary.explanation.warnings):
+        yield _caution("note", "A warning of the run", text)

@@ -11,8 +11,27 @@ from dsage.models.resolve import LossSource
 from dsage.samplers.info import SamplerSource
 from dsage.structure.info import GraphSource
 
-# The options of game and plan, which were written only if they were not these.
+_DATA = {
+    "n_features": "features",
+    "n_class_features": "features_of_classes",
+    "n_groups": "groups",
+    "n_rows_train": "rows_train",
+    "n_rows_evaluation": "rows_evaluation",
+}
+_EVALUATIONS = {
+    "n_made": "made",
+    "n_shared": "shared",
+    "n_surpluses": "surpluses",
+    "n_skipped": "surpluses_skipped",
+    "share_skipped": "share_skipped",
+}
+# The first five were always written, the others only if the user gave them.
 _DEFAULTS = {
+    "estimand": "",
+    "orderings": "",
+    "n_orderings": 0,
+    "stopping": "",
+    "stopped_because": "",
     "semantics": "boundary",
     "first_level": "auto",
     "exact": "auto",
@@ -49,58 +68,38 @@ def upgrade(header: Mapping[str, Any], arrays: Arrays) -> dict[str, Any]:
 
 
 def _upgrade_choices(old: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    model, data, run = old["model"], old["data"], old["estimate"]
-    done, seconds = old["evaluations"], old["seconds"]
+    model, data, run, loss = old["model"], old["data"], old["estimate"], old["loss"]
+    classes = model.get("classes")
+    is_given = loss["source"] == "given"
     return {
         "model": {
             "name": model["name"],
             "type_name": model["type"],
             "steps": _split(model.get("steps")),
-            "classes": _split(model["classes"]) if "classes" in model else None,
+            "classes": None if classes is None else [each.strip("'") for each in _split(classes)],
             "packages": [],
         },
         "data": {
-            "target": data["target"],
-            "n_features": data["features"],
-            "n_class_features": data["features_of_classes"],
+            **{name: data[name] for name in ("target", "container")},
+            **{new: data[name] for new, name in _DATA.items()},
             "class_numbers": _split(data["numbers_that_are_classes"]),
-            "n_groups": data["groups"],
-            "n_rows_train": data["rows_train"],
-            "n_rows_evaluation": data["rows_evaluation"],
             "digest": data.get("rows_evaluation_digest"),
-            "container": data["container"],
         },
         "graph": _upgrade_graph(old["graph"]),
         "sampler": _upgrade_sampler(old["sampler"]),
-        "loss": {
-            "name": old["loss"]["name"],
-            "source": LossSource.GIVEN if old["loss"]["source"] == "given" else LossSource.CHOSEN,
-        },
+        "loss": {**loss, "source": LossSource.GIVEN if is_given else LossSource.CHOSEN},
         "estimate": {
             **_DEFAULTS,
-            **{name: run[name] for name in _DEFAULTS if name in run},
+            **{name: value for name, value in run.items() if name in _DEFAULTS},
             "n_replicates": run.get("n_groups", _DEFAULTS["n_replicates"]),
             "first_level": run.get("levels", _DEFAULTS["first_level"]),
-            "estimand": run["estimand"],
-            "orderings": run["orderings"],
             "is_asymmetric": run["orderings"].startswith("Order("),
-            "n_orderings": run["n_orderings"],
             "is_exact": run["all_orderings"],
-            "stopping": run["stopping"],
-            "stopped_because": run["stopped_because"],
             "has_audit": run["audit"],
             "is_weighted": run.get("sample_weight") is not None,
         },
-        "evaluations": {
-            "n_made": done["made"],
-            "n_shared": done["shared"],
-            "n_surpluses": done["surpluses"],
-            "n_skipped": done["surpluses_skipped"],
-            "share_skipped": done["share_skipped"],
-        },
-        "seconds": {name: seconds[name] for name in ("graph", "sampler", "estimate", "total")},
-        "versions": old["versions"],
-        "run": old["run"],
+        "evaluations": {new: old["evaluations"][name] for new, name in _EVALUATIONS.items()},
+        **{name: old[name] for name in ("seconds", "versions", "run")},
     }
 
 

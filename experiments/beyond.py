@@ -13,9 +13,9 @@ import numpy as np
 
 from dsage.datasets import PAPER_GRAPHS
 from dsage.estimate import AnyOf, Estimate, NOrderings, Tolerance
-from experiments.beyond_figures import PLAIN, TABLE, draw, tell
+from experiments.beyond_figures import PLAIN, TABLE, describe, draw
 from experiments.part import Part
-from experiments.problem import FULL_DATA, MODELS, QUICK_DATA, Data, estimated, problem
+from experiments.problem import FULL_DATA, MODELS, QUICK_DATA, Data, problem, run_quietly
 from experiments.store import Line, Store, seed_of
 
 _SAMPLED = {"levels": "none", "exact": "never"}
@@ -108,7 +108,7 @@ def _warm_up() -> None:
     for options, model in product(WAYS.values(), MODELS):
         game = at.game(model, n_rows=20, seed=0)
         everything = {"oracle": at.oracle, "audit": False} | options
-        estimated(game, stopping=NOrderings(4), random_state=0, **everything)
+        run_quietly(game, stopping=NOrderings(4), random_state=0, **everything)
 
 
 def _line(name: str, model: str, way: str, sizes: Sizes, seed: int) -> list[Line]:
@@ -121,7 +121,7 @@ def _line(name: str, model: str, way: str, sizes: Sizes, seed: int) -> list[Line
     tolerance = sizes.lm_tolerance if is_lm else sizes.rf_tolerance
     goal = Tolerance(tolerance, min_units=sizes.min_units)
     options = {"oracle": at.oracle, "audit": False} | WAYS[way]
-    known = estimated(
+    known = run_quietly(
         game,
         rows_per_ordering=None if is_lm else sizes.rf_rows_per_ordering,
         stopping=AnyOf([goal, limit]),
@@ -169,5 +169,5 @@ BEYOND = Part(
     ),
     full=Sizes(),
     draw=draw,
-    tell=tell,
+    describe=describe,
 )

@@ -7,11 +7,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from experiments.drawing import BLUE, GREEN, ORANGE, PURPLE, drawn
+from experiments.drawing import BLUE, GREEN, ORANGE, PURPLE, draw_svg
 from experiments.problem import MODELS
+from experiments.prose import count, duration, markdown, percent
 from experiments.store import Store
-from experiments.telling import markdown
-from experiments.words import count, duration, percent
 
 TABLE = "beyond"
 PLAIN = "SAGE, uniform"
@@ -20,7 +19,7 @@ SKIP, DEFAULT = "d-SAGE, skip", "d-SAGE, levels"
 
 # What a table of all graphs shows; the others are in the summary.
 _SHOWN = (PLAIN, LEVELS, CORRECTED, SKIP, "d-SAGE, boundary", DEFAULT)
-_COLOURS = (BLUE, ORANGE, GREEN, PURPLE)
+_COLORS = (BLUE, ORANGE, GREEN, PURPLE)
 _MARK = "≈"
 _KINDS = ("orthogonal", "herding")
 
@@ -30,16 +29,16 @@ def draw(store: Store, folder: Path) -> None:
     table = store.read(TABLE)
     ways = list(dict.fromkeys(table["way"]))
     sizes = list(dict.fromkeys(name.split("(")[0] for name in table["graph"]))
-    with drawn(folder / "beyond.svg", height=3.6) as figure:
+    with draw_svg(folder / "beyond.svg", height=3.6) as figure:
         panels = figure.subplots(1, len(MODELS), sharey=True)
         for ax, (model, title) in zip(panels, MODELS.items(), strict=True):
-            for place, (size, colour) in enumerate(zip(sizes, _COLOURS, strict=False)):
+            for place, (size, color) in enumerate(zip(sizes, _COLORS, strict=False)):
                 part = table[(table["model"] == model) & table["graph"].str.startswith(f"{size}(")]
                 at = [len(ways) - 1 - ways.index(way) + 0.25 - 0.16 * place for way in part["way"]]
                 reached = part["is_reached"].to_numpy()
                 x, y = part["evaluations_needed"].to_numpy(), np.array(at)
-                ax.plot(x[reached], y[reached], "o", ms=3.5, color=colour, label=size)
-                ax.plot(x[~reached], y[~reached], "o", ms=3.5, color=colour, mfc="white")
+                ax.plot(x[reached], y[reached], "o", ms=3.5, color=color, label=size)
+                ax.plot(x[~reached], y[~reached], "o", ms=3.5, color=color, mfc="white")
             ax.set_xscale("log")
             ax.grid(visible=True, axis="x", alpha=0.25)
             ax.set_title(title, loc="left", pad=3)
@@ -49,7 +48,7 @@ def draw(store: Store, folder: Path) -> None:
         figure.legend(handles, labels, loc="outside upper center", ncols=4)
 
 
-def tell(store: Store) -> str:
+def describe(store: Store) -> str:
     """Return the section."""
     table = store.read(TABLE)
     goals = table.groupby("model")["tolerance"].first()

@@ -10,7 +10,7 @@ import numpy as np
 
 from dsage.datasets import PAPER_GRAPHS
 from dsage.estimate import Estimate, NOrderings
-from experiments.convergence_figures import CURVES, ERRORS, GROUPS, TOP, draw, tell
+from experiments.convergence_figures import CURVES, ERRORS, GROUPS, TOP, describe, draw
 from experiments.part import Part
 from experiments.problem import (
     ALGORITHM_1,
@@ -18,9 +18,9 @@ from experiments.problem import (
     MODELS,
     QUICK_DATA,
     Data,
-    estimated,
     problem,
-    rounded,
+    round_digits,
+    run_quietly,
 )
 from experiments.store import Line, Store, seed_of
 
@@ -87,7 +87,7 @@ def _runs(
             game = at.game(
                 model, n_rows=n_rows, seed=seed, draws=sizes.n_draws, n_jobs=sizes.n_jobs
             )
-            memory[values] = estimated(
+            memory[values] = run_quietly(
                 game,
                 oracle=oracle,
                 orderings="uniform",
@@ -132,13 +132,13 @@ def _errors(runs: partial[dict[str, Estimate]]) -> list[Line]:
                         "group": group,
                         "n_features": len(features),
                         "n_orderings": int(known.history.n_units[look]),
-                        "mean_se": rounded(float(se.mean())),
-                        "share_settled": rounded(float(settled), 4),
-                        "share_zero": rounded(
+                        "mean_se": round_digits(float(se.mean())),
+                        "share_settled": round_digits(float(settled), 4),
+                        "share_zero": round_digits(
                             float((known.history.values[look, features] == 0).mean()), 4
                         ),
-                        "range": rounded(scale),
-                        "seconds": rounded(float(known.history.seconds[look]), 4),
+                        "range": round_digits(scale),
+                        "seconds": round_digits(float(known.history.seconds[look]), 4),
                     }
                 )
     return lines
@@ -154,8 +154,8 @@ def _curves(runs: partial[dict[str, Estimate]]) -> list[Line]:
             "group": group,
             "feature": names[at],
             "n_orderings": int(known.history.n_units[look]),
-            "value": rounded(known.history.values[look, at], 4),
-            "se": rounded(known.history.se[look, at], 3),
+            "value": round_digits(known.history.values[look, at], 4),
+            "se": round_digits(known.history.se[look, at], 3),
         }
         for group, features in _groups(both).items()
         for values, known in both.items()
@@ -177,5 +177,5 @@ CONVERGENCE = Part(
     ),
     full=Sizes(),
     draw=draw,
-    tell=tell,
+    describe=describe,
 )

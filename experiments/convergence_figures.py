@@ -7,17 +7,16 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from experiments.drawing import BLUE, ORANGE, drawn
+from experiments.drawing import BLUE, ORANGE, draw_svg
 from experiments.problem import MODELS
+from experiments.prose import markdown, percent
 from experiments.store import Store
-from experiments.telling import markdown
-from experiments.words import percent
 
 ERRORS, CURVES = "convergence", "convergence_curves"
 TOP = 15
 GROUPS = ("largest", "smallest")
 
-_COLOURS = {"SAGE": ORANGE, "d-SAGE": BLUE}
+_COLORS = {"SAGE": ORANGE, "d-SAGE": BLUE}
 
 
 def draw(store: Store, folder: Path) -> None:
@@ -33,13 +32,13 @@ def _plain(graph: str) -> str:
 
 
 def _draw_curves(table: pd.DataFrame, path: Path) -> None:
-    with drawn(path, height=3.6) as figure:
+    with draw_svg(path, height=3.6) as figure:
         panels = figure.subplots(2, 2, sharex=True, sharey="row")
         for row, group in zip(panels, GROUPS, strict=True):
-            for ax, values in zip(row, _COLOURS, strict=True):
+            for ax, values in zip(row, _COLORS, strict=True):
                 part = table[(table["group"] == group) & (table["values"] == values)]
                 for _, line in part.groupby("feature"):
-                    ax.plot(line["n_orderings"], line["value"], color=_COLOURS[values], lw=0.7)
+                    ax.plot(line["n_orderings"], line["value"], color=_COLORS[values], lw=0.7)
                     last = line.iloc[-1]
                     ax.vlines(
                         last["n_orderings"],
@@ -63,13 +62,13 @@ def _draw_errors(table: pd.DataFrame, path: Path) -> None:
     end = at_the_end(table)
     cases = [f"{line.graph}, {line.model.upper()}" for line in end.itertuples()]
     at = np.arange(len(end))
-    with drawn(path, height=3.0) as figure:
+    with draw_svg(path, height=3.0) as figure:
         ax = figure.subplots()
         for group, marker in zip(GROUPS, "os", strict=True):
-            for values, colour in _COLOURS.items():
+            for values, color in _COLORS.items():
                 share = end[f"{values}: {group}"] / end["range"]
-                face = colour if group == "largest" else "white"
-                ax.plot(at, share, marker, color=colour, mfc=face, ms=4, label=f"{values}, {group}")
+                face = color if group == "largest" else "white"
+                ax.plot(at, share, marker, color=color, mfc=face, ms=4, label=f"{values}, {group}")
         ax.set_yscale("symlog", linthresh=1e-4)
         ax.set_ylim(bottom=0)
         ax.set_xticks(at, cases, rotation=60, ha="right", fontsize=7)
@@ -92,14 +91,14 @@ def at_the_end(table: pd.DataFrame) -> pd.DataFrame:
     return made.reset_index()
 
 
-def tell(store: Store) -> str:
+def describe(store: Store) -> str:
     """Return the section."""
     end = at_the_end(store.read(ERRORS))
     rows = []
     for _, line in end.iterrows():
         cells = [line["graph"], line["model"].upper(), f"{line['n_orderings']:.0f}"]
         for group in GROUPS:
-            cells += [f"{line[f'{values}: {group}']:.2g}" for values in _COLOURS]
+            cells += [f"{line[f'{values}: {group}']:.2g}" for values in _COLORS]
             cells.append(_factor(line[f"SAGE: {group}"], line[f"d-SAGE: {group}"]))
         rows.append([*cells, percent(line["d-SAGE: smallest, zero"])])
     header = ["graph", "model", "orderings"]

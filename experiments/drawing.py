@@ -17,7 +17,7 @@ except ImportError as error:
         "The figures need matplotlib; install it with: pip install 'dsage[plot]'."
     ) from error
 
-# Okabe & Ito's palette, told apart by every kind of colour vision.
+# Okabe & Ito's palette, told apart by every kind of color vision.
 BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
 YELLOW, BLUE, RED, PURPLE = "#F0E442", "#0072B2", "#D55E00", "#CC79A7"
 
@@ -45,7 +45,7 @@ _STYLE = {
 
 
 @contextmanager
-def drawn(path: Path, height: float, width: float = WIDTH) -> Iterator[Figure]:
+def draw_svg(path: Path, height: float, width: float = WIDTH) -> Iterator[Figure]:
     """Give a figure to draw on, and write it to an SVG file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     style: Any = _STYLE

@@ -33,16 +33,16 @@ from experiments.drug_figures import (
     SETTINGS,
     VALUES,
     WAYS,
+    describe,
     draw,
-    tell,
 )
 from experiments.part import Part
 from experiments.problem import (
     ALGORITHM_1,
     Search,
-    estimated,
-    rounded,
-    timed_search,
+    round_digits,
+    run_quietly,
+    time_search,
     uniform_orderings,
 )
 from experiments.store import Line, Store, seed_of
@@ -130,7 +130,7 @@ class Split:
         else:
             target = self.y_train.astype(str).astype("category")
             rows = self.X_train.assign(**{TARGET: target})
-        return timed_search(rows)
+        return time_search(rows)
 
     def sampler(self) -> Sequential:
         """Return regressions of each feature on those before it and the known ones.
@@ -223,7 +223,7 @@ def _run(split: Split, sizes: Sizes, seed: int) -> list[Line]:
     """Return d-SAGE by Algorithm 1 and SAGE, along the same orderings."""
     game = split.game(sizes, seed)
     start = time.perf_counter()
-    known = estimated(
+    known = run_quietly(
         game,
         oracle=split.oracle,
         orderings=uniform_orderings(len(DRUG_FEATURES), sizes.n_orderings, seed),
@@ -238,9 +238,9 @@ def _run(split: Split, sizes: Sizes, seed: int) -> list[Line]:
             "feature": feature,
             "n_orderings": sizes.n_orderings,
             "n_rows": game.n_rows,
-            "dsage": rounded(value),
-            "sage": rounded(value + more),
-            "share_skipped": rounded(skipped),
+            "dsage": round_digits(value),
+            "sage": round_digits(value + more),
+            "share_skipped": round_digits(skipped),
             "seconds": took,
         }
         for feature, value, more, skipped in zip(
@@ -254,7 +254,7 @@ def _exact(split: Split, sizes: Sizes, way: str, seed: int) -> list[Line]:
     start = time.perf_counter()
     game = split.game(sizes, seed)
     options = {} if way == "SAGE" else {"oracle": split.oracle, "semantics": WAYS[way]}
-    known: Estimate = estimated(
+    known: Estimate = run_quietly(
         game,
         exact="always",
         levels="none",
@@ -270,12 +270,12 @@ def _exact(split: Split, sizes: Sizes, way: str, seed: int) -> list[Line]:
     return [
         {
             "feature": feature,
-            "value": rounded(line["value"]),
-            "se": rounded(line["se"], 3),
-            "lower": rounded(line["lower"]),
-            "upper": rounded(line["upper"]),
-            "se_rows": rounded(line["se_rows"], 3),
-            "share_skipped": rounded(line["share_skipped"]),
+            "value": round_digits(line["value"]),
+            "se": round_digits(line["se"], 3),
+            "lower": round_digits(line["lower"]),
+            "upper": round_digits(line["upper"]),
+            "se_rows": round_digits(line["se_rows"], 3),
+            "share_skipped": round_digits(line["share_skipped"]),
             "n_coalitions": known.n_evaluated // game.n_rows,
             "is_exact": known.is_exact,
             "seconds": took,
@@ -291,6 +291,6 @@ DRUG = Part(
     quick=Sizes(n_orderings=8, n_rows=150, n_splits=5, exact=("d-SAGE, boundary",)),
     full=Sizes(),
     draw=draw,
-    tell=tell,
+    describe=describe,
     missing=MISSING,
 )

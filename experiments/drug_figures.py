@@ -8,17 +8,16 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from experiments.drawing import BLUE, GREEN, ORANGE, drawn
+from experiments.drawing import BLUE, GREEN, ORANGE, draw_svg
+from experiments.prose import duration, markdown, percent
 from experiments.store import Store
-from experiments.telling import markdown
-from experiments.words import duration, percent
 
 MODEL, GRAPHS, RUNS, VALUES = "drug_model", "drug_graphs", "drug", "drug_values"
 AUTHORS, OURS = "authors", "ours"
 SETTINGS = {AUTHORS: "as the authors did", OURS: "our own way"}
 WAYS = {"SAGE": "", "d-SAGE, skip": "skip", "d-SAGE, boundary": "boundary"}
 
-_COLOURS = dict(zip(WAYS, (ORANGE, BLUE, GREEN), strict=True))
+_COLORS = dict(zip(WAYS, (ORANGE, BLUE, GREEN), strict=True))
 # What the paper prints, and how many orderings sage_to_csl_drug.py counts at most.
 _GRAPH_SECONDS, _SHARE, _FIVE_RUNS, _EDUCATION = 0.035, 0.38, 12 * 3600 + 14 * 60, 1 / 3
 _ORDERINGS = 2590
@@ -39,7 +38,7 @@ def draw(store: Store, folder: Path) -> None:
 def _draw_values(runs: pd.DataFrame, exact: pd.DataFrame, path: Path) -> None:
     order = list(runs.index)
     at = np.arange(len(order))
-    with drawn(path, height=3.4) as figure:
+    with draw_svg(path, height=3.4) as figure:
         values, differences = figure.subplots(2, 1, sharex=True, height_ratios=[3, 2])
         if not set(WAYS) <= set(_ways(exact)):
             _plot_runs(values, at, runs)
@@ -47,8 +46,8 @@ def _draw_values(runs: pd.DataFrame, exact: pd.DataFrame, path: Path) -> None:
             shift = 0.22 * (list(WAYS).index(way) - 1)
             part = exact[exact["way"] == way].set_index("feature").loc[order]
             label = f"{way}, all orderings"
-            values.plot(at + shift, part["value"], "o", color=_COLOURS[way], ms=4, label=label)
-            values.vlines(at + shift, part["lower"], part["upper"], color=_COLOURS[way], lw=1)
+            values.plot(at + shift, part["value"], "o", color=_COLORS[way], ms=4, label=label)
+            values.vlines(at + shift, part["lower"], part["upper"], color=_COLORS[way], lw=1)
         values.axhline(0, color="black", lw=0.5)
         values.set_ylabel("value, nats")
         differences.axhline(0, color="black", lw=0.5)
@@ -94,7 +93,7 @@ def education_change(store: Store, setting: str) -> float:
     return float(line["difference"] / line["sage"])
 
 
-def tell(store: Store) -> str:
+def describe(store: Store) -> str:
     """Return the section."""
     parts = [_about(store), markdown(*_beside(store)), _verdict(store)]
     for setting, name in SETTINGS.items():

@@ -12,11 +12,11 @@ import pandas as pd
 
 from dsage.datasets import PAPER_GRAPHS, paper_graph
 from dsage.graphs import compare_graphs
-from experiments.drawing import BLUE, ORANGE, RED, drawn
+from experiments.drawing import BLUE, ORANGE, RED, draw_svg
 from experiments.part import Part
+from experiments.prose import join_words, markdown
 from experiments.simulate import Questions
 from experiments.store import Line, Store, seed_of
-from experiments.telling import listed, markdown
 
 TABLE = "graphs"
 
@@ -60,7 +60,7 @@ def _lines(name: str, sizes: Sizes, seed: int) -> list[Line]:
     n_all = n_features * 2 ** (n_features - 1)
     n_queries = n_all if n_all <= sizes.most_queries else sizes.n_queries
     result = compare_graphs(graph, graph, target, n_queries, random_state=seed)
-    questions = Questions.drawn(n_features, sizes.n_orderings, seed)
+    questions = Questions.draw(n_features, sizes.n_orderings, seed)
     along = questions.answers(graph.oracle(target))
     line = {
         "n_nodes": len(graph),
@@ -105,7 +105,7 @@ def draw(store: Store, folder: Path) -> None:
     """Draw the shares, ours, the paper's and those along orderings."""
     table = beside(store)
     at = np.arange(len(table))
-    with drawn(folder / "graphs_share.svg", height=2.9) as figure:
+    with draw_svg(folder / "graphs_share.svg", height=2.9) as figure:
         ax = figure.subplots()
         ax.plot(at, table["share_along"], "s", color=BLUE, label="ours, along orderings")
         ax.plot(at, table["share"], "o", color=ORANGE, label="ours, Algorithm 2")
@@ -116,7 +116,7 @@ def draw(store: Store, folder: Path) -> None:
         figure.legend(loc="outside upper center", ncols=3)
 
 
-def tell(store: Store) -> str:
+def describe(store: Store) -> str:
     """Return the section."""
     table = beside(store)
     rows = [
@@ -159,7 +159,7 @@ def _asked(table: pd.DataFrame) -> str:
     others = table[~table["is_exhaustive"]]
     parts = []
     if len(every):
-        sizes = listed(str(size) for size in sorted(every["n_nodes"].unique()))
+        sizes = join_words(str(size) for size in sorted(every["n_nodes"].unique()))
         parts.append(f"All queries were asked of the graphs of {sizes} nodes.")
     if len(others):
         parts.append(f"{others['n_queries'].max():,} random ones were asked of the others.")
@@ -171,14 +171,14 @@ def _verdict(table: pd.DataFrame) -> str:
     degrees = (
         f"The degrees of the targets are the paper's in all {len(table)} graphs."
         if wrong.empty
-        else f"The degree of the target is another in {listed(wrong['graph'])}."
+        else f"The degree of the target is another in {join_words(wrong['graph'])}."
     )
     odd = table[~table["agrees"]]
     difference = (table["share"] - table["paper_share"]).abs().max()
     shares = (
         f"So are the shares, up to rounding and chance: the largest difference is {difference:.4f}."
         if odd.empty
-        else f"The shares differ by more than rounding and chance in {listed(odd['graph'])}, "
+        else f"The shares differ by more than rounding and chance in {join_words(odd['graph'])}, "
         f"by {difference:.4f} at most."
     )
     return f"{degrees} {shares}"
@@ -211,5 +211,5 @@ GRAPHS = Part(
     quick=Sizes(n_queries=200_000, n_orderings=200),
     full=Sizes(),
     draw=draw,
-    tell=tell,
+    describe=describe,
 )

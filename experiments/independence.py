@@ -11,8 +11,8 @@ from dsage.datasets import PAPER_GRAPHS
 from experiments.independence_figures import N_ORDERINGS, beside, draw
 from experiments.independence_tables import LEVELS, PINGOUIN, TABLE, Sizes, run
 from experiments.part import Part
+from experiments.prose import join_words, markdown, seconds, times
 from experiments.store import Store
-from experiments.telling import listed, markdown, seconds, times
 
 _TEST = f"test: {LEVELS[0]}"
 
@@ -22,7 +22,7 @@ _IF_RULE = (
 )
 
 
-def tell(store: Store) -> str:
+def describe(store: Store) -> str:
     """Return the section."""
     table = beside(store)
     n_rows, n_runs = (store.read(TABLE)[name] for name in ("n_rows", "run"))
@@ -92,7 +92,7 @@ def _on_pingouin(table: pd.DataFrame, pingouin: pd.DataFrame) -> str:
     scaled = (
         ""
         if n_orderings == [N_ORDERINGS]
-        else f"The times of pingouin are scaled from {listed(map(str, n_orderings))} "
+        else f"The times of pingouin are scaled from {join_words(map(str, n_orderings))} "
         f"{'ordering' if n_orderings == [1] else 'orderings'}. "
     )
     return f"{scaled}Of {tests:,} tests by pingouin at level {LEVELS[0]} {agree}."
@@ -202,5 +202,5 @@ INDEPENDENCE = Part(
     quick=Sizes(n_runs=1, n_networkx=5, n_pingouin=100, published=PAPER_GRAPHS[:6]),
     full=Sizes(),
     draw=draw,
-    tell=tell,
+    describe=describe,
 )

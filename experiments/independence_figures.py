@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from dsage.datasets import PAPER_GRAPHS, paper_graph
-from experiments.drawing import BLACK, BLUE, GREEN, ORANGE, PURPLE, RED, SKY, drawn
+from experiments.drawing import BLACK, BLUE, GREEN, ORANGE, PURPLE, RED, SKY, draw_svg
 from experiments.independence_tables import LEVELS, PINGOUIN, PUBLISHED, PUBLISHED_ROWS, TABLE
 from experiments.store import Store
 
@@ -58,7 +58,7 @@ def beside(store: Store) -> pd.DataFrame:
 def draw(store: Store, folder: Path) -> None:
     """Draw times and accuracies."""
     table = beside(store)
-    with drawn(folder / "independence.svg", height=5.4) as figure:
+    with draw_svg(folder / "independence.svg", height=5.4) as figure:
         above, below = figure.subplots(2, 1)
         _draw_seconds(above, table)
         _draw_accuracy(below, table)
@@ -77,9 +77,9 @@ def _draw_seconds(ax: Axes, table: pd.DataFrame) -> None:
         ("paper seconds_tabu", "1", PURPLE, "paper: learn it"),
         ("paper seconds_partial_correlation", "+", RED, "paper: test"),
     ]
-    for column, marker, colour, label in styles:
+    for column, marker, color, label in styles:
         if column in table:
-            ax.plot(np.arange(len(table)), table[column], marker, color=colour, label=label)
+            ax.plot(np.arange(len(table)), table[column], marker, color=color, label=label)
     ax.set_yscale("log")
     ax.set_ylabel(f"seconds, {N_ORDERINGS} orderings")
 
@@ -93,7 +93,7 @@ def _draw_accuracy(ax: Axes, table: pd.DataFrame) -> None:
         ("paper accuracy_d_separation", "x", BLACK, "paper: graph, TABU"),
         ("paper accuracy_partial_correlation", "+", RED, "paper: test"),
     ]
-    for column, marker, colour, label in styles:
+    for column, marker, color, label in styles:
         if column in table:
-            ax.plot(np.arange(len(table)), table[column], marker, color=colour, label=label)
+            ax.plot(np.arange(len(table)), table[column], marker, color=color, label=label)
     ax.set_ylabel("share of right answers")

@@ -23,7 +23,7 @@ from experiments.partial_correlation import (
     partial_correlations,
     pingouin_p_values,
 )
-from experiments.simulate import Questions, simulated_moments, warm_up
+from experiments.simulate import Questions, simulate_moments, warm_up
 from experiments.store import Line, Store, seed_of
 from experiments.structure_tables import METHODS
 
@@ -94,7 +94,7 @@ def run(store: Store, sizes: Sizes) -> None:
 def _lines(name: str, sizes: Sizes, seed: int) -> list[Line]:
     """Ask two learned graphs, and test at three levels."""
     model = paper_graph(name)
-    moments, took = simulated_moments(model, sizes.n_rows, seed)
+    moments, took = simulate_moments(model, sizes.n_rows, seed)
     questions, truth = _asked(model, sizes, seed)
     lines: list[Line] = []
     for method in ("tabu", "default"):
@@ -184,10 +184,10 @@ def _pingouin_lines(name: str, sizes: Sizes, seed: int) -> list[Line]:
 def _published_lines(name: str, sizes: Sizes, seed: int) -> list[Line]:
     """Apply the rule of the paper's script, and a proper test, to a million rows."""
     model = paper_graph(name)
-    moments, _ = simulated_moments(model, PUBLISHED_ROWS, seed)
+    moments, _ = simulate_moments(model, PUBLISHED_ROWS, seed)
     questions, truth = _asked(model, sizes, seed)
     correlations = partial_correlations(_covariance(model, moments), questions)
-    few = simulated_moments(model, sizes.n_rows, seed)[0]
+    few = simulate_moments(model, sizes.n_rows, seed)[0]
     with_few = partial_correlations(_covariance(model, few), questions)
     ways = {
         ("rule", PUBLISHED_ROWS): has_zero_bound(correlations, PUBLISHED_ROWS),
@@ -202,7 +202,7 @@ def _published_lines(name: str, sizes: Sizes, seed: int) -> list[Line]:
 
 def _asked(model: PaperGraph, sizes: Sizes, seed: int) -> tuple[Questions, Bools]:
     """Return the questions along orderings, and the true answers."""
-    questions = Questions.drawn(len(model.graph) - 1, sizes.n_orderings, seed)
+    questions = Questions.draw(len(model.graph) - 1, sizes.n_orderings, seed)
     return questions, questions.answers(model.graph.oracle(model.target))
 
 

@@ -12,18 +12,18 @@ import pandas as pd
 from sklearn.metrics import mean_squared_error, r2_score
 
 from dsage.datasets import PAPER_GRAPHS, paper_graph
-from experiments.drawing import BLACK, BLUE, ORANGE, drawn
+from experiments.drawing import BLACK, BLUE, ORANGE, draw_svg
 from experiments.part import Part
 from experiments.problem import FULL_DATA, MODELS, QUICK_DATA, Data, problem
+from experiments.prose import join_words, markdown
 from experiments.store import Line, Store, seed_of
-from experiments.telling import listed, markdown
 
 TABLE = "models"
 
 _PAPER_TEST = 2_000
 # It prints three decimals.
 _ROUNDING = 0.0005
-_COLOURS = {"lm": BLUE, "rf": ORANGE}
+_COLORS = {"lm": BLUE, "rf": ORANGE}
 
 
 @dataclass(frozen=True)
@@ -82,11 +82,11 @@ def draw(store: Store, folder: Path) -> None:
     table = beside(store)
     graphs = list(dict.fromkeys(table["graph"]))
     at = np.arange(len(graphs))
-    with drawn(folder / "models.svg", height=2.7) as figure:
+    with draw_svg(folder / "models.svg", height=2.7) as figure:
         ax = figure.subplots()
         for shift, (model, name) in zip((-0.12, 0.12), MODELS.items(), strict=True):
             part = table[table["model"] == model].set_index("graph").loc[graphs]
-            ax.plot(at + shift, part["mse"], "o", color=_COLOURS[model], label=f"{name}, ours")
+            ax.plot(at + shift, part["mse"], "o", color=_COLORS[model], label=f"{name}, ours")
             label = "the paper" if model == "rf" else None
             ax.plot(at + shift, part["paper_mse"], "x", color=BLACK, label=label)
         ax.set_xticks(at, graphs, rotation=45, ha="right")
@@ -95,7 +95,7 @@ def draw(store: Store, folder: Path) -> None:
         figure.legend(loc="outside upper center", ncols=3)
 
 
-def tell(store: Store) -> str:
+def describe(store: Store) -> str:
     """Return the section."""
     table = beside(store)
     rows = []
@@ -139,7 +139,7 @@ def _verdict(table: pd.DataFrame, model: str) -> str:
     why = " Here it was fitted to fewer rows than the paper's." if less else ""
     return (
         f"The errors of the {MODELS[model]} differ from the paper's by more than three standard "
-        f"errors in {listed(off['graph'])}: larger in {worse} of them.{why}"
+        f"errors in {join_words(off['graph'])}: larger in {worse} of them.{why}"
     )
 
 
@@ -150,5 +150,5 @@ MODELS_PART = Part(
     quick=Sizes(data=QUICK_DATA),
     full=Sizes(),
     draw=draw,
-    tell=tell,
+    describe=describe,
 )

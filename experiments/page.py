@@ -50,7 +50,7 @@ def write_page(
         if not part.is_done(store):
             sections += [f"## {part.title}", part.missing]
         else:
-            told = part.tell(store).replace("(figures/", f"({figures}/")
+            told = part.describe(store).replace("(figures/", f"({figures}/")
             sections += [f"## {part.title}", told]
     place.parent.mkdir(parents=True, exist_ok=True)
     place.write_text("\n\n".join(sections) + "\n", encoding="utf-8")

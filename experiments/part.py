@@ -26,8 +26,8 @@ class Part:
         Sizes for minutes, and for hours.
     draw : callable
         ``draw(store, folder)`` writes the figures, SVG files.
-    tell : callable
-        ``tell(store)`` returns the section for the page, in Markdown: our figures beside the
+    describe : callable
+        ``describe(store)`` returns the section for the page, in Markdown: our figures beside the
         paper's, and where they differ and why. It is asked only where there are tables.
     missing : str
         The section where there are none.
@@ -39,7 +39,7 @@ class Part:
     quick: Any
     full: Any
     draw: Callable[[Store, Path], None]
-    tell: Callable[[Store], str]
+    describe: Callable[[Store], str]
     missing: str = "There are no tables of this part yet."
 
     def is_done(self, store: Store) -> bool:

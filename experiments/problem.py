@@ -57,7 +57,7 @@ class Search(NamedTuple):
     seconds: float
 
 
-def timed_search(rows: pd.DataFrame) -> Search:
+def time_search(rows: pd.DataFrame) -> Search:
     """Learn a graph by TABU with BIC, on one thread; the shortest of three times counts."""
     times = []
     with threadpool_limits(1):
@@ -146,7 +146,7 @@ def problem(name: str, data: Data) -> Problem:
             LinearRegression().fit(X, y),
             forest.fit(X, y),
             Gaussian().fit(X),
-            timed_search(train),
+            time_search(train),
         )
 
 
@@ -162,7 +162,7 @@ def uniform_orderings(n_features: int, n_orderings: int, seed: int) -> list[list
     return [generator.permutation(n_features).tolist() for _ in range(n_orderings)]
 
 
-def estimated(game: Game, **options: Any) -> Estimate:  # noqa: ANN401
+def run_quietly(game: Game, **options: Any) -> Estimate:  # noqa: ANN401
     """Return an estimate, on one thread of linear algebra.
 
     It warns where separation changes a value: here that is what is measured, and in the tables.
@@ -172,12 +172,12 @@ def estimated(game: Game, **options: Any) -> Estimate:  # noqa: ANN401
         return run(game, **options)
 
 
-def rounded(value: float, digits: int = 5) -> float:
+def round_digits(value: float, digits: int = 5) -> float:
     """Return a number with few digits, so that tables stay small.
 
     Examples
     --------
-    >>> rounded(0.123456789)
+    >>> round_digits(0.123456789)
     0.12346
     """
     return float(f"{value:.{digits}g}")

@@ -18,11 +18,11 @@ from experiments.problem import (
     MODELS,
     QUICK_DATA,
     Data,
-    estimated,
     problem,
+    run_quietly,
     uniform_orderings,
 )
-from experiments.runtime_figures import ALONE, TABLE, draw, tell
+from experiments.runtime_figures import ALONE, TABLE, describe, draw
 from experiments.simulate import Questions
 from experiments.store import Line, Store, seed_of
 
@@ -74,7 +74,7 @@ def _lines(name: str, model: str, sizes: Sizes, seed: int) -> list[Line]:
     for values, first in [("SAGE", 1), *[(way, None) for way in ways] * sizes.n_times]:
         game = at.game(model, n_rows=sizes.n_rows, seed=seed, draws=sizes.n_draws)
         start = time.perf_counter()
-        known = estimated(
+        known = run_quietly(
             game,
             oracle=ways[values],
             orderings=orderings[:first],
@@ -145,5 +145,5 @@ RUNTIME = Part(
     quick=Sizes(data=QUICK_DATA, n_rows=64, n_orderings={10: 10, 20: 10, 50: 5, 100: 3}),
     full=Sizes(),
     draw=draw,
-    tell=tell,
+    describe=describe,
 )

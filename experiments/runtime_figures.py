@@ -7,15 +7,14 @@ from pathlib import Path
 import pandas as pd
 
 from dsage.datasets import paper_graph
-from experiments.drawing import BLACK, BLUE, GREEN, ORANGE, drawn
+from experiments.drawing import BLACK, BLUE, GREEN, ORANGE, draw_svg
 from experiments.problem import MODELS
+from experiments.prose import join_words, markdown, percent, seconds
 from experiments.store import Store
-from experiments.telling import listed, markdown, seconds
-from experiments.words import percent
 
 TABLE, ALONE = "runtime", "runtime_alone"
 
-_COLOURS = {"lm": BLUE, "rf": ORANGE}
+_COLORS = {"lm": BLUE, "rf": ORANGE}
 _MARKERS = {"lm": "o", "rf": "s"}
 # A saving is about the share where it is within so much of it.
 ABOUT = 0.1
@@ -57,16 +56,16 @@ def savings(store: Store) -> pd.DataFrame:
 def draw(store: Store, folder: Path) -> None:
     """Draw the runtimes, and the saving against the share of separations."""
     table = savings(store)
-    with drawn(folder / "runtime.svg", height=3.3) as figure:
+    with draw_svg(folder / "runtime.svg", height=3.3) as figure:
         left, right = figure.subplots(1, 2, width_ratios=[3, 2])
         graphs = list(dict.fromkeys(table["graph"]))
         for model, name in MODELS.items():
             part = table[table["model"] == model].set_index("graph").loc[graphs]
-            marker, colour = _MARKERS[model], _COLOURS[model]
-            left.plot(graphs, part["sage"], marker, color=colour, label=name)
-            left.plot(graphs, part["dsage"], marker, color=colour, mfc="white")
-            right.plot(part["share"], part["saving"], marker, color=colour)
-            right.plot(part["share"], part["saving_alone"], "x+"[marker == "s"], color=colour)
+            marker, color = _MARKERS[model], _COLORS[model]
+            left.plot(graphs, part["sage"], marker, color=color, label=name)
+            left.plot(graphs, part["dsage"], marker, color=color, mfc="white")
+            right.plot(part["share"], part["saving"], marker, color=color)
+            right.plot(part["share"], part["saving_alone"], "x+"[marker == "s"], color=color)
         graph_seconds = table.drop_duplicates("graph").set_index("graph").loc[graphs]
         left.plot(graphs, graph_seconds["graph_seconds"], "_", color=GREEN, label="graph, once")
         left.plot([], [], "o", color=BLACK, mfc="white", label="d-SAGE: hollow")
@@ -82,7 +81,7 @@ def draw(store: Store, folder: Path) -> None:
         figure.legend(loc="outside upper center", ncols=3)
 
 
-def tell(store: Store) -> str:
+def describe(store: Store) -> str:
     """Return the section."""
     table = savings(store)
     rows = [
@@ -121,7 +120,7 @@ def tell(store: Store) -> str:
 
 
 def _about(table: pd.DataFrame) -> str:
-    counts = listed(str(n) for n in dict.fromkeys(table["n_orderings"]))
+    counts = join_words(str(n) for n in dict.fromkeys(table["n_orderings"]))
     n_rows, n_draws = table["n_rows"].iloc[0], table["n_draws"].iloc[0]
     return (
         f"SAGE and d-SAGE along the same orderings ({counts}, fewer in larger graphs: so few that "

@@ -18,7 +18,7 @@ from experiments.store import seed_of
 ROWS_AT_ONCE = 50_000
 
 
-def simulated_moments(model: LinearGaussian, n_rows: int, seed: int) -> tuple[Moments, float]:
+def simulate_moments(model: LinearGaussian, n_rows: int, seed: int) -> tuple[Moments, float]:
     """Return the moments of simulated rows, and the seconds that they took without the rows.
 
     The rows come in blocks, the first one with the seed itself, so that memory does not grow
@@ -27,7 +27,7 @@ def simulated_moments(model: LinearGaussian, n_rows: int, seed: int) -> tuple[Mo
     Examples
     --------
     >>> from dsage.datasets import paper_graph
-    >>> moments, seconds = simulated_moments(paper_graph("dag_s(2)"), 60_000, seed=0)
+    >>> moments, seconds = simulate_moments(paper_graph("dag_s(2)"), 60_000, seed=0)
     >>> moments
     Moments(60000 rows, 10 nodes: X1, X2, X3, X4, X5, X6, ...)
     """
@@ -47,7 +47,7 @@ def simulated_moments(model: LinearGaussian, n_rows: int, seed: int) -> tuple[Mo
 
 def warm_up() -> None:
     """Do once, without a clock, what loads code: the first moments and the first search."""
-    moments, _ = simulated_moments(paper_graph("dag_s(2)"), 100, seed=0)
+    moments, _ = simulate_moments(paper_graph("dag_s(2)"), 100, seed=0)
     with threadpool_limits(1):
         search_graph(moments)
 
@@ -65,12 +65,12 @@ class Questions:
     orderings: npt.NDArray[np.intp]
 
     @classmethod
-    def drawn(cls, n_features: int, n_orderings: int, seed: int) -> Questions:
+    def draw(cls, n_features: int, n_orderings: int, seed: int) -> Questions:
         """Draw uniform orderings.
 
         Examples
         --------
-        >>> Questions.drawn(3, 2, seed=0).known().shape
+        >>> Questions.draw(3, 2, seed=0).known().shape
         (6, 3)
         """
         rng = np.random.default_rng(seed)

@@ -7,10 +7,10 @@ import pandas as pd
 from dsage.datasets import PAPER_GRAPHS, paper_graph
 from experiments import bnlearn
 from experiments.part import Part
+from experiments.prose import join_words, markdown, seconds, times
 from experiments.store import Store
 from experiments.structure_figures import LABELS, at_paper_rows, draw
 from experiments.structure_tables import METHODS, TABLE, Sizes, run
-from experiments.telling import listed, markdown, seconds, times
 
 # The paper's words, as numbers.
 F1_AT_DEGREE_2 = 0.88
@@ -18,7 +18,7 @@ ROWS_FROM = 10_000
 VIRTUALLY_NONE = 0.01
 
 
-def tell(store: Store) -> str:
+def describe(store: Store) -> str:
     """Return the section."""
     table = store.read(TABLE)
     return "\n\n".join(
@@ -48,7 +48,7 @@ def _confusion(table: pd.DataFrame) -> str:
         f"The confusion matrices with {shown:,} rows, as shares of the queries (means over the "
         "data sets): true separations that the graph has (found) and has not (missed), "
         "separations that it has and that are not true (wrong), and the rest (connected)."
-        + (f" With other numbers of rows: {listed(links)}." if links else "")
+        + (f" With other numbers of rows: {join_words(links)}." if links else "")
         + f"\n\n![Confusion matrices](figures/structure_confusion_{shown}.svg)"
     )
 
@@ -144,7 +144,7 @@ def _on_f1(table: pd.DataFrame) -> str:
     verdict = (
         "Confirmed"
         if bad.empty
-        else f"Not confirmed for {listed(sorted(bad['graph'].unique(), key=PAPER_GRAPHS.index))}"
+        else f"Not confirmed for {join_words(sorted(bad['graph'].unique(), key=PAPER_GRAPHS.index))}"
     )
     return (
         f"**The paper: F1 > {F1_AT_DEGREE_2} at degree 2 and 10,000 rows or more.** {verdict}: "
@@ -275,5 +275,5 @@ STRUCTURE = Part(
     quick=Sizes(n_runs=1, n_queries=200_000),
     full=Sizes(),
     draw=draw,
-    tell=tell,
+    describe=describe,
 )

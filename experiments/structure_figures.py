@@ -10,12 +10,12 @@ from matplotlib.axes import Axes
 
 from dsage.datasets import PAPER_GRAPHS, paper_graph
 from experiments import bnlearn
-from experiments.drawing import BLACK, BLUE, GREEN, ORANGE, RED, drawn
+from experiments.drawing import BLACK, BLUE, GREEN, ORANGE, RED, draw_svg
 from experiments.store import Store
 from experiments.structure_tables import METHODS, TABLE
 
 LABELS = {"hc": "HC", "tabu": "TABU", "default": "our default"}
-_COLOURS = {"hc": ORANGE, "tabu": BLUE, "default": GREEN}
+_COLORS = {"hc": ORANGE, "tabu": BLUE, "default": GREEN}
 _MARKERS = {"hc": "s", "tabu": "o", "default": "D"}
 _CELLS = {"tp": "found", "fn": "missed", "fp": "wrong", "tn": "connected"}
 
@@ -40,7 +40,7 @@ def _draw_f1(table: pd.DataFrame, path: Path) -> None:
     graphs = [name for name in PAPER_GRAPHS if name in set(table["graph"])]
     n_across = min(3, len(graphs))
     n_down = -(-len(graphs) // n_across)
-    with drawn(path, height=0.6 + 1.35 * n_down) as figure:
+    with draw_svg(path, height=0.6 + 1.35 * n_down) as figure:
         panels = figure.subplots(n_down, n_across, sharex=True, sharey=True, squeeze=False)
         for ax, name in zip(panels.flat, graphs, strict=False):
             _lines(ax, table[table["graph"] == name], "f1")
@@ -59,7 +59,7 @@ def _draw_seconds(table: pd.DataFrame, path: Path) -> None:
     """Draw seconds against rows, a panel a size: medians, and the range over the degrees."""
     table = table.assign(seconds=table["seconds_moments"] + table["seconds_search"])
     sizes = sorted(table["n_nodes"].unique())
-    with drawn(path, height=2.6) as figure:
+    with draw_svg(path, height=2.6) as figure:
         panels = figure.subplots(1, len(sizes), sharex=True, sharey=True, squeeze=False)[0]
         for ax, size in zip(panels, sizes, strict=True):
             part = table[table["n_nodes"] == size]
@@ -84,13 +84,13 @@ def _lines(ax: Axes, table: pd.DataFrame, column: str) -> None:
     for method in METHODS:
         groups = table[table["method"] == method].groupby("n_rows")[column]
         middle, low, high = groups.median(), groups.min(), groups.max()
-        colour = _COLOURS[method]
-        ax.fill_between(middle.index, low, high, color=colour, alpha=0.18, linewidth=0)
+        color = _COLORS[method]
+        ax.fill_between(middle.index, low, high, color=color, alpha=0.18, linewidth=0)
         ax.plot(
             middle.index,
             middle,
             marker=_MARKERS[method],
-            color=colour,
+            color=color,
             markersize=3,
             linewidth=1.2,
             label=LABELS[method],
@@ -107,17 +107,17 @@ def _draw_confusion(table: pd.DataFrame, path: Path) -> None:
     shares = pd.concat([table[["graph", "method"]], cells], axis=1)
     means = shares.groupby(["graph", "method"]).mean()
     graphs = [name for name in PAPER_GRAPHS if name in set(table["graph"])]
-    with drawn(path, height=1.0 + 0.23 * len(graphs)) as figure:
+    with draw_svg(path, height=1.0 + 0.23 * len(graphs)) as figure:
         panels = figure.subplots(1, len(METHODS), sharey=True)
         for ax, method in zip(panels, METHODS, strict=True):
             block = np.array([means.loc[(name, method), list(_CELLS)] for name in graphs])
             # Cells as polygons stay sharp, and small, in SVG.
             ax.pcolormesh(block, cmap="Blues", vmin=0, vmax=1, edgecolors="white", linewidth=1)
             for (down, across), value in np.ndenumerate(block):
-                colour = "white" if value > 0.55 else "black"
+                color = "white" if value > 0.55 else "black"
                 text = "0" if value == 0 else "<0.001" if value < 0.0005 else f"{value:.3f}"
                 ax.text(
-                    across + 0.5, down + 0.5, text, ha="center", va="center", color=colour, size=7
+                    across + 0.5, down + 0.5, text, ha="center", va="center", color=color, size=7
                 )
             ax.grid(visible=False)
             ax.set_title(LABELS[method])

@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 from dsage.datasets import PAPER_GRAPHS, PaperGraph, paper_graph
 from dsage.graphs import compare_graphs, cpdag, structural_hamming_distance
 from dsage.structure import Moments, search_graph
-from experiments.simulate import simulated_moments, warm_up
+from experiments.simulate import simulate_moments, warm_up
 from experiments.store import Line, Store, seed_of
 
 TABLE = "structure"
@@ -62,7 +62,7 @@ def run(store: Store, sizes: Sizes) -> None:
 
 def _lines(name: str, n_rows: int, seed: int, n_queries: int) -> list[Line]:
     model = paper_graph(name)
-    moments, took = simulated_moments(model, n_rows, seed)
+    moments, took = simulate_moments(model, n_rows, seed)
     return [
         {
             "n_nodes": len(model.graph),

@@ -12,13 +12,12 @@ from experiments.convergence_figures import ERRORS, at_the_end
 from experiments.drug_figures import AUTHORS, GRAPHS, OURS, RUNS, education_change
 from experiments.independence_figures import beside
 from experiments.independence_tables import LEVELS
+from experiments.prose import duration, markdown, percent
 from experiments.runtime_figures import ABOUT, savings
 from experiments.store import Store
 from experiments.structure import F1_AT_DEGREE_2, ROWS_FROM, VIRTUALLY_NONE
 from experiments.structure_tables import TABLE as STRUCTURE
-from experiments.telling import markdown
 from experiments.values_figures import by_case
-from experiments.words import duration, percent
 
 
 class Claim(NamedTuple):
@@ -49,9 +48,9 @@ def overview(store: Store, done: list[str]) -> str:
         f"**Here** every experiment is repeated with this library. Of {len(claims)} claims "
         f"{len(holds)} hold, {len(partly)} hold mostly or in part, and {len(fails)} "
         f"{'does' if len(fails) == 1 else 'do'} not hold. The table below has the figures.",
-        _listed("What holds", holds),
-        _listed("What holds mostly or in part", partly),
-        _listed("What does not hold", fails),
+        _list_claims("What holds", holds),
+        _list_claims("What holds mostly or in part", partly),
+        _list_claims("What does not hold", fails),
         "**How to read the differences.** The authors time each surplus alone, with both of its "
         "risks; in a loop where neighboring surpluses share a risk, plain SAGE is faster to begin "
         "with, and skipping saves less. The larger gain comes from a cheap first level, which the "
@@ -66,7 +65,7 @@ def _claims(store: Store, done: list[str]) -> list[Claim]:
     return [claim for name in _CLAIMS if name in done for claim in _CLAIMS[name](store)]
 
 
-def _listed(title: str, claims: list[Claim]) -> str:
+def _list_claims(title: str, claims: list[Claim]) -> str:
     if not claims:
         return ""
     return "\n".join([f"**{title}**", "", *(f"- {claim.paper}" for claim in claims)])

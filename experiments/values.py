@@ -17,13 +17,13 @@ from experiments.problem import (
     MODELS,
     QUICK_DATA,
     Data,
-    estimated,
     problem,
-    rounded,
+    round_digits,
+    run_quietly,
     uniform_orderings,
 )
 from experiments.store import Line, Store, seed_of
-from experiments.values_figures import FEATURES, QUANTILES, SUMMARY, TOP, draw, tell
+from experiments.values_figures import FEATURES, QUANTILES, SUMMARY, TOP, describe, draw
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def _known(name: str, model: str, sizes: Sizes, seed: int, memory: dict[str, Est
             draws=None if is_lm else sizes.n_draws,
             n_jobs=sizes.n_jobs,
         )
-        memory["known"] = estimated(
+        memory["known"] = run_quietly(
             game,
             oracle=at.oracle,
             orderings=uniform_orderings(n_features, n_orderings, seed),
@@ -112,7 +112,7 @@ def _first(name: str, model: str, data: Data) -> np.ndarray:
     cheap = game.moment_game()
     if cheap is None:
         raise RuntimeError("a model of numbers has a linear game")
-    known = estimated(cheap, stopping=NOrderings(200), audit=False, random_state=0)
+    known = run_quietly(cheap, stopping=NOrderings(200), audit=False, random_state=0)
     return np.argsort(-known.values, kind="stable")[:TOP]
 
 
@@ -127,8 +127,8 @@ def _features(known: partial[Estimate], first: partial[np.ndarray]) -> list[Line
         line: dict[str, object] = {
             "feature": feature,
             "rank": rank,
-            "sage": rounded(sage[at]),
-            "difference": rounded(difference[at], 4),
+            "sage": round_digits(sage[at]),
+            "difference": round_digits(difference[at], 4),
             "n_skipped": 0,
         }
         if feature in surpluses.groups:
@@ -136,7 +136,8 @@ def _features(known: partial[Estimate], first: partial[np.ndarray]) -> list[Line
             quantiles = np.quantile(skipped, list(QUANTILES.values()))
             line |= {"n_skipped": len(skipped)}
             line |= {
-                name: rounded(value, 4) for name, value in zip(QUANTILES, quantiles, strict=True)
+                name: round_digits(value, 4)
+                for name, value in zip(QUANTILES, quantiles, strict=True)
             }
         lines.append(line)
     return lines
@@ -177,5 +178,5 @@ VALUES = Part(
     ),
     full=Sizes(),
     draw=draw,
-    tell=tell,
+    describe=describe,
 )

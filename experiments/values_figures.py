@@ -9,17 +9,16 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from dsage.datasets import PAPER_GRAPHS
-from experiments.drawing import BLUE, ORANGE, drawn
+from experiments.drawing import BLUE, ORANGE, draw_svg
 from experiments.problem import MODELS
+from experiments.prose import markdown, percent
 from experiments.store import Store
-from experiments.telling import markdown
-from experiments.words import percent
 
 FEATURES, SUMMARY = "values", "values_summary"
 TOP = 15
 QUANTILES = {"low": 0.05, "q1": 0.25, "median": 0.5, "q3": 0.75, "high": 0.95}
 
-_COLOURS = {"lm": BLUE, "rf": ORANGE}
+_COLORS = {"lm": BLUE, "rf": ORANGE}
 # Figure 4 shows five features of one graph a size.
 _SHOWN = ("dag_s(3)", "dag_sm(3)", "dag_m(3)", "dag_l(3)")
 
@@ -31,17 +30,17 @@ def draw(store: Store, folder: Path) -> None:
     shown = [name for name in _SHOWN if name in there] or there[:4]
     for model in MODELS:
         own = table[table["model"] == model]
-        _draw_top(own, shown, 5, _COLOURS[model], folder / f"values_{model}.svg")
+        _draw_top(own, shown, 5, _COLORS[model], folder / f"values_{model}.svg")
         for size in dict.fromkeys(name.split("(")[0] for name in there):
             graphs = [name for name in there if name.startswith(f"{size}(")]
             path = folder / f"values_{model}_{size}.svg"
-            _draw_top(own, graphs, TOP, _COLOURS[model], path)
+            _draw_top(own, graphs, TOP, _COLORS[model], path)
 
 
-def _draw_top(table: pd.DataFrame, graphs: list[str], top: int, colour: str, path: Path) -> None:
+def _draw_top(table: pd.DataFrame, graphs: list[str], top: int, color: str, path: Path) -> None:
     """Draw values, differences and skipped surpluses: a column a graph."""
     few = top <= 5
-    with drawn(path, height=4.4) as figure:
+    with draw_svg(path, height=4.4) as figure:
         panels = figure.subplots(3, len(graphs), sharex="col", squeeze=False)
         for column, name in zip(panels.T, graphs, strict=True):
             found = largest(table[table["graph"] == name], top)
@@ -49,14 +48,14 @@ def _draw_top(table: pd.DataFrame, graphs: list[str], top: int, colour: str, pat
             at = np.arange(len(found))
             values, differences, boxes = column
             mean, spread = found["sage"], found["sage_sd"]
-            _segments(values, at, 0 * mean, mean, colour, width=12 if few else 5)
+            _segments(values, at, 0 * mean, mean, color, width=12 if few else 5)
             _segments(values, at, mean - spread, mean + spread, "black")
             values.set_title(name, loc="left", pad=3)
             differences.axhline(0, color="black", lw=0.5)
             mean, spread = found["difference"], found["difference_sd"]
-            differences.plot(at, mean, "o", color=colour, ms=3)
-            _segments(differences, at, mean - spread, mean + spread, colour)
-            _draw_boxes(boxes, found, colour)
+            differences.plot(at, mean, "o", color=color, ms=3)
+            _segments(differences, at, mean - spread, mean + spread, color)
+            _draw_boxes(boxes, found, color)
             boxes.set_xticks(at, labels, fontsize=8 if few else 6, rotation=0 if few else 90)
             boxes.set_xlim(-0.7, len(found) - 0.3)
             for ax in column:
@@ -69,22 +68,22 @@ def _draw_top(table: pd.DataFrame, graphs: list[str], top: int, colour: str, pat
 
 
 def _segments(
-    ax: Axes, at: np.ndarray, low: pd.Series, high: pd.Series, colour: str, width: float = 0.8
+    ax: Axes, at: np.ndarray, low: pd.Series, high: pd.Series, color: str, width: float = 0.8
 ) -> None:
     """Draw upright lines as one path with gaps: a small file."""
     gaps = np.full(len(at), np.nan)
     xs = np.stack([at, at, gaps], axis=1).ravel()
     ys = np.stack([low, high, gaps], axis=1).ravel()
-    ax.plot(xs, ys, color=colour, lw=width, solid_capstyle="butt")
+    ax.plot(xs, ys, color=color, lw=width, solid_capstyle="butt")
 
 
-def _draw_boxes(ax: Axes, found: pd.DataFrame, colour: str) -> None:
+def _draw_boxes(ax: Axes, found: pd.DataFrame, color: str) -> None:
     """Draw quantiles: a thick line for the quartiles, a thin one for 5 % to 95 %."""
     ax.axhline(0, color="black", lw=0.5)
     at = np.flatnonzero(found["n_skipped"] > 0)
     skipped = found.iloc[at]
-    _segments(ax, at, skipped["low"], skipped["high"], colour)
-    _segments(ax, at, skipped["q1"], skipped["q3"], colour, width=4)
+    _segments(ax, at, skipped["low"], skipped["high"], color)
+    _segments(ax, at, skipped["q1"], skipped["q3"], color, width=4)
     ax.plot(at, skipped["median"], "_", color="black", ms=5)
 
 
@@ -108,7 +107,7 @@ def by_case(store: Store) -> pd.DataFrame:
     return means.reset_index()
 
 
-def tell(store: Store) -> str:
+def describe(store: Store) -> str:
     """Return the section."""
     table = by_case(store)
     rows = []

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from experiments import beyond, beyond_figures
-from tiny_parts import DATA, drawn_and_told, has_provenance, made
+from tiny_parts import DATA, draw_and_describe, has_provenance, run_twice
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +23,7 @@ def store(folder):
         rf_rows=8,
         rf_rows_per_ordering=8,
     )
-    store, said = made(beyond.BEYOND, sizes, folder)
+    store, said = run_twice(beyond.BEYOND, sizes, folder)
     assert not said
     return store
 
@@ -55,7 +55,7 @@ def test_factors_are_those_against_plain_orderings(store):
 
 
 def test_the_section_compares_the_ways(store, folder):
-    figures, text = drawn_and_told(beyond.BEYOND, store, folder)
+    figures, text = draw_and_describe(beyond.BEYOND, store, folder)
     assert figures == ["beyond.svg"]
     assert text.count("| dag_s(2) |") == 2
     for way in beyond.WAYS:

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from experiments import convergence, convergence_figures
-from tiny_parts import DATA, drawn_and_told, has_provenance, made
+from tiny_parts import DATA, draw_and_describe, has_provenance, run_twice
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +24,7 @@ def store(folder):
         rf_rows=8,
         n_jobs=1,
     )
-    store, said = made(convergence.CONVERGENCE, sizes, folder)
+    store, said = run_twice(convergence.CONVERGENCE, sizes, folder)
     assert not said
     return store
 
@@ -48,7 +48,7 @@ def test_values_that_are_always_skipped_have_no_error(store):
 
 
 def test_the_section_compares_the_errors(store, folder):
-    figures, text = drawn_and_told(convergence.CONVERGENCE, store, folder)
+    figures, text = draw_and_describe(convergence.CONVERGENCE, store, folder)
     assert figures == [
         "convergence_errors.svg",
         "convergence_lm_dag_m_2.svg",

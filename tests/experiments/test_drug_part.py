@@ -13,7 +13,7 @@ from dsage.samplers import Gaussian
 from experiments import drug
 from experiments.page import write_page
 from experiments.store import Store
-from tiny_parts import drawn_and_told, has_provenance, made
+from tiny_parts import draw_and_describe, has_provenance, run_twice
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +26,7 @@ def store(folder):
     sizes = drug.Sizes(n_runs=2, n_orderings=1, n_rows=12, n_draws=2, n_splits=2, exact=())
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DSAGE_DRUG_DATA", str(drug_file()))
-        store, said = made(drug.DRUG, sizes, folder)
+        store, said = run_twice(drug.DRUG, sizes, folder)
     assert not said
     return store
 
@@ -61,7 +61,7 @@ def test_the_model_is_better_than_the_share_of_users(store):
 
 
 def test_the_section_stands_beside_the_paper(store, folder):
-    figures, text = drawn_and_told(drug.DRUG, store, folder)
+    figures, text = draw_and_describe(drug.DRUG, store, folder)
     assert figures == ["drug_authors.svg", "drug_ours.svg"]
     assert "| 2 runs, SAGE and d-SAGE |" in text
     assert "| 12 h 14 min, at most 2,590 orderings |" in text
@@ -109,7 +109,7 @@ def test_values_over_all_orderings_are_shown(store, folder):
         made_up = [line | {"value": 0.0123 + shift, "seconds": 9.0} for line in lines]
         key = {"setting": "authors", "way": way}
         other.unit("drug_values", key, lambda made_up=made_up: made_up, seed=0)
-    figures, text = drawn_and_told(drug.DRUG, other, folder)
+    figures, text = draw_and_describe(drug.DRUG, other, folder)
     assert figures == ["drug_authors.svg", "drug_ours.svg"]
     assert "| SAGE, all orderings | 9 s, 4,096 coalitions | - | - |" in text
     assert "0.0123 (0.0100 to 0.0200)" in text

@@ -45,7 +45,7 @@ def test_figure_is_small(store, tmp_path):
 
 
 def test_section_has_our_figures_and_the_papers(store):
-    section = GRAPHS.tell(store)
+    section = GRAPHS.describe(store)
     assert "| dag_s(2) | 2 | 2 | 0.556 | 0.556 |" in section
     assert (
         "The degrees of the targets are the paper's in all 2 graphs. So are the shares" in section
@@ -59,7 +59,7 @@ def test_section_tells_of_a_difference(store):
     table.loc[0, ["share", "target_degree"]] = 0.6, 3
     table["share_along"] = table["share"]
     table.to_csv(store.folder / "graphs.csv", index=False)
-    section = GRAPHS.tell(store)
+    section = GRAPHS.describe(store)
     assert "The degree of the target is another in dag_s(2)." in section
     assert "differ by more than rounding and chance in dag_s(2), by 0.04" in section
     assert "do not differ by more than chance" in section

@@ -64,7 +64,7 @@ def with_stand_in(monkeypatch, tmp_path):
 def test_partial_correlations_are_those_of_residuals():
     model = paper_graph("dag_s(4)")
     X = model.sample(300, random_state=0).to_numpy()
-    questions = Questions.drawn(9, 3, seed=0)
+    questions = Questions.draw(9, 3, seed=0)
     correlations = partial_correlations(np.cov(X.T), questions)
     tests = p_values(correlations, 300)
     for row, ordering in enumerate(questions.orderings):
@@ -114,7 +114,7 @@ def test_rule_of_the_script_gives_the_papers_accuracy_with_a_million_rows(store)
 
 def test_without_pingouin_only_its_column_is_missing(store):
     assert store.read("independence_pingouin").empty
-    section = INDEPENDENCE.tell(store)
+    section = INDEPENDENCE.describe(store)
     assert "**pingouin was not installed in this run**" in section
     assert "| - | 46.82 s |" in section
 
@@ -129,7 +129,7 @@ def test_with_pingouin_the_rest_is_not_computed_again(store, told, tmp_path, wit
     table = copy.read("independence_pingouin")
     assert table["n_tests"].tolist() == [2 * 9, 1 * 19]
     assert table["n_other"].tolist() == [0, 0]
-    section = INDEPENDENCE.tell(copy)
+    section = INDEPENDENCE.describe(copy)
     assert "The times of pingouin are scaled from 1 and 2 orderings." in section
     assert "Of 37 tests by pingouin at level 0.05 our tests decide the same in all" in section
     told.clear()
@@ -150,7 +150,7 @@ def test_section_has_our_accuracies_and_the_papers(store):
     table = store.read("independence")
     mean = table[(table["graph"] == "dag_sm(4)")].groupby("way")["accuracy"].mean()
     begin = f"| dag_sm(4) | {mean['graph: default']:.3f} | {mean['graph: tabu']:.3f} | 1.000 |"
-    section = INDEPENDENCE.tell(store)
+    section = INDEPENDENCE.describe(store)
     assert begin in section
     assert "Closest is that rule on 1,000,000 rows. So it seems" in section
 
@@ -160,12 +160,12 @@ def test_verdict_on_the_rule_depends_on_the_figures(store, tmp_path):
         table = store.read(name)
         table["accuracy"] = table["way"].map({"rule": 0.5}).fillna(1.0)
         table.to_csv(tmp_path / f"{name}.csv", index=False)
-    section = INDEPENDENCE.tell(Store(tmp_path))
+    section = INDEPENDENCE.describe(Store(tmp_path))
     assert "that rule on 1,000,000 rows 0.5000 (0.500)" in section
     assert "So the script does not explain the paper's figures." in section
 
 
 def test_rule_may_be_left_out(store, tmp_path):
     store.read("independence").to_csv(tmp_path / "independence.csv", index=False)
-    section = INDEPENDENCE.tell(Store(tmp_path))
+    section = INDEPENDENCE.describe(Store(tmp_path))
     assert "The rule of the paper's script was not applied in this run." in section

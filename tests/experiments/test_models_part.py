@@ -1,7 +1,7 @@
 import pytest
 
 from experiments import models
-from tiny_parts import DATA, drawn_and_told, has_provenance, made
+from tiny_parts import DATA, draw_and_describe, has_provenance, run_twice
 
 
 @pytest.fixture(scope="module")
@@ -12,7 +12,7 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def store(folder):
     sizes = models.Sizes(graphs=("dag_s(2)", "dag_sm(3)"), data=DATA)
-    store, said = made(models.MODELS_PART, sizes, folder)
+    store, said = run_twice(models.MODELS_PART, sizes, folder)
     assert not said
     return store
 
@@ -26,7 +26,7 @@ def test_each_graph_has_both_models(store):
 
 
 def test_the_section_has_our_figures_beside_those_of_the_paper(store, folder):
-    figures, text = drawn_and_told(models.MODELS_PART, store, folder)
+    figures, text = draw_and_describe(models.MODELS_PART, store, folder)
     assert figures == ["models.svg"]
     first = store.read("models").iloc[0]
     assert f"| dag_s(2) | {first['mse']:.3f} | 0.541 | {first['r2']:.3f} | 0.495 |" in text

@@ -95,6 +95,6 @@ def test_tables_that_are_not_made_any_more_go(part, tmp_path):
 
 def test_a_part_without_its_data_leaves_what_is_there(part, tmp_path):
     run(part, tmp_path, Sizes())
-    without = Part("some", "Some", lambda *_: None, None, None, part.draw, part.tell)
+    without = Part("some", "Some", lambda *_: None, None, None, part.draw, part.describe)
     run(without, tmp_path, None)
     assert made(tmp_path) == [1, 2, 3]

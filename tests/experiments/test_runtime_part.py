@@ -2,7 +2,7 @@ import pandas as pd
 import pytest
 
 from experiments import runtime, runtime_figures
-from tiny_parts import DATA, drawn_and_told, has_provenance, made
+from tiny_parts import DATA, draw_and_describe, has_provenance, run_twice
 
 
 @pytest.fixture(scope="module")
@@ -15,7 +15,7 @@ def store(folder):
     sizes = runtime.Sizes(
         graphs=("dag_s(2)", "dag_m(2)"), data=DATA, n_rows=8, n_orderings={10: 4, 50: 2}, n_times=1
     )
-    store, said = made(runtime.RUNTIME, sizes, folder)
+    store, said = run_twice(runtime.RUNTIME, sizes, folder)
     assert not said
     return store
 
@@ -46,7 +46,7 @@ def test_savings_are_one_minus_the_ratio(store):
 
 
 def test_the_section_shows_the_shares(store, folder):
-    figures, text = drawn_and_told(runtime.RUNTIME, store, folder)
+    figures, text = draw_and_describe(runtime.RUNTIME, store, folder)
     assert figures == ["runtime.svg"]
     assert text.count("| dag_s(2) |") == 2
     assert "| 56 % |" in text  # the share that the paper prints

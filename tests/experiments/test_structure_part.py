@@ -30,7 +30,7 @@ def changed(store, tmp_path):
         table = store.read("structure")
         change(table)
         table.to_csv(tmp_path / "structure.csv", index=False)
-        return STRUCTURE.tell(Store(tmp_path))
+        return STRUCTURE.describe(Store(tmp_path))
 
     return tell
 
@@ -79,7 +79,7 @@ def test_figures_are_small(store, tmp_path):
 
 
 def test_section_has_the_figures(store):
-    section = STRUCTURE.tell(store)
+    section = STRUCTURE.describe(store)
     table = store.read("structure")
     at = table[(table["graph"] == "dag_s(3)") & (table["n_rows"] == 10_000)]
     f1 = at.groupby("method")["f1"].mean()

@@ -3,9 +3,9 @@ import pandas as pd
 import pytest
 
 from experiments import values, values_figures
-from experiments.problem import estimated, problem, uniform_orderings
+from experiments.problem import problem, run_quietly, uniform_orderings
 from experiments.store import seed_of
-from tiny_parts import DATA, drawn_and_told, has_provenance, made
+from tiny_parts import DATA, draw_and_describe, has_provenance, run_twice
 
 SIZES = values.Sizes(
     graphs=("dag_s(2)", "dag_sm(3)"),
@@ -25,7 +25,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def store(folder):
-    store, said = made(values.VALUES, SIZES, folder)
+    store, said = run_twice(values.VALUES, SIZES, folder)
     assert not said
     return store
 
@@ -44,7 +44,7 @@ def test_the_difference_is_that_of_two_runs_along_the_same_orderings(store):
     at = problem("dag_s(2)", DATA)
     orderings = uniform_orderings(9, 3, seed)
     sage, skip = (
-        estimated(
+        run_quietly(
             at.game("rf", n_rows=8, seed=seed, draws=10),
             oracle=oracle,
             orderings=orderings,
@@ -72,7 +72,7 @@ def test_a_feature_that_is_never_skipped_does_not_change(store):
 
 
 def test_the_section_shows_values_and_changes(store, folder):
-    figures, text = drawn_and_told(values.VALUES, store, folder)
+    figures, text = draw_and_describe(values.VALUES, store, folder)
     assert "values_lm.svg" in figures
     assert "values_rf_dag_sm.svg" in figures
     assert "| dag_s(2) | " in text

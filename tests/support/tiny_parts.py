@@ -13,7 +13,7 @@ from experiments.store import Store
 DATA = Data(n_train=200, n_test=40, n_trees=3)
 
 
-def made(part: Part, sizes: object, folder: Path) -> tuple[Store, list[str]]:
+def run_twice(part: Part, sizes: object, folder: Path) -> tuple[Store, list[str]]:
     """Run a part twice; return its store, and what the second run computed."""
     part.run(Store(folder / "tables"), sizes)
     before = {path.name: path.read_bytes() for path in (folder / "tables").iterdir()}
@@ -25,13 +25,13 @@ def made(part: Part, sizes: object, folder: Path) -> tuple[Store, list[str]]:
     return store, said
 
 
-def drawn_and_told(part: Part, store: Store, folder: Path) -> tuple[list[str], str]:
+def draw_and_describe(part: Part, store: Store, folder: Path) -> tuple[list[str], str]:
     """Draw and tell; return the names of the figures, and the section."""
     part.draw(store, folder / "figures")
     files = sorted((folder / "figures").glob("*.svg"))
     for file in files:
         assert file.stat().st_size < 60_000, f"{file.name} is {file.stat().st_size} bytes"
-    text = part.tell(store)
+    text = part.describe(store)
     for word in text.split("(figures/")[1:]:
         assert (folder / "figures" / word.split(")")[0]).exists(), word
     assert "nan" not in text.replace("\n", " ").split()

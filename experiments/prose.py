@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 
 def markdown(header: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: bool = True) -> str:
-    """Return a table; the first column is to the left, the others, if of numbers, to the right.
+    """Return a Markdown table; all columns but the first are right-aligned if `numbers`.
 
     Examples
     --------
@@ -21,7 +21,7 @@ def markdown(header: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: b
 
 
 def join_words(names: Iterable[str]) -> str:
-    """Return names as prose.
+    """Join names by commas and "and".
 
     Examples
     --------
@@ -33,7 +33,7 @@ def join_words(names: Iterable[str]) -> str:
 
 
 def seconds(value: float) -> str:
-    """Return a time with three digits that matter, and its unit.
+    """Format a time with three significant digits and its unit.
 
     Examples
     --------
@@ -46,7 +46,7 @@ def seconds(value: float) -> str:
 
 
 def times(ratios: Iterable[float]) -> str:
-    """Return ratios as a range of numbers of times.
+    """Format ratios as a range.
 
     Examples
     --------
@@ -60,7 +60,7 @@ def times(ratios: Iterable[float]) -> str:
 
 
 def percent(share: float) -> str:
-    """Return a share as per cent.
+    """Format a share as a percentage.
 
     Examples
     --------
@@ -73,7 +73,7 @@ def percent(share: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return a time as people say it.
+    """Format a time in seconds, minutes or hours.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def duration(seconds: float) -> str:
 
 
 def count(number: float) -> str:
-    """Return a large number readably.
+    """Format a large number with two significant digits.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Draw what is in the table of structure learning."""
+"""Draw the results of structure learning."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def draw(store: Store, folder: Path) -> None:
 
 
 def at_paper_rows(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the lines for the paper's 10,000 rows; where there are none, for the most rows."""
+    """Return the lines for the paper's 10,000 rows, or else for the most rows."""
     at = table["n_rows"] == bnlearn.N_ROWS
     return table[at if at.any() else table["n_rows"] == table["n_rows"].max()]
 
 
 def _draw_f1(table: pd.DataFrame, path: Path) -> None:
-    """Draw F1 against rows: a panel a graph, sizes down, degrees across."""
+    """Draw F1 against rows with one panel per graph: sizes down, degrees across."""
     graphs = [name for name in PAPER_GRAPHS if name in set(table["graph"])]
     n_across = min(3, len(graphs))
     n_down = -(-len(graphs) // n_across)
@@ -56,7 +56,7 @@ def _draw_f1(table: pd.DataFrame, path: Path) -> None:
 
 
 def _draw_seconds(table: pd.DataFrame, path: Path) -> None:
-    """Draw seconds against rows, a panel a size: medians, and the range over the degrees."""
+    """Draw seconds against rows with one panel per size: medians, and ranges over degrees."""
     table = table.assign(seconds=table["seconds_moments"] + table["seconds_search"])
     sizes = sorted(table["n_nodes"].unique())
     with draw_svg(path, height=2.6) as figure:
@@ -80,7 +80,7 @@ def _draw_seconds(table: pd.DataFrame, path: Path) -> None:
 
 
 def _lines(ax: Axes, table: pd.DataFrame, column: str) -> None:
-    """Draw a line for each method: the median, with the range as a band."""
+    """Draw the median of each method as a line and the range as a band."""
     for method in METHODS:
         groups = table[table["method"] == method].groupby("n_rows")[column]
         middle, low, high = groups.median(), groups.min(), groups.max()
@@ -102,18 +102,18 @@ def _lines(ax: Axes, table: pd.DataFrame, column: str) -> None:
 
 
 def _draw_confusion(table: pd.DataFrame, path: Path) -> None:
-    """Draw the confusion matrices as lines of four cells, a block for each method."""
-    cells = table[list(_CELLS)].div(table["n_queries"], axis=0)
-    shares = pd.concat([table[["graph", "method"]], cells], axis=1)
+    """Draw the confusion matrices as rows of four cells, with one panel per method."""
+    counts = table[list(_CELLS)].div(table["n_queries"], axis=0)
+    shares = pd.concat([table[["graph", "method"]], counts], axis=1)
     means = shares.groupby(["graph", "method"]).mean()
     graphs = [name for name in PAPER_GRAPHS if name in set(table["graph"])]
     with draw_svg(path, height=1.0 + 0.23 * len(graphs)) as figure:
         panels = figure.subplots(1, len(METHODS), sharey=True)
         for ax, method in zip(panels, METHODS, strict=True):
-            block = np.array([means.loc[(name, method), list(_CELLS)] for name in graphs])
-            # Cells as polygons stay sharp, and small, in SVG.
-            ax.pcolormesh(block, cmap="Blues", vmin=0, vmax=1, edgecolors="white", linewidth=1)
-            for (down, across), value in np.ndenumerate(block):
+            cells = np.array([means.loc[(name, method), list(_CELLS)] for name in graphs])
+            # In SVG, polygons are sharper and smaller than an image.
+            ax.pcolormesh(cells, cmap="Blues", vmin=0, vmax=1, edgecolors="white", linewidth=1)
+            for (down, across), value in np.ndenumerate(cells):
                 color = "white" if value > 0.55 else "black"
                 text = "0" if value == 0 else "<0.001" if value < 0.0005 else f"{value:.3f}"
                 ax.text(

@@ -95,7 +95,7 @@ def _by_graph(table: pd.DataFrame) -> str:
         "bnlearn TABU",
         "paper's TABU",
     ]
-    about = f"For {table['n_rows'].iloc[0]:,} rows (F1 and times: averages over the data sets):"
+    about = f"For {table['n_rows'].iloc[0]:,} rows (mean F1, highest FDR and median times over the data sets):"
     return f"{about}\n\n{markdown(header, rows)}"
 
 

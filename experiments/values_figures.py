@@ -138,8 +138,8 @@ def describe(store: Store) -> str:
         "with 10 draws. d-SAGE is the paper's Algorithm 1 with the same orderings and draws, so "
         "it differs from SAGE by exactly the mean of the skipped surpluses. The table shows means "
         "over runs: the largest change of any feature, also relative to the largest value; the "
-        "change of the five largest values, relative to their sum; the median absolute skipped "
-        "surplus, averaged over rows; and the share of skipped surpluses. The figures show the "
+        "change of the five largest values, relative to their sum; the median size of a skipped "
+        "surplus (a mean over rows); and the share of skipped surpluses. The figures show the "
         "largest values among the fifteen features that a cheap linear game ranks first; these "
         "features are the same in all runs."
     )
@@ -175,7 +175,7 @@ def _verdict(table: pd.DataFrame) -> str:
             f"For the {name}, the largest change in the median graph is "
             f"{10 ** -part['orders'].median():.1g} of the largest value, "
             f"{part['orders'].median():.1f} orders of magnitude smaller (between "
-            f"{part['orders'].min():.1f} and {part['orders'].max():.1f} orders in the other "
+            f"{part['orders'].min():.1f} and {part['orders'].max():.1f} orders across the "
             f"graphs; at least 2.5 in {len(far)} of {len(part)}). Together, the five largest "
             f"values change by {percent(part['change_top'].median())}."
         )

@@ -1,4 +1,4 @@
-"""Draw what is in the tables of independence."""
+"""Draw the results on tests of independence."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from experiments.independence_tables import LEVELS, PINGOUIN, PUBLISHED, PUBLISH
 from experiments.store import Store
 
 N_ORDERINGS = 100
-"""Orderings of the paper; times are for as many."""
+"""Number of orderings in the paper, to which times are scaled."""
 
 _TEST = f"test: {LEVELS[0]}"
 
 
 def beside(store: Store) -> pd.DataFrame:
-    """Return a line for each graph: our means and medians, and the paper's figures.
+    """Return our means and medians with the paper's results, one line per graph.
 
-    Times are scaled to 100 orderings; what was not measured is nan.
+    Times are scaled to 100 orderings; missing measurements are NaN.
     """
     table = store.read(TABLE)
     names = [name for name in PAPER_GRAPHS if name in set(table["graph"])]
@@ -35,7 +35,7 @@ def beside(store: Store) -> pd.DataFrame:
         scale = N_ORDERINGS * n_features / groups["n_tests"].first()
         columns[f"seconds {way}"] = groups["seconds"].median() * scale
         columns[f"before {way}"] = groups["seconds_before"].median()
-    # Who tests needs the covariances first, as who asks a graph needs the graph.
+    # Tests need the covariances first, like queries need the graph.
     columns["seconds test"] = columns[f"seconds {_TEST}"] + columns[f"before {_TEST}"]
     pingouin = store.read(PINGOUIN)
     if not pingouin.empty:

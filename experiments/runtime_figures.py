@@ -182,13 +182,15 @@ def _verdict(table: pd.DataFrame) -> str:
     text.append(
         f"The time saved one at a time is within {100 * ABOUT:.0f} points of the share that the "
         "paper prints, which is not the share along orderings, in "
-        + " and in ".join(f"{n} of {len(table)} cases with {name} graph" for name, n in near.items())
+        + " and in ".join(
+            f"{n} of {len(table)} cases with {name} graph" for name, n in near.items()
+        )
         + "."
     )
     wins = table["saving_with_graph"] > 0
     text.append(
         "Including the time to learn the graph, d-SAGE is faster than SAGE in "
-        f"{int(wins.sum())} of {len(table)} cases, even for so few orderings."
+        f"{int(wins.sum())} of {len(table)} cases with these few orderings."
     )
     return " ".join(text)
 

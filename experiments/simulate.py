@@ -54,7 +54,7 @@ def warm_up() -> None:
 
 @dataclass(frozen=True)
 class Questions:
-    """The queries of d-SAGE along orderings: is the next feature separated from the target?
+    """The queries of d-SAGE along orderings: whether the next feature is separated.
 
     Attributes
     ----------

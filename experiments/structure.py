@@ -59,7 +59,7 @@ def _about(table: pd.DataFrame) -> str:
     random = f"{asked.max():,} random queries by Algorithm 2" if len(asked) else "all queries"
     return (
         "HC and TABU with BIC, as in the paper, and `learn_graph` with its defaults (extended "
-        "BIC; TABU's order is improved by BOSS, then by backward equivalence search). There are "
+        "BIC; BOSS improves TABU's order, then backward equivalence search follows). There are "
         f"{n_runs} data {_plural('set', n_runs)} for each graph and number of rows, and one in "
         f"the paper. Each learned graph is compared with the true one by {random} about the "
         "target; small graphs are asked all queries. A wrong separation makes d-SAGE skip a "
@@ -95,7 +95,8 @@ def _by_graph(table: pd.DataFrame) -> str:
         "bnlearn TABU",
         "paper's TABU",
     ]
-    about = f"For {table['n_rows'].iloc[0]:,} rows (mean F1, highest FDR and median times over the data sets):"
+    n_rows = table["n_rows"].iloc[0]
+    about = f"For {n_rows:,} rows (mean F1, highest FDR and median times over the data sets):"
     return f"{about}\n\n{markdown(header, rows)}"
 
 

@@ -65,8 +65,8 @@ def _draw_seconds(table: pd.DataFrame, path: Path) -> None:
             part = table[table["n_nodes"] == size]
             _lines(ax, part, "seconds")
             graphs = part["graph"].unique()
-            known = [bnlearn.TABU_SECONDS[name] for name in graphs]
-            ax.plot([bnlearn.N_ROWS] * len(known), known, "x", color=RED, label="bnlearn, TABU")
+            theirs = [bnlearn.TABU_SECONDS[name] for name in graphs]
+            ax.plot([bnlearn.N_ROWS] * len(theirs), theirs, "x", color=RED, label="bnlearn, TABU")
             printed = [paper_graph(name).printed["seconds_tabu"] for name in graphs]
             ax.plot(
                 [bnlearn.N_ROWS] * len(printed), printed, "+", color=BLACK, label="the paper, TABU"

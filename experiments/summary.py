@@ -118,7 +118,7 @@ def _structure(store: Store) -> Iterator[Claim]:
         "virtually no false discoveries",
         f"{percent(theirs['false_discovery_rate'].mean())} on average; more than "
         f"{percent(VIRTUALLY_NONE)} in {(~few).sum()} of {len(theirs)} runs, "
-        f"{(~few & (theirs['n_rows'] >= ROWS_FROM)).sum()} of which have {ROWS_FROM:,} rows or more",
+        f"{(~few & (theirs['n_rows'] >= ROWS_FROM)).sum()} of them with {ROWS_FROM:,} or more rows",
         verdict(few.sum(), len(theirs)),
     )
     f1 = table.pivot_table(index=["graph", "n_rows", "run"], columns="method", values="f1")

@@ -28,14 +28,14 @@ def store(folder):
     return store
 
 
-def test_every_way_is_there_for_both_models(store):
+def test_both_models_have_every_way(store):
     table = store.read("beyond")
     assert has_provenance(table)
     assert table.groupby("model")["way"].apply(tuple).tolist() == [tuple(beyond.WAYS)] * 2
     assert np.isfinite(table[["error", "evaluations_needed", "seconds_needed"]]).all(axis=None)
 
 
-def test_needs_are_extrapolated_with_the_square_of_the_error(store):
+def test_costs_are_extrapolated_with_the_square_of_the_error(store):
     table = store.read("beyond")
     done, left = table[table["is_reached"]], table[~table["is_reached"]]
     assert len(done)
@@ -45,7 +45,7 @@ def test_needs_are_extrapolated_with_the_square_of_the_error(store):
     np.testing.assert_allclose(left["evaluations_needed"], left["n_evaluated"] * times, rtol=1e-6)
 
 
-def test_factors_are_those_against_plain_orderings(store):
+def test_factors_are_relative_to_plain_sage(store):
     table = store.read("beyond")
     table.loc[table["way"] == "SAGE, uniform", "evaluations_needed"] = 100.0
     table.loc[table["way"] == "d-SAGE, levels", "evaluations_needed"] = 4.0
@@ -69,7 +69,7 @@ def test_a_budget_waits_for_units():
     budget = beyond.PatientBudget(0.0, min_units=4)
     assert budget.reason(Progress) is None
     Progress.n_units = 4
-    assert budget.reason(Progress) == "the time is spent"
+    assert budget.reason(Progress) == "the time is used up"
     Progress.se = np.array([1.0, np.inf])
     assert budget.reason(Progress) is None
     Progress.se = np.ones(2)

@@ -29,7 +29,7 @@ def store(folder):
     return store
 
 
-def test_errors_are_those_of_both_at_the_same_looks(store):
+def test_both_estimands_have_errors_at_the_same_looks(store):
     table = store.read("convergence")
     assert has_provenance(table)
     assert (table["mean_se"].dropna() >= 0).all()
@@ -59,9 +59,9 @@ def test_the_section_compares_the_errors(store, folder):
 
 
 @pytest.mark.parametrize(
-    ("small", "word"), [(1.0, "That holds here everywhere"), (2.0, "not hold")]
+    ("small", "word"), [(1.0, "This holds here everywhere"), (2.0, "not hold")]
 )
-def test_the_verdict_follows_the_figures(small, word):
+def test_the_verdict_depends_on_the_results(small, word):
     line = {"model": "lm", "SAGE: largest": 1.0, "d-SAGE: largest": 1.0, "SAGE: smallest": 2.0}
     table = pd.DataFrame([line | {"d-SAGE: smallest": small, "d-SAGE: smallest, zero": 0.5}])
     assert word in convergence_figures._verdict(table)

@@ -30,7 +30,7 @@ def store(folder):
     return store
 
 
-def test_there_are_fifteen_features_at_most_the_same_in_all_runs(store):
+def test_runs_have_the_same_features_at_most_fifteen(store):
     table = store.read("values")
     assert has_provenance(table)
     sizes = table.groupby(["graph", "model", "run"]).size()
@@ -39,7 +39,7 @@ def test_there_are_fifteen_features_at_most_the_same_in_all_runs(store):
     assert (table.groupby(["graph", "model", "feature"]).size() == 2).all()
 
 
-def test_the_difference_is_that_of_two_runs_along_the_same_orderings(store):
+def test_the_difference_equals_that_of_two_runs_along_the_same_orderings(store):
     seed = seed_of("values", "dag_s(2)", "rf", 0)
     at = problem("dag_s(2)", DATA)
     orderings = uniform_orderings(9, 3, seed)
@@ -79,8 +79,8 @@ def test_the_section_shows_values_and_changes(store, folder):
     assert "2 runs for each graph and model" in text
 
 
-@pytest.mark.parametrize(("orders", "word"), [(3.0, "The first holds"), (1.0, "does not hold")])
-def test_the_verdict_follows_the_figures(orders, word):
+@pytest.mark.parametrize(("orders", "word"), [(3.0, "The first claim holds"), (1.0, "not hold")])
+def test_the_verdict_depends_on_the_results(orders, word):
     line = {"graph": "a", "model": "lm", "orders": orders, "ratio": 10**-orders, "n_rows": 10}
     table = pd.DataFrame([line, line | {"model": "rf"}]).assign(change_top=0.1)
     text = values_figures._verdict(table)

@@ -1,4 +1,4 @@
-"""Sizes so small that a part runs in seconds, and what every part is asked."""
+"""Run and check a part of the experiments with sizes so small that it takes seconds."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DATA = Data(n_train=200, n_test=40, n_trees=3)
 
 
 def run_twice(part: Part, sizes: object, folder: Path) -> tuple[Store, list[str]]:
-    """Run a part twice; return its store, and what the second run computed."""
+    """Run a part twice; return its store, and messages about work in the second run."""
     part.run(Store(folder / "tables"), sizes)
     before = {path.name: path.read_bytes() for path in (folder / "tables").iterdir()}
     said: list[str] = []
@@ -26,7 +26,7 @@ def run_twice(part: Part, sizes: object, folder: Path) -> tuple[Store, list[str]
 
 
 def draw_and_describe(part: Part, store: Store, folder: Path) -> tuple[list[str], str]:
-    """Draw and tell; return the names of the figures, and the section."""
+    """Return the names of the figures, and the section."""
     part.draw(store, folder / "figures")
     files = sorted((folder / "figures").glob("*.svg"))
     for file in files:
@@ -39,5 +39,5 @@ def draw_and_describe(part: Part, store: Store, folder: Path) -> tuple[list[str]
 
 
 def has_provenance(table: pd.DataFrame) -> bool:
-    """Tell whether each line says where it comes from."""
+    """Return whether the table records the provenance of its lines."""
     return {"seed", "unit_seconds", "version", "machine"} <= set(table.columns)

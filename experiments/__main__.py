@@ -1,6 +1,6 @@
 """Run experiments: ``python -m experiments [--quick] [PART ...]``.
 
-A part is run from its beginning; one that was broken off goes on where it was.
+Each part starts from scratch; an interrupted part resumes where it stopped.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ FIGURES = "../experiments/results/full/figures"
 
 
 def main(arguments: list[str]) -> None:
-    """Run the parts that are named, or all, and write figures and the page."""
+    """Run the named parts, or all of them, and write the figures and the page."""
     parser = argparse.ArgumentParser(prog="python -m experiments", description=__doc__)
     parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
-    parser.add_argument("--quick", action="store_true", help="reduced sizes, minutes")
-    parser.add_argument("--draw", action="store_true", help="only draw and write, from the tables")
-    parser.add_argument("--out", type=Path, help="where tables, figures and the page go")
+    parser.add_argument("--quick", action="store_true", help="reduced sizes, takes minutes")
+    parser.add_argument("--draw", action="store_true", help="only redraw figures and page")
+    parser.add_argument("--out", type=Path, help="folder of tables, figures and page")
     given = parser.parse_args(arguments)
     unknown = sorted(set(given.parts) - set(PARTS))
     if unknown:

@@ -1,4 +1,4 @@
-"""Beyond the paper: what it takes to reach the same error, for each way to estimate."""
+"""Go beyond the paper: compare the cost of estimators to reach the same error."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ import numpy as np
 
 from dsage.datasets import PAPER_GRAPHS
 from dsage.estimate import AnyOf, Estimate, NOrderings, Tolerance
-from experiments.beyond_figures import PLAIN, TABLE, draw, tell
+from experiments.beyond_figures import PLAIN, TABLE, describe, draw
 from experiments.part import Part
-from experiments.problem import FULL_DATA, MODELS, QUICK_DATA, Data, estimated, problem
+from experiments.problem import FULL_DATA, MODELS, QUICK_DATA, Data, problem, run_quietly
 from experiments.store import Line, Store, seed_of
 
 _SAMPLED = {"first_level": "none", "exact": "never"}
@@ -33,28 +33,29 @@ WAYS: dict[str, dict[str, Any]] = {
     "d-SAGE, orthogonal": {"orderings": "orthogonal"},
     "d-SAGE, herding": {"orderings": "herding"},
 }
-"""The options of each way. Those without any are the library's defaults: antithetic orderings,
-boundaries, levels, all orderings where they need few coalitions."""
+"""Options of each way. Options that are not given have the library's defaults: antithetic
+orderings, boundaries, a first level, and all orderings if they need few coalitions."""
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """How long is estimated.
+    """Sizes of the experiment.
 
+    Attributes
+    ----------
     graphs : sequence of str
         The graphs.
     data : Data
-        Rows and trees.
+        Numbers of rows and trees.
     lm_tolerance, rf_tolerance : float
-        Largest standard error, as a share of the range of the values.
+        Target for the largest standard error, as a share of the range of the values.
     lm_seconds, rf_seconds : float
-        A run ends after so much time, even if its error is larger.
+        Time after which a run ends even if its error is larger.
     min_units : int
-        But no run ends before it has so many units of orderings: fewer tell too little of its
-        error.
+        Minimum number of units of a run; with fewer its error is too uncertain.
     rf_rows, rf_rows_per_ordering : int
-        Test rows for the forest, and how many of them a unit of orderings is evaluated on. The
-        linear model has all rows, as many a unit as the library takes by itself.
+        Test rows for the forest, and how many of them a unit is evaluated on. The linear model
+        uses all rows, and the library's default per unit.
     """
 
     graphs: Sequence[str] = PAPER_GRAPHS
@@ -69,14 +70,14 @@ class Sizes:
 
 
 class PatientBudget:
-    """Stop when the time since now is spent, but not before there are some units.
+    """Stop when the time is used up, but not before a minimum number of units.
 
     Parameters
     ----------
     seconds : float
-        The time: all of it, also what the first level takes between two looks.
+        Time from now, including that of the first level.
     min_units : int
-        How many units.
+        Minimum number of units.
     """
 
     def __init__(self, seconds: float, min_units: int) -> None:
@@ -84,18 +85,18 @@ class PatientBudget:
         self._min_units = min_units
 
     def reason(self, progress: Estimate) -> str | None:
-        """Return why to stop, or None to go on."""
-        is_known = progress.n_units >= self._min_units and bool(np.isfinite(progress.se).all())
-        return "the time is spent" if is_known and time.perf_counter() >= self._end else None
+        """Return why to stop, or None to continue."""
+        is_ready = progress.n_units >= self._min_units and bool(np.isfinite(progress.se).all())
+        return "the time is used up" if is_ready and time.perf_counter() >= self._end else None
 
 
 def run(store: Store, sizes: Sizes) -> None:
-    """Make the table."""
+    """Compute the table."""
     _warm_up()
     for name in sizes.graphs:
         for model in MODELS:
             for way in WAYS:
-                # The same orderings for all ways that take them from one kind.
+                # Ways with the same kind of orderings share the orderings.
                 seed = seed_of(TABLE, name, model)
                 key = {"graph": name, "model": model, "way": way}
                 work = partial(_line, name, model, way, sizes, seed)
@@ -103,12 +104,12 @@ def run(store: Store, sizes: Sizes) -> None:
 
 
 def _warm_up() -> None:
-    """Do once, without a clock, what loads code: each way with each model, on few rows."""
+    """Run each way with each model on a few rows, untimed, so that code is loaded."""
     at = problem("dag_s(2)", Data(n_train=100, n_test=20, n_trees=2))
     for options, model in product(WAYS.values(), MODELS):
         game = at.game(model, n_rows=20, seed=0)
         everything = {"oracle": at.oracle, "audit": False} | options
-        estimated(game, stopping=NOrderings(4), random_state=0, **everything)
+        run_quietly(game, stopping=NOrderings(4), random_state=0, **everything)
 
 
 def _line(name: str, model: str, way: str, sizes: Sizes, seed: int) -> list[Line]:
@@ -121,7 +122,7 @@ def _line(name: str, model: str, way: str, sizes: Sizes, seed: int) -> list[Line
     tolerance = sizes.lm_tolerance if is_lm else sizes.rf_tolerance
     goal = Tolerance(tolerance, min_units=sizes.min_units)
     options = {"oracle": at.oracle, "audit": False} | WAYS[way]
-    known = estimated(
+    estimate = run_quietly(
         game,
         rows_per_ordering=None if is_lm else sizes.rf_rows_per_ordering,
         stopping=AnyOf([goal, limit]),
@@ -129,22 +130,22 @@ def _line(name: str, model: str, way: str, sizes: Sizes, seed: int) -> list[Line
         **options,
     )
     took = time.perf_counter() - start
-    error = float(known.se.max() / np.ptp(known.values))
-    is_reached = goal.reason(known) is not None
-    # Errors fall with the root of the evaluations.
+    error = float(estimate.se.max() / np.ptp(estimate.values))
+    is_reached = goal.reason(estimate) is not None
+    # Errors fall with the square root of the number of evaluations.
     times = 1.0 if is_reached else max((error / goal.relative) ** 2, 1.0)
     line = {
         "tolerance": goal.relative,
         "n_rows": game.n_rows,
-        "n_orderings": float(known.n_orderings),
-        "n_units": known.n_units,
-        "is_exact": known.is_exact,
-        "n_evaluated": known.n_evaluated,
+        "n_orderings": float(estimate.n_orderings),
+        "n_units": estimate.n_units,
+        "is_exact": estimate.is_exact,
+        "n_evaluated": estimate.n_evaluated,
         "n_predictions": game.n_predicted - before,
         "seconds": took,
         "error": error,
         "is_reached": is_reached,
-        "evaluations_needed": known.n_evaluated * times,
+        "evaluations_needed": estimate.n_evaluated * times,
         "predictions_needed": (game.n_predicted - before) * times,
         "seconds_needed": took * times,
     }
@@ -153,10 +154,10 @@ def _line(name: str, model: str, way: str, sizes: Sizes, seed: int) -> list[Line
 
 BEYOND = Part(
     name="beyond",
-    title="Beyond the paper: boundaries, levels, corrected SAGE, better orderings",
+    title="Beyond the paper: boundaries, a first level, corrected SAGE, better orderings",
     run=run,
     quick=Sizes(
-        # Two of the largest graphs take as long as all others.
+        # These two take as long as all other graphs.
         graphs=[name for name in PAPER_GRAPHS if name not in ("dag_l(2)", "dag_l(4)")],
         data=QUICK_DATA,
         lm_tolerance=0.05,
@@ -169,5 +170,5 @@ BEYOND = Part(
     ),
     full=Sizes(),
     draw=draw,
-    tell=tell,
+    describe=describe,
 )

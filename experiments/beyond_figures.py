@@ -1,4 +1,4 @@
-"""Draw and tell what it takes to reach the same error."""
+"""Draw and describe the cost of reaching the same error."""
 
 from __future__ import annotations
 
@@ -7,39 +7,38 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from experiments.drawing import BLUE, GREEN, ORANGE, PURPLE, drawn
+from experiments.drawing import BLUE, GREEN, ORANGE, PURPLE, draw_svg
 from experiments.problem import MODELS
+from experiments.prose import count, duration, markdown, percent
 from experiments.store import Store
-from experiments.telling import markdown
-from experiments.words import count, duration, percent
 
 TABLE = "beyond"
 PLAIN = "SAGE, uniform"
 LEVELS, CORRECTED = "SAGE, levels", "SAGE, corrected"
 SKIP, DEFAULT = "d-SAGE, skip", "d-SAGE, levels"
 
-# What a table of all graphs shows; the others are in the summary.
+# Columns of the tables by graph; the summary has all ways.
 _SHOWN = (PLAIN, LEVELS, CORRECTED, SKIP, "d-SAGE, boundary", DEFAULT)
-_COLOURS = (BLUE, ORANGE, GREEN, PURPLE)
+_COLORS = (BLUE, ORANGE, GREEN, PURPLE)
 _MARK = "≈"
 _KINDS = ("orthogonal", "herding")
 
 
 def draw(store: Store, folder: Path) -> None:
-    """Draw evaluations that are needed, of all graphs: a line a way."""
+    """Draw the necessary evaluations of all graphs, one row per way."""
     table = store.read(TABLE)
     ways = list(dict.fromkeys(table["way"]))
     sizes = list(dict.fromkeys(name.split("(")[0] for name in table["graph"]))
-    with drawn(folder / "beyond.svg", height=3.6) as figure:
+    with draw_svg(folder / "beyond.svg", height=3.6) as figure:
         panels = figure.subplots(1, len(MODELS), sharey=True)
         for ax, (model, title) in zip(panels, MODELS.items(), strict=True):
-            for place, (size, colour) in enumerate(zip(sizes, _COLOURS, strict=False)):
+            for place, (size, color) in enumerate(zip(sizes, _COLORS, strict=False)):
                 part = table[(table["model"] == model) & table["graph"].str.startswith(f"{size}(")]
                 at = [len(ways) - 1 - ways.index(way) + 0.25 - 0.16 * place for way in part["way"]]
                 reached = part["is_reached"].to_numpy()
                 x, y = part["evaluations_needed"].to_numpy(), np.array(at)
-                ax.plot(x[reached], y[reached], "o", ms=3.5, color=colour, label=size)
-                ax.plot(x[~reached], y[~reached], "o", ms=3.5, color=colour, mfc="white")
+                ax.plot(x[reached], y[reached], "o", ms=3.5, color=color, label=size)
+                ax.plot(x[~reached], y[~reached], "o", ms=3.5, color=color, mfc="white")
             ax.set_xscale("log")
             ax.grid(visible=True, axis="x", alpha=0.25)
             ax.set_title(title, loc="left", pad=3)
@@ -49,34 +48,35 @@ def draw(store: Store, folder: Path) -> None:
         figure.legend(handles, labels, loc="outside upper center", ncols=4)
 
 
-def tell(store: Store) -> str:
+def describe(store: Store) -> str:
     """Return the section."""
     table = store.read(TABLE)
     goals = table.groupby("model")["tolerance"].first()
     rows = table.groupby("model")["n_rows"].max()
     n_graphs = table["graph"].nunique()
     about = (
-        f"On {n_graphs} graphs: what it takes until the largest standard error is a small share "
-        f"of the range of the values, {percent(goals['lm'])} for the linear model and "
-        f"{percent(goals['rf'])} for the forest: evaluations of a coalition on a row, and "
-        "seconds on one core, the first level included. The linear model has "
-        f"{rows['lm']:,} test rows and needs no draws; the forest has {rows['rf']:,} with 8 draws. "
-        f"Runs that would take long were ended before; their figures, marked {_MARK} (hollow in "
-        "the drawing), are extrapolated with the square of the error. `uniform` orderings without "
-        "levels are plain SAGE, and `skip` is the paper's Algorithm 1; `orthogonal` and "
-        "`herding` are orderings of "
-        "Mitchell et al.; `boundary` has values at Markov boundaries; `levels` adds the linear "
-        "game as a first level, antithetic orderings, and all orderings at once where they need "
-        "few coalitions, as d-SAGE's `orthogonal` and `herding` do, too; `corrected` is unbiased "
-        "for SAGE, with d-SAGE as its first part. The errors are those of each estimand: d-SAGE's "
-        "do not tell how far it is from SAGE, which the audit tells."
+        f"How expensive is it, on {n_graphs} graphs, to reduce the largest standard error to "
+        f"{percent(goals['lm'])} (linear model) or {percent(goals['rf'])} (forest) of the range of "
+        "the values? The cost is the number of evaluations (of one coalition on one row), and the "
+        "time in seconds on one core; both include the first level. The linear model has "
+        f"{rows['lm']:,} test rows and needs no draws; the forest has {rows['rf']:,} test rows and "
+        "8 draws. Long runs were stopped early; their costs are extrapolated with the square of "
+        f"the error and marked {_MARK} (hollow in the figure).\n\n"
+        "The ways are: `SAGE, uniform`, plain SAGE with uniform orderings and no first level; "
+        "`skip`, the paper's Algorithm 1; `orthogonal` and `herding`, the orderings of Mitchell et "
+        "al.; `boundary`, surpluses evaluated at Markov boundaries; `levels`, which adds the "
+        "linear game as a first level, antithetic orderings, and all orderings at once if they "
+        "need few coalitions (so do `orthogonal` and `herding` with d-SAGE, except for the kind of "
+        "orderings); and `corrected`, an unbiased estimate of SAGE that adds a correction to "
+        "d-SAGE. Errors refer to the respective estimand: the error of d-SAGE does not include "
+        "its difference from SAGE, which the audit estimates."
     )
     parts = [about, "![Evaluations to the same error](figures/beyond.svg)"]
     for model, name in MODELS.items():
         own = table[table["model"] == model]
         parts += [f"Evaluations, {name}:", markdown(*_by_graph(own))]
     parts += [
-        f"Over all {n_graphs} graphs, geometric means:",
+        f"Geometric means over all {n_graphs} graphs, relative to plain SAGE:",
         markdown(*_summary(table)),
         _verdict(table),
     ]
@@ -97,7 +97,7 @@ def _by_graph(table: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
 
 
 def factors(table: pd.DataFrame, model: str, column: str) -> pd.DataFrame:
-    """Return how many times less than plain SAGE each way needs: a line a graph."""
+    """Return the cost of plain SAGE relative to each way, one line per graph."""
     needed = table[table["model"] == model].pivot_table(
         index="graph", columns="way", values=column, sort=False
     )
@@ -107,7 +107,7 @@ def factors(table: pd.DataFrame, model: str, column: str) -> pd.DataFrame:
 def _summary(table: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
     header, lines = ["way"], []
     for short in ("LM", "RF"):
-        header += [f"{short}: times fewer evaluations", "times less time", "longest", "reached"]
+        header += [f"{short}: times fewer evaluations", "times faster", "longest run", "reached"]
     for way in dict.fromkeys(table["way"]):
         cells = [way]
         for model in MODELS:
@@ -122,7 +122,7 @@ def _summary(table: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
 
 
 def _middle(ratios: pd.Series) -> float:
-    """Return the geometric mean: ratios multiply."""
+    """Return the geometric mean of ratios."""
     return float(np.exp(np.log(ratios).mean()))
 
 
@@ -132,12 +132,12 @@ def _speeds(table: pd.DataFrame, model: str) -> dict[str, pd.Series]:
 
 
 def _times(ratio: float) -> str:
-    """Return a ratio with two digits that matter."""
+    """Format a ratio with two significant digits."""
     return f"{ratio:.2g}" if ratio < 10 else count(ratio)
 
 
 def _few(ratio: float) -> str:
-    """Tell a ratio of evaluations, plain SAGE's to those of a way."""
+    """Describe the ratio of plain SAGE's evaluations to those of a way."""
     return f"{_times(ratio)} times fewer" if ratio >= 1 else f"{_times(1 / ratio)} times as many"
 
 
@@ -146,10 +146,10 @@ def _verdict(table: pd.DataFrame) -> str:
     lm, rf = (_middle(_speeds(table, model)[DEFAULT]) for model in MODELS)
     if rf > lm:
         text.append(
-            "Boundaries and orderings have a cost of their own, which pays where a prediction "
-            "costs more than a product: less so for a linear model without draws."
+            "Boundaries and better orderings have their own overhead, which pays off if "
+            "predictions are expensive, but less so for a linear model without draws."
         )
-    return " ".join(text)
+    return "\n\n".join(text)
 
 
 def _on_model(table: pd.DataFrame, model: str, name: str) -> str:
@@ -160,39 +160,39 @@ def _on_model(table: pd.DataFrame, model: str, name: str) -> str:
     plain = int((fewer[LEVELS] > fewer[CORRECTED]).sum())
     text = [
         (
-            f"For the {name}, evaluations against plain SAGE (geometric means over the graphs): "
-            f"{_few(ways[SKIP])} for Algorithm 1, {_few(ways[DEFAULT])} for our default d-SAGE, "
-            f"and {_few(ways[CORRECTED])} for corrected SAGE, which has no bias; {best} needs the "
-            "fewest."
+            f"**{name.capitalize()}.** Compared with the evaluations of plain SAGE (geometric "
+            f"means over the graphs), Algorithm 1 needs {_few(ways[SKIP])}, our default d-SAGE "
+            f"{_few(ways[DEFAULT])}, and corrected SAGE, which has no bias, "
+            f'{_few(ways[CORRECTED])}. The fewest are needed by "{best}".'
         ),
         (
-            f"Corrected SAGE needs fewer than Algorithm 1 in {better} of {len(fewer)} graphs; but "
-            f"SAGE without a graph, with levels, needs fewer than corrected SAGE in {plain} of "
+            f"Corrected SAGE needs fewer than Algorithm 1 in {better} of {len(fewer)} graphs, but "
+            f"SAGE with a first level and no graph needs fewer than corrected SAGE in {plain} of "
             f"{len(fewer)}."
         ),
     ]
     faster = {way: _middle(times) for way, times in _speeds(table, model).items()}
     first = max(faster, key=lambda way: faster[way])
     text.append(
-        f"In time, {first} is ahead"
+        f'The fastest is "{first}"'
         + ("" if first == PLAIN else f", {_times(faster[first])} times as fast as plain SAGE")
-        + ". Times as fast as plain SAGE are: "
-        + ", ".join(
-            f"{way} {_times(faster[way])}"
+        + ". Speed relative to plain SAGE: "
+        + "; ".join(
+            f"{way}: {_times(faster[way])}"
             for way in (SKIP, "d-SAGE, boundary", LEVELS, CORRECTED, DEFAULT)
         )
         + "."
     )
     n_reached = int(table[(table["model"] == model) & (table["way"] == PLAIN)]["is_reached"].sum())
     text.append(
-        f"Plain SAGE reached the error in {n_reached} of {len(fewer)} graphs; the other factors "
-        "are extrapolated."
+        f"Plain SAGE reached the error in {n_reached} of {len(fewer)} graphs; the factors of the "
+        "other graphs are extrapolated."
     )
     kinds = ", ".join(f"{kind} {_few(ways[f'SAGE, {kind}'])}" for kind in _KINDS)
     more = max(ways[f"d-SAGE, {kind}"] for kind in _KINDS) / ways[DEFAULT]
     text.append(
-        f"Mitchell et al.'s orderings for plain SAGE, against uniform ones: {kinds}. With levels "
-        "and boundaries the better of the two kinds "
+        f"For plain SAGE, the evaluations of Mitchell et al.'s orderings relative to uniform ones "
+        f"are: {kinds}. With a first level and boundaries, the better of these two kinds "
         + (
             f"needs {_few(more)} evaluations than antithetic orderings."
             if more > 1.05

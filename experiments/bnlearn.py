@@ -1,4 +1,4 @@
-"""Times of bnlearn 5.2.1 (R 4.2.2), measured apart from these experiments, for comparison."""
+"""Times of bnlearn 5.2.1 (R 4.2.2) for comparison, measured outside these experiments."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dsage.datasets import PAPER_GRAPHS
 
 N_ROWS = 10_000
-"""Rows of the paper's own data that they were measured on: best of three, one core."""
+"""Number of rows of the paper's own data that were used; best of three runs on one core."""
 
 _TABU = (0.11, 0.28, 0.13, 0.36, 1.23, 2.11, 1.66, 3.69, 10.01, 24.74, 33.23, 78.72)
 
 TABU_SECONDS: Mapping[str, float] = dict(zip(PAPER_GRAPHS, _TABU, strict=True))
-"""Seconds of TABU by graph."""
+"""Seconds that TABU takes, by graph."""

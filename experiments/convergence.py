@@ -1,4 +1,4 @@
-"""The paper's appendix E: how values settle as orderings are added."""
+"""Reproduce the paper's appendix E: convergence of the values."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from dsage.datasets import PAPER_GRAPHS
 from dsage.estimate import Estimate, NOrderings
-from experiments.convergence_figures import CURVES, ERRORS, GROUPS, TOP, draw, tell
+from experiments.convergence_figures import CURVES, ERRORS, GROUPS, TOP, describe, draw
 from experiments.part import Part
 from experiments.problem import (
     ALGORITHM_1,
@@ -18,32 +18,34 @@ from experiments.problem import (
     MODELS,
     QUICK_DATA,
     Data,
-    estimated,
     problem,
-    rounded,
+    round_digits,
+    run_quietly,
 )
 from experiments.store import Line, Store, seed_of
 
-# Looks that are kept: enough for a curve.
+# Number of looks per curve.
 _N_LOOKS = 12
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much is estimated.
+    """Sizes of the experiment.
 
+    Attributes
+    ----------
     graphs : sequence of str
         The graphs.
     curves : sequence of str
-        Those of them whose values are kept, feature by feature.
+        Graphs for which the values of each feature are stored.
     data : Data
-        Rows and trees.
+        Numbers of rows and trees.
     lm_orderings, rf_orderings : mappings of int to int
         Orderings of each model, by the number of nodes.
     lm_rows, rf_rows : int
         Test rows for each model.
     n_draws : int
-        Draws for each row and coalition; for the linear model, too, as in the paper.
+        Draws per row and coalition, also for the linear model, as in the paper.
     n_jobs : int
         Threads of the forest.
     """
@@ -64,7 +66,7 @@ class Sizes:
 
 
 def run(store: Store, sizes: Sizes) -> None:
-    """Make the tables."""
+    """Compute the tables."""
     for model in MODELS:
         for name in sizes.graphs:
             seed = seed_of("convergence", name, model)
@@ -78,7 +80,7 @@ def run(store: Store, sizes: Sizes) -> None:
 def _runs(
     name: str, model: str, sizes: Sizes, seed: int, memory: dict[str, Estimate]
 ) -> dict[str, Estimate]:
-    """Return SAGE and d-SAGE along the same orderings, with their histories; made once."""
+    """Return SAGE and d-SAGE along the same orderings with their histories, computed once."""
     if not memory:
         at = problem(name, sizes.data)
         by_size = sizes.lm_orderings if model == "lm" else sizes.rf_orderings
@@ -87,7 +89,7 @@ def _runs(
             game = at.game(
                 model, n_rows=n_rows, seed=seed, draws=sizes.n_draws, n_jobs=sizes.n_jobs
             )
-            memory[values] = estimated(
+            memory[values] = run_quietly(
                 game,
                 oracle=oracle,
                 orderings="uniform",
@@ -101,15 +103,15 @@ def _runs(
 
 
 def _groups(runs: dict[str, Estimate]) -> dict[str, np.ndarray]:
-    """Return the features with the largest and with the smallest values, by SAGE at the end."""
+    """Return the features with the largest and the smallest final SAGE values."""
     order = np.argsort(-runs["SAGE"].values, kind="stable")
     n_each = min(TOP, len(order) // 2)
     return dict(zip(GROUPS, (order[:n_each], order[-n_each:]), strict=True))
 
 
-def _looks(known: Estimate) -> list[int]:
-    """Return which looks are kept: the last, and others at about equal ratios of orderings."""
-    counts = known.history.n_units
+def _looks(estimate: Estimate) -> list[int]:
+    """Choose the last look and others whose numbers of orderings have about equal ratios."""
+    counts = estimate.history.n_units
     wanted = np.geomspace(min(8, counts[-1]), counts[-1], _N_LOOKS)
     return sorted({int(np.abs(counts - n).argmin()) for n in wanted})
 
@@ -120,32 +122,32 @@ def _errors(runs: partial[dict[str, Estimate]]) -> list[Line]:
     groups = _groups(both)
     scale = float(np.ptp(both["SAGE"].values))
     lines: list[Line] = []
-    for values, known in both.items():
-        for look in _looks(known):
+    for values, estimate in both.items():
+        for look in _looks(estimate):
             for group, features in groups.items():
-                se = known.history.se[look, features]
-                # The mean over orderings of a surplus that is always skipped is known at once.
+                se = estimate.history.se[look, features]
+                # A feature that is always skipped has no error from the start.
                 settled = (se <= 0.01 * scale).mean()
                 lines.append(
                     {
                         "values": values,
                         "group": group,
                         "n_features": len(features),
-                        "n_orderings": int(known.history.n_units[look]),
-                        "mean_se": rounded(float(se.mean())),
-                        "share_settled": rounded(float(settled), 4),
-                        "share_zero": rounded(
-                            float((known.history.values[look, features] == 0).mean()), 4
+                        "n_orderings": int(estimate.history.n_units[look]),
+                        "mean_se": round_digits(float(se.mean())),
+                        "share_settled": round_digits(float(settled), 4),
+                        "share_zero": round_digits(
+                            float((estimate.history.values[look, features] == 0).mean()), 4
                         ),
-                        "range": rounded(scale),
-                        "seconds": rounded(float(known.history.seconds[look]), 4),
+                        "range": round_digits(scale),
+                        "seconds": round_digits(float(estimate.history.seconds[look]), 4),
                     }
                 )
     return lines
 
 
 def _curves(runs: partial[dict[str, Estimate]]) -> list[Line]:
-    """Return the values of each feature of the groups at each look."""
+    """Return the values of the features of both groups at each look."""
     both = runs()
     names = both["SAGE"].feature_names
     return [
@@ -153,14 +155,14 @@ def _curves(runs: partial[dict[str, Estimate]]) -> list[Line]:
             "values": values,
             "group": group,
             "feature": names[at],
-            "n_orderings": int(known.history.n_units[look]),
-            "value": rounded(known.history.values[look, at], 4),
-            "se": rounded(known.history.se[look, at], 3),
+            "n_orderings": int(estimate.history.n_units[look]),
+            "value": round_digits(estimate.history.values[look, at], 4),
+            "se": round_digits(estimate.history.se[look, at], 3),
         }
         for group, features in _groups(both).items()
-        for values, known in both.items()
+        for values, estimate in both.items()
         for at in features
-        for look in _looks(known)
+        for look in _looks(estimate)
     ]
 
 
@@ -177,5 +179,5 @@ CONVERGENCE = Part(
     ),
     full=Sizes(),
     draw=draw,
-    tell=tell,
+    describe=describe,
 )

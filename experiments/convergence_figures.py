@@ -1,4 +1,4 @@
-"""Draw and tell how values settle."""
+"""Draw and describe the convergence of the values."""
 
 from __future__ import annotations
 
@@ -7,21 +7,20 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from experiments.drawing import BLUE, ORANGE, drawn
+from experiments.drawing import BLUE, ORANGE, draw_svg
 from experiments.problem import MODELS
+from experiments.prose import markdown, percent
 from experiments.store import Store
-from experiments.telling import markdown
-from experiments.words import percent
 
 ERRORS, CURVES = "convergence", "convergence_curves"
 TOP = 15
 GROUPS = ("largest", "smallest")
 
-_COLOURS = {"SAGE": ORANGE, "d-SAGE": BLUE}
+_COLORS = {"SAGE": ORANGE, "d-SAGE": BLUE}
 
 
 def draw(store: Store, folder: Path) -> None:
-    """Draw the curves of values, a file a model and graph, and the errors at the end."""
+    """Draw the curves of values, one file per model and graph, and the final errors."""
     curves = store.read(CURVES)
     for (name, model), part in curves.groupby(["graph", "model"], sort=False):
         _draw_curves(part, folder / f"convergence_{model}_{_plain(str(name))}.svg")
@@ -33,13 +32,13 @@ def _plain(graph: str) -> str:
 
 
 def _draw_curves(table: pd.DataFrame, path: Path) -> None:
-    with drawn(path, height=3.6) as figure:
+    with draw_svg(path, height=3.6) as figure:
         panels = figure.subplots(2, 2, sharex=True, sharey="row")
         for row, group in zip(panels, GROUPS, strict=True):
-            for ax, values in zip(row, _COLOURS, strict=True):
+            for ax, values in zip(row, _COLORS, strict=True):
                 part = table[(table["group"] == group) & (table["values"] == values)]
                 for _, line in part.groupby("feature"):
-                    ax.plot(line["n_orderings"], line["value"], color=_COLOURS[values], lw=0.7)
+                    ax.plot(line["n_orderings"], line["value"], color=_COLORS[values], lw=0.7)
                     last = line.iloc[-1]
                     ax.vlines(
                         last["n_orderings"],
@@ -59,17 +58,17 @@ def _draw_curves(table: pd.DataFrame, path: Path) -> None:
 
 
 def _draw_errors(table: pd.DataFrame, path: Path) -> None:
-    """Draw the mean error of each group at the end: d-SAGE against SAGE."""
+    """Draw the final mean errors of d-SAGE and SAGE for both groups."""
     end = at_the_end(table)
     cases = [f"{line.graph}, {line.model.upper()}" for line in end.itertuples()]
     at = np.arange(len(end))
-    with drawn(path, height=3.0) as figure:
+    with draw_svg(path, height=3.0) as figure:
         ax = figure.subplots()
         for group, marker in zip(GROUPS, "os", strict=True):
-            for values, colour in _COLOURS.items():
+            for values, color in _COLORS.items():
                 share = end[f"{values}: {group}"] / end["range"]
-                face = colour if group == "largest" else "white"
-                ax.plot(at, share, marker, color=colour, mfc=face, ms=4, label=f"{values}, {group}")
+                face = color if group == "largest" else "white"
+                ax.plot(at, share, marker, color=color, mfc=face, ms=4, label=f"{values}, {group}")
         ax.set_yscale("symlog", linthresh=1e-4)
         ax.set_ylim(bottom=0)
         ax.set_xticks(at, cases, rotation=60, ha="right", fontsize=7)
@@ -78,28 +77,28 @@ def _draw_errors(table: pd.DataFrame, path: Path) -> None:
 
 
 def at_the_end(table: pd.DataFrame) -> pd.DataFrame:
-    """Return one line a graph and model: the mean errors of the groups at the last look."""
+    """Return the mean errors of the groups at the last look, one line per graph and model."""
     last = table.groupby(["graph", "model", "values", "group"], sort=False).last().reset_index()
     keys = ["graph", "model"]
-    made = last[keys].drop_duplicates().set_index(keys)
-    made["n_orderings"] = last.groupby(keys)["n_orderings"].min()
-    made["n_features"] = last.groupby(keys)["n_features"].first()
-    made["range"] = last.groupby(keys)["range"].first()
+    end = last[keys].drop_duplicates().set_index(keys)
+    end["n_orderings"] = last.groupby(keys)["n_orderings"].min()
+    end["n_features"] = last.groupby(keys)["n_features"].first()
+    end["range"] = last.groupby(keys)["range"].first()
     for (values, group), part in last.groupby(["values", "group"]):
         indexed = part.set_index(keys)
-        made[f"{values}: {group}"] = indexed["mean_se"]
-        made[f"{values}: {group}, zero"] = indexed["share_zero"]
-    return made.reset_index()
+        end[f"{values}: {group}"] = indexed["mean_se"]
+        end[f"{values}: {group}, zero"] = indexed["share_zero"]
+    return end.reset_index()
 
 
-def tell(store: Store) -> str:
+def describe(store: Store) -> str:
     """Return the section."""
     end = at_the_end(store.read(ERRORS))
     rows = []
     for _, line in end.iterrows():
         cells = [line["graph"], line["model"].upper(), f"{line['n_orderings']:.0f}"]
         for group in GROUPS:
-            cells += [f"{line[f'{values}: {group}']:.2g}" for values in _COLOURS]
+            cells += [f"{line[f'{values}: {group}']:.2g}" for values in _COLORS]
             cells.append(_factor(line[f"SAGE: {group}"], line[f"d-SAGE: {group}"]))
         rows.append([*cells, percent(line["d-SAGE: smallest, zero"])])
     header = ["graph", "model", "orderings"]
@@ -107,15 +106,15 @@ def tell(store: Store) -> str:
         header += [f"{group}: SAGE", "d-SAGE", "ratio"]
     header.append("smallest, exactly 0")
     about = (
-        "Mean standard errors of the fifteen largest and the fifteen smallest values (of half of "
-        "the features each, where there are fewer than thirty), after the same orderings, each on "
-        "the same rows with 10 draws; d-SAGE by Algorithm 1. What is always skipped is "
-        "0 with an error of 0."
+        "Mean standard errors of the fifteen largest and the fifteen smallest values (or of the "
+        "larger and the smaller half, with fewer than thirty features) after the same orderings, "
+        "on the same rows and with 10 draws. d-SAGE is Algorithm 1. A feature that is always "
+        "skipped has the value 0 with error 0."
     )
     curves = store.read(CURVES)
     shown = [] if curves.empty else curves[["graph", "model"]].drop_duplicates().itertuples()
     figures = [
-        f"![{line.graph}, {MODELS[line.model]}: values as orderings are added, with two standard "
+        f"![{line.graph}, {MODELS[line.model]}: values by number of orderings, with two standard "
         f"errors at the end](figures/convergence_{line.model}_{_plain(line.graph)}.svg)"
         for line in shown
     ]
@@ -123,7 +122,7 @@ def tell(store: Store) -> str:
         [
             about,
             markdown(header, rows),
-            "![Errors at the end](figures/convergence_errors.svg)",
+            "![Final errors](figures/convergence_errors.svg)",
             *figures,
             _verdict(end),
         ]
@@ -135,7 +134,7 @@ def _factor(sage: float, dsage: float) -> str:
 
 
 def _by_model(end: pd.DataFrame, is_so: pd.Series) -> str:
-    """Return how often something is so for each model, in brackets."""
+    """Return how often a condition holds for each model, in parentheses."""
     counts = is_so.groupby(end["model"]).agg(["sum", "size"])
     told = [
         f"{name} {counts.loc[model, 'sum']} of {counts.loc[model, 'size']}"
@@ -149,13 +148,13 @@ def _verdict(end: pd.DataFrame) -> str:
     text = []
     for group in reversed(GROUPS):
         sage, dsage = end[f"SAGE: {group}"], end[f"d-SAGE: {group}"]
-        # Where everything is skipped nothing is left to estimate.
+        # If everything is skipped, there is no error left.
         ratio = (sage / dsage.where(dsage > 0)).fillna(np.inf)
         smaller = int((ratio > 1.05).sum())
         text.append(
-            f"The errors of the {group} values are smaller with d-SAGE, by 5 % at least, in "
-            f"{smaller} of {len(end)} cases{_by_model(end, ratio > 1.05)}; in the median case "
-            f"SAGE's are {ratio.median():.2f} times as large."
+            f"With d-SAGE, the errors of the {group} values are smaller by at least 5 % in "
+            f"{smaller} of {len(end)} cases{_by_model(end, ratio > 1.05)}; in the median case, "
+            f"SAGE's errors are {ratio.median():.2f} times as large."
         )
     small = end["SAGE: smallest"] > 1.05 * end["d-SAGE: smallest"]
     claim = "holds" if small.any() else "does not hold"
@@ -163,15 +162,16 @@ def _verdict(end: pd.DataFrame) -> str:
     zero = end["d-SAGE: smallest, zero"] >= 0.1
     if zero.any():
         text.append(
-            "It depends on the graph: where d-SAGE sets a tenth or more of the smallest values to "
+            "This depends on the graph: if d-SAGE sets a tenth or more of the smallest values to "
             f"exactly 0, their errors are smaller in {int(small[zero].sum())} of "
-            f"{int(zero.sum())} cases, elsewhere in {int(small[~zero].sum())} of "
+            f"{int(zero.sum())} cases; otherwise in {int(small[~zero].sum())} of "
             f"{int((~zero).sum())}."
         )
     return (
-        f"The paper: d-SAGE's small values converge faster. That {claim} here{everywhere}. "
+        "According to the paper, d-SAGE's small values converge faster. This "
+        f"{claim} here{everywhere}. "
         + " ".join(text)
-        + " Where d-SAGE's error is half of SAGE's, it needs a quarter of SAGE's orderings for the "
-        "same error. The errors are about d-SAGE's own values: what skipping changes is not in "
-        "them."
+        + " If d-SAGE's error is half of SAGE's, it needs a quarter of the orderings to reach the "
+        "same error. The errors of d-SAGE refer to d-SAGE values; they do not include their "
+        "difference from SAGE."
     )

@@ -1,4 +1,4 @@
-"""How figures look: small SVG files that are the same for the same tables."""
+"""Draw figures as small, reproducible SVG files."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ except ImportError as error:
         "The figures need matplotlib; install it with: pip install 'dsage[plot]'."
     ) from error
 
-# Okabe & Ito's palette, told apart by every kind of colour vision.
+# The palette of Okabe and Ito, which is safe for color-blind readers.
 BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
 YELLOW, BLUE, RED, PURPLE = "#F0E442", "#0072B2", "#D55E00", "#CC79A7"
 
 WIDTH = 6.6
-"""Inches: the column of a page."""
+"""Width of a page column in inches."""
 
 _STYLE = {
     "axes.grid": True,
@@ -30,23 +30,23 @@ _STYLE = {
     "axes.spines.right": False,
     "axes.spines.top": False,
     "axes.titlesize": 9,
-    # The whole list of fallbacks would be written with every word.
+    # Otherwise the whole list of fallback fonts is written with every text.
     "font.sans-serif": ["DejaVu Sans"],
     "font.size": 8.5,
     "grid.alpha": 0.25,
     "legend.frameon": False,
-    # Text stays text, and the identifiers do not depend on the day.
+    # Keep text as text and make identifiers reproducible.
     "svg.fonttype": "none",
     "svg.hashsalt": "dsage",
-    # The lines of the grid are enough.
+    # The grid replaces tick marks.
     "xtick.bottom": False,
     "ytick.left": False,
 }
 
 
 @contextmanager
-def drawn(path: Path, height: float, width: float = WIDTH) -> Iterator[Figure]:
-    """Give a figure to draw on, and write it to an SVG file."""
+def draw_svg(path: Path, height: float, width: float = WIDTH) -> Iterator[Figure]:
+    """Yield a figure to draw on, then write it to an SVG file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     style: Any = _STYLE
     with mpl.rc_context(style):
@@ -58,14 +58,14 @@ def drawn(path: Path, height: float, width: float = WIDTH) -> Iterator[Figure]:
 
 
 def _compact(svg: str) -> str:
-    """Return the same drawing in fewer letters: no names of groups, hundredths of a point."""
+    """Shorten an SVG file by dropping group names and rounding to hundredths of a point."""
     text = re.sub(r"\s*<!--.*?-->", "", re.sub(r'<g id="[^"]*"', "<g", svg))
     return re.sub(r"\n\s*", "\n", re.sub(r"<[^>]+>", _compact_tag, text))
 
 
 def _compact_tag(tag: re.Match[str]) -> str:
-    """Round the numbers of a tag, and write its path in one line; words are not touched."""
+    """Round the numbers of a tag and write its path in one line."""
     rounded = re.sub(r"-?\d+\.\d{3,}", lambda number: f"{float(number[0]):.2f}", tag[0])
-    # Corners of markers are round then, as the others are.
+    # Draw the corners of markers round, like all others.
     plain = rounded.replace("; stroke-linejoin: miter", "")
     return re.sub(r"\s*\n(?=\")", "", re.sub(r"\s*\n(?=[MLCQz])", "", plain))

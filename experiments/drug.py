@@ -1,4 +1,4 @@
-"""The paper's section 5.3: what predicts the use of nicotine."""
+"""Reproduce the paper's section 5.3: which features predict the use of nicotine."""
 
 from __future__ import annotations
 
@@ -33,42 +33,44 @@ from experiments.drug_figures import (
     SETTINGS,
     VALUES,
     WAYS,
+    describe,
     draw,
-    tell,
 )
 from experiments.part import Part
 from experiments.problem import (
     ALGORITHM_1,
     Search,
-    estimated,
-    rounded,
-    timed_search,
+    round_digits,
+    run_quietly,
+    time_search,
     uniform_orderings,
 )
 from experiments.store import Line, Store, seed_of
 
 TARGET = "Nicotine"
 _USERS = ("CL4", "CL5", "CL6")
-# One model for each feature and set of known ones: all of them are kept.
+# Keep the models of all coalitions.
 _MOST_MODELS = 2 ** len(DRUG_FEATURES)
-# Only an average over all orderings has so many.
+# More orderings than can be sampled: only an average over all of them reaches this number.
 _ALL = 10**15
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much is estimated.
+    """Sizes of the experiment.
 
+    Attributes
+    ----------
     n_runs, n_orderings : int
-        Runs, and orderings of each.
+        Number of runs, and orderings per run.
     n_rows : int or None
-        Test rows, the first ones; None for all.
+        Number of test rows, or None for all.
     n_draws : int
-        Draws for each row and coalition.
+        Draws per row and coalition.
     n_splits : int
-        Splits of the rows from which the graph is learned again.
+        Number of splits of the rows for which a graph is learned.
     exact : sequence of str
-        The ways in which to average over all orderings as well.
+        Values that are also averaged over all orderings.
     """
 
     n_runs: int = 5
@@ -80,16 +82,16 @@ class Sizes:
 
 
 class Split:
-    """Rows to learn from and rows to test on, 70 to 30, and what is learned.
+    """A split into 70 % training and 30 % test rows, with model, graph and sampler.
 
     Parameters
     ----------
     rows : pandas.DataFrame
         The data.
     number : int
-        Which split.
+        Number of the split.
     setting : str
-        One of `SETTINGS`: how classes are given to the model, and what the graph is learned from.
+        One of `SETTINGS`: how classes are encoded and which data the graph is learned from.
     """
 
     def __init__(self, rows: pd.DataFrame, number: int, setting: str) -> None:
@@ -107,7 +109,7 @@ class Split:
 
     @cached_property
     def model(self) -> Pipeline:
-        """Logistic regression: the authors give it the number of a class, we a column each."""
+        """Logistic regression on class codes (the authors) or one column per class (ours)."""
         if self.setting == AUTHORS:
             classes = [self.X_train[name].cat.categories for name in DRUG_CATEGORICAL]
             encoder: Any = OrdinalEncoder(categories=classes)
@@ -120,32 +122,32 @@ class Split:
 
     @cached_property
     def search(self) -> Search:
-        """TABU with the conditional-Gaussian BIC.
+        """Graph learned by TABU with the conditional-Gaussian BIC.
 
-        The authors learn from all rows, with the seven classes of the target as they are; we
-        learn from the training rows, with the two classes that the model predicts.
+        The authors learn it from all rows and the seven original classes of the target; we use
+        the training rows and the two classes that the model predicts.
         """
         if self.setting == AUTHORS:
             rows = self._all
         else:
             target = self.y_train.astype(str).astype("category")
             rows = self.X_train.assign(**{TARGET: target})
-        return timed_search(rows)
+        return time_search(rows)
 
     def sampler(self) -> Sequential:
-        """Return regressions of each feature on those before it and the known ones.
+        """Return a sequential sampler, which fits its regressions on demand.
 
-        They are fitted as they are needed; a new sampler has none, so that times can be compared.
+        Each run needs a new sampler without fitted regressions, so that times are comparable.
         """
         return Sequential(random_state=self.seed, max_models=_MOST_MODELS).fit(self.X_train)
 
     @property
     def oracle(self) -> Oracle:
-        """What the graph separates from the target."""
+        """Separation from the target in the learned graph."""
         return self.search.graph.oracle(TARGET, features=list(DRUG_FEATURES))
 
     def game(self, sizes: Sizes, seed: int) -> LossGame:
-        """Return the game of cross entropy."""
+        """Return the game with the cross entropy as loss."""
         X, y = self.X[: sizes.n_rows], self.y[: sizes.n_rows]
         return LossGame(
             self.model,
@@ -159,7 +161,7 @@ class Split:
 
 
 def run(store: Store, sizes: Sizes) -> None:
-    """Make the tables; where the data cannot be had, say so and make none."""
+    """Compute the tables, or warn if the data are not available."""
     try:
         rows = drug_consumption()
     except (OSError, ValueError) as error:
@@ -204,7 +206,7 @@ def _model(split: Split) -> list[Line]:
 
 def _graph(split: Split) -> list[Line]:
     graph = split.search.graph
-    # The share is exact: over all orderings.
+    # Exact shares over all orderings.
     skipped = enumerate_boundaries(split.oracle).skipped
     shares = dict(zip(DRUG_FEATURES, skipped, strict=True))
     return [
@@ -223,7 +225,7 @@ def _run(split: Split, sizes: Sizes, seed: int) -> list[Line]:
     """Return d-SAGE by Algorithm 1 and SAGE, along the same orderings."""
     game = split.game(sizes, seed)
     start = time.perf_counter()
-    known = estimated(
+    estimate = run_quietly(
         game,
         oracle=split.oracle,
         orderings=uniform_orderings(len(DRUG_FEATURES), sizes.n_orderings, seed),
@@ -231,53 +233,57 @@ def _run(split: Split, sizes: Sizes, seed: int) -> list[Line]:
         **ALGORITHM_1,
     )
     took = time.perf_counter() - start
-    if known.audit is None:
+    if estimate.audit is None:
         raise RuntimeError("the estimate has no audit")
     return [
         {
             "feature": feature,
             "n_orderings": sizes.n_orderings,
             "n_rows": game.n_rows,
-            "dsage": rounded(value),
-            "sage": rounded(value + more),
-            "share_skipped": rounded(skipped),
+            "dsage": round_digits(value),
+            "sage": round_digits(value + more),
+            "share_skipped": round_digits(skipped),
             "seconds": took,
         }
         for feature, value, more, skipped in zip(
-            DRUG_FEATURES, known.values, known.audit.values, known.share_skipped, strict=True
+            DRUG_FEATURES,
+            estimate.values,
+            estimate.audit.values,
+            estimate.share_skipped,
+            strict=True,
         )
     ]
 
 
 def _exact(split: Split, sizes: Sizes, way: str, seed: int) -> list[Line]:
-    """Return values over all orderings: only draws and rows leave an error."""
+    """Return values over all orderings, whose only errors are those of draws and rows."""
     start = time.perf_counter()
     game = split.game(sizes, seed)
     options = {} if way == "SAGE" else {"oracle": split.oracle, "semantics": WAYS[way]}
-    known: Estimate = estimated(
+    estimate: Estimate = run_quietly(
         game,
         exact="always",
         first_level="none",
         audit=False,
-        # One block, so that each model of the sampler is fitted once.
+        # A single shard, so that each model of the sampler is fitted once.
         rows_per_ordering=game.n_rows,
         stopping=NOrderings(_ALL),
         random_state=seed,
         **options,
     )
     took = time.perf_counter() - start
-    frame = known.to_frame().set_index("feature")
+    frame = estimate.to_frame().set_index("feature")
     return [
         {
             "feature": feature,
-            "value": rounded(line["value"]),
-            "se": rounded(line["se"], 3),
-            "lower": rounded(line["lower"]),
-            "upper": rounded(line["upper"]),
-            "se_rows": rounded(line["se_rows"], 3),
-            "share_skipped": rounded(line["share_skipped"]),
-            "n_coalitions": known.n_evaluated // game.n_rows,
-            "is_exact": known.is_exact,
+            "value": round_digits(line["value"]),
+            "se": round_digits(line["se"], 3),
+            "lower": round_digits(line["lower"]),
+            "upper": round_digits(line["upper"]),
+            "se_rows": round_digits(line["se_rows"], 3),
+            "share_skipped": round_digits(line["share_skipped"]),
+            "n_coalitions": estimate.n_evaluated // game.n_rows,
+            "is_exact": estimate.is_exact,
             "seconds": took,
         }
         for feature, line in frame.iterrows()
@@ -291,6 +297,6 @@ DRUG = Part(
     quick=Sizes(n_orderings=8, n_rows=150, n_splits=5, exact=("d-SAGE, boundary",)),
     full=Sizes(),
     draw=draw,
-    tell=tell,
+    describe=describe,
     missing=MISSING,
 )

@@ -1,4 +1,4 @@
-"""Draw and tell the values of the drug consumption data."""
+"""Draw and describe the values of the drug consumption data."""
 
 from __future__ import annotations
 
@@ -8,28 +8,27 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from experiments.drawing import BLUE, GREEN, ORANGE, drawn
+from experiments.drawing import BLUE, GREEN, ORANGE, draw_svg
+from experiments.prose import duration, markdown, percent
 from experiments.store import Store
-from experiments.telling import markdown
-from experiments.words import duration, percent
 
 MODEL, GRAPHS, RUNS, VALUES = "drug_model", "drug_graphs", "drug", "drug_values"
 AUTHORS, OURS = "authors", "ours"
 SETTINGS = {AUTHORS: "as the authors did", OURS: "our own way"}
 WAYS = {"SAGE": "", "d-SAGE, skip": "skip", "d-SAGE, boundary": "boundary"}
 
-_COLOURS = dict(zip(WAYS, (ORANGE, BLUE, GREEN), strict=True))
-# What the paper prints, and how many orderings sage_to_csl_drug.py counts at most.
+_COLORS = dict(zip(WAYS, (ORANGE, BLUE, GREEN), strict=True))
+# Results of the paper, and the largest number of orderings in sage_to_csl_drug.py.
 _GRAPH_SECONDS, _SHARE, _FIVE_RUNS, _EDUCATION = 0.035, 0.38, 12 * 3600 + 14 * 60, 1 / 3
 _ORDERINGS = 2590
 MISSING = (
-    "The data could not be had when the tables were made: set `DSAGE_DRUG_DATA` to the file of "
-    "UCI, and run this part again."
+    "The data were not available in this run. Download the file from UCI, set `DSAGE_DRUG_DATA` "
+    "to its path, and run this part again."
 )
 
 
 def draw(store: Store, folder: Path) -> None:
-    """Draw values with their errors, and what d-SAGE changes: a file a setting."""
+    """Draw values with their errors and the changes by d-SAGE, one file per setting."""
     for setting in SETTINGS:
         runs, exact = by_feature(store, setting), _of(store, VALUES, setting)
         if not runs.empty:
@@ -39,7 +38,7 @@ def draw(store: Store, folder: Path) -> None:
 def _draw_values(runs: pd.DataFrame, exact: pd.DataFrame, path: Path) -> None:
     order = list(runs.index)
     at = np.arange(len(order))
-    with drawn(path, height=3.4) as figure:
+    with draw_svg(path, height=3.4) as figure:
         values, differences = figure.subplots(2, 1, sharex=True, height_ratios=[3, 2])
         if not set(WAYS) <= set(_ways(exact)):
             _plot_runs(values, at, runs)
@@ -47,8 +46,8 @@ def _draw_values(runs: pd.DataFrame, exact: pd.DataFrame, path: Path) -> None:
             shift = 0.22 * (list(WAYS).index(way) - 1)
             part = exact[exact["way"] == way].set_index("feature").loc[order]
             label = f"{way}, all orderings"
-            values.plot(at + shift, part["value"], "o", color=_COLOURS[way], ms=4, label=label)
-            values.vlines(at + shift, part["lower"], part["upper"], color=_COLOURS[way], lw=1)
+            values.plot(at + shift, part["value"], "o", color=_COLORS[way], ms=4, label=label)
+            values.vlines(at + shift, part["lower"], part["upper"], color=_COLORS[way], lw=1)
         values.axhline(0, color="black", lw=0.5)
         values.set_ylabel("value, nats")
         differences.axhline(0, color="black", lw=0.5)
@@ -62,7 +61,7 @@ def _draw_values(runs: pd.DataFrame, exact: pd.DataFrame, path: Path) -> None:
 
 
 def _ways(exact: pd.DataFrame) -> list[str]:
-    """Return the ways whose values over all orderings are known."""
+    """Return the ways with values over all orderings."""
     return [] if exact.empty else [way for way in WAYS if way in set(exact["way"])]
 
 
@@ -72,13 +71,13 @@ def _plot_runs(ax: Axes, at: np.ndarray, runs: pd.DataFrame) -> None:
 
 
 def _of(store: Store, name: str, setting: str) -> pd.DataFrame:
-    """Return the lines of a table that belong to a setting."""
+    """Return the lines of a table for one setting."""
     table = store.read(name)
     return table if table.empty else table[table["setting"] == setting]
 
 
 def by_feature(store: Store, setting: str) -> pd.DataFrame:
-    """Return means and standard deviations over runs, the largest SAGE value first."""
+    """Return means and standard deviations over runs, sorted by SAGE value."""
     table = _of(store, RUNS, setting)
     if table.empty:
         return table
@@ -89,12 +88,12 @@ def by_feature(store: Store, setting: str) -> pd.DataFrame:
 
 
 def education_change(store: Store, setting: str) -> float:
-    """Return by what share d-SAGE changes the value of Education, mean over runs."""
+    """Return the relative change of Education's value by d-SAGE, averaged over runs."""
     line = by_feature(store, setting).loc["Education"]
     return float(line["difference"] / line["sage"])
 
 
-def tell(store: Store) -> str:
+def describe(store: Store) -> str:
     """Return the section."""
     parts = [_about(store), markdown(*_beside(store)), _verdict(store)]
     for setting, name in SETTINGS.items():
@@ -117,23 +116,27 @@ def _about(store: Store) -> str:
     )
     n_orderings = runs["n_orderings"].iloc[0]
     return (
-        "Logistic regression of nicotine (CL4 to CL6 against the rest) on twelve features, of "
-        "which gender, education, country and ethnicity are classes; "
-        f"{model['n_train']:,.0f} rows to learn from, {model['n_test']:.0f} to test on. "
-        "Sequential sampler, 10 draws; TABU's graph with the conditional-Gaussian BIC. "
-        f"{runs['run'].nunique()} runs of {n_orderings} orderings, d-SAGE by Algorithm 1 and SAGE "
-        "along the same ones"
-        + ("." if store.read(VALUES).empty else "; then all 479,001,600 orderings, by the ")
-        + ("" if store.read(VALUES).empty else "coalitions that they need.")
+        "Logistic regression of nicotine use (CL4 to CL6 against the rest) on twelve features, "
+        "four of which are classes: gender, education, country and ethnicity. There are "
+        f"{model['n_train']:,.0f} training rows and {model['n_test']:.0f} test rows. We use the "
+        "sequential sampler with 10 draws, and TABU's graph with the conditional-Gaussian BIC. "
+        f"{runs['run'].nunique()} runs of {n_orderings} orderings estimate d-SAGE (Algorithm 1) "
+        "and SAGE along the same orderings."
+        + (
+            ""
+            if store.read(VALUES).empty
+            else " We also average over all 479,001,600 orderings, by evaluating each relevant "
+            "coalition once."
+        )
         + "\n\n"
-        "It is done twice. **As the authors did**, by their scripts (`experiment_drug.py` and "
-        "`tabu_drug.R` in csl-experiments): the model is given the number of a class as if it were "
-        "a quantity, and the graph is learned from all rows, those of the test included, with the "
-        "*seven* classes of nicotine, which the model does not predict. **Our own way**: a column "
-        "for each class, and a graph from the training rows with the two classes that the model "
-        "predicts. The sampler is our own both times: regressions, logistic ones for classes, "
-        f"where the authors draw classes by random forests. ({fits}; without features "
-        f"{model['cross_entropy_of_share']:.3f}.)"
+        "The experiment is done twice. **As the authors did**, following their scripts "
+        "(`experiment_drug.py` and `tabu_drug.R` in csl-experiments): the model treats class codes "
+        "as numbers, and the graph is learned from all rows, including the test rows, with the "
+        "*seven* original classes of nicotine, which the model does not predict. **Our own way**: "
+        "the model has one column per class, and the graph is learned from the training rows with "
+        "the two classes that the model predicts. Both use our sampler, which draws classes by "
+        f"logistic regression; the authors draw them by random forests. (Test scores: {fits}; "
+        f"cross entropy without features {model['cross_entropy_of_share']:.3f}.)"
     )
 
 
@@ -142,7 +145,7 @@ def _beside(store: Store) -> tuple[list[str], list[list[str]]]:
     paper = {
         "learning the graph": duration(_GRAPH_SECONDS),
         "surpluses that can be skipped": percent(_SHARE),
-        "change of Education's value by d-SAGE": f"about {percent(-_EDUCATION)}",
+        "change of Education's value with d-SAGE": f"about {percent(-_EDUCATION)}",
     }
     five_runs = f"{duration(_FIVE_RUNS)}, at most {_ORDERINGS:,} orderings"
     rows = []
@@ -154,7 +157,7 @@ def _beside(store: Store) -> tuple[list[str], list[list[str]]]:
 
 
 def _figures(store: Store, setting: str) -> dict[str, str]:
-    """Return what stands beside the paper's figures, by what it is."""
+    """Return our results to compare with the paper's, by name."""
     graphs, runs, exact = (_of(store, name, setting) for name in (GRAPHS, RUNS, VALUES))
     main, each = graphs[graphs["split"] == 0].iloc[0], runs.drop_duplicates("run")
     found = {
@@ -163,10 +166,10 @@ def _figures(store: Store, setting: str) -> dict[str, str]:
     }
     if len(graphs) > 1:
         low, high = graphs["share_skipped"].min(), graphs["share_skipped"].max()
-        what = f"the same, over {len(graphs)} splits of the rows"
+        what = f"range over {len(graphs)} splits of the rows"
         found[what] = f"{percent(low)} to {percent(high)}"
     change = education_change(store, setting)
-    found["change of Education's value by d-SAGE"] = percent(change)
+    found["change of Education's value with d-SAGE"] = percent(change)
     took, n_orderings = duration(each["seconds"].sum()), each["n_orderings"].sum()
     found[f"{len(each)} runs, SAGE and d-SAGE"] = f"{took}, {n_orderings:,} orderings"
     for line in [] if exact.empty else exact.drop_duplicates("way").itertuples():
@@ -207,22 +210,24 @@ def _verdict(store: Store) -> str:
         (abs(share - _SHARE) <= 0.01, "share of surpluses that can be skipped", share, _SHARE),
         (abs(change + _EDUCATION) <= 0.1, "change of Education's value", change, -_EDUCATION),
     ):
-        agrees = "is about the paper's" if is_same else f"is not the paper's {percent(paper)}"
-        text.append(f"As the authors did it, the {what} {agrees}: {percent(ours)}.")
+        agrees = (
+            "agrees with the paper" if is_same else f"differs from the paper's {percent(paper)}"
+        )
+        text.append(f"In the authors' setting, the {what} {agrees}: {percent(ours)}.")
     n_test = store.read(MODEL).set_index("setting").loc[AUTHORS, "n_test"]
     if runs["n_rows"].iloc[0] == n_test:
         ratio = _FIVE_RUNS / _ORDERINGS / (took / n_orderings)
         text.append(
-            f"{len(runs)} runs take {duration(took)}, {duration(took / n_orderings)} an ordering. "
-            f"The paper's five took {duration(_FIVE_RUNS)} on another machine, for at most "
-            f"{_ORDERINGS:,} orderings (`sage_to_csl_drug.py`): at least {ratio:.0f} times as long "
-            "an ordering."
+            f"{len(runs)} runs take {duration(took)}, or {duration(took / n_orderings)} per "
+            f"ordering. The paper's five runs took {duration(_FIVE_RUNS)} on another machine for "
+            f"at most {_ORDERINGS:,} orderings (`sage_to_csl_drug.py`), which is at least "
+            f"{ratio:.0f} times as long per ordering."
         )
     return " ".join([*text, _on_our_graph(store)])
 
 
 def _on_our_graph(store: Store) -> str:
-    """Tell how the result depends on what the graph is learned from."""
+    """Describe how the result depends on how the graph is learned."""
     graphs = _of(store, GRAPHS, OURS)
     main = graphs[graphs["split"] == 0].iloc[0]
     low, high = graphs["share_skipped"].min(), graphs["share_skipped"].max()
@@ -230,19 +235,19 @@ def _on_our_graph(store: Store) -> str:
     change = education_change(store, OURS)
     theirs = _of(store, GRAPHS, AUTHORS)["neighbours"].iloc[0]
     return (
-        "**But both depend on the graph, and the graph on how it is learned**: from the training "
-        f"rows, with the classes that the model predicts, {percent(main['share_skipped'])} can be "
-        f"skipped ({percent(low)} to {percent(high)} over {len(graphs)} splits), and Education "
-        f"changes by {percent(change)}. There the neighbours of Nicotine are "
-        f"{main['neighbours'].replace(' ', ', ')}, in the graph as the authors learned it "
-        f"{theirs.replace(' ', ', ')}; Education is a neighbour in {never} of {len(graphs)} "
-        "splits, and a neighbour is never skipped."
+        "**Both numbers depend on the graph, and the graph on how it is learned**: from the "
+        "training rows, with the classes that the model predicts, "
+        f"{percent(main['share_skipped'])} can be skipped ({percent(low)} to {percent(high)} over "
+        f"{len(graphs)} splits), and Education changes by {percent(change)}. In that graph, the "
+        f"neighbors of Nicotine are {main['neighbours'].replace(' ', ', ')}; in the authors' graph "
+        f"they are {theirs.replace(' ', ', ')}. Education is a neighbor in {never} of "
+        f"{len(graphs)} splits, and neighbors are never skipped."
     )
 
 
 def _on_values(store: Store) -> str:
-    """Tell which values change most, over all orderings where they are known."""
-    text = ["± is the standard deviation over runs; the intervals are those of the draws, at 95 %."]
+    """Describe which values change most over all orderings."""
+    text = ["± is the standard deviation over runs; 95 % intervals account for the draws."]
     trusts_more = False
     for setting, name in SETTINGS.items():
         exact = _of(store, VALUES, setting)
@@ -253,17 +258,17 @@ def _on_values(store: Store) -> str:
         for way in list(WAYS)[1:]:
             feature = (values[way] - values["SAGE"]).abs().idxmax()
             told.append(
-                f"{way} is farthest from SAGE for {feature}, {values.loc[feature, way]:.4f} in "
-                f"place of {values.loc[feature, 'SAGE']:.4f}"
+                f"{way} differs most from SAGE for {feature}, {values.loc[feature, way]:.4f} "
+                f"instead of {values.loc[feature, 'SAGE']:.4f}"
             )
         text.append(f"Over all orderings, {name}: {'; '.join(told)}.")
         gap = values.sub(values["SAGE"], axis=0).abs().max()
         trusts_more |= bool(gap["d-SAGE, boundary"] > 2 * gap["d-SAGE, skip"])
     if trusts_more:
         text.append(
-            "Values at boundaries trust the graph more: if it misses a dependence, what a "
-            "feature is worth is asked of the wrong coalition, while Algorithm 1 only leaves "
-            "surpluses out. That is one explanation; a model that is not optimal and the sampler "
-            "are others, and they were not told apart here."
+            "Values at boundaries rely more on the graph: if it misses a dependence, a surplus is "
+            "evaluated at the wrong coalition, whereas Algorithm 1 only skips surpluses. That is "
+            "one explanation. A suboptimal model and the sampler are others, and this experiment "
+            "does not distinguish between them."
         )
     return " ".join(text)

@@ -1,4 +1,4 @@
-"""The paper's table of graphs: degree of the target and share of separations."""
+"""Reproduce the paper's table of graphs: degree of the target and share of separations."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ import pandas as pd
 
 from dsage.datasets import PAPER_GRAPHS, paper_graph
 from dsage.graphs import compare_graphs
-from experiments.drawing import BLUE, ORANGE, RED, drawn
+from experiments.drawing import BLUE, ORANGE, RED, draw_svg
 from experiments.part import Part
+from experiments.prose import join_words, markdown
 from experiments.simulate import Questions
 from experiments.store import Line, Store, seed_of
-from experiments.telling import listed, markdown
 
 TABLE = "graphs"
 
-# The paper asks this many random questions where it does not ask all.
+# Number of random queries in the paper, for graphs that are too large for all queries.
 PAPER_QUERIES = 1_000_000
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much is asked.
+    """Sizes of the experiment.
 
     Attributes
     ----------
     graphs : sequence of str
         The graphs.
     most_queries : int
-        All queries are asked where there are no more than this.
+        All queries are asked if there are at most this many.
     n_queries : int
-        Random queries, else.
+        Otherwise, the number of random queries.
     n_orderings : int
-        Random orderings along which is asked, too.
+        Number of random orderings for the share along orderings.
     """
 
     graphs: Sequence[str] = PAPER_GRAPHS
@@ -47,7 +47,7 @@ class Sizes:
 
 
 def run(store: Store, sizes: Sizes) -> None:
-    """Make the table."""
+    """Compute the table."""
     for name in sizes.graphs:
         seed = seed_of(TABLE, name)
         store.unit(TABLE, {"graph": name}, partial(_lines, name, sizes, seed), seed=seed)
@@ -60,7 +60,7 @@ def _lines(name: str, sizes: Sizes, seed: int) -> list[Line]:
     n_all = n_features * 2 ** (n_features - 1)
     n_queries = n_all if n_all <= sizes.most_queries else sizes.n_queries
     result = compare_graphs(graph, graph, target, n_queries, random_state=seed)
-    questions = Questions.drawn(n_features, sizes.n_orderings, seed)
+    questions = Questions.draw(n_features, sizes.n_orderings, seed)
     along = questions.answers(graph.oracle(target))
     line = {
         "n_nodes": len(graph),
@@ -84,13 +84,13 @@ def _se(share: float, n_queries: int) -> float:
 
 
 def beside(store: Store) -> pd.DataFrame:
-    """Return the table with the paper's figures, and whether they agree."""
+    """Return the table with the paper's numbers, and whether they agree."""
     table = store.read(TABLE)
     printed = [paper_graph(name).printed for name in table["graph"]]
     table["paper_degree"] = [int(line["target_degree"]) for line in printed]
     table["paper_share"] = [line["share_d_separated"] for line in printed]
-    # Both estimates may be off by three standard errors, and the paper's is rounded. It asked
-    # all queries of the graphs of 10 nodes only.
+    # Allow for three standard errors of both estimates and for the rounding of the paper, which
+    # asks all queries only of graphs with 10 nodes.
     theirs = np.where(table["n_nodes"] == 10, 0.0, _ses(table["share"]))
     allowed = 0.0005 + 3 * np.hypot(table["se"], theirs)
     table["agrees"] = (table["share"] - table["paper_share"]).abs() <= allowed
@@ -102,10 +102,10 @@ def _ses(shares: pd.Series) -> np.ndarray:
 
 
 def draw(store: Store, folder: Path) -> None:
-    """Draw the shares, ours, the paper's and those along orderings."""
+    """Draw our shares, the paper's, and those along orderings."""
     table = beside(store)
     at = np.arange(len(table))
-    with drawn(folder / "graphs_share.svg", height=2.9) as figure:
+    with draw_svg(folder / "graphs_share.svg", height=2.9) as figure:
         ax = figure.subplots()
         ax.plot(at, table["share_along"], "s", color=BLUE, label="ours, along orderings")
         ax.plot(at, table["share"], "o", color=ORANGE, label="ours, Algorithm 2")
@@ -116,7 +116,7 @@ def draw(store: Store, folder: Path) -> None:
         figure.legend(loc="outside upper center", ncols=3)
 
 
-def tell(store: Store) -> str:
+def describe(store: Store) -> str:
     """Return the section."""
     table = beside(store)
     rows = [
@@ -139,9 +139,9 @@ def tell(store: Store) -> str:
         "share along orderings",
     ]
     about = (
-        "Share of separations: of the pairs of a feature and a set of others, drawn uniformly "
-        "(the paper's Algorithm 2), those where the set separates the feature from the target. "
-        f"{_asked(table)} Two standard errors are given where the queries are random."
+        "The share of separations is the probability that a random set of features separates a "
+        "random other feature from the target, both drawn uniformly (the paper's Algorithm 2). "
+        f"{_describe_queries(table)} ± is two standard errors of random queries."
     )
     return "\n\n".join(
         [
@@ -154,53 +154,54 @@ def tell(store: Store) -> str:
     )
 
 
-def _asked(table: pd.DataFrame) -> str:
+def _describe_queries(table: pd.DataFrame) -> str:
     every = table[table["is_exhaustive"]]
     others = table[~table["is_exhaustive"]]
     parts = []
     if len(every):
-        sizes = listed(str(size) for size in sorted(every["n_nodes"].unique()))
-        parts.append(f"All queries were asked of the graphs of {sizes} nodes.")
+        sizes = join_words(str(size) for size in sorted(every["n_nodes"].unique()))
+        parts.append(f"Graphs with {sizes} nodes are asked all queries.")
     if len(others):
-        parts.append(f"{others['n_queries'].max():,} random ones were asked of the others.")
+        parts.append(f"The other graphs are asked {others['n_queries'].max():,} random queries.")
     return " ".join(parts)
 
 
 def _verdict(table: pd.DataFrame) -> str:
     wrong = table[table["target_degree"] != table["paper_degree"]]
     degrees = (
-        f"The degrees of the targets are the paper's in all {len(table)} graphs."
+        f"The degrees of the targets agree with the paper in all {len(table)} graphs."
         if wrong.empty
-        else f"The degree of the target is another in {listed(wrong['graph'])}."
+        else f"The degree of the target differs from the paper in {join_words(wrong['graph'])}."
     )
     odd = table[~table["agrees"]]
     difference = (table["share"] - table["paper_share"]).abs().max()
     shares = (
-        f"So are the shares, up to rounding and chance: the largest difference is {difference:.4f}."
+        f"So do the shares, up to rounding and chance: the largest difference is {difference:.4f}."
         if odd.empty
-        else f"The shares differ by more than rounding and chance in {listed(odd['graph'])}, "
-        f"by {difference:.4f} at most."
+        else f"The shares differ by more than rounding and chance in {join_words(odd['graph'])}, "
+        f"by at most {difference:.4f}."
     )
     return f"{degrees} {shares}"
 
 
 def _along(table: pd.DataFrame) -> str:
-    """Tell how what d-SAGE can skip differs from the share of Algorithm 2."""
+    """Compare the share that d-SAGE can skip with the share of Algorithm 2."""
     gap = table["share_along"] - table["share"]
     clear = gap.abs() > 3 * np.hypot(table["se"], table["se_along"])
     widest = table.loc[gap.idxmax()]
     begin = (
-        "What d-SAGE can skip is the share along random orderings, where all sizes of the known "
-        "set are equally likely; Algorithm 2 asks about sets of about half of the features. "
+        "The share that d-SAGE can skip is the share along random orderings, where all sizes of "
+        "the coalition are equally likely. Algorithm 2 mostly asks about coalitions of about half "
+        "of the features. "
     )
     if not clear.any():
         return begin + "Here the two do not differ by more than chance."
     more = int((clear & (gap > 0)).sum())
     return begin + (
-        f"The two differ clearly in {int(clear.sum())} of {len(table)} graphs, and in {more} of "
-        f"those more can be skipped than Algorithm 2 says; most in {widest['graph']}, "
-        f"{widest['share_along']:.3f} against {widest['share']:.3f}. The paper's share is a "
-        "measure of the graph, not of the saving."
+        f"The two differ clearly in {int(clear.sum())} of {len(table)} graphs. In {more} of these, "
+        "d-SAGE can skip more than Algorithm 2 suggests; the difference is largest in "
+        f"{widest['graph']}, {widest['share_along']:.3f} against {widest['share']:.3f}. The "
+        "paper's share describes the graph, not the saving."
     )
 
 
@@ -211,5 +212,5 @@ GRAPHS = Part(
     quick=Sizes(n_queries=200_000, n_orderings=200),
     full=Sizes(),
     draw=draw,
-    tell=tell,
+    describe=describe,
 )

@@ -1,4 +1,4 @@
-"""Draw what is in the tables of independence."""
+"""Draw the results on tests of independence."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from dsage.datasets import PAPER_GRAPHS, paper_graph
-from experiments.drawing import BLACK, BLUE, GREEN, ORANGE, PURPLE, RED, SKY, drawn
+from experiments.drawing import BLACK, BLUE, GREEN, ORANGE, PURPLE, RED, SKY, draw_svg
 from experiments.independence_tables import LEVELS, PINGOUIN, PUBLISHED, PUBLISHED_ROWS, TABLE
 from experiments.store import Store
 
 N_ORDERINGS = 100
-"""Orderings of the paper; times are for as many."""
+"""Number of orderings in the paper, to which times are scaled."""
 
 _TEST = f"test: {LEVELS[0]}"
 
 
 def beside(store: Store) -> pd.DataFrame:
-    """Return a line for each graph: our means and medians, and the paper's figures.
+    """Return our means and medians with the paper's results, one line per graph.
 
-    Times are scaled to 100 orderings; what was not measured is nan.
+    Times are scaled to 100 orderings; missing measurements are NaN.
     """
     table = store.read(TABLE)
     names = [name for name in PAPER_GRAPHS if name in set(table["graph"])]
@@ -35,7 +35,7 @@ def beside(store: Store) -> pd.DataFrame:
         scale = N_ORDERINGS * n_features / groups["n_tests"].first()
         columns[f"seconds {way}"] = groups["seconds"].median() * scale
         columns[f"before {way}"] = groups["seconds_before"].median()
-    # Who tests needs the covariances first, as who asks a graph needs the graph.
+    # Tests need the covariances first, like queries need the graph.
     columns["seconds test"] = columns[f"seconds {_TEST}"] + columns[f"before {_TEST}"]
     pingouin = store.read(PINGOUIN)
     if not pingouin.empty:
@@ -58,7 +58,7 @@ def beside(store: Store) -> pd.DataFrame:
 def draw(store: Store, folder: Path) -> None:
     """Draw times and accuracies."""
     table = beside(store)
-    with drawn(folder / "independence.svg", height=5.4) as figure:
+    with draw_svg(folder / "independence.svg", height=5.4) as figure:
         above, below = figure.subplots(2, 1)
         _draw_seconds(above, table)
         _draw_accuracy(below, table)
@@ -77,9 +77,9 @@ def _draw_seconds(ax: Axes, table: pd.DataFrame) -> None:
         ("paper seconds_tabu", "1", PURPLE, "paper: learn it"),
         ("paper seconds_partial_correlation", "+", RED, "paper: test"),
     ]
-    for column, marker, colour, label in styles:
+    for column, marker, color, label in styles:
         if column in table:
-            ax.plot(np.arange(len(table)), table[column], marker, color=colour, label=label)
+            ax.plot(np.arange(len(table)), table[column], marker, color=color, label=label)
     ax.set_yscale("log")
     ax.set_ylabel(f"seconds, {N_ORDERINGS} orderings")
 
@@ -93,7 +93,7 @@ def _draw_accuracy(ax: Axes, table: pd.DataFrame) -> None:
         ("paper accuracy_d_separation", "x", BLACK, "paper: graph, TABU"),
         ("paper accuracy_partial_correlation", "+", RED, "paper: test"),
     ]
-    for column, marker, colour, label in styles:
+    for column, marker, color, label in styles:
         if column in table:
-            ax.plot(np.arange(len(table)), table[column], marker, color=colour, label=label)
+            ax.plot(np.arange(len(table)), table[column], marker, color=color, label=label)
     ax.set_ylabel("share of right answers")

@@ -1,4 +1,4 @@
-"""Ask along orderings which features are independent of the target, by graphs and by tests."""
+"""Decide along orderings which features are independent of the target, by graphs and tests."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from experiments.partial_correlation import (
     partial_correlations,
     pingouin_p_values,
 )
-from experiments.simulate import Questions, simulated_moments, warm_up
+from experiments.simulate import Questions, simulate_moments, warm_up
 from experiments.store import Line, Store, seed_of
 from experiments.structure_tables import METHODS
 
@@ -32,7 +32,7 @@ PINGOUIN = "independence_pingouin"
 PUBLISHED = "independence_published"
 
 LEVELS = (0.05, 0.01, 0.001)
-"""Levels of significance; the paper's is the first."""
+"""Significance levels; the paper uses the first."""
 
 PUBLISHED_ROWS = 1_000_000
 
@@ -42,23 +42,23 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much is asked.
+    """Sizes of the experiment.
 
     Attributes
     ----------
     graphs : sequence of str
         The graphs.
     n_rows : int
-        Rows of a data set.
+        Number of rows of a data set.
     n_runs : int
-        Data sets.
+        Number of data sets.
     n_orderings : int
-        Orderings along which is asked.
+        Number of orderings.
     n_networkx : int
-        How many of them are asked with networkx, which is slower.
+        Number of orderings for networkx, which is slower.
     n_pingouin : int
-        Tests with pingouin, which is slower still: as many whole orderings of the first run as
-        they suffice for, and at least one.
+        Number of tests with pingouin, which is slower still. They are rounded down to whole
+        orderings of the first run, but to at least one.
     published : sequence of str
         Graphs for which the rule of the paper's script is applied to a million rows.
     """
@@ -73,7 +73,7 @@ class Sizes:
 
 
 def run(store: Store, sizes: Sizes) -> None:
-    """Make the tables; pingouin's only where it is installed."""
+    """Compute the tables; that of pingouin only if it is installed."""
     warm_up()
     for name in sizes.graphs:
         for number in range(sizes.n_runs):
@@ -92,52 +92,51 @@ def run(store: Store, sizes: Sizes) -> None:
 
 
 def _lines(name: str, sizes: Sizes, seed: int) -> list[Line]:
-    """Ask two learned graphs, and test at three levels."""
+    """Query two learned graphs, and test at three levels."""
     model = paper_graph(name)
-    moments, took = simulated_moments(model, sizes.n_rows, seed)
-    questions, truth = _asked(model, sizes, seed)
+    moments, took = simulate_moments(model, sizes.n_rows, seed)
+    questions, truth = _draw_questions(model, sizes, seed)
     lines: list[Line] = []
     for method in ("tabu", "default"):
-        graph, learning = _timed(partial(_learned, moments, method))
-        # The graph prepares its sweeps once, with the first question.
-        oracle, preparing = _timed(partial(_prepared, graph, model.target))
-        answers, asking = _timed(partial(questions.answers, oracle))
-        line = _counted(answers, truth) | {"way": f"graph: {method}", "n_rows": sizes.n_rows}
+        graph, learning = _time(partial(_learn, moments, method))
+        oracle, preparing = _time(partial(_prepare_oracle, graph, model.target))
+        answers, asking = _time(partial(questions.answers, oracle))
+        line = _count(answers, truth) | {"way": f"graph: {method}", "n_rows": sizes.n_rows}
         before = took + learning + preparing
         lines.append(line | {"seconds": asking, "seconds_before": before})
         if method == "tabu":
             lines.append(_networkx_line(model, graph, questions.first(sizes.n_networkx), truth))
     covariance = _covariance(model, moments)
 
-    def tested(asked: Questions) -> npt.NDArray[np.float64]:
-        return p_values(partial_correlations(covariance, asked), sizes.n_rows)
+    def run_tests(some: Questions) -> npt.NDArray[np.float64]:
+        return p_values(partial_correlations(covariance, some), sizes.n_rows)
 
     # The first call loads code.
-    tested(questions.first(1))
-    tests, testing = _timed(partial(tested, questions))
+    run_tests(questions.first(1))
+    tests, testing = _time(partial(run_tests, questions))
     for level in LEVELS:
-        line = _counted(tests > level, truth) | {"way": f"test: {level}", "n_rows": sizes.n_rows}
+        line = _count(tests > level, truth) | {"way": f"test: {level}", "n_rows": sizes.n_rows}
         lines.append(line | {"seconds": testing, "seconds_before": took})
     return lines
 
 
-def _learned(moments: Moments, method: str) -> Graph:
+def _learn(moments: Moments, method: str) -> Graph:
     return search_graph(moments, **METHODS[method]).graph
 
 
-def _prepared(graph: Graph, target: str) -> Oracle:
-    """Return an oracle that has answered a first question."""
+def _prepare_oracle(graph: Graph, target: str) -> Oracle:
+    """Return an oracle after a first query, which prepares the sweeps of the graph."""
     oracle = graph.oracle(target)
     oracle.separated(np.zeros((1, len(graph) - 1), dtype=np.bool_))
     return oracle
 
 
 def _networkx_line(model: PaperGraph, graph: Graph, questions: Questions, truth: Bools) -> Line:
-    """Ask the graph as the paper did, one question at a time by networkx."""
+    """Query the graph as in the paper, one question at a time with networkx."""
     features = [name for name in model.graph.names if name != model.target]
     network = graph.to_networkx()
 
-    def asked() -> Bools:
+    def ask() -> Bools:
         return np.array(
             [
                 [
@@ -153,25 +152,25 @@ def _networkx_line(model: PaperGraph, graph: Graph, questions: Questions, truth:
             ]
         )
 
-    answers, seconds = _timed(asked)
-    line = _counted(answers, truth[: len(answers)])
+    answers, seconds = _time(ask)
+    line = _count(answers, truth[: len(answers)])
     return line | {"way": "networkx: tabu", "seconds": seconds, "seconds_before": np.nan}
 
 
 def _pingouin_lines(name: str, sizes: Sizes, seed: int) -> list[Line]:
-    """Test with pingouin; count where our own test decides otherwise."""
+    """Test with pingouin, and count disagreements with our own test."""
     model = paper_graph(name)
     data = model.sample(sizes.n_rows, random_state=seed)
-    questions, truth = _asked(model, sizes, seed)
+    questions, truth = _draw_questions(model, sizes, seed)
     n_orderings = max(sizes.n_pingouin // questions.orderings.shape[1], 1)
     questions, truth = questions.first(n_orderings), truth[:n_orderings]
-    # The first call loads what it needs.
+    # The first call loads code.
     pingouin_p_values(data, model.target, Questions(questions.orderings[:1, :2]))
-    theirs, seconds = _timed(lambda: pingouin_p_values(data, model.target, questions))
+    theirs, seconds = _time(lambda: pingouin_p_values(data, model.target, questions))
     covariance = _covariance(model, Moments.from_frame(data))
     ours = p_values(partial_correlations(covariance, questions), sizes.n_rows)
     return [
-        _counted(theirs > LEVELS[0], truth)
+        _count(theirs > LEVELS[0], truth)
         | {
             "way": f"pingouin: {LEVELS[0]}",
             "n_rows": sizes.n_rows,
@@ -182,12 +181,12 @@ def _pingouin_lines(name: str, sizes: Sizes, seed: int) -> list[Line]:
 
 
 def _published_lines(name: str, sizes: Sizes, seed: int) -> list[Line]:
-    """Apply the rule of the paper's script, and a proper test, to a million rows."""
+    """Apply the rule of the paper's script and a proper test to a million rows."""
     model = paper_graph(name)
-    moments, _ = simulated_moments(model, PUBLISHED_ROWS, seed)
-    questions, truth = _asked(model, sizes, seed)
+    moments, _ = simulate_moments(model, PUBLISHED_ROWS, seed)
+    questions, truth = _draw_questions(model, sizes, seed)
     correlations = partial_correlations(_covariance(model, moments), questions)
-    few = simulated_moments(model, sizes.n_rows, seed)[0]
+    few = simulate_moments(model, sizes.n_rows, seed)[0]
     with_few = partial_correlations(_covariance(model, few), questions)
     ways = {
         ("rule", PUBLISHED_ROWS): has_zero_bound(correlations, PUBLISHED_ROWS),
@@ -195,24 +194,24 @@ def _published_lines(name: str, sizes: Sizes, seed: int) -> list[Line]:
         ("test: 0.05", PUBLISHED_ROWS): p_values(correlations, PUBLISHED_ROWS) > LEVELS[0],
     }
     return [
-        _counted(answers, truth) | {"way": way, "n_rows": n_rows}
+        _count(answers, truth) | {"way": way, "n_rows": n_rows}
         for (way, n_rows), answers in ways.items()
     ]
 
 
-def _asked(model: PaperGraph, sizes: Sizes, seed: int) -> tuple[Questions, Bools]:
-    """Return the questions along orderings, and the true answers."""
-    questions = Questions.drawn(len(model.graph) - 1, sizes.n_orderings, seed)
+def _draw_questions(model: PaperGraph, sizes: Sizes, seed: int) -> tuple[Questions, Bools]:
+    """Return the questions along random orderings, and the true answers."""
+    questions = Questions.draw(len(model.graph) - 1, sizes.n_orderings, seed)
     return questions, questions.answers(model.graph.oracle(model.target))
 
 
 def _covariance(model: PaperGraph, moments: Moments) -> npt.NDArray[np.float64]:
-    """Return the covariances of the features in the graph's order and, last, the target."""
+    """Return the covariance matrix of the features in the graph's order and, last, the target."""
     features = [name for name in model.graph.names if name != model.target]
     return moments.select([*features, model.target]).covariance
 
 
-def _counted(answers: Bools, truth: Bools) -> dict[str, Any]:
+def _count(answers: Bools, truth: Bools) -> dict[str, Any]:
     return {
         "n_tests": answers.size,
         "tp": int((answers & truth).sum()),
@@ -223,8 +222,8 @@ def _counted(answers: Bools, truth: Bools) -> dict[str, Any]:
     }
 
 
-def _timed(work: Callable[[], T]) -> tuple[T, float]:
-    """Return what one thread works out, and its seconds."""
+def _time(work: Callable[[], T]) -> tuple[T, float]:
+    """Return the result of a call on one thread, and its seconds."""
     with threadpool_limits(1):
         began = time.perf_counter()
         result = work()

@@ -1,4 +1,4 @@
-"""The paper's table of models: errors of the linear model and of the random forest."""
+"""Reproduce the paper's table of models: errors of the linear model and the random forest."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ import pandas as pd
 from sklearn.metrics import mean_squared_error, r2_score
 
 from dsage.datasets import PAPER_GRAPHS, paper_graph
-from experiments.drawing import BLACK, BLUE, ORANGE, drawn
+from experiments.drawing import BLACK, BLUE, ORANGE, draw_svg
 from experiments.part import Part
 from experiments.problem import FULL_DATA, MODELS, QUICK_DATA, Data, problem
+from experiments.prose import join_words, markdown
 from experiments.store import Line, Store, seed_of
-from experiments.telling import listed, markdown
 
 TABLE = "models"
 
 _PAPER_TEST = 2_000
-# It prints three decimals.
+# The paper prints three decimals.
 _ROUNDING = 0.0005
-_COLOURS = {"lm": BLUE, "rf": ORANGE}
+_COLORS = {"lm": BLUE, "rf": ORANGE}
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """Which graphs, and how much data."""
+    """Graphs and sizes of the data."""
 
     graphs: Sequence[str] = PAPER_GRAPHS
     data: Data = FULL_DATA
 
 
 def run(store: Store, sizes: Sizes) -> None:
-    """Make the table."""
+    """Compute the table."""
     for name in sizes.graphs:
         seed = seed_of("problem", name, sizes.data.n_train, sizes.data.n_test)
         store.unit(TABLE, {"graph": name}, partial(_lines, name, sizes.data), seed=seed)
@@ -60,10 +60,10 @@ def _lines(name: str, data: Data) -> list[Line]:
 
 
 def beside(store: Store) -> pd.DataFrame:
-    """Return the table with the paper's figures, and how far apart they are for chance alone.
+    """Return the table with the paper's numbers and their deviations in standard errors.
 
-    The mean of n squared normal residuals has the relative standard error sqrt(2 / n). What the
-    rounding of the paper's figure explains is no deviation.
+    The mean of n squared normal residuals has the relative standard error sqrt(2 / n). Rounding
+    of the paper's numbers does not count as deviation.
     """
     table = store.read(TABLE)
     for figure in ("mse", "r2"):
@@ -78,15 +78,15 @@ def beside(store: Store) -> pd.DataFrame:
 
 
 def draw(store: Store, folder: Path) -> None:
-    """Draw the errors, ours and the paper's."""
+    """Draw our errors and the paper's."""
     table = beside(store)
     graphs = list(dict.fromkeys(table["graph"]))
     at = np.arange(len(graphs))
-    with drawn(folder / "models.svg", height=2.7) as figure:
+    with draw_svg(folder / "models.svg", height=2.7) as figure:
         ax = figure.subplots()
         for shift, (model, name) in zip((-0.12, 0.12), MODELS.items(), strict=True):
             part = table[table["model"] == model].set_index("graph").loc[graphs]
-            ax.plot(at + shift, part["mse"], "o", color=_COLOURS[model], label=f"{name}, ours")
+            ax.plot(at + shift, part["mse"], "o", color=_COLORS[model], label=f"{name}, ours")
             label = "the paper" if model == "rf" else None
             ax.plot(at + shift, part["paper_mse"], "x", color=BLACK, label=label)
         ax.set_xticks(at, graphs, rotation=45, ha="right")
@@ -95,7 +95,7 @@ def draw(store: Store, folder: Path) -> None:
         figure.legend(loc="outside upper center", ncols=3)
 
 
-def tell(store: Store) -> str:
+def describe(store: Store) -> str:
     """Return the section."""
     table = beside(store)
     rows = []
@@ -111,10 +111,10 @@ def tell(store: Store) -> str:
         header += [f"{short}: MSE", "paper", f"{short}: R²", "paper"]
     first = table.iloc[0]
     about = (
-        f"Fitted to {first['n_train']:,} rows and tested on {first['n_test']:,} others: ordinary "
-        f"least squares, and a random forest of {table['n_trees'].max()} trees, all else as "
-        "scikit-learn has it. The rows are simulated anew, so that errors differ from the paper's "
-        "by chance."
+        "Ordinary least squares and a random forest of "
+        f"{table['n_trees'].max()} trees, otherwise with scikit-learn's defaults, trained on "
+        f"{first['n_train']:,} rows and tested on {first['n_test']:,} others. The rows are newly "
+        "simulated, so the errors differ from the paper's by chance."
     )
     return "\n\n".join(
         [
@@ -131,15 +131,15 @@ def _verdict(table: pd.DataFrame, model: str) -> str:
     off = part[part["deviation"].abs() > 3]
     if off.empty:
         return (
-            f"The errors of the {MODELS[model]} are the paper's up to chance: the largest "
+            f"The errors of the {MODELS[model]} agree with the paper up to chance: the largest "
             f"deviation is {part['deviation'].abs().max():.1f} standard errors."
         )
     worse = int((off["deviation"] > 0).sum())
     less = part["n_train"].iloc[0] < Data.n_train
-    why = " Here it was fitted to fewer rows than the paper's." if less else ""
+    why = " Here it was trained on fewer rows than in the paper." if less else ""
     return (
         f"The errors of the {MODELS[model]} differ from the paper's by more than three standard "
-        f"errors in {listed(off['graph'])}: larger in {worse} of them.{why}"
+        f"errors in {join_words(off['graph'])}; they are larger in {worse} of these.{why}"
     )
 
 
@@ -150,5 +150,5 @@ MODELS_PART = Part(
     quick=Sizes(data=QUICK_DATA),
     full=Sizes(),
     draw=draw,
-    tell=tell,
+    describe=describe,
 )

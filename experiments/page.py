@@ -1,4 +1,4 @@
-"""The page that puts our figures beside the paper's, written from the tables alone."""
+"""Write the page that compares our results with the paper's, from the tables alone."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from experiments.summary import overview, summary
 _TITLE = "The paper, reproduced"
 _ABOUT = (
     "*Efficient SAGE Estimation via Causal Structure Learning* (Luther, König & Grosse-Wentrup, "
-    "AISTATS 2023): every table and figure, re-created with this library, our figures beside the "
-    "paper's. Data are simulated from the paper's twelve graphs with our own seeds, so figures "
-    "agree up to chance at best. This page and its figures are written from the "
-    "tables, which are written by"
+    "AISTATS 2023): every table and figure, reproduced with this library and compared with the "
+    "paper. The data are simulated from the paper's twelve graphs with our own seeds, so at best "
+    "the numbers agree up to chance. This page and its figures are generated from tables, which "
+    "are computed by"
 )
 
 
 def write_page(
     store: Store, parts: dict[str, Part], place: Path, figures: str, *, is_quick: bool
 ) -> Path:
-    """Write the page of the parts that have tables, and return its path.
+    """Write the page and return its path.
 
     Parameters
     ----------
@@ -32,16 +32,16 @@ def write_page(
     parts : dict of str to Part
         The experiments, in order.
     place : Path
-        The file.
+        File to write.
     figures : str
-        The folder of the figures, as seen from there.
+        Folder of the figures, relative to that file.
     is_quick : bool
-        Whether the sizes were the reduced ones.
+        Whether the tables come from reduced sizes.
     """
     command = "make paper-quick" if is_quick else "make paper"
-    sections = [f"# {_TITLE}", f"{_ABOUT} `{command}`{_measured(store)}."]
+    sections = [f"# {_TITLE}", f"{_ABOUT} `{command}`{_describe_runs(store)}."]
     if is_quick:
-        sections.append("**Sizes are reduced**: these figures are rougher than those of the page.")
+        sections.append("**Sizes are reduced**: these results are rougher than the published ones.")
     done = [name for name, part in parts.items() if part.is_done(store)]
     if done:
         sections += ["## Summary", overview(store, done)]
@@ -50,15 +50,15 @@ def write_page(
         if not part.is_done(store):
             sections += [f"## {part.title}", part.missing]
         else:
-            told = part.tell(store).replace("(figures/", f"({figures}/")
-            sections += [f"## {part.title}", told]
+            section = part.describe(store).replace("(figures/", f"({figures}/")
+            sections += [f"## {part.title}", section]
     place.parent.mkdir(parents=True, exist_ok=True)
     place.write_text("\n\n".join(sections) + "\n", encoding="utf-8")
     return place
 
 
-def _measured(store: Store) -> str:
-    """Return on what, with which version, and in which time the tables were made."""
+def _describe_runs(store: Store) -> str:
+    """Return the version, the machine and the time of the runs behind the tables."""
     tables = [table for table in map(store.read, store.names()) if not table.empty]
     if not tables:
         return ""
@@ -67,4 +67,4 @@ def _measured(store: Store) -> str:
     versions = ", ".join(sorted(together["version"].unique()))
     units = together.drop_duplicates(["seed", "unit_seconds"])
     hours = units["unit_seconds"].sum() / 3600
-    return f" (dsage {versions}; {machines}; {hours:.1f} hours of work)"
+    return f" (dsage {versions}; {machines}; {hours:.1f} hours of computation)"

@@ -1,4 +1,4 @@
-"""What an experiment is."""
+"""Define an experiment."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from experiments.store import Store
 
 @dataclass(frozen=True)
 class Part:
-    """One experiment: figures are drawn, and words written, from its tables alone.
+    """One experiment, whose figures and text are made from its tables alone.
 
     Attributes
     ----------
     name : str
-        Its name on the command line, and that of its main table.
+        Name on the command line and of the main table.
     title : str
-        What it is, with the place in the paper.
+        Heading of the section, with the place in the paper.
     run : callable
-        ``run(store, sizes)`` makes the tables; `sizes` is one of the two below.
+        ``run(store, sizes)`` computes the tables; `sizes` is `quick` or `full`.
     quick, full : object
-        Sizes for minutes, and for hours.
+        Sizes of a run that takes minutes, and of one that takes hours.
     draw : callable
-        ``draw(store, folder)`` writes the figures, SVG files.
-    tell : callable
-        ``tell(store)`` returns the section for the page, in Markdown: our figures beside the
-        paper's, and where they differ and why. It is asked only where there are tables.
+        ``draw(store, folder)`` writes the figures as SVG files.
+    describe : callable
+        ``describe(store)`` returns the section of the page in Markdown, which compares our
+        results with the paper's. Called only if the tables exist.
     missing : str
-        The section where there are none.
+        Section to write if the tables do not exist.
     """
 
     name: str
@@ -39,9 +39,9 @@ class Part:
     quick: Any
     full: Any
     draw: Callable[[Store, Path], None]
-    tell: Callable[[Store], str]
-    missing: str = "There are no tables of this part yet."
+    describe: Callable[[Store], str]
+    missing: str = "This part has not been run yet."
 
     def is_done(self, store: Store) -> bool:
-        """Tell whether its table has lines."""
+        """Return whether the main table has rows."""
         return not store.read(self.name).empty

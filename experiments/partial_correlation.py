@@ -1,4 +1,4 @@
-"""Tests of partial correlation along orderings, from the covariance matrix or by pingouin."""
+"""Test partial correlations along orderings, from the covariance matrix or with pingouin."""
 
 from __future__ import annotations
 
@@ -16,22 +16,21 @@ from experiments.simulate import Questions
 
 Floats = npt.NDArray[np.float64]
 
-# Decimals to which pingouin prints an interval.
-_PRINTED = 2
+_PINGOUIN_DECIMALS = 2
 
 
 def partial_correlations(covariance: Floats, questions: Questions) -> Floats:
-    """Return the partial correlations of the target with each next feature of each ordering.
+    """Return the partial correlations of the target with each feature given those before it.
 
-    One Cholesky factor serves an ordering: with the columns in its order and the target last,
-    ``Sigma = L L'``, the entry ``l_k`` of the last row is the covariance of the target with
-    feature k given those before it, divided by that feature's conditional deviation; the
-    target's conditional variance is ``Sigma_yy - l_1^2 - ... - l_{k-1}^2``.
+    One Cholesky factor ``Sigma = L L'`` per ordering suffices. With the columns in that order
+    and the target last, the entry ``l_k`` of the last row is the covariance of the target with
+    feature k given those before it, divided by that feature's conditional standard deviation.
+    The target's conditional variance is ``Sigma_yy - l_1^2 - ... - l_{k-1}^2``.
 
     Parameters
     ----------
     covariance : array of shape (n_features + 1, n_features + 1)
-        Of the features and, last, the target.
+        Covariance matrix of the features and, last, the target.
     questions : Questions
         The orderings.
 
@@ -56,7 +55,7 @@ def partial_correlations(covariance: Floats, questions: Questions) -> Floats:
 
 
 def p_values(correlations: Floats, n_rows: int) -> Floats:
-    """Return the two-sided p-values of no partial correlation.
+    """Return two-sided p-values for the hypothesis of no partial correlation.
 
     ``t = r sqrt(df / (1 - r^2))`` with ``df = n_rows - 2 - k`` after k known features.
 
@@ -71,10 +70,11 @@ def p_values(correlations: Floats, n_rows: int) -> Floats:
 
 
 def has_zero_bound(correlations: Floats, n_rows: int) -> npt.NDArray[np.bool_]:
-    """Tell where a bound of the 95 % interval is 0 as pingouin prints it, with two decimals.
+    """Return where a bound of the 95 % interval is 0 when rounded to two decimals.
 
-    The rule of the paper's script. With a million rows the interval is about 0.004 wide: both
-    bounds are 0 unless the correlation is about 0.003 or more, and one is up to about 0.007.
+    This is the rule of the paper's script, which reads the rounded intervals of pingouin. With a
+    million rows the interval is about 0.004 wide: both bounds round to 0 for correlations below
+    about 0.003, and one of them does up to about 0.007.
 
     Examples
     --------
@@ -86,15 +86,15 @@ def has_zero_bound(correlations: Floats, n_rows: int) -> npt.NDArray[np.bool_]:
     deviation = 1 / np.sqrt(n_rows - np.arange(correlations.shape[1]) - 3)
     middle, half = np.arctanh(correlations), stats.norm.ppf(0.975) * deviation
     bounds = np.stack([np.tanh(middle - half), np.tanh(middle + half)])
-    return np.asarray((bounds.round(_PRINTED) == 0).any(axis=0))
+    return np.asarray((bounds.round(_PINGOUIN_DECIMALS) == 0).any(axis=0))
 
 
 def has_pingouin() -> bool:
-    """Tell whether pingouin is there; warn where it is not."""
+    """Return whether pingouin is installed, and warn if it is not."""
     if find_spec("pingouin") is not None:
         return True
     warnings.warn(
-        "pingouin is not installed: its column is left out. Install it with: "
+        "pingouin is not installed, so its column is left out. Install it with: "
         "pip install 'dsage[paper]'.",
         stacklevel=2,
     )
@@ -102,16 +102,16 @@ def has_pingouin() -> bool:
 
 
 def pingouin_p_values(data: pd.DataFrame, target: str, questions: Questions) -> Floats:
-    """Return the p-values of pingouin's ``partial_corr``, which is given the rows every time.
+    """Return the p-values of pingouin's ``partial_corr``, which reads the rows in every call.
 
     Parameters
     ----------
     data : data frame of shape (n_rows, n_features + 1)
         The features in the order of the questions, and the target.
     target : str
-        Its name.
+        Name of the target.
     questions : Questions
-        The orderings; they may be of fewer features, too.
+        The orderings, possibly of only some of the features.
 
     Returns
     -------
@@ -120,11 +120,11 @@ def pingouin_p_values(data: pd.DataFrame, target: str, questions: Questions) -> 
     partial_corr = import_module("pingouin").partial_corr
     features = [str(name) for name in data.columns if name != target]
 
-    def tested() -> Iterator[float]:
+    def run_tests() -> Iterator[float]:
         for ordering in questions.orderings:
             names = [features[feature] for feature in ordering]
             for k, name in enumerate(names):
                 result = partial_corr(data, x=name, y=target, covar=names[:k])
                 yield float(result["p_val"].iloc[0])
 
-    return np.fromiter(tested(), np.float64, len(questions)).reshape(questions.orderings.shape)
+    return np.fromiter(run_tests(), np.float64, len(questions)).reshape(questions.orderings.shape)

@@ -1,4 +1,4 @@
-"""All experiments, in the order of the page."""
+"""List all experiments in the order of the page."""
 
 from __future__ import annotations
 

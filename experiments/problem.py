@@ -1,4 +1,4 @@
-"""What the experiments with models share: a graph's rows, its two models, sampler and oracle."""
+"""Share the data, models, sampler and graph of each problem between experiments."""
 
 from __future__ import annotations
 
@@ -24,18 +24,20 @@ from experiments.store import seed_of
 
 MODELS = {"lm": "linear model", "rf": "random forest"}
 
-# The paper's Algorithm 1, and plain SAGE along the same loop.
+# The paper's Algorithm 1; plain SAGE if there is no oracle.
 ALGORITHM_1 = {"semantics": "skip", "first_level": "none", "exact": "never"}
 
 
 @dataclass(frozen=True)
 class Data:
-    """How much data there is, and how large the forest.
+    """Size of the data and of the forest.
 
+    Attributes
+    ----------
     n_train, n_test : int
-        Rows that models, sampler and graph are learned from, and that models are tested on.
+        Rows to train models, sampler and graph on, and rows to test the models on.
     n_trees : int
-        Trees of the forest; all else is scikit-learn's default.
+        Number of trees of the forest, which otherwise has scikit-learn's defaults.
     """
 
     n_train: int = 8_000
@@ -44,21 +46,21 @@ class Data:
 
 
 FULL_DATA = Data()
-"""As much as the paper has."""
+"""The sizes of the paper."""
 
 QUICK_DATA = Data(n_train=2_000, n_test=500, n_trees=20)
-"""For minutes."""
+"""Reduced sizes."""
 
 
 class Search(NamedTuple):
-    """A learned graph, and the seconds that it took from the rows to the graph."""
+    """A learned graph and the seconds it took to learn it from the rows."""
 
     graph: Graph
     seconds: float
 
 
-def timed_search(rows: pd.DataFrame) -> Search:
-    """Learn a graph by TABU with BIC, on one thread; the shortest of three times counts."""
+def time_search(rows: pd.DataFrame) -> Search:
+    """Learn a graph by TABU with BIC on one thread, and return the shortest of three times."""
     times = []
     with threadpool_limits(1):
         for _ in range(3):
@@ -70,7 +72,7 @@ def timed_search(rows: pd.DataFrame) -> Search:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """A graph of the paper with rows and what was fitted to them."""
+    """A graph of the paper with data, fitted models, a sampler and a learned graph."""
 
     name: str
     target: str
@@ -85,12 +87,12 @@ class Problem:
 
     @property
     def oracle(self) -> Oracle:
-        """What TABU's graph of the training rows separates from the target."""
+        """Separation from the target in TABU's graph of the training rows."""
         return self.search.graph.oracle(self.target, features=list(self.X.columns))
 
     @property
     def true_oracle(self) -> Oracle:
-        """What the true graph separates from the target."""
+        """Separation from the target in the true graph."""
         return paper_graph(self.name).graph.oracle(self.target, features=list(self.X.columns))
 
     def game(
@@ -103,31 +105,31 @@ class Problem:
         model : str
             One of `MODELS`.
         n_rows : int
-            How many of the test rows.
+            Number of test rows.
         seed : int
-            Of the noise.
+            Seed of the noise.
         draws : int, optional
-            Draws for each row and coalition, independent as the paper's. By default the library's
-            own choice: none for the linear model, eight quasi-random ones for the forest.
+            Number of independent draws per row and coalition, as in the paper. By default the
+            library chooses: none for the linear model, eight quasi-random ones for the forest.
         n_jobs : int, default=1
-            Threads of the forest's predictions.
+            Number of threads of the forest's predictions.
         """
         self.rf.set_params(n_jobs=n_jobs)
         fitted: Any = {"lm": self.lm, "rf": self.rf}[model]
         options: dict[str, Any] = {"random_state": seed, "loss": "squared_error"}
         if draws is not None:
             options |= {"n_draws": draws, "noise": "independent"}
-            # A plain function is not known to be affine, so that draws are made.
+            # A plain function is not recognized as affine, so draws are needed.
             fitted = fitted.predict
         return LossGame(fitted, self.sampler, self.X[:n_rows], self.y[:n_rows], **options)
 
 
 @lru_cache(maxsize=12)
 def problem(name: str, data: Data) -> Problem:
-    """Return the problem of a graph: the same for all experiments.
+    """Return the problem of a graph, which is the same in all experiments.
 
-    Twelve forests of 8,000 rows take about a gigabyte; fitting them again takes longer than most
-    experiments with them.
+    Problems are cached although twelve forests take about a gigabyte, because refitting them
+    takes longer than most experiments.
     """
     graph = paper_graph(name)
     seed = seed_of("problem", name, data.n_train, data.n_test)
@@ -146,12 +148,12 @@ def problem(name: str, data: Data) -> Problem:
             LinearRegression().fit(X, y),
             forest.fit(X, y),
             Gaussian().fit(X),
-            timed_search(train),
+            time_search(train),
         )
 
 
 def uniform_orderings(n_features: int, n_orderings: int, seed: int) -> list[list[int]]:
-    """Return orderings drawn at random.
+    """Draw uniform orderings.
 
     Examples
     --------
@@ -162,22 +164,22 @@ def uniform_orderings(n_features: int, n_orderings: int, seed: int) -> list[list
     return [generator.permutation(n_features).tolist() for _ in range(n_orderings)]
 
 
-def estimated(game: Game, **options: Any) -> Estimate:  # noqa: ANN401
-    """Return an estimate, on one thread of linear algebra.
+def run_quietly(game: Game, **options: Any) -> Estimate:  # noqa: ANN401
+    """Run an estimate with one thread of linear algebra and without warnings.
 
-    It warns where separation changes a value: here that is what is measured, and in the tables.
+    Warnings report that separation changes a value, which is what the experiments measure.
     """
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         return run(game, **options)
 
 
-def rounded(value: float, digits: int = 5) -> float:
-    """Return a number with few digits, so that tables stay small.
+def round_digits(value: float, digits: int = 5) -> float:
+    """Round to a few significant digits to keep tables small.
 
     Examples
     --------
-    >>> rounded(0.123456789)
+    >>> round_digits(0.123456789)
     0.12346
     """
     return float(f"{value:.{digits}g}")

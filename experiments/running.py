@@ -1,4 +1,4 @@
-"""Run a part from its beginning, or from where it was broken off."""
+"""Run a part from scratch, or resume an interrupted run."""
 
 from __future__ import annotations
 
@@ -14,39 +14,39 @@ _MARK = "sizes.txt"
 
 
 def run_part(part: Part, sizes: object, folder: Path, say: Callable[[str], None]) -> None:
-    """Make the tables of a part anew, and put them into ``folder/tables`` when all are done.
+    """Compute the tables of a part and move them to ``folder/tables`` when all are complete.
 
-    Until then they are in ``folder/running``: a run that was broken off goes on from there, if
-    sizes and version are the same. A part that makes no table, as its data cannot be had, leaves
-    those that are in place.
+    Until then they are in ``folder/running``, from where an interrupted run resumes if sizes and
+    version are the same. If a part makes no table because its data are not available, existing
+    tables are kept.
 
     Parameters
     ----------
     part : Part
         The part.
     sizes : object
-        How much is run.
+        Sizes of the run.
     folder : Path
-        Where the tables go.
+        Folder of the results.
     say : callable
-        Is told what is going on.
+        Called with progress messages.
     """
     place, mark = folder / "running" / part.name, f"dsage {dsage.__version__}, {sizes!r}\n"
     is_same = (place / _MARK).exists() and (place / _MARK).read_text(encoding="utf-8") == mark
     if not is_same:
         if place.exists():
-            say(f"{part.name}: what was broken off had other sizes, and is dropped")
+            say(f"{part.name}: dropping an interrupted run with other sizes or another version")
             shutil.rmtree(place)
         place.mkdir(parents=True)
         (place / _MARK).write_text(mark, encoding="utf-8")
-    made = Store(place, say=say)
-    if made.names():
-        say(f"{part.name}: goes on where it was broken off")
-    part.run(made, sizes)
+    running = Store(place, say=say)
+    if running.names():
+        say(f"{part.name}: resuming an interrupted run")
+    part.run(running, sizes)
     tables = Store(folder / "tables")
-    done = made.names()
+    done = running.names()
     for name in done:
-        made.path(name).replace(tables.path(name))
+        running.path(name).replace(tables.path(name))
     for name in tables.names() if done else []:
         is_own = name == part.name or name.startswith(f"{part.name}_")
         if is_own and name not in done:

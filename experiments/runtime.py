@@ -1,4 +1,4 @@
-"""The paper's Figure 3: how long SAGE and d-SAGE take along the same orderings."""
+"""Reproduce the paper's Figure 3: time of SAGE and d-SAGE along the same orderings."""
 
 from __future__ import annotations
 
@@ -18,31 +18,33 @@ from experiments.problem import (
     MODELS,
     QUICK_DATA,
     Data,
-    estimated,
     problem,
+    run_quietly,
     uniform_orderings,
 )
-from experiments.runtime_figures import ALONE, TABLE, draw, tell
+from experiments.runtime_figures import ALONE, TABLE, describe, draw
 from experiments.simulate import Questions
 from experiments.store import Line, Store, seed_of
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much is timed.
+    """Sizes of the experiment.
 
+    Attributes
+    ----------
     graphs : sequence of str
         The graphs.
     data : Data
-        Rows and trees.
+        Numbers of rows and trees.
     n_rows : int
-        Test rows that each ordering is evaluated on: a block of them.
+        Test rows that each ordering is evaluated on.
     n_draws : int
-        Draws for each row and coalition.
+        Draws per row and coalition.
     n_orderings : mapping of int to int
-        Orderings by the number of nodes.
+        Number of orderings, by the number of nodes.
     n_times : int
-        Each is timed so often; the shortest time counts.
+        Number of repetitions, of which the shortest counts.
     """
 
     graphs: Sequence[str] = PAPER_GRAPHS
@@ -54,7 +56,7 @@ class Sizes:
 
 
 def run(store: Store, sizes: Sizes) -> None:
-    """Make the tables."""
+    """Compute the tables."""
     for name in sizes.graphs:
         for model in MODELS:
             seed = seed_of(TABLE, name, sizes.n_rows)
@@ -70,11 +72,11 @@ def _lines(name: str, model: str, sizes: Sizes, seed: int) -> list[Line]:
     ways = {"SAGE": None, "d-SAGE": at.oracle}
     times: dict[str, list[float]] = {values: [] for values in ways}
     lines: dict[str, Line] = {}
-    # What the first call does for all, such as loading code, belongs to neither: it is not timed.
+    # The first call loads code and is not timed.
     for values, first in [("SAGE", 1), *[(way, None) for way in ways] * sizes.n_times]:
         game = at.game(model, n_rows=sizes.n_rows, seed=seed, draws=sizes.n_draws)
         start = time.perf_counter()
-        known = estimated(
+        result = run_quietly(
             game,
             oracle=ways[values],
             orderings=orderings[:first],
@@ -93,13 +95,13 @@ def _lines(name: str, model: str, sizes: Sizes, seed: int) -> list[Line]:
                 "seconds": min(times[values]),
                 "seconds_graph": at.search.seconds if values == "d-SAGE" else 0.0,
                 "n_predictions": game.n_predicted - sizes.n_rows,
-                "share_skipped": float(known.share_skipped.mean()),
+                "share_skipped": float(result.share_skipped.mean()),
             }
     return list(lines.values())
 
 
 def _alone_lines(name: str, model: str, sizes: Sizes, seed: int) -> list[Line]:
-    """Time each surplus alone, with both of its risks, and those that a graph would skip."""
+    """Time each surplus separately, with both of its risks, and those that a graph would skip."""
     at = problem(name, sizes.data)
     n_features = at.X.shape[1]
     orderings = uniform_orderings(n_features, sizes.n_orderings[n_features + 1], seed)
@@ -133,7 +135,7 @@ def _alone_lines(name: str, model: str, sizes: Sizes, seed: int) -> list[Line]:
 
 
 def _questions(orderings: list[list[int]]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the features before each place of each ordering, and the feature at that place."""
+    """Return the coalition before each position of each ordering, and the feature there."""
     questions = Questions(np.array(orderings))
     return questions.known(), questions.orderings.ravel()
 
@@ -145,5 +147,5 @@ RUNTIME = Part(
     quick=Sizes(data=QUICK_DATA, n_rows=64, n_orderings={10: 10, 20: 10, 50: 5, 100: 3}),
     full=Sizes(),
     draw=draw,
-    tell=tell,
+    describe=describe,
 )

@@ -1,4 +1,4 @@
-"""Draw and tell how long SAGE and d-SAGE take."""
+"""Draw and describe the time of SAGE and d-SAGE."""
 
 from __future__ import annotations
 
@@ -7,22 +7,21 @@ from pathlib import Path
 import pandas as pd
 
 from dsage.datasets import paper_graph
-from experiments.drawing import BLACK, BLUE, GREEN, ORANGE, drawn
+from experiments.drawing import BLACK, BLUE, GREEN, ORANGE, draw_svg
 from experiments.problem import MODELS
+from experiments.prose import join_words, markdown, percent, seconds
 from experiments.store import Store
-from experiments.telling import listed, markdown, seconds
-from experiments.words import percent
 
 TABLE, ALONE = "runtime", "runtime_alone"
 
-_COLOURS = {"lm": BLUE, "rf": ORANGE}
+_COLORS = {"lm": BLUE, "rf": ORANGE}
 _MARKERS = {"lm": "o", "rf": "s"}
-# A saving is about the share where it is within so much of it.
+# A saving is about equal to the share if it differs by at most this much.
 ABOUT = 0.1
 
 
 def savings(store: Store) -> pd.DataFrame:
-    """Return one line a graph and model: what d-SAGE skips, and what it saves by that."""
+    """Return what d-SAGE skips and saves, with one line per graph and model."""
     table = store.read(TABLE)
     keys = ["graph", "model"]
     sage = table[table["values"] == "SAGE"].set_index(keys)
@@ -57,16 +56,16 @@ def savings(store: Store) -> pd.DataFrame:
 def draw(store: Store, folder: Path) -> None:
     """Draw the runtimes, and the saving against the share of separations."""
     table = savings(store)
-    with drawn(folder / "runtime.svg", height=3.3) as figure:
+    with draw_svg(folder / "runtime.svg", height=3.3) as figure:
         left, right = figure.subplots(1, 2, width_ratios=[3, 2])
         graphs = list(dict.fromkeys(table["graph"]))
         for model, name in MODELS.items():
             part = table[table["model"] == model].set_index("graph").loc[graphs]
-            marker, colour = _MARKERS[model], _COLOURS[model]
-            left.plot(graphs, part["sage"], marker, color=colour, label=name)
-            left.plot(graphs, part["dsage"], marker, color=colour, mfc="white")
-            right.plot(part["share"], part["saving"], marker, color=colour)
-            right.plot(part["share"], part["saving_alone"], "x+"[marker == "s"], color=colour)
+            marker, color = _MARKERS[model], _COLORS[model]
+            left.plot(graphs, part["sage"], marker, color=color, label=name)
+            left.plot(graphs, part["dsage"], marker, color=color, mfc="white")
+            right.plot(part["share"], part["saving"], marker, color=color)
+            right.plot(part["share"], part["saving_alone"], "x+"[marker == "s"], color=color)
         graph_seconds = table.drop_duplicates("graph").set_index("graph").loc[graphs]
         left.plot(graphs, graph_seconds["graph_seconds"], "_", color=GREEN, label="graph, once")
         left.plot([], [], "o", color=BLACK, mfc="white", label="d-SAGE: hollow")
@@ -82,7 +81,7 @@ def draw(store: Store, folder: Path) -> None:
         figure.legend(loc="outside upper center", ncols=3)
 
 
-def tell(store: Store) -> str:
+def describe(store: Store) -> str:
     """Return the section."""
     table = savings(store)
     rows = [
@@ -105,9 +104,9 @@ def tell(store: Store) -> str:
         for line in table.itertuples()
     ]
     header = [
-        *("graph", "model", "SAGE, an ordering", "d-SAGE, an ordering", "graph, once"),
+        *("graph", "model", "SAGE per ordering", "d-SAGE per ordering", "graph, once"),
         *("skipped", "predictions saved", "time saved", "with the graph"),
-        *("one at a time: SAGE, an ordering", "time saved"),
+        *("one at a time: SAGE per ordering", "time saved"),
         *("true graph: separated (paper)", "skipped", "time saved, one at a time"),
     ]
     return "\n\n".join(
@@ -121,32 +120,32 @@ def tell(store: Store) -> str:
 
 
 def _about(table: pd.DataFrame) -> str:
-    counts = listed(str(n) for n in dict.fromkeys(table["n_orderings"]))
+    counts = join_words(str(n) for n in dict.fromkeys(table["n_orderings"]))
     n_rows, n_draws = table["n_rows"].iloc[0], table["n_draws"].iloc[0]
     return (
-        f"SAGE and d-SAGE along the same orderings ({counts}, fewer in larger graphs: so few that "
-        "the shares differ from those over many orderings, above), each on "
-        f"a block of {n_rows} test rows with {n_draws} draws, on one core; d-SAGE by the "
-        "paper's Algorithm 1, with TABU's graph from the training rows. The linear model is "
-        "treated as any other function here, with draws. `skipped` is the share of surpluses "
-        "that separation sets to zero along these orderings; `with the graph` counts the search "
-        "for the graph as well, though it is made once for any number of orderings.\n\n"
-        "`one at a time` is how the authors measure (`ai_via_timing.py` in csl-experiments): each "
-        "surplus alone, with both of its risks. What is saved is then the time of those that are "
-        "separated, less that of asking, all questions at once. The script takes the true graph in "
-        "place of a learned one; the last columns are with that."
+        f"SAGE and d-SAGE run along the same orderings ({counts}, fewer in larger graphs), each "
+        f"on {n_rows} test rows with {n_draws} draws and on one core. With so few orderings, the "
+        "shares differ from those over many orderings above. d-SAGE is the paper's Algorithm 1 "
+        "with TABU's graph from the training rows. The linear model is treated as a black box, "
+        "with draws. `skipped` is the share of surpluses that separation sets to zero along these "
+        "orderings. `with the graph` includes the time to learn the graph, which is needed only "
+        "once for any number of orderings.\n\n"
+        "`one at a time` is how the authors measure (`ai_via_timing.py` in csl-experiments): they "
+        "time each surplus separately, with both of its risks. The saving is then the time of the "
+        "separated surpluses, minus the time of all separation queries in one call. The script "
+        "uses the true graph instead of a learned one, as do the last columns."
     )
 
 
 def _verdict(table: pd.DataFrame) -> str:
     text = [
-        "The paper: the saving is about the share of separations, here taken as the share of "
-        "surpluses that are skipped along these orderings. "
+        "According to the paper, the saving is about the share of separations, which we take to be "
+        "the share of surpluses that are skipped along these orderings. "
         + " ".join(
             (
-                _claim(table, "saving_alone", "share", "One surplus at a time"),
-                _claim(table, "saving_true", "share_true", "With the true graph"),
-                _claim(table, "saving", "share", "But along whole orderings, in our loop"),
+                _claim(table, "saving_alone", "share", "One surplus at a time,"),
+                _claim(table, "saving_true", "share_true", "With the true graph,"),
+                _claim(table, "saving", "share", "Along whole orderings, in our loop,"),
             )
         )
     ]
@@ -157,39 +156,41 @@ def _verdict(table: pd.DataFrame) -> str:
             for column in ("share", "predictions", "saving", "saving_alone")
         )
         text.append(
-            f"Over the graphs of the {name}, {skipped} of the surpluses are skipped on average; "
-            f"that saves {alone} of the time one at a time; along orderings {saved} of the "
-            f"predictions and {took} of the time."
+            f"For the {name}, {skipped} of the surpluses are skipped on average over the graphs. "
+            f"That saves {alone} of the time one at a time; along orderings, it saves {saved} of "
+            f"the predictions and {took} of the time."
         )
     if table["predictions"].mean() < table["share"].mean():
         faster = table["alone"] / table["sage"]
         text.append(
-            "Fewer predictions are saved than surpluses skipped, because neighbouring surpluses "
-            "share a risk, which our SAGE evaluates once, too: a skipped surplus saves a risk only "
-            f"next to another skipped one. With that, and with noise and factor made once for an "
-            f"ordering, our plain SAGE is {faster.min():.1f} to {faster.max():.1f} times as fast "
-            "as one surplus at a time, and skipping adds less."
+            "Fewer predictions are saved than surpluses skipped, because neighboring surpluses "
+            "share a risk that our SAGE evaluates only once: skipping a surplus saves a risk only "
+            "if its neighbor is skipped, too. Since SAGE also draws the noise and factorizes the "
+            f"covariance once per ordering, it is {faster.min():.1f} to {faster.max():.1f} times "
+            "as fast as one surplus at a time, and skipping gains less."
         )
     if table["saving"].mean() < table["predictions"].mean() - 0.02:
         text.append(
-            "Less time is saved than predictions. For the linear model the noise and the factor of "
-            "an ordering, which are needed anyway, are part of that; for the forest they are too "
-            "cheap to explain it, and the cause was not measured."
+            "Less time is saved than predictions. For the linear model, noise and factorization, "
+            "which are needed anyway, explain part of that. For the forest they are too cheap to "
+            "explain it, and the cause was not measured."
         )
     near = {
         name: int(((table[column] - table["paper_share"]).abs() <= ABOUT).sum())
         for name, column in (("TABU's", "saving_alone"), ("the true", "saving_true"))
     }
     text.append(
-        "Against the share that the paper prints, which is not that along orderings, the time "
-        f"saved one at a time is within {100 * ABOUT:.0f} points in "
-        + " and in ".join(f"{n} of {len(table)} with {name} graph" for name, n in near.items())
+        f"The time saved one at a time is within {100 * ABOUT:.0f} points of the share that the "
+        "paper prints, which is not the share along orderings, in "
+        + " and in ".join(
+            f"{n} of {len(table)} cases with {name} graph" for name, n in near.items()
+        )
         + "."
     )
     wins = table["saving_with_graph"] > 0
     text.append(
-        "With the search for the graph counted, d-SAGE is the faster one in "
-        f"{int(wins.sum())} of {len(table)} cases, for as few orderings as these."
+        "Including the time to learn the graph, d-SAGE is faster than SAGE in "
+        f"{int(wins.sum())} of {len(table)} cases with these few orderings."
     )
     return " ".join(text)
 
@@ -198,6 +199,6 @@ def _claim(table: pd.DataFrame, saving: str, share: str, where: str) -> str:
     close = (table[saving] - table[share]).abs() <= ABOUT
     holds = "holds" if close.mean() > 0.5 else "does not hold"
     return (
-        f"{where} that {holds}: the time saved is within {100 * ABOUT:.0f} points of the share "
+        f"{where} this {holds}: the time saved is within {100 * ABOUT:.0f} points of the share "
         f"skipped in {int(close.sum())} of {len(table)} cases."
     )

@@ -1,4 +1,4 @@
-"""Data and questions of the experiments on separations."""
+"""Simulate the data and the separation queries of the experiments."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ from dsage.graphs import LinearGaussian, Oracle
 from dsage.structure import Moments, search_graph
 from experiments.store import seed_of
 
-# 100 columns of them are 40 MB: a million rows never are in memory together.
+# With 100 columns these take 40 MB; a million rows would not be held in memory at once.
 ROWS_AT_ONCE = 50_000
 
 
-def simulated_moments(model: LinearGaussian, n_rows: int, seed: int) -> tuple[Moments, float]:
-    """Return the moments of simulated rows, and the seconds that they took without the rows.
+def simulate_moments(model: LinearGaussian, n_rows: int, seed: int) -> tuple[Moments, float]:
+    """Return the moments of simulated rows, and the seconds to compute them on one thread.
 
-    The rows come in blocks, the first one with the seed itself, so that memory does not grow
-    with their number. One thread of BLAS.
+    Rows are simulated in chunks, so memory does not grow with their number; the first chunk has
+    the given seed. Simulating is not timed.
 
     Examples
     --------
     >>> from dsage.datasets import paper_graph
-    >>> moments, seconds = simulated_moments(paper_graph("dag_s(2)"), 60_000, seed=0)
+    >>> moments, seconds = simulate_moments(paper_graph("dag_s(2)"), 60_000, seed=0)
     >>> moments
     Moments(60000 rows, 10 nodes: X1, X2, X3, X4, X5, X6, ...)
     """
     moments, seconds = None, 0.0
     for start in range(0, n_rows, ROWS_AT_ONCE):
         size = min(ROWS_AT_ONCE, n_rows - start)
-        block = model.sample(size, random_state=seed_of(seed, start) if start else seed)
+        chunk = model.sample(size, random_state=seed_of(seed, start) if start else seed)
         with threadpool_limits(1):
             began = time.perf_counter()
-            part = Moments.from_frame(block)
-            moments = part if moments is None else moments + part
+            added = Moments.from_frame(chunk)
+            moments = added if moments is None else moments + added
             seconds += time.perf_counter() - began
     if moments is None:
         raise ValueError(f"n_rows must be at least 1; got {n_rows!r}. Simulate some rows.")
@@ -46,31 +46,31 @@ def simulated_moments(model: LinearGaussian, n_rows: int, seed: int) -> tuple[Mo
 
 
 def warm_up() -> None:
-    """Do once, without a clock, what loads code: the first moments and the first search."""
-    moments, _ = simulated_moments(paper_graph("dag_s(2)"), 100, seed=0)
+    """Compute moments and search once, untimed, so that code is loaded."""
+    moments, _ = simulate_moments(paper_graph("dag_s(2)"), 100, seed=0)
     with threadpool_limits(1):
         search_graph(moments)
 
 
 @dataclass(frozen=True)
 class Questions:
-    """The questions that d-SAGE asks along orderings: whether the next feature is separated.
+    """The queries of d-SAGE along orderings: whether the next feature is separated.
 
     Attributes
     ----------
     orderings : int array of shape (n_orderings, n_features)
-        Features by position.
+        Feature at each position of each ordering.
     """
 
     orderings: npt.NDArray[np.intp]
 
     @classmethod
-    def drawn(cls, n_features: int, n_orderings: int, seed: int) -> Questions:
+    def draw(cls, n_features: int, n_orderings: int, seed: int) -> Questions:
         """Draw uniform orderings.
 
         Examples
         --------
-        >>> Questions.drawn(3, 2, seed=0).known().shape
+        >>> Questions.draw(3, 2, seed=0).known().shape
         (6, 3)
         """
         rng = np.random.default_rng(seed)
@@ -80,7 +80,7 @@ class Questions:
         return self.orderings.size
 
     def first(self, n_orderings: int) -> Questions:
-        """Return those of the first orderings."""
+        """Return the questions of the first orderings."""
         return Questions(self.orderings[:n_orderings])
 
     def known(self) -> npt.NDArray[np.bool_]:

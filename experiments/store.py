@@ -1,4 +1,4 @@
-"""Tidy tables on disk, with where each line comes from; what is there is not computed again."""
+"""Keep tidy tables with their provenance on disk, and compute only missing rows."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class Store:
     Parameters
     ----------
     folder : Path
-        Where the tables are, one CSV file each.
+        Folder of the tables, one CSV file each.
     say : callable
-        Is told what is going on.
+        Called with progress messages.
     """
 
     def __init__(self, folder: Path, say: Callable[[str], None] = logger.info) -> None:
@@ -39,41 +39,41 @@ class Store:
     def unit(
         self, table: str, key: Line, work: Callable[[], Sequence[Line]], *, seed: int
     ) -> pd.DataFrame:
-        """Return the lines of a unit of work: those on disk, or those that it makes now.
+        """Return the lines of a unit of work, from disk if present, else computed now.
 
         Parameters
         ----------
         table : str
             Name of the table.
         key : mapping
-            What tells the unit from others: these columns are part of each of its lines.
+            Columns that identify the unit; they are added to each of its lines.
         work : callable
-            Returns the lines; is not called where they are there.
+            Computes the lines; not called if they are on disk.
         seed : int
-            Seed of the unit, for the record.
+            Seed of the unit, recorded in the table.
         """
-        there = self.read(table)
-        if not there.empty and set(key) <= set(there.columns):
-            same = pd.Series(True, index=there.index)
+        stored = self.read(table)
+        if not stored.empty and set(key) <= set(stored.columns):
+            same = pd.Series(True, index=stored.index)
             for name, value in key.items():
-                same &= there[name].astype(str) == str(value)
+                same &= stored[name].astype(str) == str(value)
             if same.any():
-                return there[same]
+                return stored[same]
         shown = ", ".join(f"{name} {value}" for name, value in key.items())
         self._say(f"{table}: {shown}")
         start = time.perf_counter()
-        made = pd.DataFrame([{**key, **line} for line in work()])
-        made = made.assign(
+        new = pd.DataFrame([{**key, **line} for line in work()])
+        new = new.assign(
             seed=seed,
             unit_seconds=time.perf_counter() - start,
             version=dsage.__version__,
             machine=machine(),
         )
-        self._write(table, pd.concat([there, made], ignore_index=True))
-        return made
+        self._write(table, pd.concat([stored, new], ignore_index=True))
+        return new
 
     def read(self, table: str) -> pd.DataFrame:
-        """Return a table; an empty one where there is none."""
+        """Return a table, or an empty one if it does not exist."""
         path = self.path(table)
         return pd.read_csv(path) if path.exists() else pd.DataFrame()
 
@@ -82,7 +82,7 @@ class Store:
         return sorted(path.stem for path in self.folder.glob("*.csv"))
 
     def path(self, table: str) -> Path:
-        """Return where a table is, or would be."""
+        """Return the path of a table, which need not exist."""
         return self.folder / f"{table}.csv"
 
     def _write(self, table: str, frame: pd.DataFrame) -> None:
@@ -93,11 +93,11 @@ class Store:
 
 
 def machine() -> str:
-    """Return what the figures were measured on."""
+    """Describe the machine."""
     return f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
 
 
 def seed_of(*names: object) -> int:
-    """Return the seed of a unit: the same for the same names, another for others."""
+    """Return a seed derived from names."""
     text = "/".join(map(str, names))
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big")

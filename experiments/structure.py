@@ -1,4 +1,4 @@
-"""Structure learning: how right the separations are (Figures 1 and 2, appendix C.3)."""
+"""Reproduce structure learning: how accurate separations are (Figures 1, 2, appendix C.3)."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ import pandas as pd
 from dsage.datasets import PAPER_GRAPHS, paper_graph
 from experiments import bnlearn
 from experiments.part import Part
+from experiments.prose import join_words, markdown, seconds, times
 from experiments.store import Store
 from experiments.structure_figures import LABELS, at_paper_rows, draw
 from experiments.structure_tables import METHODS, TABLE, Sizes, run
-from experiments.telling import listed, markdown, seconds, times
 
-# The paper's words, as numbers.
+# The paper's claims as numbers.
 F1_AT_DEGREE_2 = 0.88
 ROWS_FROM = 10_000
 VIRTUALLY_NONE = 0.01
 
 
-def tell(store: Store) -> str:
+def describe(store: Store) -> str:
     """Return the section."""
     table = store.read(TABLE)
     return "\n\n".join(
@@ -40,15 +40,15 @@ def tell(store: Store) -> str:
 
 
 def _confusion(table: pd.DataFrame) -> str:
-    """Show the confusion matrices of the first table's rows, and link the others."""
+    """Show the confusion matrices for the paper's number of rows, and link the others."""
     shown = at_paper_rows(table)["n_rows"].iloc[0]
     others = [n_rows for n_rows in sorted(table["n_rows"].unique()) if n_rows != shown]
     links = [f"[{n_rows:,}](figures/structure_confusion_{n_rows}.svg)" for n_rows in others]
     return (
-        f"The confusion matrices with {shown:,} rows, as shares of the queries (means over the "
-        "data sets): true separations that the graph has (found) and has not (missed), "
-        "separations that it has and that are not true (wrong), and the rest (connected)."
-        + (f" With other numbers of rows: {listed(links)}." if links else "")
+        f"The confusion matrices for {shown:,} rows show shares of the queries (means over the "
+        "data sets): true separations that the learned graph has (found) or lacks (missed), false "
+        "separations that it has (wrong), and the rest (connected)."
+        + (f" For other numbers of rows, see {join_words(links)}." if links else "")
         + f"\n\n![Confusion matrices](figures/structure_confusion_{shown}.svg)"
     )
 
@@ -58,17 +58,17 @@ def _about(table: pd.DataFrame) -> str:
     asked = table.loc[~table["is_exhaustive"], "n_queries"]
     random = f"{asked.max():,} random queries by Algorithm 2" if len(asked) else "all queries"
     return (
-        "HC and TABU with BIC, as in the paper, and `learn_graph` as it is by default (the "
-        "extended BIC; TABU's order improved by BOSS, then backward equivalence search). "
-        f"{n_runs} data {_plural('set', n_runs)} for each graph and number of rows; the paper has "
-        f"one. Each learned graph is compared with the true one by {random} about the target; of "
-        "small graphs all queries are asked. A wrong separation makes d-SAGE skip a surplus that "
-        "is not zero; a missed one costs it an evaluation."
+        "HC and TABU with BIC, as in the paper, and `learn_graph` with its defaults (extended "
+        "BIC; BOSS improves TABU's order, then backward equivalence search follows). There are "
+        f"{n_runs} data {_plural('set', n_runs)} for each graph and number of rows, and one in "
+        f"the paper. Each learned graph is compared with the true one by {random} about the "
+        "target; small graphs are asked all queries. A wrong separation makes d-SAGE skip a "
+        "surplus that is not zero; a missed one costs an evaluation."
     )
 
 
 def _by_graph(table: pd.DataFrame) -> str:
-    """Return F1, false discoveries and seconds of each graph, for one number of rows."""
+    """Tabulate F1, false discovery rates and times by graph, for one number of rows."""
     table = table.assign(seconds=table["seconds_moments"] + table["seconds_search"])
     groups = table.groupby(["graph", "method"])
     f1, wrong = groups["f1"].mean(), groups["false_discovery_rate"].max()
@@ -95,9 +95,9 @@ def _by_graph(table: pd.DataFrame) -> str:
         "bnlearn TABU",
         "paper's TABU",
     ]
-    return f"With {table['n_rows'].iloc[0]:,} rows (F1: means over the data sets):\n\n" + markdown(
-        header, rows
-    )
+    n_rows = table["n_rows"].iloc[0]
+    about = f"For {n_rows:,} rows (mean F1, highest FDR and median times over the data sets):"
+    return f"{about}\n\n{markdown(header, rows)}"
 
 
 def _by_degree(table: pd.DataFrame) -> str:
@@ -119,16 +119,15 @@ def _by_degree(table: pd.DataFrame) -> str:
         *(f"mean F1 {label}" for label in LABELS.values()),
         *(f"lowest {label}" for label in LABELS.values()),
     ]
-    return "F1 by average degree, over the graphs of all sizes and the data sets:\n\n" + markdown(
-        header, rows
-    )
+    about = "F1 by average degree of the graph, over graphs of all sizes and data sets:"
+    return f"{about}\n\n{markdown(header, rows)}"
 
 
 def _on_f1(table: pd.DataFrame) -> str:
-    """Hold the claim about F1 at degree 2 against the table, for TABU and for our default."""
+    """Check the claim about F1 at degree 2, for TABU and for our default."""
     claimed = table[(table["average_degree"] == 2) & (table["n_rows"] >= ROWS_FROM)]
     if claimed.empty:
-        return "No run has a graph of degree 2 and 10,000 rows: the claim about F1 is not tested."
+        return "No run has degree 2 and 10,000 rows, so the claim about F1 is not tested."
     told = []
     for method in ("tabu", "default"):
         runs = claimed[claimed["method"] == method]
@@ -141,11 +140,8 @@ def _on_f1(table: pd.DataFrame) -> str:
         )
     tabu = claimed[claimed["method"] == "tabu"]
     bad = tabu[tabu["f1"] <= F1_AT_DEGREE_2]
-    verdict = (
-        "Confirmed"
-        if bad.empty
-        else f"Not confirmed for {listed(sorted(bad['graph'].unique(), key=PAPER_GRAPHS.index))}"
-    )
+    names = sorted(bad["graph"].unique(), key=PAPER_GRAPHS.index)
+    verdict = f"Not confirmed for {join_words(names)}" if names else "Confirmed"
     return (
         f"**The paper: F1 > {F1_AT_DEGREE_2} at degree 2 and 10,000 rows or more.** {verdict}: "
         f"{'; '.join(told)}."
@@ -188,13 +184,13 @@ def _on_tabu(table: pd.DataFrame) -> str:
     most = f", by {-gain.min():.3f} at most" if worse else ""
     return (
         f"**The paper: TABU is at least as good as HC.** {verdict}: its F1 is higher in {better} "
-        f"of {len(gain)} runs, the same in {same} and lower in {worse}{most}; the mean gain is "
+        f"of {len(gain)} runs, equal in {same} and lower in {worse}{most}; the mean gain is "
         f"{gain.mean():.3f}."
     )
 
 
 def _on_default(table: pd.DataFrame) -> str:
-    """Tell whether the better search lifts F1 and the share that is skipped safely."""
+    """Report whether the better search improves F1 and the share that is skipped safely."""
     means = table.groupby("method")["f1"].mean()
     lowest = table.groupby("method")["f1"].min()
     table = table.assign(safe=table["tp"] / table["n_queries"])
@@ -203,11 +199,11 @@ def _on_default(table: pd.DataFrame) -> str:
     lifts = [means["default"] > means["tabu"], safe["default"] > safe["tabu"]]
     verdict = "Yes" if all(lifts) else "In part" if any(lifts) else "No"
     return (
-        f"**Does a better search lift F1 and the safe share of skips?** {verdict}: F1 is "
-        f"{means['default']:.3f} on average over all runs, against {means['tabu']:.3f} with TABU "
-        f"and {means['hc']:.3f} with HC, and {lowest['default']:.3f} at its lowest, against "
-        f"{lowest['tabu']:.3f} and {lowest['hc']:.3f}. Of all queries {attainable:.1%} can be "
-        f"skipped safely; our default skips {safe['default']:.1%}, TABU {safe['tabu']:.1%}, HC "
+        f"**Does a better search improve F1 and the share of safe skips?** {verdict}: the mean F1 "
+        f"over all runs is {means['default']:.3f}, against {means['tabu']:.3f} with TABU and "
+        f"{means['hc']:.3f} with HC; the lowest F1 is {lowest['default']:.3f}, against "
+        f"{lowest['tabu']:.3f} and {lowest['hc']:.3f}. Of all queries, {attainable:.1%} can be "
+        f"skipped safely; our default skips {safe['default']:.1%}, TABU {safe['tabu']:.1%} and HC "
         f"{safe['hc']:.1%}."
     )
 
@@ -234,13 +230,12 @@ def _by_rows(table: pd.DataFrame) -> str:
         *(f"safely skipped, {label}" for label in LABELS.values()),
         *(f"wrongly skipped, {label}" for label in LABELS.values()),
     ]
-    return "Shares of the queries, means over the graphs and data sets:\n\n" + markdown(
-        header, rows
-    )
+    about = "Shares of the queries, averaged over graphs and data sets:"
+    return f"{about}\n\n{markdown(header, rows)}"
 
 
 def _on_seconds(table: pd.DataFrame) -> str:
-    """Tell how the time grows with the rows, and how it compares with bnlearn's."""
+    """Report how the time grows with the rows, and compare it with bnlearn's."""
     table = table.assign(seconds=table["seconds_moments"] + table["seconds_search"])
     at = at_paper_rows(table)
     took = at[at["method"] == "tabu"].groupby("graph")["seconds"].median()
@@ -254,13 +249,13 @@ def _on_seconds(table: pd.DataFrame) -> str:
     )
     slower = "" if min(ratios) >= 1 else " (below one: ours is slower)"
     return (
-        "**Time.** Ours is measured with one thread, data in memory, and consists of the moments, "
-        "one pass over the rows, and the search, which never sees the rows again. For TABU and "
-        f"{largest['n_nodes'].iloc[0]} nodes, moments and search took, as medians: {told}. "
-        f"bnlearn reads the rows for every score; with {at['n_rows'].iloc[0]:,} rows our TABU is "
-        f"{times(ratios)} as fast{slower}. bnlearn's times (5.2.1) were measured apart, on the "
-        "first 10,000 rows of the paper's own data, so the ratios are rough; the paper's are of "
-        "its own machine."
+        "**Time.** Our times are measured on one thread with the data in memory. They include the "
+        "moments, which take one pass over the rows, and the search, which needs only the "
+        f"moments. Median times of moments and search, for TABU and {largest['n_nodes'].iloc[0]} "
+        f"nodes: {told}. bnlearn reads the rows for every score; with {at['n_rows'].iloc[0]:,} "
+        f"rows, our TABU is {times(ratios)} as fast{slower}. The ratios are rough, because "
+        "bnlearn (5.2.1) was timed separately on the first 10,000 rows of the paper's own data. "
+        "The paper's times are from the authors' machine."
     )
 
 
@@ -270,10 +265,10 @@ def _plural(word: str, number: int) -> str:
 
 STRUCTURE = Part(
     name="structure",
-    title="Structure learning: how right the separations are (Figures 1 and 2, appendix C.3)",
+    title="Structure learning: accuracy of the separations (Figures 1 and 2, appendix C.3)",
     run=run,
     quick=Sizes(n_runs=1, n_queries=200_000),
     full=Sizes(),
     draw=draw,
-    tell=tell,
+    describe=describe,
 )

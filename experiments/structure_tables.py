@@ -1,4 +1,4 @@
-"""Learn graphs from simulated data, and count how right their separations are."""
+"""Learn graphs from simulated data and compare their separations with the true ones."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 from dsage.datasets import PAPER_GRAPHS, PaperGraph, paper_graph
 from dsage.graphs import compare_graphs, cpdag, structural_hamming_distance
 from dsage.structure import Moments, search_graph
-from experiments.simulate import simulated_moments, warm_up
+from experiments.simulate import simulate_moments, warm_up
 from experiments.store import Line, Store, seed_of
 
 TABLE = "structure"
@@ -23,23 +23,23 @@ METHODS: Mapping[str, Mapping[str, Any]] = {
     "tabu": {"method": "tabu", "score": "bic"},
     "default": {},
 }
-"""The paper's two searches, with its score, and what ``learn_graph`` does if it is not told."""
+"""The paper's two searches with its score, and the default of ``learn_graph``."""
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much is learned, and asked.
+    """Sizes of the experiment.
 
     Attributes
     ----------
     graphs : sequence of str
         The graphs.
     n_rows : sequence of int
-        Rows of the data sets.
+        Numbers of rows of the data sets.
     n_runs : int
-        Data sets of each size.
+        Number of data sets of each size.
     n_queries : int
-        Random queries by Algorithm 2; where there are no more than this, all are asked.
+        Number of random queries by Algorithm 2; all queries are asked if there are no more.
     """
 
     graphs: Sequence[str] = PAPER_GRAPHS
@@ -49,7 +49,7 @@ class Sizes:
 
 
 def run(store: Store, sizes: Sizes) -> None:
-    """Make the table: one line for each graph, number of rows, run and method."""
+    """Compute the table, with one line per graph, number of rows, run and method."""
     warm_up()
     for name in sizes.graphs:
         for n_rows in sizes.n_rows:
@@ -62,28 +62,28 @@ def run(store: Store, sizes: Sizes) -> None:
 
 def _lines(name: str, n_rows: int, seed: int, n_queries: int) -> list[Line]:
     model = paper_graph(name)
-    moments, took = simulated_moments(model, n_rows, seed)
+    moments, took = simulate_moments(model, n_rows, seed)
     return [
         {
             "n_nodes": len(model.graph),
             "average_degree": average_degree(name),
             "method": method,
             "seconds_moments": took,
-            **_learned(model, moments, options, n_queries, seed),
+            **_learn(model, moments, options, n_queries, seed),
         }
         for method, options in METHODS.items()
     ]
 
 
-def _learned(
+def _learn(
     model: PaperGraph, moments: Moments, options: Mapping[str, Any], n_queries: int, seed: int
 ) -> Line:
-    """Learn the graph with one thread; compare its separations with the true ones."""
+    """Learn the graph on one thread and compare its separations with the true ones."""
     with threadpool_limits(1):
         began = time.perf_counter()
         graph = search_graph(moments, **options).graph
         took = time.perf_counter() - began
-    # The same random queries for all methods.
+    # All methods get the same random queries.
     result = compare_graphs(model.graph, graph, model.target, n_queries, random_state=seed)
     return {
         "seconds_search": took,
@@ -104,7 +104,7 @@ def _learned(
 
 
 def average_degree(name: str) -> int:
-    """Return the average degree that a graph of the paper was drawn with.
+    """Return the average degree of a graph of the paper from its name.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What the paper claims, and what of it holds here: one line each, from the tables alone."""
+"""Summarize which of the paper's claims hold here, from the tables alone."""
 
 from __future__ import annotations
 
@@ -12,17 +12,16 @@ from experiments.convergence_figures import ERRORS, at_the_end
 from experiments.drug_figures import AUTHORS, GRAPHS, OURS, RUNS, education_change
 from experiments.independence_figures import beside
 from experiments.independence_tables import LEVELS
+from experiments.prose import duration, markdown, percent
 from experiments.runtime_figures import ABOUT, savings
 from experiments.store import Store
 from experiments.structure import F1_AT_DEGREE_2, ROWS_FROM, VIRTUALLY_NONE
 from experiments.structure_tables import TABLE as STRUCTURE
-from experiments.telling import markdown
 from experiments.values_figures import by_case
-from experiments.words import duration, percent
 
 
 class Claim(NamedTuple):
-    """What the paper says, what is found here, and whether that is the same."""
+    """A claim of the paper, our result, and whether the claim holds."""
 
     paper: str
     here: str
@@ -30,39 +29,39 @@ class Claim(NamedTuple):
 
 
 def summary(store: Store, done: list[str]) -> str:
-    """Return the claims of the parts that are done, as a table."""
+    """Tabulate the claims of the completed parts."""
     claims = _claims(store, done)
-    return markdown(["the paper", "here", "does it hold?"], claims, numbers=False)
+    return markdown(["claim of the paper", "our result", "holds?"], claims, numbers=False)
 
 
 def overview(store: Store, done: list[str]) -> str:
-    """Return the page in brief: the question, what was done, and which claims hold."""
+    """Summarize the page: the question, the approach, and which claims hold."""
     claims = [claim for claim in _claims(store, done) if claim.verdict != "-"]
     holds = [claim for claim in claims if claim.verdict.startswith("yes")]
     partly = [claim for claim in claims if claim.verdict in ("mostly", "in part")]
     fails = [claim for claim in claims if claim.verdict == "no"]
     sections = [
         (
-            "**The paper** learns a causal graph once and skips every surplus of a feature that the "
-            "graph separates from the target given the coalition. It claims that the graph can be "
-            "learned well, that skipping saves about as much time as surpluses are skipped, and that "
-            "the values hardly change."
+            "**The paper** learns a causal graph once and skips every surplus of a feature that "
+            "the graph separates from the target given the coalition. It claims that the graph "
+            "can be learned well, that the time saved is about the share of skipped surpluses, "
+            "and that the values hardly change."
         ),
         (
-            f"**Here** every experiment is repeated with this library. Of {len(claims)} claims "
+            f"**Here**, every experiment is repeated with this library. Of {len(claims)} claims, "
             f"{len(holds)} hold, {len(partly)} hold mostly or in part, and {len(fails)} "
-            f"{'does' if len(fails) == 1 else 'do'} not hold. The table below has the figures."
+            f"{'does' if len(fails) == 1 else 'do'} not hold. The table below gives the numbers."
         ),
-        _listed("What holds", holds),
-        _listed("What holds mostly or in part", partly),
-        _listed("What does not hold", fails),
+        _list_claims("What holds", holds),
+        _list_claims("What holds mostly or in part", partly),
+        _list_claims("What does not hold", fails),
         (
-            "**How to read the differences.** The authors time each surplus alone, with both of its "
-            "risks; in a loop where neighboring surpluses share a risk, plain SAGE is faster to begin "
-            "with, and skipping saves less. The larger gain comes from a cheap first level, which the "
-            "paper does not have: see the last sections. On the drug data the result depends on how "
-            "the graph is learned: from all rows and the original classes, as the authors did, or from "
-            "the training rows and the target that the model predicts."
+            "**How to read the differences.** The authors time each surplus separately, with both "
+            "of its risks. In a loop where neighboring surpluses share a risk, plain SAGE is "
+            "already faster, and skipping saves less. The larger gain comes from a cheap first "
+            "level, which is not part of the paper; see the last section. On the drug data, the "
+            "result depends on how the graph is learned: from all rows and the original classes, "
+            "as the authors did, or from the training rows and the target of the model."
         ),
     ]
     return "\n\n".join(section for section in sections if section)
@@ -72,14 +71,14 @@ def _claims(store: Store, done: list[str]) -> list[Claim]:
     return [claim for name in _CLAIMS if name in done for claim in _CLAIMS[name](store)]
 
 
-def _listed(title: str, claims: list[Claim]) -> str:
+def _list_claims(title: str, claims: list[Claim]) -> str:
     if not claims:
         return ""
     return "\n".join([f"**{title}**", "", *(f"- {claim.paper}" for claim in claims)])
 
 
 def verdict(n_good: int, n_all: int) -> str:
-    """Return whether a claim holds in so many cases.
+    """Return whether a claim that holds in `n_good` of `n_all` cases holds.
 
     Examples
     --------
@@ -96,8 +95,8 @@ def _graphs(store: Store) -> Iterator[Claim]:
     same = table["agrees"] & (table["target_degree"] == table["paper_degree"])
     gap = (table["share"] - table["paper_share"]).abs().max()
     yield Claim(
-        "degree of the target and share of separations, twelve graphs",
-        f"the same in {same.sum()} of {len(table)}; the shares differ by {gap:.4f} at most",
+        "degree of the target and share of separations in twelve graphs",
+        f"both agree in {same.sum()} of {len(table)}; the shares differ by at most {gap:.4f}",
         verdict(same.sum(), len(table)),
     )
 
@@ -117,9 +116,9 @@ def _structure(store: Store) -> Iterator[Claim]:
     few = theirs["false_discovery_rate"] <= VIRTUALLY_NONE
     yield Claim(
         "virtually no false discoveries",
-        f"{percent(theirs['false_discovery_rate'].mean())} on average; "
-        f"above {percent(VIRTUALLY_NONE)} in {(~few).sum()} of {len(theirs)} runs, "
-        f"{(~few & (theirs['n_rows'] >= ROWS_FROM)).sum()} of them with {ROWS_FROM:,} rows or more",
+        f"{percent(theirs['false_discovery_rate'].mean())} on average; more than "
+        f"{percent(VIRTUALLY_NONE)} in {(~few).sum()} of {len(theirs)} runs, "
+        f"{(~few & (theirs['n_rows'] >= ROWS_FROM)).sum()} of them with {ROWS_FROM:,} or more rows",
         verdict(few.sum(), len(theirs)),
     )
     f1 = table.pivot_table(index=["graph", "n_rows", "run"], columns="method", values="f1")
@@ -145,13 +144,13 @@ def _models(store: Store) -> Iterator[Claim]:
 def _runtime(store: Store) -> Iterator[Claim]:
     table = savings(store)
     ways = {
-        "one surplus at a time, as the authors measure": table["saving_alone"] - table["share"],
+        "one surplus at a time, as the authors measure it": table["saving_alone"] - table["share"],
         "along whole orderings": table["saving"] - table["share"],
     }
     for way, gap in ways.items():
         near = gap.abs() <= ABOUT
         yield Claim(
-            f"the time saved is about the share of surpluses skipped ({way})",
+            f"the time saved is about the share of skipped surpluses ({way})",
             f"within {100 * ABOUT:.0f} points in {near.sum()} of {len(table)} cases",
             verdict(near.sum(), len(table)),
         )
@@ -161,16 +160,17 @@ def _values(store: Store) -> Iterator[Claim]:
     table = by_case(store).pivot_table(index="graph", columns="model", values="orders")
     far = table["lm"] >= 2.5
     yield Claim(
-        "linear model: d-SAGE's differences are about three orders of magnitude below the values",
-        f"{table['lm'].median():.1f} orders in the median graph; 2.5 at least in {far.sum()} of "
+        "linear model: differences between d-SAGE and SAGE are about three orders of magnitude "
+        "smaller than the values",
+        f"{table['lm'].median():.1f} orders in the median graph; at least 2.5 in {far.sum()} of "
         f"{len(table)}",
         verdict(far.sum(), len(table)),
     )
     larger = table["rf"] < table["lm"]
     yield Claim(
         "forest: somewhat larger differences",
-        f"{table['rf'].median():.1f} orders in the median graph; larger in {larger.sum()} of "
-        f"{len(table)}",
+        f"{table['rf'].median():.1f} orders in the median graph; larger differences in "
+        f"{larger.sum()} of {len(table)}",
         verdict(larger.sum(), len(table)),
     )
 
@@ -180,7 +180,7 @@ def _convergence(store: Store) -> Iterator[Claim]:
     faster = end["SAGE: smallest"] > 1.05 * end["d-SAGE: smallest"]
     yield Claim(
         "d-SAGE's small values converge faster",
-        f"their errors are smaller, by 5 % at least, in {faster.sum()} of {len(end)} cases",
+        f"their errors are smaller by at least 5 % in {faster.sum()} of {len(end)} cases",
         verdict(faster.sum(), len(end)),
     )
 
@@ -198,19 +198,19 @@ def _drug(store: Store) -> Iterator[Claim]:
         "drug data: 38 % of the surpluses can be skipped",
         f"{percent(share[AUTHORS])} with a graph learned as the authors did; "
         f"{percent(share[OURS])} ({percent(splits.min())} to {percent(splits.max())} over "
-        f"{len(splits)} splits) with one from the training rows and the model's own target",
+        f"{len(splits)} splits) with a graph learned from the training rows and the model's target",
         verdict(int(abs(share[AUTHORS] - 0.38) <= 0.01), 1),
     )
     yield Claim(
         "drug data: d-SAGE reduces Education's value by about a third",
         f"{percent(changes[AUTHORS])} with a graph learned as the authors did; "
-        f"{percent(changes[OURS])} with the other one (Education is never skipped in {never} of "
-        f"{len(splits)} splits)",
+        f"{percent(changes[OURS])} with the other graph (Education is never skipped in {never} "
+        f"of {len(splits)} splits)",
         verdict(int(abs(changes[AUTHORS] + 1 / 3) <= 0.1), 1),
     )
     yield Claim(
         "drug data: five runs take 12 h 14 min, the graph 0.035 s",
-        f"{len(took)} runs {duration(took.sum())}, of fewer orderings; the graph "
+        f"{len(took)} runs with fewer orderings take {duration(took.sum())}, the graph "
         f"{duration(first.loc[AUTHORS, 'seconds_graph'])}",
         "-",
     )
@@ -227,9 +227,8 @@ def _independence(store: Store) -> Iterator[Claim]:
     counts = {name: f"{found.sum()} of {len(found)}" for name, found in slower.items()}
     if "pingouin" in slower:
         yield Claim(
-            "tests of partial correlation take longer than learning and asking the graph",
-            f"pingouin's in {counts['pingouin']} graphs, ours from the covariances in "
-            f"{counts['ours']}",
+            "tests of partial correlation take longer than learning and querying the graph",
+            f"with pingouin in {counts['pingouin']} graphs, with our tests in {counts['ours']}",
             verdict(slower["pingouin"].sum(), len(slower["pingouin"])) + ", with pingouin",
         )
     test, tabu = table["accuracy test: 0.05"], table["accuracy graph: tabu"]
@@ -238,8 +237,8 @@ def _independence(store: Store) -> Iterator[Claim]:
     printed = table["paper accuracy_partial_correlation"] >= table["paper accuracy_d_separation"]
     yield Claim(
         f"tests are at least as accurate as TABU's graph ({printed.sum()} of {len(table)} graphs)",
-        f"from the same rows in {as_good.sum()} of {len(table)} graphs at level {LEVELS[0]}, in "
-        f"{best} at the best of three levels; the paper's seem to have seen 1,000,000 rows",
+        f"with the same rows in {as_good.sum()} of {len(table)} graphs at level {LEVELS[0]}, in "
+        f"{best} at the best of three levels; the paper's tests seem to use 1,000,000 rows",
         verdict(best, len(table)),
     )
 

@@ -1,4 +1,4 @@
-"""The paper's Figure 4 and appendix D: SAGE values, and what d-SAGE makes of the same orderings."""
+"""Reproduce the paper's Figure 4 and appendix D: SAGE and d-SAGE along the same orderings."""
 
 from __future__ import annotations
 
@@ -17,33 +17,35 @@ from experiments.problem import (
     MODELS,
     QUICK_DATA,
     Data,
-    estimated,
     problem,
-    rounded,
+    round_digits,
+    run_quietly,
     uniform_orderings,
 )
 from experiments.store import Line, Store, seed_of
-from experiments.values_figures import FEATURES, QUANTILES, SUMMARY, TOP, draw, tell
+from experiments.values_figures import FEATURES, QUANTILES, SUMMARY, TOP, describe, draw
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much is estimated.
+    """Sizes of the experiment.
 
+    Attributes
+    ----------
     graphs : sequence of str
         The graphs.
     data : Data
-        Rows and trees.
+        Numbers of rows and trees.
     n_runs : int
-        Runs: orderings and draws anew, the same models and rows.
+        Number of runs, each with new orderings and draws but the same models and rows.
     lm_orderings : int
-        Orderings of a run for the linear model, on all test rows, without draws.
+        Orderings per run for the linear model, which uses all test rows and no draws.
     rf_orderings : mapping of int to int
-        For the forest, by the number of nodes.
+        Orderings per run for the forest, by the number of nodes.
     rf_rows : int
         Test rows for the forest.
     n_draws : int
-        Draws for each row and coalition, for the forest.
+        Draws per row and coalition for the forest.
     n_jobs : int
         Threads of the forest.
     """
@@ -61,22 +63,24 @@ class Sizes:
 
 
 def run(store: Store, sizes: Sizes) -> None:
-    """Make the tables."""
+    """Compute the tables."""
     for name in sizes.graphs:
         for model in MODELS:
             for number in range(sizes.n_runs):
                 seed = seed_of("values", name, model, number)
                 key = {"graph": name, "model": model, "run": number}
-                # One estimate, two tables: a unit that was broken off between them is done again.
-                known = partial(_known, name, model, sizes, seed, {})
-                first = partial(_first, name, model, sizes.data)
-                store.unit(FEATURES, key, partial(_features, known, first), seed=seed)
-                store.unit(SUMMARY, key, partial(_summary, known), seed=seed)
+                # Both tables share one estimate, which is repeated if interrupted in between.
+                estimate = partial(_estimate_once, name, model, sizes, seed, {})
+                first = partial(_rank_features, name, model, sizes.data)
+                store.unit(FEATURES, key, partial(_features, estimate, first), seed=seed)
+                store.unit(SUMMARY, key, partial(_summary, estimate), seed=seed)
 
 
-def _known(name: str, model: str, sizes: Sizes, seed: int, memory: dict[str, Estimate]) -> Estimate:
-    """Return d-SAGE by Algorithm 1 with its audit along the same orderings; made once."""
-    if "known" not in memory:
+def _estimate_once(
+    name: str, model: str, sizes: Sizes, seed: int, memory: dict[str, Estimate]
+) -> Estimate:
+    """Return d-SAGE by Algorithm 1 with its audit along the same orderings, computed once."""
+    if "estimate" not in memory:
         at = problem(name, sizes.data)
         n_features = at.X.shape[1]
         is_lm = model == "lm"
@@ -88,38 +92,38 @@ def _known(name: str, model: str, sizes: Sizes, seed: int, memory: dict[str, Est
             draws=None if is_lm else sizes.n_draws,
             n_jobs=sizes.n_jobs,
         )
-        memory["known"] = estimated(
+        memory["estimate"] = run_quietly(
             game,
             oracle=at.oracle,
             orderings=uniform_orderings(n_features, n_orderings, seed),
             random_state=seed,
             **ALGORITHM_1,
         )
-    return memory["known"]
+    return memory["estimate"]
 
 
-def _parts(known: Estimate) -> tuple[np.ndarray, np.ndarray]:
+def _split(estimate: Estimate) -> tuple[np.ndarray, np.ndarray]:
     """Return the SAGE values, and d-SAGE minus SAGE, along the same orderings."""
-    if known.audit is None:
+    if estimate.audit is None:
         raise RuntimeError("the estimate has no audit")
-    return known.values + known.audit.values, -known.audit.values
+    return estimate.values + estimate.audit.values, -estimate.audit.values
 
 
 @lru_cache(maxsize=1)
-def _first(name: str, model: str, data: Data) -> np.ndarray:
-    """Return which features matter most, by a game that costs nothing; the same for all runs."""
+def _rank_features(name: str, model: str, data: Data) -> np.ndarray:
+    """Return the most important features by a cheap game, which is the same for all runs."""
     game = problem(name, data).game(model, n_rows=data.n_test, seed=0)
     cheap = game.first_level()
     if cheap is None:
-        raise RuntimeError("a model of numbers has a linear game")
-    known = estimated(cheap, stopping=NOrderings(200), audit=False, random_state=0)
-    return np.argsort(-known.values, kind="stable")[:TOP]
+        raise RuntimeError("a regression model has a linear game")
+    result = run_quietly(cheap, stopping=NOrderings(200), audit=False, random_state=0)
+    return np.argsort(-result.values, kind="stable")[:TOP]
 
 
-def _features(known: partial[Estimate], first: partial[np.ndarray]) -> list[Line]:
-    """Return the values of the features that matter most, and their skipped surpluses."""
-    estimate = known()
-    sage, difference = _parts(estimate)
+def _features(run_once: partial[Estimate], first: partial[np.ndarray]) -> list[Line]:
+    """Return the values of the most important features, and their skipped surpluses."""
+    estimate = run_once()
+    sage, difference = _split(estimate)
     surpluses = estimate.skipped_surpluses.groupby("feature")["surplus"]
     lines: list[Line] = []
     for rank, at in enumerate(first(), start=1):
@@ -127,8 +131,8 @@ def _features(known: partial[Estimate], first: partial[np.ndarray]) -> list[Line
         line: dict[str, object] = {
             "feature": feature,
             "rank": rank,
-            "sage": rounded(sage[at]),
-            "difference": rounded(difference[at], 4),
+            "sage": round_digits(sage[at]),
+            "difference": round_digits(difference[at], 4),
             "n_skipped": 0,
         }
         if feature in surpluses.groups:
@@ -136,16 +140,17 @@ def _features(known: partial[Estimate], first: partial[np.ndarray]) -> list[Line
             quantiles = np.quantile(skipped, list(QUANTILES.values()))
             line |= {"n_skipped": len(skipped)}
             line |= {
-                name: rounded(value, 4) for name, value in zip(QUANTILES, quantiles, strict=True)
+                name: round_digits(value, 4)
+                for name, value in zip(QUANTILES, quantiles, strict=True)
             }
         lines.append(line)
     return lines
 
 
-def _summary(known: partial[Estimate]) -> list[Line]:
-    """Return one line about all features."""
-    estimate = known()
-    sage, difference = _parts(estimate)
+def _summary(run_once: partial[Estimate]) -> list[Line]:
+    """Return one line that summarizes all features."""
+    estimate = run_once()
+    sage, difference = _split(estimate)
     surpluses = estimate.skipped_surpluses["surplus"].to_numpy()
     top = np.argsort(-sage, kind="stable")[:5]
     line = {
@@ -157,7 +162,7 @@ def _summary(known: partial[Estimate]) -> list[Line]:
         "sum_of_values": float(sage.sum()),
         "largest_difference": float(np.abs(difference).max()),
         "sum_of_differences": float(difference.sum()),
-        # How far the five largest values are changed, for their size.
+        # Change of the five largest values, relative to their sum.
         "change_top": float(np.abs(difference[top]).sum() / sage[top].sum()),
         "largest_surplus": float(np.abs(surpluses).max()) if len(surpluses) else 0.0,
         "median_surplus": float(np.median(np.abs(surpluses))) if len(surpluses) else 0.0,
@@ -177,5 +182,5 @@ VALUES = Part(
     ),
     full=Sizes(),
     draw=draw,
-    tell=tell,
+    describe=describe,
 )

@@ -1,4 +1,4 @@
-"""Draw and tell SAGE values and what d-SAGE changes."""
+"""Draw and describe SAGE values and how d-SAGE changes them."""
 
 from __future__ import annotations
 
@@ -9,39 +9,38 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from dsage.datasets import PAPER_GRAPHS
-from experiments.drawing import BLUE, ORANGE, drawn
+from experiments.drawing import BLUE, ORANGE, draw_svg
 from experiments.problem import MODELS
+from experiments.prose import markdown, percent
 from experiments.store import Store
-from experiments.telling import markdown
-from experiments.words import percent
 
 FEATURES, SUMMARY = "values", "values_summary"
 TOP = 15
 QUANTILES = {"low": 0.05, "q1": 0.25, "median": 0.5, "q3": 0.75, "high": 0.95}
 
-_COLOURS = {"lm": BLUE, "rf": ORANGE}
-# Figure 4 shows five features of one graph a size.
+_COLORS = {"lm": BLUE, "rf": ORANGE}
+# Figure 4 shows five features of one graph per size.
 _SHOWN = ("dag_s(3)", "dag_sm(3)", "dag_m(3)", "dag_l(3)")
 
 
 def draw(store: Store, folder: Path) -> None:
-    """Draw Figure 4 with the five largest values, and appendix D with fifteen, for each model."""
+    """Draw the five largest values (Figure 4) and the fifteen largest (appendix D) per model."""
     table = store.read(FEATURES)
-    there = [name for name in PAPER_GRAPHS if name in set(table["graph"])]
-    shown = [name for name in _SHOWN if name in there] or there[:4]
+    available = [name for name in PAPER_GRAPHS if name in set(table["graph"])]
+    shown = [name for name in _SHOWN if name in available] or available[:4]
     for model in MODELS:
         own = table[table["model"] == model]
-        _draw_top(own, shown, 5, _COLOURS[model], folder / f"values_{model}.svg")
-        for size in dict.fromkeys(name.split("(")[0] for name in there):
-            graphs = [name for name in there if name.startswith(f"{size}(")]
+        _draw_top(own, shown, 5, _COLORS[model], folder / f"values_{model}.svg")
+        for size in dict.fromkeys(name.split("(")[0] for name in available):
+            graphs = [name for name in available if name.startswith(f"{size}(")]
             path = folder / f"values_{model}_{size}.svg"
-            _draw_top(own, graphs, TOP, _COLOURS[model], path)
+            _draw_top(own, graphs, TOP, _COLORS[model], path)
 
 
-def _draw_top(table: pd.DataFrame, graphs: list[str], top: int, colour: str, path: Path) -> None:
-    """Draw values, differences and skipped surpluses: a column a graph."""
+def _draw_top(table: pd.DataFrame, graphs: list[str], top: int, color: str, path: Path) -> None:
+    """Draw values, differences and skipped surpluses, one column per graph."""
     few = top <= 5
-    with drawn(path, height=4.4) as figure:
+    with draw_svg(path, height=4.4) as figure:
         panels = figure.subplots(3, len(graphs), sharex="col", squeeze=False)
         for column, name in zip(panels.T, graphs, strict=True):
             found = largest(table[table["graph"] == name], top)
@@ -49,14 +48,14 @@ def _draw_top(table: pd.DataFrame, graphs: list[str], top: int, colour: str, pat
             at = np.arange(len(found))
             values, differences, boxes = column
             mean, spread = found["sage"], found["sage_sd"]
-            _segments(values, at, 0 * mean, mean, colour, width=12 if few else 5)
+            _segments(values, at, 0 * mean, mean, color, width=12 if few else 5)
             _segments(values, at, mean - spread, mean + spread, "black")
             values.set_title(name, loc="left", pad=3)
             differences.axhline(0, color="black", lw=0.5)
             mean, spread = found["difference"], found["difference_sd"]
-            differences.plot(at, mean, "o", color=colour, ms=3)
-            _segments(differences, at, mean - spread, mean + spread, colour)
-            _draw_boxes(boxes, found, colour)
+            differences.plot(at, mean, "o", color=color, ms=3)
+            _segments(differences, at, mean - spread, mean + spread, color)
+            _draw_boxes(boxes, found, color)
             boxes.set_xticks(at, labels, fontsize=8 if few else 6, rotation=0 if few else 90)
             boxes.set_xlim(-0.7, len(found) - 0.3)
             for ax in column:
@@ -69,27 +68,27 @@ def _draw_top(table: pd.DataFrame, graphs: list[str], top: int, colour: str, pat
 
 
 def _segments(
-    ax: Axes, at: np.ndarray, low: pd.Series, high: pd.Series, colour: str, width: float = 0.8
+    ax: Axes, at: np.ndarray, low: pd.Series, high: pd.Series, color: str, width: float = 0.8
 ) -> None:
-    """Draw upright lines as one path with gaps: a small file."""
+    """Draw vertical lines as one path with gaps, which keeps the file small."""
     gaps = np.full(len(at), np.nan)
     xs = np.stack([at, at, gaps], axis=1).ravel()
     ys = np.stack([low, high, gaps], axis=1).ravel()
-    ax.plot(xs, ys, color=colour, lw=width, solid_capstyle="butt")
+    ax.plot(xs, ys, color=color, lw=width, solid_capstyle="butt")
 
 
-def _draw_boxes(ax: Axes, found: pd.DataFrame, colour: str) -> None:
-    """Draw quantiles: a thick line for the quartiles, a thin one for 5 % to 95 %."""
+def _draw_boxes(ax: Axes, found: pd.DataFrame, color: str) -> None:
+    """Draw the quartiles as a thick line and the 5 % and 95 % quantiles as a thin one."""
     ax.axhline(0, color="black", lw=0.5)
     at = np.flatnonzero(found["n_skipped"] > 0)
     skipped = found.iloc[at]
-    _segments(ax, at, skipped["low"], skipped["high"], colour)
-    _segments(ax, at, skipped["q1"], skipped["q3"], colour, width=4)
+    _segments(ax, at, skipped["low"], skipped["high"], color)
+    _segments(ax, at, skipped["q1"], skipped["q3"], color, width=4)
     ax.plot(at, skipped["median"], "_", color="black", ms=5)
 
 
 def largest(table: pd.DataFrame, top: int) -> pd.DataFrame:
-    """Return means and standard deviations over runs of the largest values in the table."""
+    """Return means and standard deviations over runs of the largest values of a table."""
     by_feature = table.groupby("feature")
     means = by_feature[["sage", "difference", "n_skipped", *QUANTILES]].mean()
     spread = by_feature[["sage", "difference"]].std(ddof=1).fillna(0.0)
@@ -98,7 +97,7 @@ def largest(table: pd.DataFrame, top: int) -> pd.DataFrame:
 
 
 def by_case(store: Store) -> pd.DataFrame:
-    """Return one line a graph and model, with means over the runs."""
+    """Return one line per graph and model, with means over the runs."""
     table = store.read(SUMMARY)
     runs = table.groupby(["graph", "model"], sort=False)
     means = runs.mean(numeric_only=True)
@@ -108,7 +107,7 @@ def by_case(store: Store) -> pd.DataFrame:
     return means.reset_index()
 
 
-def tell(store: Store) -> str:
+def describe(store: Store) -> str:
     """Return the section."""
     table = by_case(store)
     rows = []
@@ -126,28 +125,29 @@ def tell(store: Store) -> str:
         rows.append([*cells, percent(part["share_skipped"].mean())])
     header = ["graph"]
     for short in ("LM", "RF"):
-        header += [f"{short}: largest value", "largest change", "of it"]
-        header += ["top 5", "skipped surplus, median"]
+        header += [f"{short}: largest value", "largest change", "relative"]
+        header += ["change of top 5", "median skipped surplus"]
     header.append("skipped")
     lm, rf = (table[table["model"] == model] for model in MODELS)
     about = (
-        f"{int(table['n_runs'].max())} runs for each graph and model, with orderings and draws of "
-        f"their own, on the same test rows: {lm['n_orderings'].max():.0f} orderings of "
-        f"{lm['n_rows'].max():,.0f} rows for the linear model, which needs no draws; "
-        f"{rf['n_orderings'].max():.0f} (small graphs) to {rf['n_orderings'].min():.0f} (large "
-        f"ones) of {rf['n_rows'].max():.0f} rows with 10 draws for the forest. d-SAGE is the "
-        "paper's Algorithm 1 along the same orderings with the same draws, so that a change is "
-        "the mean of the skipped surpluses, and nothing else. Means over runs: the largest change "
-        "of any feature, also as a share of the largest value; the changes of the five largest "
-        "values as a share of these values; and the size of a skipped surplus, averaged over "
-        "rows. The figures show the largest values among the fifteen features that rank first in "
-        "the linear game on the moments of the model's output, which are the same for all runs."
+        f"{int(table['n_runs'].max())} runs for each graph and model, each with its own orderings "
+        "and draws but on the same test rows. The linear model has "
+        f"{lm['n_orderings'].max():.0f} orderings of {lm['n_rows'].max():,.0f} rows and needs no "
+        f"draws. The forest has {rf['n_orderings'].max():.0f} (small graphs) to "
+        f"{rf['n_orderings'].min():.0f} (large graphs) orderings of {rf['n_rows'].max():.0f} rows "
+        "with 10 draws. d-SAGE is the paper's Algorithm 1 with the same orderings and draws, so "
+        "it differs from SAGE by exactly the mean of the skipped surpluses. The table shows means "
+        "over runs: the largest change of any feature, also relative to the largest value; the "
+        "change of the five largest values, relative to their sum; the median size of a skipped "
+        "surplus (a mean over rows); and the share of skipped surpluses. The figures show the "
+        "largest values among the fifteen features that a cheap linear game ranks first; these "
+        "features are the same in all runs."
     )
     figures = []
     for model, name in MODELS.items():
         figures.append(
-            f"![Values, {name}: SAGE with the standard deviation over runs, what d-SAGE changes, "
-            f"and the skipped surpluses (quartiles, and 5 % to 95 %)]"
+            f"![Values, {name}: SAGE with standard deviations over runs, differences of d-SAGE, "
+            f"and skipped surpluses (quartiles, 5 % and 95 % quantiles)]"
             f"(figures/values_{model}.svg)"
         )
     return "\n\n".join([about, markdown(header, rows), *figures, _more(store), _verdict(table)])
@@ -155,8 +155,8 @@ def tell(store: Store) -> str:
 
 def _more(store: Store) -> str:
     """Link the figures of appendix D."""
-    there = list(dict.fromkeys(store.read(FEATURES)["graph"]))
-    sizes = dict.fromkeys(name.split("(")[0] for name in there)
+    graphs = dict.fromkeys(store.read(FEATURES)["graph"])
+    sizes = dict.fromkeys(name.split("(")[0] for name in graphs)
     links = [
         f"[{model.upper()}, {size}](figures/values_{model}_{size}.svg)"
         for model in MODELS
@@ -172,27 +172,28 @@ def _verdict(table: pd.DataFrame) -> str:
     for part, name in ((lm, "linear model"), (rf, "forest")):
         far = part[part["orders"] >= 2.5]
         text.append(
-            f"For the {name} the largest change is {10 ** -part['orders'].median():.1g} of the "
-            f"largest value in the median graph ({part['orders'].median():.1f} orders of magnitude "
-            f"smaller), between {part['orders'].min():.1f} and {part['orders'].max():.1f} orders; "
-            f"about three (2.5 at least) in {len(far)} of {len(part)} graphs. The five largest "
-            f"values together change by {percent(part['change_top'].median())}."
+            f"For the {name}, the largest change in the median graph is "
+            f"{10 ** -part['orders'].median():.1g} of the largest value, "
+            f"{part['orders'].median():.1f} orders of magnitude smaller (between "
+            f"{part['orders'].min():.1f} and {part['orders'].max():.1f} orders across the "
+            f"graphs; at least 2.5 in {len(far)} of {len(part)}). Together, the five largest "
+            f"values change by {percent(part['change_top'].median())}."
         )
     holds = lm["orders"].median() >= 2.5
     text.insert(
         0,
-        "The paper: differences are about three orders of magnitude smaller than the values for "
-        "the linear model, and somewhat larger for the forest. "
-        + ("The first holds here" if holds else "The first does not hold here in general")
-        + ", the largest change taken against the largest value.",
+        "According to the paper, differences are about three orders of magnitude smaller than the "
+        "values for the linear model, and somewhat larger for the forest. "
+        + ("The first claim holds here" if holds else "The first claim does not hold here")
+        + " if the largest change is compared with the largest value.",
     )
     both = lm.set_index("graph")["ratio"].to_frame("lm").join(rf.set_index("graph")["ratio"])
     larger = int((both["ratio"] > both["lm"]).sum())
     factor = float((both["ratio"] / both["lm"]).median())
     text.append(
         f"The change is larger for the forest than for the linear model in {larger} of {len(both)} "
-        f"graphs, {factor:.1f} times in the median graph. Part of that may be noise: the forest "
-        f"has {rf['n_rows'].max():.0f} rows and draws, the linear model "
-        f"{lm['n_rows'].max():,.0f} rows and none."
+        f"graphs, by a factor of {factor:.1f} in the median graph. Part of that may be noise, "
+        f"because the forest is evaluated on {rf['n_rows'].max():.0f} rows with draws, and the "
+        f"linear model on {lm['n_rows'].max():,.0f} rows without."
     )
     return " ".join(text)

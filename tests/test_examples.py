@@ -10,8 +10,8 @@ SCRIPTS = sorted(GALLERY.glob("plot_*.py"))
 
 
 @pytest.fixture
-def shown(monkeypatch):
-    """Draw into memory, and leave no figure behind."""
+def drawing(monkeypatch):
+    """Draw into memory and close all figures afterwards."""
     monkeypatch.setattr(plt, "show", lambda: None)
     with mpl.rc_context({"figure.max_open_warning": 0}):
         plt.switch_backend("agg")
@@ -39,7 +39,7 @@ def test_an_example_compiles_and_has_a_title(path):
     assert underline == "=" * len(title)
 
 
-def test_the_hidden_cause_is_seen_by_the_audit_and_mended_by_the_bidirected_edge(shown, capsys):
+def test_the_audit_detects_the_hidden_cause_and_the_bidirected_edge_repairs_it(drawing, capsys):
     found = runpy.run_path(str(GALLERY / "plot_5_hidden_cause.py"))
     assert "changes the values of ['fuel', 'price']" in capsys.readouterr().out
     plain, naive, right = (found["table"][column].to_numpy() for column in found["table"])
@@ -48,7 +48,7 @@ def test_the_hidden_cause_is_seen_by_the_audit_and_mended_by_the_bidirected_edge
     assert (found["skipped"]["surplus"] > 0).mean() > 0.9
 
 
-def test_compared_models_differ_where_the_forest_uses_a_feature_less(shown):
+def test_models_differ_if_the_forest_uses_a_feature_less(drawing):
     found = runpy.run_path(str(GALLERY / "plot_6_comparing.py"))
     frame = found["comparison"].to_frame().set_index("feature")
     assert frame.loc["sex", "upper"] < 0

@@ -2,16 +2,16 @@
 A regression, from data to report
 =================================
 
-What does a model of diabetes progression owe to each of its features? Ten measurements of 442
-patients, and how far the disease had progressed a year later. It is the data set that comes
-with scikit-learn.
+How important is each feature for a model that predicts the progression of diabetes? The data
+set from scikit-learn has ten measurements of 442 patients, and a measure of disease progression
+one year later.
 """
 
 # %%
-# A model, and rows that it was not fitted to
-# -------------------------------------------
-# A third of the rows is kept for the evaluation: values from rows that the model has seen tell
-# how well it remembers, not how well it predicts.
+# Fit a model and hold out rows
+# -----------------------------
+# We hold out a third of the rows for the evaluation, because on training rows the values would
+# describe how well the model remembers, not how well it predicts.
 
 from sklearn.datasets import load_diabetes
 from sklearn.ensemble import RandomForestRegressor
@@ -25,11 +25,11 @@ model = RandomForestRegressor(100, min_samples_leaf=5, random_state=0).fit(X_tra
 print(f"R2 on the evaluation rows: {model.score(X_test, y_test):.2f}")
 
 # %%
-# One call
-# --------
-# A graph is learned, samplers are scored and one is chosen, and d-SAGE values are estimated
-# until the largest standard error is 3 % of the range. (The default is 1 %, which takes
-# longer.)
+# Explain it
+# ----------
+# One call learns a graph, chooses the sampler with the best score, and estimates d-SAGE values
+# until the largest standard error is 3 % of the range of the values. The default is 1 %, which
+# takes longer.
 
 explanation = dsage.explain(
     model,
@@ -46,40 +46,41 @@ explanation
 # %%
 # The ranking
 # -----------
-# A value is the squared error that a feature takes away, averaged over all orderings in which
-# features may become known. The narrow intervals are for these evaluation rows: more computing
-# makes them narrower. The wide ones are for the population: 148 rows are few, and only more
-# rows help.
+# A value is the reduction of the squared error when a feature becomes known, averaged over all
+# orderings of the features. The narrow intervals refer to these evaluation rows; more computation
+# makes them narrower. The wide ones refer to the population; with only 148 rows, they shrink only
+# with more rows.
 
 explanation.plot.bar()
 
 # %%
-# The same as a frame, with all that is known about each feature:
+# The data frame has all results for each feature:
 
 explanation.to_frame().round(3)
 
 # %%
-# The graph behind it
-# -------------------
-# What it separates from the target was not evaluated. Its arrows are no claim about causes:
-# graphs with the same separations are the same to d-SAGE.
+# The graph
+# ---------
+# Surpluses of features that the graph separates from the target were skipped. The arrows need not
+# be causal: for d-SAGE, graphs with the same separations are equivalent.
 
 explanation.plot.graph()
 
 # %%
 # The audit
 # ---------
-# d-SAGE equals SAGE if the model is optimal and the graph is right. A forest fitted to 294 rows
-# is not, so the difference is estimated, feature by feature.
+# d-SAGE equals SAGE if the model is optimal and the graph is correct. A forest fitted to 294 rows
+# is not optimal, so the audit estimates the difference for each feature.
 
 explanation.plot.audit()
 
 # %%
-# What was chosen
-# ---------------
+# Automatic choices
+# -----------------
 
 explanation.choices
 
 # %%
-# And to keep it: ``explanation.report("report.html")`` writes a page that works offline, and
-# ``explanation.save("run.dsage")`` a file that :func:`dsage.load` reads.
+# To keep the results, write an HTML report that works offline with
+# ``explanation.report("report.html")``, or save the explanation with
+# ``explanation.save("run.dsage")`` and load it with :func:`dsage.load`.

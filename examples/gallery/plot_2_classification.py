@@ -1,6 +1,13 @@
 """
-Classification with numbers and classes
-=======================================
+
+Customers who leave: simulated, so that we know what is true. Some columns are numbers, others
+are classes; the model takes them as they are, and so does everything else.
+====
+Classification with mixed data
+==============================
+
+Predict which customers leave, from simulated data whose true mechanism is known. Some columns
+are numbers, others are classes. Neither the model nor dsage needs them to be encoded.====
 
 Customers who leave: simulated, so that we know what is true. Some columns are numbers, others
 are classes; the model takes them as they are, and so does everything else.
@@ -9,9 +16,8 @@ are classes; the model takes them as they are, and so does everything else.
 # %%
 # The data
 # --------
-# The contract decides what is paid and how long customers stay. A short time with the company
-# and calls to support make them leave; what is paid has no effect of its own. The region has
-# nothing to do with anything.
+# The contract determines the charge and influences the tenure. A short tenure and calls to
+# support make customers leave; the charge has no effect of its own. The region is irrelevant.
 
 import numpy as np
 import pandas as pd
@@ -41,7 +47,7 @@ X.head()
 # %%
 # The model
 # ---------
-# Gradient boosting that takes categories as categories.
+# Gradient boosting with native support for categories.
 
 model = HistGradientBoostingClassifier(
     max_iter=60, max_leaf_nodes=8, categorical_features="from_dtype", random_state=0
@@ -52,8 +58,8 @@ print(f"Accuracy on the evaluation rows: {model.score(X[2_000:], y[2_000:]):.2f}
 # %%
 # The explanation
 # ---------------
-# It is a classifier, so the loss is cross entropy. The columns are mixed, so the graph is
-# learned with a score for mixed data, and only samplers that draw classes are tried.
+# For a classifier, the loss is cross entropy. For mixed data, the graph is learned with a score
+# for mixed data, and only samplers that can draw classes are compared.
 
 explanation = dsage.explain(
     model,
@@ -69,21 +75,22 @@ explanation.sampler_scores.round(3)
 
 # %%
 # The values are in nats. ``contract`` and ``charge`` have no effect of their own. They have a
-# value because they tell about the time with the company while that is not known.
+# value because they carry information about the tenure as long as it is not known.
 
 explanation.plot.bar()
 
 # %%
-# The learned graph, where the target is ``outcome``. In a score for mixed data no number can be a
-# cause of a class, so arrows point away from the classes, whatever the truth is. To say the same
-# with such arrows it takes edges more, here from ``contract`` to ``outcome``. So it is missed that
-# the contract tells nothing once the tenure is known, which costs time, not truth. That
-# ``region`` tells nothing, and ``charge`` nothing beyond the contract, is found.
+# The target of the learned graph is ``outcome``. The score for mixed data does not allow a number
+# to be a parent of a class, so arrows point away from the classes, whatever their true direction.
+# This requires additional edges, here from ``contract`` to ``outcome``. The graph therefore does
+# not know that the contract is irrelevant given the tenure, which costs time but does not bias
+# the values. It does know that ``region`` is irrelevant, and ``charge`` is irrelevant given the
+# contract.
 
 explanation.plot.graph()
 
 # %%
-# What is skipped, and whether that changes anything:
+# The numbers of evaluated and skipped surpluses, and whether skipping changes the values:
 
 columns = ["feature", "value", "n_evaluated", "n_skipped", "audit_difference", "audit_matters"]
 explanation.to_frame()[columns].round(4)

@@ -2,12 +2,12 @@
 On a cluster
 ============
 
-A run on a Dask cluster gives the same values as a run in one process, to the bit, even if a
-worker is killed on the way. The cluster here has two worker processes on this machine; an
-address of yours in its place is all that changes.
+A run on a Dask cluster returns exactly the same values as a run in one process, even if a worker
+is killed in between. Here the cluster consists of two worker processes on this machine; to use
+another cluster, pass its address to ``Client``.
 
-It needs ``pip install 'dsage[dask]'``. As with all that starts processes, a script does so
-under ``if __name__ == "__main__"`` only.
+This example needs ``pip install 'dsage[dask]'``. Scripts must start processes under
+``if __name__ == "__main__"``.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from dsage.games import LossGame
 from dsage.samplers import Gaussian
 
 # %%
-# What is to be computed
-# ----------------------
-# A forest on data of one of the paper's models, and 64 orderings.
+# The task
+# --------
+# We evaluate 64 orderings for a forest on simulated data.
 
 DATA = paper_graph("dag_s(2)")
 RULE = NOrderings(64)
 
 
 def forest_game() -> LossGame:
-    """Fit a forest and make its game."""
+    """Fit a forest and return its game."""
     train, test = DATA.sample(1_000, random_state=0), DATA.sample(256, random_state=1)
     X, y = train.drop(columns=DATA.target), train[DATA.target]
     model = RandomForestRegressor(20, random_state=0).fit(X, y)
@@ -47,22 +47,21 @@ def forest_game() -> LossGame:
 
 
 # %%
-# A rule that does harm
-# ---------------------
-# A stopping rule is asked again and again while a run goes on. This one kills a worker
-# half-way.
+# A stopping rule that kills a worker
+# -----------------------------------
+# A run checks its stopping rule repeatedly. This rule kills a worker halfway through.
 
 
 @dataclass
-class KillsAWorker:
-    """A rule for showing: it stops as another one does, and kills a worker half-way."""
+class KillWorker:
+    """Stop like another rule, but kill a worker halfway through."""
 
     client: Client
     rule: NOrderings
     killed: list[int] = field(default_factory=list)
 
     def reason(self, progress: Estimate) -> StopReason | str | None:
-        """Say why it is enough, if it is."""
+        """Return why to stop, or None to continue."""
         if not self.killed and progress.n_orderings >= self.rule.n // 2:
             pid = next(iter(self.client.run(os.getpid).values()))
             os.kill(pid, signal.SIGKILL)
@@ -73,21 +72,21 @@ class KillsAWorker:
 # %%
 # Three runs
 # ----------
-# In this process, on two workers, and on two workers of which one dies.
-# ``joblib.parallel_config(backend="dask")`` is all that it takes; the same holds around
-# :func:`dsage.explain`.
+# The first run uses this process, the second uses two workers, and in the third one of the
+# workers is killed. ``joblib.parallel_config(backend="dask")`` selects the cluster; it also works
+# with :func:`dsage.explain`.
 
 
 def three_runs() -> dict[str, tuple[Estimate, float]]:
-    """Return the estimate of each run, and its seconds."""
+    """Return the estimate and the seconds of each run."""
     game, found = forest_game(), {}
 
-    def timed(name: str, rule: object) -> None:
+    def time_run(name: str, rule: object) -> None:
         start = time.perf_counter()
         result = run(game, exact="never", stopping=rule, random_state=0)
         found[name] = (result, time.perf_counter() - start)
 
-    timed("one process", RULE)
+    time_run("one process", RULE)
     workers = LocalCluster(
         n_workers=2,
         threads_per_worker=1,
@@ -96,8 +95,8 @@ def three_runs() -> dict[str, tuple[Estimate, float]]:
         silence_logs=logging.ERROR,
     )
     with workers, Client(workers) as client, joblib.parallel_config(backend="dask"):
-        timed("two workers", RULE)
-        timed("one of them killed", KillsAWorker(client, RULE))
+        time_run("two workers", RULE)
+        time_run("one worker killed", KillWorker(client, RULE))
     return found
 
 
@@ -106,11 +105,11 @@ if __name__ == "__main__":
     alone = runs["one process"][0]
     for name, (result, seconds) in runs.items():
         is_same = bool((result.values == alone.values).all() and (result.se == alone.se).all())
-        print(f"{name:<18} {seconds:4.1f} s, the same to the bit: {is_same}")
+        print(f"{name:<18} {seconds:4.1f} s, identical: {is_same}")
 
 # %%
-# The times say little here: the task is small, and the workers start on the way. What a cluster
-# gains is in the benchmarks.
+# These times are not meaningful, because the task is small and includes starting the workers.
+# See the benchmarks for the gain from several processes.
 
 if __name__ == "__main__":
     figure, ax = plt.subplots(figsize=(6.5, 3.5), layout="constrained")

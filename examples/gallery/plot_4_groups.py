@@ -2,15 +2,15 @@
 Groups of features
 ==================
 
-Thirty features of breast tumours are ten measurements of cell nuclei, each as a mean, an error
-and a worst value. Which *measurement* matters? Groups of features can be the players, in place
-of the features.
+The thirty features of this data set on breast tumors are ten measurements of cell nuclei, each
+with a mean, a standard error and a worst value. Which *measurements* are important? To answer
+that, explain groups of features instead of single features.
 """
 
 # %%
 # The data
 # --------
-# It comes with scikit-learn. The three columns of a measurement make a group.
+# The data set is part of scikit-learn. The three columns of a measurement form a group.
 
 from sklearn.datasets import load_breast_cancer
 from sklearn.linear_model import LogisticRegression
@@ -28,10 +28,10 @@ model = make_pipeline(StandardScaler(), LogisticRegression(C=0.1)).fit(X_train, 
 print(f"Accuracy on the evaluation rows: {model.score(X_test, y_test):.2f}")
 
 # %%
-# Ten players
-# -----------
-# The graph is still learned over the thirty features. A group is separated from the target if
-# all its members are.
+# Explain ten groups
+# ------------------
+# The graph is still learned for the thirty features. A group is separated from the target if all
+# its members are.
 
 explanation = dsage.explain(
     model,
@@ -48,16 +48,16 @@ explanation = dsage.explain(
 explanation.plot.bar()
 
 # %%
-# How to read it
+# Interpretation
 # --------------
-# A group's value is not the sum of its members' values. Its members become known together, so
-# they do not compete with each other, and against the others they have one vote. Sizes are told
-# by radius, perimeter and area alike: the three share the credit for that.
+# The value of a group is not the sum of its members' values. The members become known together, so
+# they do not compete with each other, and the group takes one place in an ordering. Radius,
+# perimeter and area all describe the size and share the credit for it.
 
 columns = ["feature", "value", "se", "share", "lower_total", "upper_total", "n_skipped"]
 explanation.to_frame()[columns].round(3)
 
 # %%
-# The graph is of no help here. Thirty columns that are nearly functions of each other make a dense
-# one, and no group is ever separated from the target, as ``n_skipped`` says. The run costs what it
-# would cost without a graph.
+# The graph does not help here. The thirty columns are almost functions of each other, so the graph
+# is dense, and no group is ever separated from the target (see ``n_skipped``). The run takes as
+# long as without a graph.

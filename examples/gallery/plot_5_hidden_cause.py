@@ -1,6 +1,15 @@
 """
-A graph of your own, with a hidden common cause
-===============================================
+
+You know more than a learner can find out: here, that something which is not in the data acts on
+a feature and on the target. A bidirected edge says so. Leave it out, and the answer is wrong;
+the audit notices.
+====
+A graph with a hidden common cause
+==================================
+
+You may know more than a structure learner can find out, for example that a feature and the
+target have a common cause that is not in the data. A bidirected edge represents such a cause.
+Without it the values are wrong, and the audit detects that.====
 
 You know more than a learner can find out: here, that something which is not in the data acts on
 a feature and on the target. A bidirected edge says so. Leave it out, and the answer is wrong;
@@ -10,9 +19,9 @@ the audit notices.
 # %%
 # The data
 # --------
-# Simulated: the price of a ticket follows the price of fuel and the season. The season, which
-# is not in the data, acts on the sales, too, and so does advertising. The price itself does
-# nothing to the sales.
+# We simulate ticket sales. The price of a ticket depends on the price of fuel and on the season.
+# The sales depend on the season and on advertising, but not on the price. The season is not in
+# the data.
 
 import warnings
 
@@ -42,8 +51,8 @@ model = LinearRegression().fit(X_train, y_train)
 # %%
 # Two graphs
 # ----------
-# The first takes the price for a cause of the sales. The second knows about the season: a
-# dashed edge with two heads.
+# In the first graph, the price is a cause of the sales. The second graph represents the season by
+# a bidirected edge, drawn as a dashed arrow with two heads.
 
 naive = dsage.Graph(
     [*features, "sales"], [("fuel", "price"), ("price", "sales"), ("advertising", "sales")]
@@ -59,24 +68,25 @@ for ax, graph, title in zip(axes, (naive, right), ("naive", "with the hidden cau
     ax.set_title(title, y=1.12)
 
 # %%
-# They do not separate the same. The naive graph says that fuel tells nothing once the price is
-# known. But it does: a high price with cheap fuel means high season.
+# Their separations differ. According to the naive graph, fuel is irrelevant given the price. In
+# fact it is not: a high price despite cheap fuel indicates the high season.
 
 for name, graph in {"naive": naive, "right": right}.items():
-    told = graph.is_separated("fuel", "sales", given="price")
-    print(f"{name}: fuel is separated from the sales, given the price: {told}")
+    is_separated = graph.is_separated("fuel", "sales", given="price")
+    print(f"{name}: fuel is separated from the sales given the price: {is_separated}")
 
 # %%
 # Values
 # ------
-# SAGE without a graph is the measure. A warning is what a user of the naive graph would see.
+# SAGE without a graph is the reference. We print the warning that a user of the naive graph would
+# see.
 
 
 def explain(graph):
-    """Return the explanation with a graph, and what the run warned of."""
-    with warnings.catch_warnings(record=True) as told:
+    """Return the explanation with a graph, and print warnings."""
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        found = dsage.explain(
+        explanation = dsage.explain(
             model,
             X_train,
             y_train,
@@ -87,9 +97,9 @@ def explain(graph):
             random_state=0,
             progress=False,
         )
-    for each in told:
-        print(each.message)
-    return found
+    for warning in caught:
+        print(warning.message)
+    return explanation
 
 
 plain, with_naive, with_right = explain(None), explain(naive), explain(right)
@@ -106,14 +116,15 @@ table = pd.DataFrame(
 table.round(2)
 
 # %%
-# The naive graph takes the credit from fuel, and some from the price, which tells more together
-# with it. With the bidirected edge the values are those of SAGE, and what is skipped is zero.
+# With the naive graph, fuel loses its credit, and so does the price in part, because it is more
+# informative together with fuel. With the bidirected edge, the values agree with SAGE, because
+# the skipped surpluses are zero.
 
 with_naive.plot.audit()
 
 # %%
-# The skipped surpluses are positive: fuel helps where the graph says that it cannot. For a true
-# separation that is not possible, so the fault is the graph's, not the model's.
+# The skipped surpluses of the naive graph are positive: fuel helps although the graph says that it
+# cannot. With a true separation this is impossible, so the graph is wrong, not the model.
 
 skipped = with_naive.estimate.skipped_surpluses
 skipped.groupby("feature")["surplus"].agg(["count", "mean"]).round(3)

@@ -2,13 +2,13 @@
 Comparing two models
 ====================
 
-A linear model and a forest predict diabetes progression about equally well. Do they owe that to
+A linear model and a forest predict the progression of diabetes about equally well. Do they use
 the same features?
 """
 
 # %%
-# Two models of the same data
-# ---------------------------
+# Two models for the same data
+# ----------------------------
 
 import pandas as pd
 from sklearn.datasets import load_diabetes
@@ -32,7 +32,7 @@ pd.Series({name: model.score(X_test, y_test) for name, model in models.items()},
 # %%
 # Side by side
 # ------------
-# Each model explained on its own, with the same rows and the same graph.
+# We explain each model separately, with the same rows and the same graph.
 
 graph = dsage.learn_graph(pd.concat([X_train, y_train], axis=1))
 explanations = {
@@ -54,11 +54,11 @@ explanations = {
 explanations["linear"].plot.compare(explanations["forest"])
 
 # %%
-# The differences themselves
-# --------------------------
-# The intervals above are of each model alone. Whether two models *differ* is another question,
-# and far easier: evaluated at the same coalitions, on the same rows, with the same noise, most
-# of what is random cancels. :func:`dsage.estimate.compare_games` does that.
+# Estimate the differences
+# ------------------------
+# The intervals above refer to each model separately. It is much easier to estimate whether two
+# models *differ*: if both are evaluated with the same coalitions, rows and noise, most random
+# errors cancel. :func:`dsage.estimate.compare_games` does that.
 
 games = [
     LossGame(model, Gaussian().fit(X_train), X_test, y_test, random_state=0)
@@ -77,7 +77,8 @@ comparison.to_frame()[
 ].round(3)
 
 # %%
-# Forest minus linear model, as in the picture. The clearest difference is that of ``sex``: the
-# forest hardly uses it, the linear model does. The intervals are for these 148 rows. The p-values
-# are about the population, with the error from the choice of the rows, and adjusted for ten
-# features. They are large: the models differ on these patients, who are too few to say more.
+# The differences are forest minus linear model, as in the plot. The clearest difference is that of
+# ``sex``, which the linear model uses but the forest hardly does. The intervals refer to these 148
+# rows. The p-values refer to the population: they include the sampling error of the rows and are
+# adjusted for ten features. They are large, so the models differ on these patients, but there are
+# too few patients to generalize.

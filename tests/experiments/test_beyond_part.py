@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from experiments import beyond, beyond_figures
-from tiny_parts import DATA, drawn_and_told, has_provenance, made
+from tiny_parts import DATA, draw_and_describe, has_provenance, run_twice
 
 
 @pytest.fixture(scope="module")
@@ -23,19 +23,19 @@ def store(folder):
         rf_rows=8,
         rf_rows_per_ordering=8,
     )
-    store, said = made(beyond.BEYOND, sizes, folder)
+    store, said = run_twice(beyond.BEYOND, sizes, folder)
     assert not said
     return store
 
 
-def test_every_way_is_there_for_both_models(store):
+def test_both_models_have_every_way(store):
     table = store.read("beyond")
     assert has_provenance(table)
     assert table.groupby("model")["way"].apply(tuple).tolist() == [tuple(beyond.WAYS)] * 2
     assert np.isfinite(table[["error", "evaluations_needed", "seconds_needed"]]).all(axis=None)
 
 
-def test_needs_are_extrapolated_with_the_square_of_the_error(store):
+def test_costs_are_extrapolated_with_the_square_of_the_error(store):
     table = store.read("beyond")
     done, left = table[table["is_reached"]], table[~table["is_reached"]]
     assert len(done)
@@ -45,7 +45,7 @@ def test_needs_are_extrapolated_with_the_square_of_the_error(store):
     np.testing.assert_allclose(left["evaluations_needed"], left["n_evaluated"] * times, rtol=1e-6)
 
 
-def test_factors_are_those_against_plain_orderings(store):
+def test_factors_are_relative_to_plain_sage(store):
     table = store.read("beyond")
     table.loc[table["way"] == "SAGE, uniform", "evaluations_needed"] = 100.0
     table.loc[table["way"] == "d-SAGE, levels", "evaluations_needed"] = 4.0
@@ -55,7 +55,7 @@ def test_factors_are_those_against_plain_orderings(store):
 
 
 def test_the_section_compares_the_ways(store, folder):
-    figures, text = drawn_and_told(beyond.BEYOND, store, folder)
+    figures, text = draw_and_describe(beyond.BEYOND, store, folder)
     assert figures == ["beyond.svg"]
     assert text.count("| dag_s(2) |") == 2
     for way in beyond.WAYS:
@@ -69,7 +69,7 @@ def test_a_budget_waits_for_units():
     budget = beyond.PatientBudget(0.0, min_units=4)
     assert budget.reason(Progress) is None
     Progress.n_units = 4
-    assert budget.reason(Progress) == "the time is spent"
+    assert budget.reason(Progress) == "the time is used up"
     Progress.se = np.array([1.0, np.inf])
     assert budget.reason(Progress) is None
     Progress.se = np.ones(2)

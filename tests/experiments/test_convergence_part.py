@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from experiments import convergence, convergence_figures
-from tiny_parts import DATA, drawn_and_told, has_provenance, made
+from tiny_parts import DATA, draw_and_describe, has_provenance, run_twice
 
 
 @pytest.fixture(scope="module")
@@ -24,12 +24,12 @@ def store(folder):
         rf_rows=8,
         n_jobs=1,
     )
-    store, said = made(convergence.CONVERGENCE, sizes, folder)
+    store, said = run_twice(convergence.CONVERGENCE, sizes, folder)
     assert not said
     return store
 
 
-def test_errors_are_those_of_both_at_the_same_looks(store):
+def test_both_estimands_have_errors_at_the_same_looks(store):
     table = store.read("convergence")
     assert has_provenance(table)
     assert (table["mean_se"].dropna() >= 0).all()
@@ -48,7 +48,7 @@ def test_values_that_are_always_skipped_have_no_error(store):
 
 
 def test_the_section_compares_the_errors(store, folder):
-    figures, text = drawn_and_told(convergence.CONVERGENCE, store, folder)
+    figures, text = draw_and_describe(convergence.CONVERGENCE, store, folder)
     assert figures == [
         "convergence_errors.svg",
         "convergence_lm_dag_m_2.svg",
@@ -59,9 +59,9 @@ def test_the_section_compares_the_errors(store, folder):
 
 
 @pytest.mark.parametrize(
-    ("small", "word"), [(1.0, "That holds here everywhere"), (2.0, "not hold")]
+    ("small", "word"), [(1.0, "This holds here everywhere"), (2.0, "not hold")]
 )
-def test_the_verdict_follows_the_figures(small, word):
+def test_the_verdict_depends_on_the_results(small, word):
     line = {"model": "lm", "SAGE: largest": 1.0, "d-SAGE: largest": 1.0, "SAGE: smallest": 2.0}
     table = pd.DataFrame([line | {"d-SAGE: smallest": small, "d-SAGE: smallest, zero": 0.5}])
     assert word in convergence_figures._verdict(table)

@@ -13,7 +13,7 @@ from dsage.samplers import Gaussian
 from experiments import drug
 from experiments.page import write_page
 from experiments.store import Store
-from tiny_parts import drawn_and_told, has_provenance, made
+from tiny_parts import draw_and_describe, has_provenance, run_twice
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +26,7 @@ def store(folder):
     sizes = drug.Sizes(n_runs=2, n_orderings=1, n_rows=12, n_draws=2, n_splits=2, exact=())
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DSAGE_DRUG_DATA", str(drug_file()))
-        store, said = made(drug.DRUG, sizes, folder)
+        store, said = run_twice(drug.DRUG, sizes, folder)
     assert not said
     return store
 
@@ -41,14 +41,14 @@ def test_runs_have_all_features_and_skip_some(store):
     assert (table.loc[never, "sage"] == table.loc[never, "dsage"]).all()
 
 
-def test_graphs_tell_what_can_be_skipped(store):
+def test_graphs_have_shares_to_skip(store):
     table = store.read("drug_graphs")
-    made_of = list(zip(table["setting"], table["split"], strict=True))
-    assert made_of == [("authors", 0), ("ours", 0), ("ours", 1)]
+    learned_from = list(zip(table["setting"], table["split"], strict=True))
+    assert learned_from == [("authors", 0), ("ours", 0), ("ours", 1)]
     assert table["share_skipped"].between(0.05, 0.95).all()
 
 
-def test_the_graph_of_the_authors_skips_what_the_paper_says(store):
+def test_the_graph_of_the_authors_skips_the_share_in_the_paper(store):
     line = store.read("drug_graphs").iloc[0]
     assert line["share_skipped"] == pytest.approx(0.38, abs=0.005)
     assert line["neighbours"].split() == ["Gender", "Age"]
@@ -60,16 +60,16 @@ def test_the_model_is_better_than_the_share_of_users(store):
         assert line["cross_entropy"] < line["cross_entropy_of_share"]
 
 
-def test_the_section_stands_beside_the_paper(store, folder):
-    figures, text = drawn_and_told(drug.DRUG, store, folder)
+def test_the_section_compares_with_the_paper(store, folder):
+    figures, text = draw_and_describe(drug.DRUG, store, folder)
     assert figures == ["drug_authors.svg", "drug_ours.svg"]
     assert "| 2 runs, SAGE and d-SAGE |" in text
     assert "| 12 h 14 min, at most 2,590 orderings |" in text
-    assert "the share of surpluses that can be skipped is about the paper's: 38 %" in text
+    assert "the share of surpluses that can be skipped agrees with the paper: 38 %" in text
 
 
 class Small:
-    """A split of data with three features, one of them separated."""
+    """A split of data with three features, one of which is separated."""
 
     def __init__(self):
         generator = np.random.default_rng(0)
@@ -109,11 +109,11 @@ def test_values_over_all_orderings_are_shown(store, folder):
         made_up = [line | {"value": 0.0123 + shift, "seconds": 9.0} for line in lines]
         key = {"setting": "authors", "way": way}
         other.unit("drug_values", key, lambda made_up=made_up: made_up, seed=0)
-    figures, text = drawn_and_told(drug.DRUG, other, folder)
+    figures, text = draw_and_describe(drug.DRUG, other, folder)
     assert figures == ["drug_authors.svg", "drug_ours.svg"]
     assert "| SAGE, all orderings | 9 s, 4,096 coalitions | - | - |" in text
     assert "0.0123 (0.0100 to 0.0200)" in text
-    assert "Values at boundaries trust the graph more" in text
+    assert "Values at boundaries rely more on the graph" in text
 
 
 def test_without_the_data_the_part_says_so(tmp_path, monkeypatch):

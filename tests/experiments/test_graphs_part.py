@@ -20,7 +20,7 @@ def store(tmp_path, told):
     return store
 
 
-def test_shares_are_the_papers(store):
+def test_shares_agree_with_the_paper(store):
     table = store.read("graphs").set_index("graph")
     assert table["is_exhaustive"].tolist() == [True, False]
     assert table["n_queries"].tolist() == [9 * 2**8, 20_000]
@@ -30,7 +30,7 @@ def test_shares_are_the_papers(store):
     assert table["share_along"].between(0, 1).all()
 
 
-def test_what_is_there_is_not_computed_again(store, told):
+def test_stored_lines_are_not_computed_again(store, told):
     told.clear()
     GRAPHS.run(store, TINY)
     assert told == []
@@ -44,22 +44,20 @@ def test_figure_is_small(store, tmp_path):
     assert len(text) < 60_000
 
 
-def test_section_has_our_figures_and_the_papers(store):
-    section = GRAPHS.tell(store)
+def test_section_has_our_results_and_the_papers(store):
+    section = GRAPHS.describe(store)
     assert "| dag_s(2) | 2 | 2 | 0.556 | 0.556 |" in section
-    assert (
-        "The degrees of the targets are the paper's in all 2 graphs. So are the shares" in section
-    )
-    assert "All queries were asked of the graphs of 10 nodes. 20,000 random ones" in section
-    assert "most in dag_m(4)" in section
+    assert "agree with the paper in all 2 graphs. So do the shares" in section
+    assert "10 nodes are asked all queries. The other graphs are asked 20,000 random" in section
+    assert "largest in dag_m(4)" in section
 
 
-def test_section_tells_of_a_difference(store):
+def test_section_reports_a_difference(store):
     table = store.read("graphs")
     table.loc[0, ["share", "target_degree"]] = 0.6, 3
     table["share_along"] = table["share"]
     table.to_csv(store.folder / "graphs.csv", index=False)
-    section = GRAPHS.tell(store)
-    assert "The degree of the target is another in dag_s(2)." in section
-    assert "differ by more than rounding and chance in dag_s(2), by 0.04" in section
+    section = GRAPHS.describe(store)
+    assert "The degree of the target differs from the paper in dag_s(2)." in section
+    assert "differ by more than rounding and chance in dag_s(2), by at most 0.04" in section
     assert "do not differ by more than chance" in section

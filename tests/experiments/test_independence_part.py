@@ -1,4 +1,4 @@
-"""Tests of partial correlation against separation queries, at a tiny size."""
+"""Tests of partial correlation compared with separation queries, at a tiny size."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ TINY = Sizes(
     published=("dag_s(2)",),
 )
 
-# What pingouin does, in other words: regress, correlate what is left.
+# A stand-in for pingouin: correlates the residuals of regressions.
 STAND_IN = """
 import numpy as np
 import pandas as pd
@@ -46,11 +46,11 @@ def told():
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory, told):
-    """Return the tables of a run where pingouin is not installed."""
+    """Return the tables of a run without pingouin."""
     store = Store(tmp_path_factory.mktemp("independence"), say=told.append)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(partial_correlation, "find_spec", lambda name: None)
-        with pytest.warns(UserWarning, match=r"pingouin is not installed: .* 'dsage\[paper\]'"):
+        with pytest.warns(UserWarning, match=r"pingouin is not installed.* 'dsage\[paper\]'"):
             INDEPENDENCE.run(store, TINY)
     return store
 
@@ -61,10 +61,10 @@ def with_stand_in(monkeypatch, tmp_path):
     monkeypatch.syspath_prepend(tmp_path)
 
 
-def test_partial_correlations_are_those_of_residuals():
+def test_partial_correlations_equal_correlations_of_residuals():
     model = paper_graph("dag_s(4)")
     X = model.sample(300, random_state=0).to_numpy()
-    questions = Questions.drawn(9, 3, seed=0)
+    questions = Questions.draw(9, 3, seed=0)
     correlations = partial_correlations(np.cov(X.T), questions)
     tests = p_values(correlations, 300)
     for row, ordering in enumerate(questions.orderings):
@@ -79,7 +79,7 @@ def test_partial_correlations_are_those_of_residuals():
             assert tests[row, k] == pytest.approx(2 * stats.t.sf(abs(t), 298 - k), rel=1e-6)
 
 
-def test_counts_and_accuracies_belong_together(store):
+def test_accuracies_follow_from_counts(store):
     table = store.read("independence")
     counts = table[["tp", "tn", "fp", "fn"]].sum(axis=1)
     assert (counts == table["n_tests"]).all()
@@ -89,7 +89,7 @@ def test_counts_and_accuracies_belong_together(store):
     assert (table["seconds"] > 0).all()
 
 
-def test_networkx_gives_the_answers_of_the_oracle(store, tmp_path):
+def test_networkx_agrees_with_the_oracle(store, tmp_path):
     same = Sizes(graphs=("dag_s(3)",), n_rows=500, n_runs=1, n_orderings=5, published=())
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(independence_tables, "has_pingouin", lambda: False)
@@ -104,7 +104,7 @@ def test_lower_levels_find_more_independence(store):
     assert found["test: 0.05"] < found["test: 0.01"] < found["test: 0.001"]
 
 
-def test_rule_of_the_script_gives_the_papers_accuracy_with_a_million_rows(store):
+def test_rule_of_the_script_reproduces_the_papers_accuracy_with_a_million_rows(store):
     table = store.read("independence_published")
     rule = table[table["way"] == "rule"].set_index("n_rows")["accuracy"]
     paper = paper_graph("dag_s(2)").printed["accuracy_partial_correlation"]
@@ -114,7 +114,7 @@ def test_rule_of_the_script_gives_the_papers_accuracy_with_a_million_rows(store)
 
 def test_without_pingouin_only_its_column_is_missing(store):
     assert store.read("independence_pingouin").empty
-    section = INDEPENDENCE.tell(store)
+    section = INDEPENDENCE.describe(store)
     assert "**pingouin was not installed in this run**" in section
     assert "| - | 46.82 s |" in section
 
@@ -129,9 +129,9 @@ def test_with_pingouin_the_rest_is_not_computed_again(store, told, tmp_path, wit
     table = copy.read("independence_pingouin")
     assert table["n_tests"].tolist() == [2 * 9, 1 * 19]
     assert table["n_other"].tolist() == [0, 0]
-    section = INDEPENDENCE.tell(copy)
-    assert "The times of pingouin are scaled from 1 and 2 orderings." in section
-    assert "Of 37 tests by pingouin at level 0.05 our tests decide the same in all" in section
+    section = INDEPENDENCE.describe(copy)
+    assert "The times of pingouin are extrapolated from 1 and 2 orderings." in section
+    assert "Of 37 tests with pingouin at level 0.05, our tests agree with all" in section
     told.clear()
     INDEPENDENCE.run(copy, TINY)
     assert told == []
@@ -150,22 +150,22 @@ def test_section_has_our_accuracies_and_the_papers(store):
     table = store.read("independence")
     mean = table[(table["graph"] == "dag_sm(4)")].groupby("way")["accuracy"].mean()
     begin = f"| dag_sm(4) | {mean['graph: default']:.3f} | {mean['graph: tabu']:.3f} | 1.000 |"
-    section = INDEPENDENCE.tell(store)
+    section = INDEPENDENCE.describe(store)
     assert begin in section
-    assert "Closest is that rule on 1,000,000 rows. So it seems" in section
+    assert "The closest is this rule with 1,000,000 rows. So the paper's tests seem" in section
 
 
-def test_verdict_on_the_rule_depends_on_the_figures(store, tmp_path):
+def test_verdict_on_the_rule_depends_on_the_results(store, tmp_path):
     for name in ("independence", "independence_published"):
         table = store.read(name)
         table["accuracy"] = table["way"].map({"rule": 0.5}).fillna(1.0)
         table.to_csv(tmp_path / f"{name}.csv", index=False)
-    section = INDEPENDENCE.tell(Store(tmp_path))
-    assert "that rule on 1,000,000 rows 0.5000 (0.500)" in section
-    assert "So the script does not explain the paper's figures." in section
+    section = INDEPENDENCE.describe(Store(tmp_path))
+    assert "this rule with 1,000,000 rows 0.5000 (0.500)" in section
+    assert "So the script does not explain the paper's results." in section
 
 
-def test_rule_may_be_left_out(store, tmp_path):
+def test_rule_is_optional(store, tmp_path):
     store.read("independence").to_csv(tmp_path / "independence.csv", index=False)
-    section = INDEPENDENCE.tell(Store(tmp_path))
+    section = INDEPENDENCE.describe(Store(tmp_path))
     assert "The rule of the paper's script was not applied in this run." in section

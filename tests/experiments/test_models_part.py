@@ -1,7 +1,7 @@
 import pytest
 
 from experiments import models
-from tiny_parts import DATA, drawn_and_told, has_provenance, made
+from tiny_parts import DATA, draw_and_describe, has_provenance, run_twice
 
 
 @pytest.fixture(scope="module")
@@ -12,7 +12,7 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def store(folder):
     sizes = models.Sizes(graphs=("dag_s(2)", "dag_sm(3)"), data=DATA)
-    store, said = made(models.MODELS_PART, sizes, folder)
+    store, said = run_twice(models.MODELS_PART, sizes, folder)
     assert not said
     return store
 
@@ -25,17 +25,18 @@ def test_each_graph_has_both_models(store):
     assert table["r2"].between(-1, 1).all()
 
 
-def test_the_section_has_our_figures_beside_those_of_the_paper(store, folder):
-    figures, text = drawn_and_told(models.MODELS_PART, store, folder)
+def test_the_section_has_our_errors_and_the_papers(store, folder):
+    figures, text = draw_and_describe(models.MODELS_PART, store, folder)
     assert figures == ["models.svg"]
     first = store.read("models").iloc[0]
     assert f"| dag_s(2) | {first['mse']:.3f} | 0.541 | {first['r2']:.3f} | 0.495 |" in text
     assert "200 rows and tested on 40" in text
 
 
-def test_the_verdict_follows_the_figures(store):
+def test_the_verdict_depends_on_the_results(store):
     table = models.beside(store)
     table["deviation"] = 0.5
-    assert "are the paper's up to chance" in models._verdict(table, "lm")
+    assert "agree with the paper up to chance" in models._verdict(table, "lm")
     table["deviation"] = 5.0
-    assert "larger in 2 of them. Here it was fitted to fewer rows" in models._verdict(table, "lm")
+    verdict = models._verdict(table, "lm")
+    assert "larger in 2 of these. Here it was trained on fewer rows" in verdict

@@ -1,4 +1,4 @@
-"""The page, and what the experiments may import."""
+"""The page, and the imports of the experiments."""
 
 import ast
 import re
@@ -26,7 +26,7 @@ def modules_of(path):
 
 
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.py")), ids=lambda path: path.stem)
-def test_experiments_import_only_what_is_public(path):
+def test_experiments_import_only_public_names(path):
     for module, name in modules_of(path):
         parts = [*module.split("."), name]
         if parts[0] == "dsage":
@@ -34,14 +34,14 @@ def test_experiments_import_only_what_is_public(path):
         assert parts[0] not in ("tests", "benchmarks")
 
 
-def test_the_page_names_what_was_not_run(tmp_path):
+def test_the_page_names_missing_parts(tmp_path):
     store = Store(tmp_path / "tables")
     page = write_page(store, PARTS, tmp_path / "paper.md", "figures", is_quick=True)
     text = page.read_text(encoding="utf-8")
     assert all(f"## {part.title}\n\n{part.missing}" in text for part in PARTS.values())
 
 
-def test_a_part_that_is_none_is_refused(capsys):
+def test_an_unknown_part_is_refused(capsys):
     with pytest.raises(SystemExit):
         main(["grafs"])
     assert "no such part: grafs; the parts are graphs, structure" in capsys.readouterr().err
@@ -72,11 +72,11 @@ def test_the_makefile_installs_extras_that_exist():
     assert set(wanted) <= set(extras["optional-dependencies"])
 
 
-def test_the_published_page_is_that_of_the_tables(tmp_path):
+def test_the_published_page_follows_from_the_tables(tmp_path):
     store = Store(FOLDER / "results" / "full" / "tables")
-    made = write_page(store, PARTS, tmp_path / "paper.md", FIGURES, is_quick=False)
+    page = write_page(store, PARTS, tmp_path / "paper.md", FIGURES, is_quick=False)
     published = PAGE.read_text(encoding="utf-8")
-    assert made.read_text(encoding="utf-8") == published
+    assert page.read_text(encoding="utf-8") == published
     figures = re.findall(r"\((\.\./experiments/[^)]+)\)", published)
     assert len(figures) > 20
     assert all((PAGE.parent / figure).exists() for figure in figures)

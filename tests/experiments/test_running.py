@@ -1,4 +1,4 @@
-"""Whole runs, broken-off runs, and runs with other sizes."""
+"""Complete runs, interrupted runs, and runs with other sizes."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ class Sizes:
 
 
 class Work:
-    """Units of work that are counted, and break where they are told to."""
+    """Units of work that are counted, and interrupted on request."""
 
     def __init__(self):
         self.done = []
@@ -55,7 +55,7 @@ def made(folder):
     return Store(folder / "tables").read("some")["made"].tolist()
 
 
-def test_a_part_that_is_done_is_run_anew(part, work, tmp_path):
+def test_a_complete_part_starts_from_scratch(part, work, tmp_path):
     run(part, tmp_path, Sizes())
     assert made(tmp_path) == [1, 2, 3]
     run(part, tmp_path, Sizes())
@@ -63,21 +63,21 @@ def test_a_part_that_is_done_is_run_anew(part, work, tmp_path):
     assert made(tmp_path) == [4, 5, 6]
 
 
-def test_a_part_that_was_broken_off_goes_on(part, work, tmp_path):
+def test_an_interrupted_part_resumes(part, work, tmp_path):
     run(part, tmp_path, Sizes())
     work.broken_at = 2
     with pytest.raises(KeyboardInterrupt):
         run(part, tmp_path, Sizes())
-    assert made(tmp_path) == [1, 2, 3], "tables in place were changed before all were done"
+    assert made(tmp_path) == [1, 2, 3], "tables were replaced before all were complete"
     work.broken_at = None
     said = run(part, tmp_path, Sizes())
-    assert said[0] == "some: goes on where it was broken off"
+    assert said[0] == "some: resuming an interrupted run"
     assert made(tmp_path) == [4, 5, 6]
     assert work.done == [0, 1, 2, 0, 1, 2]
     assert not (tmp_path / "running" / "some").exists()
 
 
-def test_other_sizes_do_not_go_on(part, work, tmp_path):
+def test_a_run_with_other_sizes_does_not_resume(part, work, tmp_path):
     work.broken_at = 2
     with pytest.raises(KeyboardInterrupt):
         run(part, tmp_path, Sizes())
@@ -85,7 +85,7 @@ def test_other_sizes_do_not_go_on(part, work, tmp_path):
     assert made(tmp_path) == [3, 4]
 
 
-def test_tables_that_are_not_made_any_more_go(part, tmp_path):
+def test_obsolete_tables_are_removed(part, tmp_path):
     store = Store(tmp_path / "tables")
     for name in ("some_old", "something"):
         store.unit(name, {"unit": 0}, lambda: [{"made": 0}], seed=0)
@@ -93,8 +93,8 @@ def test_tables_that_are_not_made_any_more_go(part, tmp_path):
     assert store.names() == ["some", "some_more", "something"]
 
 
-def test_a_part_without_its_data_leaves_what_is_there(part, tmp_path):
+def test_a_part_without_its_data_keeps_existing_tables(part, tmp_path):
     run(part, tmp_path, Sizes())
-    without = Part("some", "Some", lambda *_: None, None, None, part.draw, part.tell)
+    without = Part("some", "Some", lambda *_: None, None, None, part.draw, part.describe)
     run(without, tmp_path, None)
     assert made(tmp_path) == [1, 2, 3]

@@ -2,7 +2,7 @@ import pandas as pd
 import pytest
 
 from experiments import runtime, runtime_figures
-from tiny_parts import DATA, drawn_and_told, has_provenance, made
+from tiny_parts import DATA, draw_and_describe, has_provenance, run_twice
 
 
 @pytest.fixture(scope="module")
@@ -15,7 +15,7 @@ def store(folder):
     sizes = runtime.Sizes(
         graphs=("dag_s(2)", "dag_m(2)"), data=DATA, n_rows=8, n_orderings={10: 4, 50: 2}, n_times=1
     )
-    store, said = made(runtime.RUNTIME, sizes, folder)
+    store, said = run_twice(runtime.RUNTIME, sizes, folder)
     assert not said
     return store
 
@@ -46,30 +46,30 @@ def test_savings_are_one_minus_the_ratio(store):
 
 
 def test_the_section_shows_the_shares(store, folder):
-    figures, text = drawn_and_told(runtime.RUNTIME, store, folder)
+    figures, text = draw_and_describe(runtime.RUNTIME, store, folder)
     assert figures == ["runtime.svg"]
     assert text.count("| dag_s(2) |") == 2
-    assert "| 56 % |" in text  # the share that the paper prints
+    assert "| 56 % |" in text  # the share in the paper
 
 
-def test_one_at_a_time_saves_the_time_of_what_is_skipped(store):
+def test_one_at_a_time_saves_the_time_of_skipped_surpluses(store):
     alone = store.read("runtime_alone")
     assert has_provenance(alone)
     for suffix in ("", "_true"):
         share, skipped = alone[f"share_skipped{suffix}"], alone[f"seconds_skipped{suffix}"]
         assert share.between(0, 1, inclusive="neither").all()
         assert (skipped < alone["seconds"]).all()
-    # The orderings are those of the loop, so that the same surpluses are skipped.
+    # The loop has the same orderings, so it skips the same surpluses.
     along = runtime_figures.savings(store)
     assert along["share"].tolist() == pytest.approx(alone["share_skipped"].tolist())
 
 
-@pytest.mark.parametrize(("saving", "word"), [(0.5, "that holds"), (0.1, "that does not hold")])
-def test_the_verdict_follows_the_figures(saving, word):
+@pytest.mark.parametrize(("saving", "word"), [(0.5, "this holds"), (0.1, "this does not hold")])
+def test_the_verdict_depends_on_the_results(saving, word):
     line = {"model": "lm", "share": 0.5, "predictions": 0.4, "saving": saving, "share_true": 0.6}
     line |= {"saving_alone": 0.5, "saving_true": 0.2, "alone": 2.0, "sage": 1.0, "paper_share": 0.5}
     table = pd.DataFrame([line, line | {"model": "rf"}]).assign(saving_with_graph=saving)
-    told = runtime_figures._verdict(table)
-    assert f"But along whole orderings, in our loop {word}" in told
-    assert "One surplus at a time that holds" in told
-    assert "With the true graph that does not hold" in told
+    verdict = runtime_figures._verdict(table)
+    assert f"Along whole orderings, in our loop, {word}" in verdict
+    assert "One surplus at a time, this holds" in verdict
+    assert "With the true graph, this does not hold" in verdict

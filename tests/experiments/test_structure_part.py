@@ -24,18 +24,18 @@ def store(tmp_path_factory, told):
 
 @pytest.fixture
 def changed(store, tmp_path):
-    """Return a function that writes a changed table and tells what is in it."""
+    """Return a function that changes the table and describes it."""
 
-    def tell(change):
+    def describe(change):
         table = store.read("structure")
         change(table)
         table.to_csv(tmp_path / "structure.csv", index=False)
-        return STRUCTURE.tell(Store(tmp_path))
+        return STRUCTURE.describe(Store(tmp_path))
 
-    return tell
+    return describe
 
 
-def test_counts_and_rates_belong_together(store):
+def test_rates_follow_from_counts(store):
     table = store.read("structure")
     assert len(table) == 2 * 2 * 2 * len(METHODS)
     counts = table[["tp", "tn", "fp", "fn"]]
@@ -47,7 +47,7 @@ def test_counts_and_rates_belong_together(store):
     assert table.groupby("graph")["average_degree"].first().tolist() == [2, 3]
 
 
-def test_runs_have_data_of_their_own(store):
+def test_each_run_has_its_own_data(store):
     assert store.read("structure")["seed"].nunique() == 8
 
 
@@ -58,7 +58,7 @@ def test_many_rows_and_our_default_find_all_separations(store):
     assert (best["hamming"] <= 1).all()
 
 
-def test_what_is_there_is_not_computed_again(store, told):
+def test_stored_lines_are_not_computed_again(store, told):
     told.clear()
     STRUCTURE.run(store, TINY)
     assert told == []
@@ -78,8 +78,8 @@ def test_figures_are_small(store, tmp_path):
     assert ">0.556<" in texts["structure_confusion_10000.svg"]
 
 
-def test_section_has_the_figures(store):
-    section = STRUCTURE.tell(store)
+def test_section_has_the_results(store):
+    section = STRUCTURE.describe(store)
     table = store.read("structure")
     at = table[(table["graph"] == "dag_s(3)") & (table["n_rows"] == 10_000)]
     f1 = at.groupby("method")["f1"].mean()
@@ -89,7 +89,7 @@ def test_section_has_the_figures(store):
     assert "2 data sets for each graph" in section
 
 
-def test_verdict_on_f1_depends_on_the_figures(changed):
+def test_verdict_on_f1_depends_on_the_results(changed):
     def good(table: pd.DataFrame) -> None:
         table["f1"] = 0.9
 
@@ -100,7 +100,7 @@ def test_verdict_on_f1_depends_on_the_figures(changed):
     assert "10,000 rows or more.** Not confirmed for dag_s(2)" in changed(bad)
 
 
-def test_verdict_on_false_discoveries_depends_on_the_figures(changed):
+def test_verdict_on_false_discoveries_depends_on_the_results(changed):
     def none(table: pd.DataFrame) -> None:
         table[["fp", "false_discovery_rate"]] = 0, 0.0
 
@@ -114,14 +114,14 @@ def test_verdict_on_false_discoveries_depends_on_the_figures(changed):
     assert "at most 0.1000 (dag_s(2), 500 rows)" in section
 
 
-def test_verdict_on_tabu_and_on_our_default_depend_on_the_figures(changed):
+def test_verdicts_on_tabu_and_on_our_default_depend_on_the_results(changed):
     def worse(table: pd.DataFrame) -> None:
         table["f1"] = table["method"].map({"hc": 0.9, "tabu": 0.8, "default": 0.7})
 
     section = changed(worse)
     assert "at least as good as HC.** Not confirmed: its F1 is higher in 0 of 8 runs" in section
     assert "lower in 8, by 0.100 at most" in section
-    assert "safe share of skips?** In part: F1 is 0.700" in section
+    assert "share of safe skips?** In part: the mean F1 over all runs is 0.700" in section
 
 
 def test_claim_is_not_tested_without_its_runs(changed):

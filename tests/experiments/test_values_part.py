@@ -3,9 +3,9 @@ import pandas as pd
 import pytest
 
 from experiments import values, values_figures
-from experiments.problem import estimated, problem, uniform_orderings
+from experiments.problem import problem, run_quietly, uniform_orderings
 from experiments.store import seed_of
-from tiny_parts import DATA, drawn_and_told, has_provenance, made
+from tiny_parts import DATA, draw_and_describe, has_provenance, run_twice
 
 SIZES = values.Sizes(
     graphs=("dag_s(2)", "dag_sm(3)"),
@@ -25,12 +25,12 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def store(folder):
-    store, said = made(values.VALUES, SIZES, folder)
+    store, said = run_twice(values.VALUES, SIZES, folder)
     assert not said
     return store
 
 
-def test_there_are_fifteen_features_at_most_the_same_in_all_runs(store):
+def test_runs_have_the_same_features_at_most_fifteen(store):
     table = store.read("values")
     assert has_provenance(table)
     sizes = table.groupby(["graph", "model", "run"]).size()
@@ -39,12 +39,12 @@ def test_there_are_fifteen_features_at_most_the_same_in_all_runs(store):
     assert (table.groupby(["graph", "model", "feature"]).size() == 2).all()
 
 
-def test_the_difference_is_that_of_two_runs_along_the_same_orderings(store):
+def test_the_difference_equals_that_of_two_runs_along_the_same_orderings(store):
     seed = seed_of("values", "dag_s(2)", "rf", 0)
     at = problem("dag_s(2)", DATA)
     orderings = uniform_orderings(9, 3, seed)
     sage, skip = (
-        estimated(
+        run_quietly(
             at.game("rf", n_rows=8, seed=seed, draws=10),
             oracle=oracle,
             orderings=orderings,
@@ -72,15 +72,15 @@ def test_a_feature_that_is_never_skipped_does_not_change(store):
 
 
 def test_the_section_shows_values_and_changes(store, folder):
-    figures, text = drawn_and_told(values.VALUES, store, folder)
+    figures, text = draw_and_describe(values.VALUES, store, folder)
     assert "values_lm.svg" in figures
     assert "values_rf_dag_sm.svg" in figures
     assert "| dag_s(2) | " in text
     assert "2 runs for each graph and model" in text
 
 
-@pytest.mark.parametrize(("orders", "word"), [(3.0, "The first holds"), (1.0, "does not hold")])
-def test_the_verdict_follows_the_figures(orders, word):
+@pytest.mark.parametrize(("orders", "word"), [(3.0, "The first claim holds"), (1.0, "not hold")])
+def test_the_verdict_depends_on_the_results(orders, word):
     line = {"graph": "a", "model": "lm", "orders": orders, "ratio": 10**-orders, "n_rows": 10}
     table = pd.DataFrame([line, line | {"model": "rf"}]).assign(change_top=0.1)
     text = values_figures._verdict(table)

@@ -1,4 +1,4 @@
-"""Sizes so small that a part runs in seconds, and what every part is asked."""
+"""Run and check a part of the experiments with sizes so small that it takes seconds."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from experiments.store import Store
 DATA = Data(n_train=200, n_test=40, n_trees=3)
 
 
-def made(part: Part, sizes: object, folder: Path) -> tuple[Store, list[str]]:
-    """Run a part twice; return its store, and what the second run computed."""
+def run_twice(part: Part, sizes: object, folder: Path) -> tuple[Store, list[str]]:
+    """Run a part twice; return its store, and messages about work in the second run."""
     part.run(Store(folder / "tables"), sizes)
     before = {path.name: path.read_bytes() for path in (folder / "tables").iterdir()}
     said: list[str] = []
@@ -25,13 +25,13 @@ def made(part: Part, sizes: object, folder: Path) -> tuple[Store, list[str]]:
     return store, said
 
 
-def drawn_and_told(part: Part, store: Store, folder: Path) -> tuple[list[str], str]:
-    """Draw and tell; return the names of the figures, and the section."""
+def draw_and_describe(part: Part, store: Store, folder: Path) -> tuple[list[str], str]:
+    """Return the names of the figures, and the section."""
     part.draw(store, folder / "figures")
     files = sorted((folder / "figures").glob("*.svg"))
     for file in files:
         assert file.stat().st_size < 60_000, f"{file.name} is {file.stat().st_size} bytes"
-    text = part.tell(store)
+    text = part.describe(store)
     for word in text.split("(figures/")[1:]:
         assert (folder / "figures" / word.split(")")[0]).exists(), word
     assert "nan" not in text.replace("\n", " ").split()
@@ -39,5 +39,5 @@ def drawn_and_told(part: Part, store: Store, folder: Path) -> tuple[list[str], s
 
 
 def has_provenance(table: pd.DataFrame) -> bool:
-    """Tell whether each line says where it comes from."""
+    """Return whether the table records the provenance of its lines."""
     return {"seed", "unit_seconds", "version", "machine"} <= set(table.columns)

@@ -12,6 +12,8 @@ from dsage.games import Boundary, Cached, Game
 from dsage.games.base import Floats, Rows
 from dsage.graphs.separation import Oracle
 
+__all__ = ["to_shapiq"]
+
 if TYPE_CHECKING:
     import shapiq
 

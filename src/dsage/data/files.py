@@ -20,6 +20,8 @@ import pandas as pd
 from dsage._check import Setting, Text, check_members, refusal
 from dsage.data.frames import check_columns
 
+__all__ = ["read_table"]
+
 _SEPARATORS = {".csv": ",", ".tsv": "\t"}
 _PARQUET = (".parquet", ".pq")
 _COMPRESSED = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".zip": "zip", ".zst": "zstd"}

@@ -9,6 +9,8 @@ from typing import Any, NamedTuple, TypeVar
 
 from dsage._check import check_member, refusal
 
+__all__ = ["Registry"]
+
 T = TypeVar("T")
 
 

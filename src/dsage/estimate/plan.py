@@ -98,7 +98,7 @@ class Plan:
         oracle: Oracle | None = None,
         **options: Any,  # noqa: ANN401
     ) -> None:
-        self.options = PlanOptions.read(options)
+        self.options = PlanOptions.read(options, "oracle")
         game = as_game(game)
         if isinstance(oracle, NoSeparation):
             oracle = None

@@ -76,7 +76,7 @@ class LossGame(ModelGame):
         loss: str | Callable[..., Any] | Loss = "auto",
         **options: Any,  # noqa: ANN401
     ) -> None:
-        checked = GameOptions.read(options)
+        checked = GameOptions.read(options, "loss")
         self.loss = choose_loss(model, y) if loss == "auto" else as_loss(loss)
         checked_model = model if isinstance(model, Model) else as_model(model, self.loss)
         super().__init__(checked_model, sampler, X, checked)

@@ -26,10 +26,13 @@ class Options:
         return tuple(field.name for field in fields(cls))  # type: ignore[arg-type]
 
     @classmethod
-    def read(cls, options: Mapping[str, Any]) -> Self:
-        """Return the options given as keyword arguments; refuse unknown names."""
+    def read(cls, options: Mapping[str, Any], *others: str) -> Self:
+        """Return the options given as keyword arguments; refuse unknown names.
+
+        `others` are further parameters of the caller, suggested where a name is misspelled.
+        """
         for name in options:
-            check_member(name, cls.names(), "each option", cls.of)
+            check_member(name, (*cls.names(), *others), "each option", cls.of)
         return cls(**options)
 
 

@@ -81,7 +81,7 @@ class OutputGame(ModelGame):
         output: Any = None,  # noqa: ANN401
         **options: Any,  # noqa: ANN401
     ) -> None:
-        checked = GameOptions.read(options)
+        checked = GameOptions.read(options, "output")
         if checked.sample_weight is not None:
             advice = "Each row is explained on its own"
             raise refusal("sample_weight", "left out", checked.sample_weight, advice)

@@ -1,1 +1,1 @@
-"""Measurements against named alternatives, each a ratio within one run."""
+"""Benchmarks against named alternatives, measured in the same run."""

@@ -1,4 +1,4 @@
-"""Compare two models, samplers or graphs: on common orderings, rows and noise, or in two runs.
+"""Compare two models, samplers or graphs with common orderings, rows and noise, or in two runs.
 
 Run: python -m benchmarks.comparison [--seeds N] [--tiny]
 """
@@ -32,7 +32,7 @@ OTHER_NOISE = 1_000_000
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much is measured."""
+    """Sizes of the benchmark."""
 
     n_train: int = 4_000
     n_rows: int = 512
@@ -45,7 +45,7 @@ TINY = Sizes(n_train=300, n_rows=64, n_trees=3, n_predictions=4_000)
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """What there is to compare_games, all from the same training rows."""
+    """Models, samplers and graphs to compare, all from the same training rows."""
 
     models: dict[str, Any]
     samplers: dict[str, Sampler]
@@ -56,7 +56,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Side:
-    """One of two things that are compared."""
+    """One side of a comparison."""
 
     model: str = "boosting"
     sampler: str = "Gaussian"
@@ -65,15 +65,15 @@ class Side:
 
 @dataclass(frozen=True, eq=False)
 class Spent:
-    """Stop when the models of some games were asked for so many rows: see `Stopping`."""
+    """Stop after a number of predictions in all games; see `Stopping`."""
 
     games: Sequence[LossGame]
     n_predictions: int
 
     def reason(self, progress: object) -> str | None:  # noqa: ARG002
-        """Return why to stop, or None to go on."""
+        """Return why to stop, or None to continue."""
         spent = sum(game.n_predicted for game in self.games)
-        return "the predictions are spent" if spent >= self.n_predictions else None
+        return "the predictions are used up" if spent >= self.n_predictions else None
 
 
 PAIRS = {
@@ -116,13 +116,13 @@ def problem(sizes: Sizes) -> Problem:
 
 
 def game(sizes: Sizes, side: Side, seed: int) -> LossGame:
-    """Return the game of one side, with the noise of a seed."""
+    """Return the game of one side with its own noise."""
     at = problem(sizes)
     return LossGame(at.models[side.model], at.samplers[side.sampler], at.X, at.y, random_state=seed)
 
 
 def once(sizes: Sizes, pair: tuple[Side, Side], seed: int) -> tuple[Floats, Floats, Floats, Floats]:
-    """Return the differences and their claimed variances: compared, and from two runs."""
+    """Return the differences and their claimed variances, paired and from two runs."""
     oracles = [None if s.graph is None else problem(sizes).graphs[s.graph] for s in pair]
     one = oracles[0] if oracles[0] is oracles[1] else None
     options: dict[str, Any] = {"exact": "never", "audit": False}
@@ -146,8 +146,8 @@ def once(sizes: Sizes, pair: tuple[Side, Side], seed: int) -> tuple[Floats, Floa
     return paired.values, paired.se**2, separate, variance
 
 
-def measured(sizes: Sizes, name: str, n_seeds: int) -> list[str]:
-    """Return the line of one comparison."""
+def measure(sizes: Sizes, name: str, n_seeds: int) -> list[str]:
+    """Measure one comparison and return its row."""
     runs = [once(sizes, PAIRS[name], seed) for seed in range(n_seeds)]
     paired, own, separate, other = (np.array(part) for part in zip(*runs, strict=True))
     spread = [values.var(axis=0, ddof=1).sum() for values in (paired, separate)]
@@ -169,22 +169,23 @@ def measured(sizes: Sizes, name: str, n_seeds: int) -> list[str]:
 def section(sizes: Sizes, n_seeds: int) -> tuple[str, str]:
     """Measure all comparisons."""
     text = (
-        f"The paper's `{GRAPH}`, 19 features, {sizes.n_rows} evaluation rows; "
-        f"`HistGradientBoostingRegressor` and random forests, {sizes.n_trees} trees each; sampled "
-        f"orderings, about {sizes.n_predictions:,} predictions in all for each difference. "
-        "*Compared*: `compare`, on common orderings, rows and noise. *Two runs*: each has half of "
-        "the predictions, and orderings and noise of its own. Variances are sums over features; "
-        f"*over seeds* is their spread over {n_seeds} seeds, a ratio known to about "
-        f"{100 * np.sqrt(1 / (n_seeds - 1)):.0f} %, *claimed* that of the standard errors. "
-        "*Error / spread* is 1 where the standard errors are right. Then the largest difference of "
-        "any feature, and the largest standard errors of one."
+        f"The paper's `{GRAPH}` with 19 features and {sizes.n_rows} evaluation rows; "
+        f"`HistGradientBoostingRegressor` and random forests with {sizes.n_trees} trees each; "
+        f"sampled orderings and about {sizes.n_predictions:,} predictions in total for each "
+        "difference. *Compared*: `compare_games` with common orderings, rows and noise. *Two "
+        "runs*: each has half of the predictions, and its own orderings and noise. Variances are "
+        f"sums over features. *Over seeds* uses the empirical variances over {n_seeds} seeds, so "
+        f"this ratio is accurate to about {100 * np.sqrt(1 / (n_seeds - 1)):.0f} %; *claimed* uses "
+        "the squared standard errors. *Error / spread* is 1 if the standard errors are correct. "
+        "The last columns show the largest difference of any feature, and the largest standard "
+        "errors."
     )
     header = [
         *("comparison", "variance of two runs / compared, over seeds", "claimed"),
         *("intervals wider by", "error / spread, compared", "two runs"),
         *("largest difference", "se, compared", "se, two runs"),
     ]
-    return text, markdown(header, [measured(sizes, name, n_seeds) for name in PAIRS])
+    return text, markdown(header, [measure(sizes, name, n_seeds) for name in PAIRS])
 
 
 def main(n_seeds: int, *, is_tiny: bool) -> None:
@@ -202,7 +203,7 @@ def main(n_seeds: int, *, is_tiny: bool) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--seeds", type=int, default=8)
-    parser.add_argument("--tiny", action="store_true", help="small sizes, to try it")
+    parser.add_argument("--tiny", action="store_true", help="small sizes, for a trial")
     given = parser.parse_args()
     with threadpool_limits(1):
         main(2 if given.tiny else given.seeds, is_tiny=given.tiny)

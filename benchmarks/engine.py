@@ -1,10 +1,10 @@
-"""The engine: against fippy, against plain orderings and the paper's algorithm, overhead, memory.
+"""Compare the engine with fippy, plain SAGE and the paper's algorithm; measure its memory.
 
 Run: python -m benchmarks.engine [--part PART ...] [--tiny]
 
-Parts are fippy, sage, dsage, exact and memory; with some of them, or tiny, nothing is written.
-fippy is no dependency of dsage: ``pip install fippy==0.2.0`` beside it for its part, which is left
-out, and says so, without it.
+Parts are fippy, sage, dsage, exact and memory. Results are written only if all parts run at full
+size. fippy is not a dependency of dsage: its part is skipped unless you install it with
+``pip install fippy==0.2.0``.
 """
 
 from __future__ import annotations
@@ -36,11 +36,8 @@ PARTS = ("fippy", "sage", "dsage", "exact", "memory")
 MIB = 2**20
 
 
-# --- a linear model against fippy
-
-
-def against_fippy(sizes: Sizes) -> list[Section]:
-    """Compare the time of an ordering, and the surpluses along the same orderings."""
+def compare_fippy(sizes: Sizes) -> list[Section]:
+    """Compare the time per ordering of a linear model, and the surpluses, with fippy."""
     X_train, y_train, X, y = split(sizes.fippy_graph, sizes)
     model, sampler = LinearRegression().fit(X_train, y_train), Gaussian().fit(X_train)
     start = process_time()
@@ -68,14 +65,15 @@ def against_fippy(sizes: Sizes) -> list[Section]:
         off.append(deviations(game, sampler, model.coef_, order, explained.scores[0, 0], sizes))
     took, z = float(np.mean(theirs)), np.concatenate(off)
     text = (
-        f"A linear model of the paper's `{sizes.fippy_graph}`, {X.shape[1]} features, {len(X):,} "
-        "rows, Gaussian sampler: processor seconds an ordering, on one thread. fippy's conditional "
-        f"SAGE with {sizes.n_draws} draws, {sizes.fippy_orderings} ordering(s) of all rows; plain "
-        f"SAGE without draws, {done.n_orderings} uniform orderings of all rows, no graph, no "
-        f"levels, the whole loop included; the game is made once before, in {1e3 * made:.0f} ms. "
-        "The surpluses of both along fippy's orderings are compared: fippy's less ours, less the "
-        "bias that the variance of a mean of draws brings, in standard errors of the draws. Were "
-        f"they equal, the root of the mean square of these {z.size} would be about 1."
+        f"A linear model on the paper's `{sizes.fippy_graph}` with {X.shape[1]} features and "
+        f"{len(X):,} rows, with the Gaussian sampler: processor time per ordering on one thread. "
+        f"fippy's conditional SAGE has {sizes.n_draws} draws and {sizes.fippy_orderings} "
+        "ordering(s) of all rows. dsage runs plain SAGE without draws, graph and first level, "
+        f"with {done.n_orderings} uniform orderings of all rows; its time includes the whole loop, "
+        f"but not the {1e3 * made:.0f} ms to construct the game. The deviation is the difference "
+        "between fippy's and our surpluses along the same orderings, minus the bias due to the "
+        "variance of a mean of draws, in standard errors of the draws. If both estimate the same, "
+        f"the root mean square of these {z.size} deviations is about 1."
     )
     row = [f"{took:.2f}", f"{1e3 * ours:.2f}", f"{took / ours:,.0f} x"]
     row += [f"{np.sqrt(np.mean(z**2)):.2f}", f"{np.abs(z).max():.1f}"]
@@ -91,9 +89,10 @@ def deviations(
     theirs: Floats,
     sizes: Sizes,
 ) -> Floats:
-    """Return how far fippy's surpluses of an ordering are from ours, in standard errors.
+    """Return the deviations of fippy's surpluses from ours along an ordering.
 
-    Its risk is that of a mean of m draws, too large by the variance of f given the prefix over m.
+    They are in standard errors. fippy's risk is that of a mean of m draws, which is too large by
+    the variance of f given the prefix, divided by m.
     """
     n_rows = len(theirs)
     ours = Prefixes(game)(order[None], np.arange(n_rows), 0).values[0, :, 0]
@@ -105,11 +104,8 @@ def deviations(
     return deviation
 
 
-# --- exactly, and memory
-
-
-def exactly(sizes: Sizes) -> list[Section]:
-    """Time the average over all orderings of a linear model."""
+def time_exact(sizes: Sizes) -> list[Section]:
+    """Time the average over all orderings for a linear model."""
     X_train, y_train, X, y = split("dag_s(2)", sizes)
     model, sampler = LinearRegression().fit(X_train, y_train), Gaussian().fit(X_train)
     graph = learn_graph(X_train.assign(**{str(y_train.name): y_train}))
@@ -131,14 +127,14 @@ def exactly(sizes: Sizes) -> list[Section]:
             ]
         )
     text = (
-        f"All orderings of the {X.shape[1]} features of `dag_s(2)` exactly: a linear model, "
-        f"{len(X):,} rows, processor seconds from model and rows to the values."
+        f"Exact average over all orderings of the {X.shape[1]} features of `dag_s(2)`: a linear "
+        f"model and {len(X):,} rows; processor time from model and rows to values."
     )
     return [(text, markdown(["values", "s", "orderings", "exact", "largest error"], table))]
 
 
 def peak(way: str, max_bytes: int, n_rows: int) -> float:
-    """Return the most that was allocated, the game included, from rows to values."""
+    """Return the peak of allocated memory from rows to values, including the game."""
     model = paper_graph("dag_sm(3)")
     data = model.sample(n_rows, random_state=0)
     X, y = data.drop(columns=model.target), data[model.target]
@@ -148,7 +144,7 @@ def peak(way: str, max_bytes: int, n_rows: int) -> float:
     if way == "d-SAGE":
         options |= {"oracle": model.graph.oracle(model.target, features=X.columns), "audit": False}
     tracemalloc.start()
-    # A plain function is not known to be affine, so that draws are made.
+    # A plain function is not recognized as affine, so draws are needed.
     game = LossGame(lambda Z: Z.to_numpy() @ weights, sampler, X, y, max_bytes=max_bytes)
     run(game, stopping=NOrderings(2), exact="never", random_state=0, **options)
     _, most = tracemalloc.get_traced_memory()
@@ -156,12 +152,12 @@ def peak(way: str, max_bytes: int, n_rows: int) -> float:
 
 
 def memory(sizes: Sizes) -> list[Section]:
-    """Compare the peak of memory with the budget."""
+    """Compare the peak memory with the budget."""
     table = []
     for way in ("SAGE", "d-SAGE"):
         for n_rows in (sizes.memory_rows // 4, sizes.memory_rows):
             for max_bytes in sizes.memory_budgets:
-                # A process of its own for each run, so that nothing is left of the one before.
+                # A new process for each run, so that nothing remains allocated.
                 with multiprocessing.get_context("spawn").Pool(1) as pool:
                     most = pool.apply(peak, (way, max_bytes, n_rows))
                 beside = most - max_bytes
@@ -169,36 +165,36 @@ def memory(sizes: Sizes) -> list[Section]:
                 line += [f"{size / MIB:.1f}" for size in (max_bytes, most, beside)]
                 table.append([*line, f"{beside / (8 * 19 * n_rows):.0f}"])
     text = (
-        "Memory: rows of the 19 features of `dag_sm(3)`, all of them for each ordering, 8 draws, "
-        "a function as the model, one unit of two orderings; the most that was allocated at a "
-        "time, by `tracemalloc`, from the rows to the values. The budget is `max_bytes` of the "
-        "game; the cache of d-SAGE may have as much again (`cache_bytes`). What goes beyond it "
-        "also in multiples of the rows as a matrix; it is negative where the budget is not needed."
+        "Memory: peak allocation from rows to values according to `tracemalloc`, for the 19 "
+        "features of `dag_sm(3)`, all rows per ordering, 8 draws, a function as the model, and one "
+        "unit of two orderings. The budget is `max_bytes` of the game; the cache of d-SAGE may use "
+        "the same amount again (`cache_bytes`). The excess is also given in multiples of the size "
+        "of the rows; it is negative if the budget is not used up."
     )
-    header = ["values", "rows", "budget, MiB", "peak, MiB", "beyond it, MiB", "in matrices"]
+    header = ["values", "rows", "budget, MiB", "peak, MiB", "excess, MiB", "multiples of rows"]
     return [(text, markdown(header, table))]
 
 
-def main(parts: Sequence[str], sizes: Sizes, *, is_kept: bool) -> None:
+def main(parts: Sequence[str], sizes: Sizes, *, is_published: bool) -> None:
     """Measure everything and publish the tables."""
     packages = ["dsage", "numpy", "scipy", "scikit-learn"]
     measures: dict[str, Callable[[Sizes], list[Section]]] = {
-        "fippy": against_fippy,
+        "fippy": compare_fippy,
         "sage": sage,
         "dsage": dsage,
-        "exact": exactly,
+        "exact": time_exact,
         "memory": memory,
     }
     sections: list[Section] = []
     for part in parts:
         if part == "fippy" and find_spec("fippy") is None:
-            print("fippy is not installed: no comparison. Install it: pip install fippy==0.2.0\n")
+            print("Skip fippy, which is not installed. Install it: pip install fippy==0.2.0\n")
             continue
         packages += ["fippy"] * (part == "fippy")
         sections += measures[part](sizes)
         if part in ("sage", "dsage") and part == [p for p in parts if p in ("sage", "dsage")][-1]:
             sections += overhead()
-    if is_kept:
+    if is_published:
         publish("engine", "The engine: speed and memory", sections, packages)
     else:
         print("\n\n".join(f"{text}\n\n{table}" for text, table in sections))
@@ -207,12 +203,12 @@ def main(parts: Sequence[str], sizes: Sizes, *, is_kept: bool) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--part", nargs="+", choices=PARTS, default=PARTS)
-    parser.add_argument("--tiny", action="store_true", help="small sizes, to try it")
+    parser.add_argument("--tiny", action="store_true", help="small sizes, for a trial")
     given = parser.parse_args()
-    # Two threads that wait for each other on a busy machine slow everything down ten times.
+    # On a busy machine, threads that wait for each other can slow everything down tenfold.
     with threadpool_limits(1):
         main(
             given.part,
             TINY if given.tiny else Sizes(),
-            is_kept=not given.tiny and tuple(given.part) == PARTS,
+            is_published=not given.tiny and tuple(given.part) == PARTS,
         )

@@ -1,4 +1,4 @@
-"""Which design has the smallest error for its cost: rows and draws.
+"""Find the numbers of rows and draws with the smallest error for their cost.
 
 Run: python -m benchmarks.engine_design [--seeds N] [--tiny]
 """
@@ -30,15 +30,15 @@ Section = tuple[str, str]
 
 GRAPH = "dag_sm(3)"
 N_TRAIN, N_ROWS, N_TREES = 4_000, 512, 50
-# About so many predictions a run, two or three passes over the rows: the first look after it is the
-# last. d-SAGE shares most of its evaluations.
+# A run ends at the first look after this many predictions, about two or three passes over the
+# rows. d-SAGE needs fewer because it shares most evaluations.
 N_PREDICTIONS = {"d-SAGE": 100_000, "SAGE": 300_000}
 WHOLE = 1 << 20
 
 
 @dataclass(frozen=True)
 class Design:
-    """What is varied, with the defaults."""
+    """The parameters that are varied, with their defaults."""
 
     rows_per_ordering: int = 64
     n_draws: int = 8
@@ -47,7 +47,7 @@ class Design:
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much is measured."""
+    """Sizes of the benchmark."""
 
     n_train: int = N_TRAIN
     n_rows: int = N_ROWS
@@ -57,7 +57,7 @@ class Sizes:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """A model, rows to evaluate it on, a sampler, and a graph that was learned."""
+    """A model, rows to evaluate it on, a sampler, and a learned graph."""
 
     model: HistGradientBoostingRegressor
     X: pd.DataFrame
@@ -68,8 +68,8 @@ class Problem:
 
 ROWS = [replace(Design(), rows_per_ordering=rows) for rows in (8, 16, 32, 64, 256, WHOLE)]
 DRAWS = [
-    replace(Design(), n_draws=groups * draws, n_replicates=groups)
-    for groups, draws in ((2, 2), (2, 4), (2, 8), (4, 2), (4, 4))
+    replace(Design(), n_draws=replicates * draws, n_replicates=replicates)
+    for replicates, draws in ((2, 2), (2, 4), (2, 8), (4, 2), (4, 4))
 ]
 
 
@@ -87,7 +87,7 @@ def problem(sizes: Sizes, graph: str = GRAPH) -> Problem:
 
 
 def once(sizes: Sizes, design: Design, estimand: str, seed: int) -> tuple[Floats, Floats, Floats]:
-    """Run a design; return values, their claimed variances, and predictions and seconds."""
+    """Run a design; return values, claimed variances, and predictions and seconds."""
     at = problem(sizes)
     options: dict[str, Any] = {"audit": False, "exact": "never"}
     if estimand == "d-SAGE":
@@ -105,28 +105,28 @@ def once(sizes: Sizes, design: Design, estimand: str, seed: int) -> tuple[Floats
     options |= {"rows_per_ordering": design.rows_per_ordering}
     enough = sizes.share * N_PREDICTIONS[estimand]
     looks = estimate(game, random_state=seed, **options)
-    known = next(look for look in looks if game.n_predicted >= enough)
+    result = next(look for look in looks if game.n_predicted >= enough)
     cost = np.array([game.n_predicted, process_time() - start])
-    return known.values, known.se**2, cost
+    return result.values, result.se**2, cost
 
 
 @cache
-def measured(sizes: Sizes, design: Design, estimand: str, n_seeds: int) -> Floats:
-    """Return variance (empirical, then claimed), predictions and seconds; means over seeds."""
+def measure(sizes: Sizes, design: Design, estimand: str, n_seeds: int) -> Floats:
+    """Return empirical and claimed variance, predictions and seconds, averaged over seeds."""
     runs = [once(sizes, design, estimand, seed) for seed in range(n_seeds)]
     values, claimed, costs = (np.array(part) for part in zip(*runs, strict=True))
-    # The sum over features, as when levels are allocated.
+    # The estimator also allocates its work by the sum over features.
     empirical = values.var(axis=0, ddof=1).sum()
     return np.array([empirical, claimed.sum(axis=1).mean(), *costs.mean(axis=0)])
 
 
-def compared(
+def compare_designs(
     sizes: Sizes, designs: dict[str, Design], n_seeds: int, default: str
 ) -> list[list[str]]:
-    """Compare variance times cost with that of the default."""
+    """Return variance times cost relative to the default."""
     table = []
     for estimand in ("d-SAGE", "SAGE"):
-        found = {name: measured(sizes, each, estimand, n_seeds) for name, each in designs.items()}
+        found = {name: measure(sizes, each, estimand, n_seeds) for name, each in designs.items()}
         ours = found[default]
         for name, (empirical, claimed, predictions, seconds) in found.items():
             own = [empirical * predictions, empirical * seconds, claimed * seconds]
@@ -139,16 +139,17 @@ def compared(
 
 
 def sections_of(sizes: Sizes, n_seeds: int) -> list[Section]:
-    """Measure everything."""
+    """Measure everything and return the sections."""
     text = (
-        f"`HistGradientBoostingRegressor` ({sizes.n_trees} trees) on the paper's `{GRAPH}`, 19 "
-        f"features, {sizes.n_rows} evaluation rows, sampled orderings, a learned graph for d-SAGE: "
-        f"the variance of the values over {n_seeds} seeds, summed over features, times what a run "
-        "costs, relative to the default (less is better). Runs stop at the first look after "
-        f"{N_PREDICTIONS['d-SAGE']:,} and {N_PREDICTIONS['SAGE']:,} predictions. The variance is "
-        f"known to about {100 * np.sqrt(2 / (n_seeds - 1)) / 2:.0f} %; *claimed* is that of the "
-        "standard errors themselves, which is less noisy where they are right: *error / spread* "
-        "is then 1. Processor seconds on one thread."
+        f"`HistGradientBoostingRegressor` ({sizes.n_trees} trees) on the paper's `{GRAPH}` with 19 "
+        f"features and {sizes.n_rows} evaluation rows, sampled orderings, and a learned graph for "
+        f"d-SAGE. The tables show the variance of the values over {n_seeds} seeds, summed over "
+        "features, times the cost of a run, relative to the default (less is better). Runs stop at "
+        f"the first look after {N_PREDICTIONS['d-SAGE']:,} (d-SAGE) or "
+        f"{N_PREDICTIONS['SAGE']:,} (SAGE) predictions. The variance is accurate to about "
+        f"{100 * np.sqrt(2 / (n_seeds - 1)) / 2:.0f} %. *Claimed* uses the squared standard errors "
+        "instead, which is less noisy if they are correct, that is, if *error / spread* is 1. "
+        "Times are processor seconds on one thread."
     )
     header = [
         *("values", "", "variance x predictions", "variance x seconds", "claimed x seconds"),
@@ -162,11 +163,13 @@ def sections_of(sizes: Sizes, n_seeds: int) -> list[Section]:
     return [
         (
             f"{text}\n\n{title}".strip(),
-            markdown([*header[:1], name, *header[2:]], compared(sizes, designs, n_seeds, default)),
+            markdown(
+                [*header[:1], name, *header[2:]], compare_designs(sizes, designs, n_seeds, default)
+            ),
         )
         for text, title, name, designs, default in (
-            (text, "**Rows for an ordering.**", "rows", rows, "64"),
-            ("", "**Draws**, groups x draws in each.", "draws", draws, "2 x 4"),
+            (text, "**Rows per ordering.**", "rows", rows, "64"),
+            ("", "**Draws**: replicates x draws in each.", "draws", draws, "2 x 4"),
         )
     ]
 
@@ -187,7 +190,7 @@ def main(n_seeds: int, *, is_tiny: bool) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--seeds", type=int, default=8)
-    parser.add_argument("--tiny", action="store_true", help="small sizes, to try it")
+    parser.add_argument("--tiny", action="store_true", help="small sizes, for a trial")
     given = parser.parse_args()
     with threadpool_limits(1):
         main(2 if given.tiny else given.seeds, is_tiny=given.tiny)

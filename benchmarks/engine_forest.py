@@ -1,4 +1,4 @@
-"""A forest: the time to an error against plain orderings and the paper's algorithm, and overhead.
+"""Compare the time to an error for a forest with plain SAGE and the paper's algorithm.
 
 Run: python -m benchmarks.engine
 """
@@ -25,7 +25,7 @@ from dsage.graphs.separation import Oracle
 from dsage.samplers import Gaussian
 
 Section = tuple[str, str]
-BLOCK = 64
+SHARD = 64
 Split = tuple[pd.DataFrame, pd.Series, pd.DataFrame, pd.Series]
 
 PLAIN: dict[str, Any] = {
@@ -38,7 +38,7 @@ PLAIN: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much is measured: rows, trees, and the orderings of what we compare with."""
+    """Sizes of the benchmark: rows, trees, and orderings of the alternatives."""
 
     n_train: int = 8_000
     n_rows: int = 2_000
@@ -76,7 +76,7 @@ TINY = Sizes(
 
 
 def split(name: str, sizes: Sizes) -> Split:
-    """Return rows of one of the paper's models: for training, and for evaluation."""
+    """Return training and evaluation rows of one of the paper's models."""
     model = paper_graph(name)
     data = model.sample(sizes.n_train + sizes.n_rows, random_state=0)
     X, y = data.drop(columns=model.target), data[model.target]
@@ -85,7 +85,7 @@ def split(name: str, sizes: Sizes) -> Split:
 
 
 class TimedForest(RandomForestRegressor):
-    """A forest that counts the processor time of its predictions."""
+    """A forest that measures the processor time of its predictions."""
 
     spent = 0.0
 
@@ -99,7 +99,7 @@ class TimedForest(RandomForestRegressor):
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """A forest, rows to evaluate it on, a sampler, and a graph that was learned."""
+    """A forest, rows to evaluate it on, a sampler, and a learned graph."""
 
     name: str
     forest: TimedForest
@@ -111,8 +111,8 @@ class Problem:
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
-    """A run, its processor time, and how much of it the model took."""
+class Measurement:
+    """A run, its processor time, and the time spent in the model."""
 
     problem: str
     way: str
@@ -124,9 +124,9 @@ class Measured:
 
 @dataclass
 class Log:
-    """Every run, for the table of overheads."""
+    """All runs, for the table of overheads."""
 
-    runs: list[Measured] = field(default_factory=list)
+    runs: list[Measurement] = field(default_factory=list)
 
 
 LOG = Log()
@@ -145,15 +145,15 @@ def problem(name: str, sizes: Sizes) -> Problem:
     return Problem(name, forest, X, y, Gaussian().fit(X_train), oracle, learned)
 
 
-def measured(
+def measure(
     at: Problem,
     way: str,
     stopping: Stopping,
     game: dict[str, Any],
     options: dict[str, Any],
     seed: int = 0,
-) -> Measured:
-    """Make a game and run it."""
+) -> Measurement:
+    """Construct a game and run it."""
     at.forest.spent = 0.0
     start = process_time()
     played = LossGame(at.forest, at.sampler, at.X, at.y, random_state=seed, **game)
@@ -161,36 +161,36 @@ def measured(
         warnings.simplefilter("ignore")
         result = run(played, stopping=stopping, random_state=seed, **options)
     took = process_time() - start
-    done = Measured(at.name, way, result, took, at.forest.spent, played.n_predicted)
+    done = Measurement(at.name, way, result, took, at.forest.spent, played.n_predicted)
     LOG.runs.append(done)
     return done
 
 
 @dataclass(frozen=True)
-class Extrapolated:
-    """What a run would have needed to reach an error."""
+class Extrapolation:
+    """The cost of a run if it had reached a given error."""
 
     passes: float
     seconds: float
     seconds_by_sum: float
 
 
-def extrapolated(done: Measured, n_passes: float, reached: Floats) -> Extrapolated:
-    """Extrapolate a run of some passes over the rows to standard errors that others reached.
+def extrapolate(done: Measurement, n_passes: float, reached: Floats) -> Extrapolation:
+    """Extrapolate a run of some passes over the rows to given standard errors.
 
-    With fresh draws in each pass the variance is that of one pass over their number. The variance
-    of one is that between orderings with the same draws, plus that of the draws, of which what is
-    known is a lower bound: part of it may have averaged out already.
+    With new draws in each pass, the variance is that of one pass divided by their number. The
+    variance of one pass is that between orderings with the same draws, plus that of the draws.
+    The estimate of the latter is a lower bound, because part of it may have averaged out already.
     """
     one = n_passes * done.result.se_orderings**2 + done.result.se_draws**2
     passes = float(one.max() / reached.max() ** 2)
     by_sum = float(one.sum() / (reached**2).sum())
     each = done.seconds / n_passes
-    return Extrapolated(passes, passes * each, by_sum * each)
+    return Extrapolation(passes, passes * each, by_sum * each)
 
 
 def draws(sizes: Sizes) -> dict[str, Any]:
-    """Return the options of independent draws."""
+    """Return options for independent draws."""
     return {"n_draws": sizes.n_draws, "n_replicates": sizes.n_draws, "noise": "independent"}
 
 
@@ -200,10 +200,10 @@ def percent(se: Floats, values: Floats) -> str:
 
 
 def fast_runs(at: Problem, estimand: str, sizes: Sizes) -> tuple[Floats, Floats, list[str]]:
-    """Run our way with several seeds; return mean values, their errors, and cells of the table."""
+    """Run dsage with several seeds; return mean values, standard errors, and table cells."""
     options = {"oracle": at.oracle, "estimand": estimand, "audit": False}
     rule = Tolerance(sizes.tolerance)
-    runs = [measured(at, estimand, rule, {}, options, seed) for seed in range(sizes.n_seeds)]
+    runs = [measure(at, estimand, rule, {}, options, seed) for seed in range(sizes.n_seeds)]
     values = np.array([done.result.values for done in runs])
     se: Floats = np.sqrt(np.mean([done.result.se**2 for done in runs], axis=0))
     honesty = np.sqrt((se**2).sum() / values.var(axis=0, ddof=1).sum())
@@ -219,7 +219,7 @@ def forest_rows(sizes: Sizes, estimand: str) -> list[list[str]]:
     for name in sizes.sage_graphs if estimand == "sage" else sizes.dsage_graphs:
         at = problem(name, sizes)
         values, se, cells = fast_runs(at, estimand, sizes)
-        n_blocks = -(-len(at.X) // BLOCK)
+        n_shards = -(-len(at.X) // SHARD)
         kind, n_orderings = "plain", sizes.plain_orderings
         options = PLAIN
         if estimand == "d-sage":
@@ -229,16 +229,16 @@ def forest_rows(sizes: Sizes, estimand: str) -> list[list[str]]:
         rivals = [
             (f"{kind}, all rows", whole, n_orderings, 1),
             (
-                f"{kind}, {BLOCK} rows",
-                options | {"rows_per_ordering": BLOCK},
-                sizes.plain_passes * n_blocks,
-                n_blocks,
+                f"{kind}, {SHARD} rows",
+                options | {"rows_per_ordering": SHARD},
+                sizes.plain_passes * n_shards,
+                n_shards,
             ),
         ]
         for way, rival, n_done, n_parts in rivals:
-            slow = measured(at, way, NOrderings(n_done), draws(sizes), rival)
+            slow = measure(at, way, NOrderings(n_done), draws(sizes), rival)
             n_passes = slow.result.n_orderings / n_parts
-            needed = extrapolated(slow, n_passes, se)
+            needed = extrapolate(slow, n_passes, se)
             ours = float(cells[0])
             off = ((slow.result.values - values) ** 2).sum()
             both = (slow.result.se**2 + se**2 / sizes.n_seeds).sum()
@@ -254,51 +254,52 @@ def forest_rows(sizes: Sizes, estimand: str) -> list[list[str]]:
 
 
 HEADER = [
-    *("graph", "against", "dsage, s", "least to most", "thousand predictions", "error"),
+    *("graph", "against", "dsage, s", "shortest to longest", "thousand predictions", "error"),
     *("error / spread", "passes run", "in s", "its error", "passes needed", "in s"),
     *("ratio", "by sum", "differs by"),
 ]
 
 
 def about_forest(sizes: Sizes, what: str) -> str:
-    """Say what the tables of forests hold."""
+    """Describe the tables of forests."""
     return (
-        f"{what} A random forest of {sizes.n_trees} trees (`min_samples_leaf=5`), {sizes.n_train:,}"
-        f" training rows, {sizes.n_rows:,} evaluation rows; the graph is learned from the training "
-        "rows, and that time included. Processor seconds on one thread until the largest standard "
-        f"error (orderings and draws) is {100 * sizes.tolerance:g} % of the range, mean of "
-        f"{sizes.n_seeds} seeds; *error / spread* compares the standard errors with the standard "
-        "deviation over seeds: 1 is right. The rival runs in the same loop, with uniform "
-        f"orderings, no levels, and {sizes.n_draws} independent draws, for a few passes over the "
-        f"rows (an ordering of all rows is one), on all rows or on blocks of {BLOCK}. What it "
-        "needs to reach the same error is **extrapolated**: variances fall with one over the "
-        "passes, and every pass gets fresh draws. The largest of several errors from few passes "
-        "is rather too large; *by sum* compares the times to the same sum of "
-        "squared errors instead. *Differs by*: the values of the rival less the mean of ours, in "
-        "standard errors of both, as roots of sums of squares over features: about 1 where both "
-        "estimate the same."
+        f"{what} A random forest of {sizes.n_trees} trees (`min_samples_leaf=5`) with "
+        f"{sizes.n_train:,} training rows and {sizes.n_rows:,} evaluation rows. The first columns "
+        "show the processor time of dsage on one thread until the largest standard error "
+        f"(orderings and draws) is {100 * sizes.tolerance:g} % of the range, averaged over "
+        f"{sizes.n_seeds} seeds and including the time to learn the graph from the training rows. "
+        "*Error / spread* is the ratio of the standard errors to the standard deviation over "
+        "seeds; ideally it is 1. The rival runs in the same loop with uniform orderings, no first "
+        f"level and {sizes.n_draws} independent draws, for a few passes over the rows (one pass is "
+        f"an ordering evaluated on all rows), with all rows or shards of {SHARD} rows per "
+        "ordering. The passes and the time it needs to reach the same error are **extrapolated**: "
+        "the variance is inversely proportional to the number of passes, each with new draws. "
+        "With few passes, the largest of several errors tends to be overestimated; therefore *by "
+        "sum* compares the times to reach the same sum of squared errors. *Differs by* is the "
+        "difference between the rival's values and our mean values in standard errors of both, as "
+        "root of the sums of squares over features; it is about 1 if both estimate the same."
     )
 
 
 def sage(sizes: Sizes) -> list[Section]:
-    """Compare SAGE with plain orderings."""
+    """Compare SAGE with plain SAGE."""
     return [(about_forest(sizes, "**SAGE.**"), markdown(HEADER, forest_rows(sizes, "sage")))]
 
 
 def dsage(sizes: Sizes) -> list[Section]:
     """Compare d-SAGE with the paper's algorithm."""
-    what = '**d-SAGE**, against the paper\'s Algorithm 1 (`semantics="skip"`) with the same graph.'
+    what = '**d-SAGE** and the paper\'s Algorithm 1 (`semantics="skip"`) with the same graph.'
     return [(about_forest(sizes, what), markdown(HEADER, forest_rows(sizes, "d-sage")))]
 
 
 def overhead() -> list[Section]:
-    """Compare the time of the runs above with what the model took of it."""
+    """Compare the time of the runs with the time spent in the model."""
     table = []
     for key in dict.fromkeys((done.problem, done.way) for done in LOG.runs):
         runs = [done for done in LOG.runs if (done.problem, done.way) == key]
         took, inside = (sum(getattr(run, name) for run in runs) for name in ("seconds", "inside"))
         each = 1e6 * inside / sum(done.n_predicted for done in runs)
         table.append([*key, f"{took:.2f}", f"{inside:.2f}", f"{took / inside:.3f}", f"{each:.1f}"])
-    text = "Overhead: processor time of the runs above over the time inside `forest.predict`."
-    header = ["graph", "way", "s", "inside predict, s", "ratio", "microseconds a prediction"]
+    text = "Overhead: ratio of the processor time of the runs above to that of `forest.predict`."
+    header = ["graph", "way", "s", "inside predict, s", "ratio", "µs per prediction"]
     return [(text, markdown(header, table))]

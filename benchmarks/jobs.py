@@ -1,4 +1,4 @@
-"""How much faster two jobs are than one: a random forest, the same result to the bit.
+"""Measure how much faster two jobs are than one, with identical results, for random forests.
 
 Run: python -m benchmarks.jobs [--orderings N] [--tiny]
 """
@@ -23,15 +23,15 @@ GRAPH = "dag_sm(3)"
 N_TRAIN, N_ROWS, N_TREES, N_TIMES = 4_000, 2_000, (100, 300), 3
 
 
-def timed(game: LossGame, n_jobs: int, **options: Any) -> tuple[float, Estimate]:  # noqa: ANN401
-    """Return the seconds of a run, and its result."""
+def time_run(game: LossGame, n_jobs: int, **options: Any) -> tuple[float, Estimate]:  # noqa: ANN401
+    """Return the seconds and the result of a run."""
     start = perf_counter()
     result = run(game, n_jobs=n_jobs, exact="never", random_state=0, **options)
     return perf_counter() - start, result
 
 
 def rows_of(n_trees: int, n_orderings: int) -> list[list[str]]:
-    """Return the rows of the table for a forest: SAGE, d-SAGE, and d-SAGE that is corrected."""
+    """Return the table rows of a forest: SAGE, d-SAGE and corrected d-SAGE."""
     law = paper_graph(GRAPH)
     data = law.sample(N_TRAIN + N_ROWS, random_state=0)
     features = [column for column in data.columns if column != law.target]
@@ -49,12 +49,12 @@ def rows_of(n_trees: int, n_orderings: int) -> list[list[str]]:
     rows = []
     for way, options in ways.items():
         options["stopping"] = NOrderings(n_orderings)
-        timed(game, 2, **{**options, "stopping": NOrderings(8)})  # starts the worker processes
+        time_run(game, 2, **{**options, "stopping": NOrderings(8)})  # starts the worker processes
         seconds: dict[int, list[float]] = {1: [], 2: []}
         results: dict[int, Estimate] = {}
         for _ in range(N_TIMES):
             for n_jobs, taken in seconds.items():
-                took, results[n_jobs] = timed(game, n_jobs, **options)
+                took, results[n_jobs] = time_run(game, n_jobs, **options)
                 taken.append(took)
         one, two = (min(taken) for taken in seconds.values())
         same = np.array_equal(results[1].values, results[2].values) and np.array_equal(
@@ -71,10 +71,11 @@ def main(n_orderings: int, *, is_tiny: bool) -> None:
         warnings.filterwarnings("ignore", message="Skipping by separation")
         sizes = (5,) if is_tiny else N_TREES
         rows = [row for n_trees in sizes for row in rows_of(n_trees, n_orderings)]
-    head = ["trees", "estimate", "1 job", "2 jobs", "times faster", "same to the bit"]
+    head = ["trees", "estimate", "1 job", "2 jobs", "times faster", "identical"]
     text = (
-        f"Random forests, the paper's `{GRAPH}` (19 features), {N_ROWS:,} rows, {n_orderings} "
-        f"orderings; the shortest of {N_TIMES} runs each, in turn, on two processor cores."
+        f"Random forests on the paper's `{GRAPH}` with 19 features, {N_ROWS:,} rows and "
+        f"{n_orderings} orderings; the shortest of {N_TIMES} alternating runs each, on two "
+        "processor cores."
     )
     table = markdown(head, rows)
     if is_tiny:
@@ -87,6 +88,6 @@ def main(n_orderings: int, *, is_tiny: bool) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--orderings", type=int, default=160)
-    parser.add_argument("--tiny", action="store_true", help="small sizes, to try it")
+    parser.add_argument("--tiny", action="store_true", help="small sizes, for a trial")
     given = parser.parse_args()
     main(16 if given.tiny else given.orderings, is_tiny=given.tiny)

@@ -1,4 +1,4 @@
-"""Separation against networkx, the paper's shares of separations, and memory.
+"""Compare separation with networkx and with the paper, and measure its memory.
 
 Run: python -m benchmarks.separation
 """
@@ -20,8 +20,8 @@ N_REFERENCE = 300
 N_QUERIES = 1_000_000
 
 
-def against_networkx(model: PaperGraph) -> list[str]:
-    """Time all answers about random coalitions, and networkx on some of the same questions."""
+def compare_networkx(model: PaperGraph) -> list[str]:
+    """Time all queries about random coalitions, and networkx on some of them."""
     rng = np.random.default_rng(0)
     oracle = model.graph.oracle(model.target)
     names = np.array(oracle.feature_names)
@@ -59,7 +59,7 @@ def against_networkx(model: PaperGraph) -> list[str]:
 
 
 def share_of_separations(name: str) -> list[str]:
-    """Compare the share of separations with the one that the paper prints."""
+    """Compare the share of separations with the paper."""
     model = paper_graph(name)
     results = []
     took = seconds(
@@ -70,7 +70,7 @@ def share_of_separations(name: str) -> list[str]:
     )
     (result,) = results
     printed = model.printed["share_d_separated"]
-    # Both figures have the error of a million queries, and the paper's is rounded.
+    # Both shares have the error of a million queries, and the paper's is rounded.
     error = math.sqrt(2 * result.share * (1 - result.share) / N_QUERIES)
     bound = 0.0005 if result.is_exhaustive else 4 * error + 0.0005
     return [
@@ -86,7 +86,7 @@ def share_of_separations(name: str) -> list[str]:
 
 
 def memory(name: str) -> list[str]:
-    """Measure the most memory that a million queries have allocated at a time."""
+    """Measure the peak memory of a million queries."""
     model = paper_graph(name)
     tracemalloc.start()
     compare_graphs(model.graph, model.graph, model.target, N_QUERIES, random_state=0)
@@ -100,32 +100,33 @@ def main() -> None:
     speed = markdown(
         [
             "graph",
-            "networkx, µs a call",
-            "dsage, µs a coalition",
-            "ns an answer",
+            "networkx, µs per call",
+            "dsage, µs per coalition",
+            "ns per answer",
             "gain per answer",
             "gain per coalition",
             "gain of is_separated",
             "agree",
         ],
-        [against_networkx(paper_graph(name)) for name in ("dag_l(2)", "dag_l(4)")],
+        [compare_networkx(paper_graph(name)) for name in ("dag_l(2)", "dag_l(4)")],
     )
     shares = markdown(
         ["graph", "paper", "dsage", "queries", "difference", "allowed", "within", "seconds"],
         [share_of_separations(name) for name in PAPER_GRAPHS],
     )
     peaks = markdown(
-        ["graph", "MB at the peak"],
+        ["graph", "peak, MB"],
         [memory(name) for name in ("dag_l(2)", "dag_l(4)")],
     )
     asked = (
-        f"{N_COALITIONS:,} random coalitions, 100 nodes, all features outside each (an answer is "
-        f"about one of them); networkx's `is_d_separator` on {N_REFERENCE} of the same questions."
+        f"{N_COALITIONS:,} random coalitions in graphs of 100 nodes; dsage answers for all "
+        "features outside each coalition (one answer per feature), networkx's `is_d_separator` "
+        f"for {N_REFERENCE} of the same questions."
     )
     sections = [
         (asked, speed),
-        ("Share of separations, as the paper's Algorithm 2 asks for them.", shares),
-        (f"Memory of {N_QUERIES:,} queries (`dsage.graphs.compare_graphs`).", peaks),
+        ("Share of separations according to the paper's Algorithm 2.", shares),
+        (f"Peak memory of {N_QUERIES:,} queries (`dsage.graphs.compare_graphs`).", peaks),
     ]
     publish("separation", "Separation", sections, ["dsage", "networkx", "numpy"])
 

@@ -1,4 +1,4 @@
-"""Time a call, print a table, and keep it with what it was measured on."""
+"""Time calls, and print and save tables with the versions and the machine."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def seconds(call: Callable[[], object], repeats: int = 5) -> float:
 def publish(
     name: str, title: str, sections: Sequence[tuple[str, str]], packages: Sequence[str]
 ) -> None:
-    """Print the sections, a text and a table each, and write them to ``results/<name>.md``."""
+    """Print sections, each a text and a table, and write them to ``results/<name>.md``."""
     used = ", ".join(f"{package} {version(package)}" for package in packages)
     machine = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
     command = f"`python -m benchmarks.{name}`"

@@ -1,4 +1,4 @@
-"""An ordering of a PyTorch module: draws made by the host against draws made on its device.
+"""Compare draws made by the host and on the device of a PyTorch module, for one ordering.
 
 Run: python -m benchmarks.torch_device [--repeats N] [--tiny]
 """
@@ -28,7 +28,7 @@ GRAPH = "dag_m(2)"
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much is measured."""
+    """Sizes of the benchmark."""
 
     n_train: int = 4_000
     n_rows: int = 2_000
@@ -39,7 +39,7 @@ class Sizes:
 
 @dataclass(frozen=True, eq=False)
 class Data:
-    """Rows to train and to evaluate on, and a sampler."""
+    """Training and evaluation rows, and a sampler."""
 
     X_train: pd.DataFrame
     y_train: pd.Series
@@ -48,8 +48,8 @@ class Data:
     sampler: Gaussian
 
 
-def data_of(sizes: Sizes) -> Data:
-    """Draw the data."""
+def draw_data(sizes: Sizes) -> Data:
+    """Draw the data and fit the sampler."""
     law = paper_graph(GRAPH)
     data = law.sample(sizes.n_train + sizes.n_rows, random_state=0)
     train, test = data.iloc[: sizes.n_train], data.iloc[sizes.n_train :]
@@ -59,22 +59,22 @@ def data_of(sizes: Sizes) -> Data:
     )
 
 
-def network(data: Data, width: int, n_steps: int) -> torch.nn.Module:
-    """Train a network of three hidden layers for a little while."""
+def train_network(data: Data, width: int, n_steps: int) -> torch.nn.Module:
+    """Train a network with three hidden layers for a few steps."""
     torch.manual_seed(0)
     n_features = data.X.shape[1]
     layers: list[torch.nn.Module] = []
     for n_in in (n_features, width, width):
         layers += [torch.nn.Linear(n_in, width), torch.nn.ReLU()]
     module = torch.nn.Sequential(*layers, torch.nn.Linear(width, 1))
-    optimiser = torch.optim.Adam(module.parameters(), lr=1e-3)
+    optimizer = torch.optim.Adam(module.parameters(), lr=1e-3)
     X = torch.tensor(data.X_train.to_numpy(), dtype=torch.float32)
     y = torch.tensor(data.y_train.to_numpy(), dtype=torch.float32)[:, None]
     for step in range(n_steps):
         batch = slice(256 * step % len(X), 256 * step % len(X) + 256)
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         torch.nn.functional.mse_loss(module(X[batch]), y[batch]).backward()
-        optimiser.step()
+        optimizer.step()
     return module
 
 
@@ -85,7 +85,7 @@ def surpluses(
     draws: Literal["host", "module"],
     repeats: int,
 ) -> tuple[Floats, float]:
-    """Return the surpluses along an ordering of all rows, and the seconds that it takes."""
+    """Return the surpluses along an ordering on all rows, and the seconds."""
     predictor = TorchPredictor(module, draws=draws)
     game = LossGame(predictor, data.sampler, data.X, data.y, n_draws=sizes.n_draws, random_state=0)
     n_features = data.X.shape[1]
@@ -102,8 +102,8 @@ def surpluses(
     return risks[:-1] - risks[1:], took
 
 
-def alone(module: torch.nn.Module, data: Data, sizes: Sizes, repeats: int) -> float:
-    """Return the seconds that the module itself needs for so many rows, which are there already."""
+def time_module(module: torch.nn.Module, data: Data, sizes: Sizes, repeats: int) -> float:
+    """Return the seconds of the module for as many rows, which are already on its device."""
     device, dtype = (next(module.parameters()).device, next(module.parameters()).dtype)
     rows = torch.zeros(
         sizes.n_rows * sizes.n_draws * data.X.shape[1], data.X.shape[1], device=device, dtype=dtype
@@ -112,13 +112,13 @@ def alone(module: torch.nn.Module, data: Data, sizes: Sizes, repeats: int) -> fl
     return seconds(lambda: float(predictor.on_device(rows).sum()), repeats)
 
 
-def lines(sizes: Sizes, repeats: int) -> list[list[str]]:
+def measure(sizes: Sizes, repeats: int) -> list[list[str]]:
     """Measure every network on every device."""
-    data = data_of(sizes)
+    data = draw_data(sizes)
     table = []
     for device in ["cpu", "cuda"] if torch.cuda.is_available() else ["cpu"]:
         for width in sizes.widths:
-            trained = network(data, width, sizes.n_steps)
+            trained = train_network(data, width, sizes.n_steps)
             exact, _ = surpluses(trained.double(), data, sizes, "host", 1)
             for dtype in (torch.float32, torch.bfloat16):
                 if device == "cpu" and dtype == torch.bfloat16:
@@ -126,7 +126,7 @@ def lines(sizes: Sizes, repeats: int) -> list[list[str]]:
                 module = trained.to(device, dtype)
                 host, host_took = surpluses(module, data, sizes, "host", repeats)
                 there, took = surpluses(module, data, sizes, "module", repeats)
-                own = alone(module, data, sizes, repeats)
+                own = time_module(module, data, sizes, repeats)
                 scale = np.ptp(exact)
                 table.append(
                     [
@@ -140,42 +140,43 @@ def lines(sizes: Sizes, repeats: int) -> list[list[str]]:
     return table
 
 
-def main(sizes: Sizes, repeats: int, *, is_kept: bool) -> None:
+def main(sizes: Sizes, repeats: int, *, is_published: bool) -> None:
     """Measure and publish the table."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        table = lines(sizes, repeats)
+        table = measure(sizes, repeats)
     name = torch.cuda.get_device_name() if torch.cuda.is_available() else "none"
     text = (
-        f"One ordering of the features of the paper's `{GRAPH}` (49), {sizes.n_rows:,} rows, "
-        f"{sizes.n_draws} draws, networks of three hidden layers of a *width*: seconds for the "
-        f"risks of all prefixes, the shortest of {repeats} runs. Draws are made by the host, or "
-        "on the device of the module; *module alone* is the time for as many rows that are there "
-        "already. *Host or device*: the largest difference of a surplus, as a share of the range "
-        "of the surpluses; *to float64*: the same, of draws on the device to a module and draws in "
-        f"float64. {torch.get_num_threads()} threads; CUDA device: {name}."
+        f"One ordering of the 49 features of the paper's `{GRAPH}`, with {sizes.n_rows:,} rows, "
+        f"{sizes.n_draws} draws, and networks with three hidden layers of the given *width*: "
+        f"seconds for the risks of all prefixes, the shortest of {repeats} runs. Draws are made by "
+        "the host or on the device of the module. *Module alone* is the time of the module for as "
+        "many rows that are already on its device. *Host or device* is the largest difference "
+        "between surpluses with draws from the host and from the device, as a share of the range "
+        "of the surpluses. *To float64* is the same difference between draws on the device and a "
+        f"computation in float64. {torch.get_num_threads()} threads; CUDA device: {name}."
     )
     header = [
         *("device", "width", "dtype", "draws by host, s", "draws on device, s", "ratio"),
         *("module alone, s", "host or device", "to float64"),
     ]
     section = (text, markdown(header, table))
-    if is_kept:
+    if is_published:
         title = "PyTorch modules: where draws are made"
         publish("torch_device", title, [section], ["dsage", "numpy", "torch"])
     else:
         print("\n\n".join(section))
 
 
-def options() -> Any:  # noqa: ANN401
-    """Return the options of the command line."""
+def parse_options() -> Any:  # noqa: ANN401
+    """Parse the command line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--tiny", action="store_true", help="small sizes, to try it")
+    parser.add_argument("--tiny", action="store_true", help="small sizes, for a trial")
     return parser.parse_args()
 
 
 if __name__ == "__main__":
-    given = options()
+    given = parse_options()
     tiny = Sizes(n_train=500, n_rows=100, widths=(32,), n_steps=20)
-    main(tiny if given.tiny else Sizes(), given.repeats, is_kept=not given.tiny)
+    main(tiny if given.tiny else Sizes(), given.repeats, is_published=not given.tiny)

@@ -1,22 +1,15 @@
 """
-
-Customers who leave: simulated, so that we know what is true. Some columns are numbers, others
-are classes; the model takes them as they are, and so does everything else.
-====
 Classification with mixed data
 ==============================
 
 Predict which customers leave, from simulated data whose true mechanism is known. Some columns
-are numbers, others are classes. Neither the model nor dsage needs them to be encoded.====
-
-Customers who leave: simulated, so that we know what is true. Some columns are numbers, others
-are classes; the model takes them as they are, and so does everything else.
+are numbers, others are classes. Neither the model nor dsage needs them to be encoded.
 """
 
 # %%
 # The data
 # --------
-# The contract determines the charge and influences the tenure. A short tenure and calls to
+# The contract influences the charge and the tenure. A short tenure and calls to
 # support make customers leave; the charge has no effect of its own. The region is irrelevant.
 
 import numpy as np

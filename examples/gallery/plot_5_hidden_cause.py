@@ -1,19 +1,10 @@
 """
-
-You know more than a learner can find out: here, that something which is not in the data acts on
-a feature and on the target. A bidirected edge says so. Leave it out, and the answer is wrong;
-the audit notices.
-====
 A graph with a hidden common cause
 ==================================
 
 You may know more than a structure learner can find out, for example that a feature and the
 target have a common cause that is not in the data. A bidirected edge represents such a cause.
-Without it the values are wrong, and the audit detects that.====
-
-You know more than a learner can find out: here, that something which is not in the data acts on
-a feature and on the target. A bidirected edge says so. Leave it out, and the answer is wrong;
-the audit notices.
+Without it the values are wrong, and the audit detects that.
 """
 
 # %%

@@ -12,7 +12,11 @@ from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 
 import dsage
+from dsage.data.registry import Registry
+from dsage.models import LOSSES
+from dsage.orderings import KINDS
 from dsage.samplers import SAMPLERS
+from dsage.structure import METHODS, SCORES
 
 project = "dsage"
 author = "The dsage developers"
@@ -75,17 +79,25 @@ suppress_warnings = ["ref.python"]
 html_math_renderer = "mathml"
 
 
-def table_of_samplers() -> str:
-    """Return the registered samplers as a table in Markdown."""
-    lines = ["| name | class | fits | draws from |", "|---|---|---|---|"]
-    for name in sorted(SAMPLERS):
-        kind, fits = SAMPLERS[name].__name__, ", ".join(SAMPLERS.traits(name)["fits"])
-        link = f"{{class}}`~dsage.samplers.{kind}`"
-        lines.append(f'| `"{name}"` | {link} | {fits} | {SAMPLERS.summary(name)} |')
+def registry_table(registry: Registry[Any], **traits: str) -> str:
+    """Return the registered parts as a table in Markdown, with columns for some of their traits."""
+    lines = [f"| name | {' | '.join(traits)}{' | ' if traits else ''}summary |"]
+    lines.append("|---" * (len(traits) + 2) + "|")
+    for name in sorted(registry):
+        found = registry.traits(name)
+        cells = [", ".join(found.get(trait, ())) for trait in traits.values()]
+        lines.append(f"| {' | '.join([f'`{name!r}`', *cells, registry.summary(name)])} |")
     return "\n".join(lines)
 
 
-myst_substitutions = {"table_of_samplers": table_of_samplers()}
+# A new part appears on its page without a change there.
+myst_substitutions = {
+    "table_of_losses": registry_table(LOSSES),
+    "table_of_orderings": registry_table(KINDS),
+    "table_of_samplers": registry_table(SAMPLERS, fits="fits"),
+    "table_of_scores": registry_table(SCORES, fits="fits"),
+    "table_of_searches": registry_table(METHODS),
+}
 
 
 def refuse_remote(app: Sphinx, exception: Exception | None) -> None:

@@ -191,8 +191,8 @@ def _on_rule(table: pd.DataFrame) -> str:
         "to 1,000,000 rows. It reports independence if 0 is *one of the two bounds* of the 95 % "
         "interval, which pingouin rounds to two decimals. With 1,000,000 rows, that means a "
         "partial correlation below about 0.007. The mean (largest) difference from the paper's "
-        f"accuracy of tests over {len(measured)} graphs, with our data, is: {details}. The closest is "
-        f"{closest}. "
+        f"accuracy of tests over {len(measured)} graphs, with our data, is: {details}. The "
+        f"closest is {closest}. "
         + (_IF_RULE if is_rule else "So the script does not explain the paper's results.")
     )
 

@@ -118,13 +118,13 @@ def main() -> None:
         ["graph", "peak, MB"],
         [memory(name) for name in ("dag_l(2)", "dag_l(4)")],
     )
-    asked = (
+    about = (
         f"{N_COALITIONS:,} random coalitions in graphs of 100 nodes; dsage answers for all "
         "features outside each coalition (one answer per feature), networkx's `is_d_separator` "
         f"for {N_REFERENCE} of the same questions."
     )
     sections = [
-        (asked, speed),
+        (about, speed),
         ("Share of separations according to the paper's Algorithm 2.", shares),
         (f"Peak memory of {N_QUERIES:,} queries (`dsage.graphs.compare_graphs`).", peaks),
     ]

@@ -154,7 +154,7 @@ def _line(name: str, model: str, way: str, sizes: Sizes, seed: int) -> list[Line
 
 BEYOND = Part(
     name="beyond",
-    title="Beyond the paper: boundaries, a first level, corrected SAGE, better orderings",
+    title="Beyond the paper: boundaries, levels, corrected SAGE, better orderings",
     run=run,
     quick=Sizes(
         # These two take as long as all other graphs.

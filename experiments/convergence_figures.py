@@ -136,12 +136,12 @@ def _factor(sage: float, dsage: float) -> str:
 def _by_model(end: pd.DataFrame, is_so: pd.Series) -> str:
     """Return how often a condition holds for each model, in parentheses."""
     counts = is_so.groupby(end["model"]).agg(["sum", "size"])
-    told = [
+    details = [
         f"{name} {counts.loc[model, 'sum']} of {counts.loc[model, 'size']}"
         for model, name in MODELS.items()
         if model in counts.index
     ]
-    return f" ({', '.join(told)})"
+    return f" ({', '.join(details)})"
 
 
 def _verdict(end: pd.DataFrame) -> str:

@@ -254,14 +254,14 @@ def _on_values(store: Store) -> str:
         if not set(WAYS) <= set(_ways(exact)):
             continue
         values = exact.pivot_table(index="feature", columns="way", values="value")
-        told = []
+        details = []
         for way in list(WAYS)[1:]:
             feature = (values[way] - values["SAGE"]).abs().idxmax()
-            told.append(
+            details.append(
                 f"{way} differs most from SAGE for {feature}, {values.loc[feature, way]:.4f} "
                 f"instead of {values.loc[feature, 'SAGE']:.4f}"
             )
-        text.append(f"Over all orderings, {name}: {'; '.join(told)}.")
+        text.append(f"Over all orderings, {name}: {'; '.join(details)}.")
         gap = values.sub(values["SAGE"], axis=0).abs().max()
         trusts_more |= bool(gap["d-SAGE, boundary"] > 2 * gap["d-SAGE, skip"])
     if trusts_more:

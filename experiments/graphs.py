@@ -160,9 +160,9 @@ def _describe_queries(table: pd.DataFrame) -> str:
     parts = []
     if len(every):
         sizes = join_words(str(size) for size in sorted(every["n_nodes"].unique()))
-        parts.append(f"Graphs with {sizes} nodes are asked all queries.")
+        parts.append(f"For graphs with {sizes} nodes, we ask all queries.")
     if len(others):
-        parts.append(f"The other graphs are asked {others['n_queries'].max():,} random queries.")
+        parts.append(f"For the others, we ask {others['n_queries'].max():,} random queries.")
     return " ".join(parts)
 
 

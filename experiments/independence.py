@@ -107,16 +107,16 @@ def _on_times(table: pd.DataFrame) -> str:
         f"**In the paper**, tests take {times(paper)} as long as learning and querying the graph "
         "(apparently on all rows of its data file; see below)."
     )
-    told = [begin]
+    details = [begin]
     if "seconds pingouin" in table:
         ratio = (table["seconds pingouin"] / whole).dropna()
         verdict = (
             "pingouin is also slower here" if ratio.min() > 1 else "This is not always so here"
         )
-        told.append(f"{verdict}: it takes {times(ratio)} as long.")
+        details.append(f"{verdict}: it takes {times(ratio)} as long.")
     faster = int((ours < whole).sum())
     most = faster > len(table) / 2
-    told.append(
+    details.append(
         f"{'But this depends on the implementation: from' if most else 'From'} the covariance "
         f"matrix, including its computation, the same tests take {seconds(ours.min())} to "
         f"{seconds(ours.max())}, which is less than learning and querying the graph in {faster} "
@@ -124,7 +124,7 @@ def _on_times(table: pd.DataFrame) -> str:
         f"{seconds(table['seconds graph: tabu'].min())} to "
         f"{seconds(table['seconds graph: tabu'].max())}."
     )
-    return " ".join(told)
+    return " ".join(details)
 
 
 def _accuracies(table: pd.DataFrame) -> str:
@@ -182,7 +182,7 @@ def _on_rule(table: pd.DataFrame) -> str:
     }
     paper = measured["paper accuracy_partial_correlation"]
     off = {name: (measured[column] - paper).abs() for name, column in candidates.items()}
-    told = "; ".join(f"{name} {gap.mean():.4f} ({gap.max():.3f})" for name, gap in off.items())
+    details = "; ".join(f"{name} {gap.mean():.4f} ({gap.max():.3f})" for name, gap in off.items())
     closest = min(off, key=lambda name: off[name].mean())
     is_rule = candidates[closest] == "accuracy rule many"
     return (
@@ -191,8 +191,8 @@ def _on_rule(table: pd.DataFrame) -> str:
         "to 1,000,000 rows. It reports independence if 0 is *one of the two bounds* of the 95 % "
         "interval, which pingouin rounds to two decimals. With 1,000,000 rows, that means a "
         "partial correlation below about 0.007. The mean (largest) difference from the paper's "
-        f"accuracy of tests over {len(measured)} graphs, with our data, is: {told}. The closest is "
-        f"{closest}. "
+        f"accuracy of tests over {len(measured)} graphs, with our data, is: {details}. The "
+        f"closest is {closest}. "
         + (_IF_RULE if is_rule else "So the script does not explain the paper's results.")
     )
 

@@ -62,7 +62,7 @@ def _about(table: pd.DataFrame) -> str:
         "BIC; BOSS improves TABU's order, then backward equivalence search follows). There are "
         f"{n_runs} data {_plural('set', n_runs)} for each graph and number of rows, and one in "
         f"the paper. Each learned graph is compared with the true one by {random} about the "
-        "target; small graphs are asked all queries. A wrong separation makes d-SAGE skip a "
+        "target, or by all queries for small graphs. A wrong separation makes d-SAGE skip a "
         "surplus that is not zero; a missed one costs an evaluation."
     )
 
@@ -128,13 +128,13 @@ def _on_f1(table: pd.DataFrame) -> str:
     claimed = table[(table["average_degree"] == 2) & (table["n_rows"] >= ROWS_FROM)]
     if claimed.empty:
         return "No run has degree 2 and 10,000 rows, so the claim about F1 is not tested."
-    told = []
+    details = []
     for method in ("tabu", "default"):
         runs = claimed[claimed["method"] == method]
         good = int((runs["f1"] > F1_AT_DEGREE_2).sum())
         lowest = runs.loc[runs["f1"].idxmin()]
         where = f"{lowest['graph']} with {lowest['n_rows']:,} rows"
-        told.append(
+        details.append(
             f"with {LABELS[method]} it holds in {good} of {len(runs)} runs, and the lowest F1 is "
             f"{lowest['f1']:.3f} ({where})"
         )
@@ -144,19 +144,19 @@ def _on_f1(table: pd.DataFrame) -> str:
     verdict = f"Not confirmed for {join_words(names)}" if names else "Confirmed"
     return (
         f"**The paper: F1 > {F1_AT_DEGREE_2} at degree 2 and 10,000 rows or more.** {verdict}: "
-        f"{'; '.join(told)}."
+        f"{'; '.join(details)}."
     )
 
 
 def _on_discoveries(table: pd.DataFrame) -> str:
     groups = table.groupby("method")["false_discovery_rate"]
     means, worst = groups.mean(), groups.idxmax()
-    told = []
+    details = []
     for method in METHODS:
         line = table.loc[worst[method]]
         largest = f"{line['false_discovery_rate']:.4f}"
         where = f" ({line['graph']}, {line['n_rows']:,} rows)" if line["fp"] else ""
-        told.append(f"{LABELS[method]} {means[method]:.5f}, at most {largest}{where}")
+        details.append(f"{LABELS[method]} {means[method]:.5f}, at most {largest}{where}")
     theirs = table[table["method"] != "default"]
     often = int((theirs["false_discovery_rate"] > VIRTUALLY_NONE).sum())
     verdict = (
@@ -169,7 +169,7 @@ def _on_discoveries(table: pd.DataFrame) -> str:
     )
     return (
         "**The paper: virtually no false discoveries.** "
-        f"{verdict}. Mean false discovery rate: {'; '.join(told)}."
+        f"{verdict}. Mean false discovery rate: {'; '.join(details)}."
     )
 
 
@@ -243,7 +243,7 @@ def _on_seconds(table: pd.DataFrame) -> str:
     tabu = table[table["method"] == "tabu"]
     largest = tabu[tabu["n_nodes"] == tabu["n_nodes"].max()]
     groups = largest.groupby("n_rows")[["seconds_moments", "seconds_search"]].median()
-    told = "; ".join(
+    details = "; ".join(
         f"{n_rows:,} rows: {seconds(line['seconds_moments'])} and {seconds(line['seconds_search'])}"
         for n_rows, line in groups.iterrows()
     )
@@ -252,7 +252,7 @@ def _on_seconds(table: pd.DataFrame) -> str:
         "**Time.** Our times are measured on one thread with the data in memory. They include the "
         "moments, which take one pass over the rows, and the search, which needs only the "
         f"moments. Median times of moments and search, for TABU and {largest['n_nodes'].iloc[0]} "
-        f"nodes: {told}. bnlearn reads the rows for every score; with {at['n_rows'].iloc[0]:,} "
+        f"nodes: {details}. bnlearn reads the rows for every score; with {at['n_rows'].iloc[0]:,} "
         f"rows, our TABU is {times(ratios)} as fast{slower}. The ratios are rough, because "
         "bnlearn (5.2.1) was timed separately on the first 10,000 rows of the paper's own data. "
         "The paper's times are from the authors' machine."

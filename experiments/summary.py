@@ -106,10 +106,10 @@ def _structure(store: Store) -> Iterator[Claim]:
     claimed = table[(table["average_degree"] == 2) & (table["n_rows"] >= ROWS_FROM)]
     good = (claimed["f1"] > F1_AT_DEGREE_2).groupby(claimed["method"]).agg(["sum", "size"])
     if not claimed.empty:
-        told = {way: f"{good.loc[way, 'sum']} of {good.loc[way, 'size']}" for way in good.index}
+        details = {way: f"{good.loc[way, 'sum']} of {good.loc[way, 'size']}" for way in good.index}
         yield Claim(
             f"F1 of separations > {F1_AT_DEGREE_2} at degree 2 and {ROWS_FROM:,} rows or more",
-            f"with TABU in {told['tabu']} runs, with our default in {told['default']}",
+            f"with TABU in {details['tabu']} runs, with our default in {details['default']}",
             verdict(good.loc["tabu", "sum"], good.loc["tabu", "size"]),
         )
     theirs = table[table["method"] != "default"]

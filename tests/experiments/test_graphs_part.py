@@ -9,13 +9,13 @@ TINY = Sizes(graphs=("dag_s(2)", "dag_m(4)"), n_queries=20_000, n_orderings=50)
 
 
 @pytest.fixture
-def told():
+def messages():
     return []
 
 
 @pytest.fixture
-def store(tmp_path, told):
-    store = Store(tmp_path, say=told.append)
+def store(tmp_path, messages):
+    store = Store(tmp_path, say=messages.append)
     GRAPHS.run(store, TINY)
     return store
 
@@ -30,10 +30,10 @@ def test_shares_agree_with_the_paper(store):
     assert table["share_along"].between(0, 1).all()
 
 
-def test_stored_lines_are_not_computed_again(store, told):
-    told.clear()
+def test_stored_lines_are_not_computed_again(store, messages):
+    messages.clear()
     GRAPHS.run(store, TINY)
-    assert told == []
+    assert messages == []
 
 
 def test_figure_is_small(store, tmp_path):
@@ -48,7 +48,7 @@ def test_section_has_our_results_and_the_papers(store):
     section = GRAPHS.describe(store)
     assert "| dag_s(2) | 2 | 2 | 0.556 | 0.556 |" in section
     assert "agree with the paper in all 2 graphs. So do the shares" in section
-    assert "10 nodes are asked all queries. The other graphs are asked 20,000 random" in section
+    assert "10 nodes, we ask all queries. For the others, we ask 20,000 random" in section
     assert "largest in dag_m(4)" in section
 
 

@@ -40,14 +40,14 @@ def partial_corr(data, x, y, covar):
 
 
 @pytest.fixture(scope="module")
-def told():
+def messages():
     return []
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory, told):
+def store(tmp_path_factory, messages):
     """Return the tables of a run without pingouin."""
-    store = Store(tmp_path_factory.mktemp("independence"), say=told.append)
+    store = Store(tmp_path_factory.mktemp("independence"), say=messages.append)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(partial_correlation, "find_spec", lambda name: None)
         with pytest.warns(UserWarning, match=r"pingouin is not installed.* 'dsage\[paper\]'"):
@@ -119,22 +119,22 @@ def test_without_pingouin_only_its_column_is_missing(store):
     assert "| - | 46.82 s |" in section
 
 
-def test_with_pingouin_the_rest_is_not_computed_again(store, told, tmp_path, with_stand_in):
-    copy = Store(tmp_path / "tables", say=told.append)
+def test_with_pingouin_the_rest_is_not_computed_again(store, messages, tmp_path, with_stand_in):
+    copy = Store(tmp_path / "tables", say=messages.append)
     for path in store.folder.iterdir():
         (copy.folder / path.name).write_bytes(path.read_bytes())
-    told.clear()
+    messages.clear()
     INDEPENDENCE.run(copy, TINY)
-    assert [text.split(":")[0] for text in told] == ["independence_pingouin"] * 2
+    assert [text.split(":")[0] for text in messages] == ["independence_pingouin"] * 2
     table = copy.read("independence_pingouin")
     assert table["n_tests"].tolist() == [2 * 9, 1 * 19]
     assert table["n_other"].tolist() == [0, 0]
     section = INDEPENDENCE.describe(copy)
     assert "The times of pingouin are extrapolated from 1 and 2 orderings." in section
     assert "Of 37 tests with pingouin at level 0.05, our tests agree with all" in section
-    told.clear()
+    messages.clear()
     INDEPENDENCE.run(copy, TINY)
-    assert told == []
+    assert messages == []
 
 
 def test_figure_is_small(store, tmp_path):

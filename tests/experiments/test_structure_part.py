@@ -11,13 +11,13 @@ TINY = Sizes(graphs=("dag_s(2)", "dag_s(3)"), n_rows=(500, 10_000), n_runs=2, n_
 
 
 @pytest.fixture(scope="module")
-def told():
+def messages():
     return []
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory, told):
-    store = Store(tmp_path_factory.mktemp("structure"), say=told.append)
+def store(tmp_path_factory, messages):
+    store = Store(tmp_path_factory.mktemp("structure"), say=messages.append)
     STRUCTURE.run(store, TINY)
     return store
 
@@ -58,10 +58,10 @@ def test_many_rows_and_our_default_find_all_separations(store):
     assert (best["hamming"] <= 1).all()
 
 
-def test_stored_lines_are_not_computed_again(store, told):
-    told.clear()
+def test_stored_lines_are_not_computed_again(store, messages):
+    messages.clear()
     STRUCTURE.run(store, TINY)
-    assert told == []
+    assert messages == []
 
 
 def test_figures_are_small(store, tmp_path):

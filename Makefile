@@ -66,7 +66,7 @@ bench: $(VENV)/.dev
 mutants: $(VENV)/.mutants
 	$(BIN)/python tools/mutants.py
 
-# All experiments of the paper, from the beginning, or from where they were broken off.
+# All experiments of the paper; an interrupted run continues.
 paper: $(VENV)/.paper
 	$(BIN)/python -m experiments
 

@@ -14,14 +14,19 @@ import dsage
 PICTURE = Path(__file__).parents[1] / "docs" / "_static" / "readme.svg"
 
 
-def main() -> None:
+def explain_forest() -> dsage.Explanation:
     """Run the example of the README."""
     X, y = load_diabetes(return_X_y=True, as_frame=True)
     X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.5, random_state=0)
     model = RandomForestRegressor(20, min_samples_leaf=5, random_state=0).fit(X_train, y_train)
-    explanation = dsage.explain(
+    return dsage.explain(
         model, X_train, y_train, X_test, y_test, tolerance=0.05, random_state=0, progress=False
     )
+
+
+def main() -> None:
+    """Print the table, and draw the picture."""
+    explanation = explain_forest()
     print(explanation)
     plt.rcParams["svg.hashsalt"] = "dsage"
     axes = explanation.plot.bar()

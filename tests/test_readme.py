@@ -1,6 +1,7 @@
 """The commands of the README, as they stand there."""
 
 import re
+import runpy
 import shlex
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from typer.testing import CliRunner
 from dsage.cli.app import app
 
 README = Path(__file__).parents[1] / "README.md"
+SHOWN = re.search(r"```text\n(d-SAGE values.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
 BLOCKS = re.findall(r"```sh\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
 COMMANDS = [line for block in BLOCKS for line in block.splitlines() if line.strip()]
 
@@ -41,3 +43,9 @@ def test_the_commands_run_one_after_the_other(folder, monkeypatch):
     assert (folder / "again.html").read_text(encoding="utf-8") == (
         folder / "report.html"
     ).read_text(encoding="utf-8")
+
+
+def test_the_table_is_what_the_example_prints():
+    script = runpy.run_path(str(README.parent / "examples" / "readme.py"))
+    printed = str(script["explain_forest"]())
+    assert printed.startswith(SHOWN[1].rstrip())

@@ -54,7 +54,9 @@ def _directive(module: ModuleType, name: str, documented: dict[int, str]) -> lis
         return [f"- ``{name}``: see :{role}:`{documented[id(value)]}`", ""]
     if inspect.isclass(value):
         documented[id(value)] = full
-        return [f".. autoclass:: {full}", "   :members:", ""]
+        # The fields of a named tuple are listed in its docstring.
+        members = [] if hasattr(value, "_fields") else ["   :members:"]
+        return [f".. autoclass:: {full}", *members, ""]
     if callable(value):
         documented[id(value)] = full
         return [f".. autofunction:: {full}", ""]

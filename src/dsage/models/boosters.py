@@ -14,8 +14,8 @@ import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
-from dsage._check import check_shape, refusal
-from dsage.data.columns import dtype_kind, is_boolean, shown
+from dsage._check import check_shape, refusal, shown
+from dsage.data.columns import dtype_kind, is_boolean
 from dsage.data.frames import Frame, check_columns
 
 Array = npt.NDArray[Any]

@@ -9,8 +9,7 @@ import joblib
 import numpy as np
 import numpy.typing as npt
 
-from dsage._check import refusal
-from dsage.data.columns import shown
+from dsage._check import refusal, shown
 from dsage.data.layout import Layout
 from dsage.data.targets import are_numbers, as_classes, codes
 from dsage.models.affine import Affine, column_precision, is_affine_type, probe

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from dsage._check import Setting, Text, warn
-from dsage.data.categories import shown, sort_labels
+from dsage._check import Setting, Text, shown, warn
+from dsage.data.categories import sort_labels
 from dsage.data.inputs import Inputs, name_argument
 from dsage.data.targets import Array, are_numbers, codes
 from dsage.models.losses import Loss, as_loss, choose_loss

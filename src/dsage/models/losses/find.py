@@ -9,8 +9,7 @@ from typing import Any, get_args
 
 import numpy as np
 
-from dsage._check import check_member, refusal
-from dsage.data.columns import shown
+from dsage._check import check_member, refusal, shown
 from dsage.models.losses.base import LOSSES, Array, Floats, Loss, Output
 
 

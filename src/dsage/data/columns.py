@@ -148,7 +148,9 @@ class Column:
     def _warn_if_rounded(self, native: Any) -> None:  # noqa: ANN401
         # Comparisons with NaN, for missing values, are false.
         if (np.abs(self.encode(native)) > _EXACT).any():
-            self._warn("has whole numbers beyond 2**53, which are rounded. Leave out a key;")
+            self._warn(
+                "has whole numbers beyond 2**53, which are rounded. Leave it out if it is a key;"
+            )
 
     def _warn(self, text: str) -> None:
         start = f"Column {self.name!r} {text} if it is a class, pass "
@@ -157,7 +159,8 @@ class Column:
     def _check_kind(self, found: str) -> None:
         words = {"number": "numbers", "class": "strings, booleans or categories"}
         if found != self.kind:
-            condition, value = f"of {words[self.kind]}, as in training", words.get(found, "others")
+            condition = f"of {words[self.kind]}, as in training"
+            value = words.get(found, "another type")
             advice = "Convert it to the type it had"
             raise refusal(f"column {self.name!r}", condition, value, advice, TypeError)
 

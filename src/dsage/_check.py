@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,15 +16,7 @@ import numpy.typing as npt
 
 
 class Setting(NamedTuple):
-    """A parameter and a value for it, as part of a remedy.
-
-    Its text is that of a Python call; the command line words it as an option.
-
-    Examples
-    --------
-    >>> str(Setting("estimand", "sage")), str(Setting("target"))
-    ("estimand='sage'", 'target=')
-    """
+    """A parameter and a value for it, such as ``estimand='sage'``, as part of a remedy."""
 
     parameter: str
     value: object = None
@@ -33,12 +26,12 @@ class Setting(NamedTuple):
 
 
 class Text(tuple[str | Setting, ...]):
-    """A sentence with settings in it, which the command line can word in its own terms.
+    """A sentence with settings in it, which the command line words as its options.
 
     Examples
     --------
-    >>> str(Text(["Estimate with ", Setting("estimand", "sage"), "."]))
-    "Estimate with estimand='sage'."
+    >>> str(Text(["Estimate with ", Setting("estimand", "sage"), ", or pass ", Setting("graph")]))
+    "Estimate with estimand='sage', or pass graph="
     """
 
     __slots__ = ()
@@ -52,13 +45,7 @@ class Text(tuple[str | Setting, ...]):
 
 
 class Problem(NamedTuple):
-    """The parts of an error: what is wrong with an argument, and what to do.
-
-    Examples
-    --------
-    >>> str(Problem("share", "in (0, 1]", "2", "Pass a fraction, such as 0.9"))
-    'share must be in (0, 1]; got 2. Pass a fraction, such as 0.9.'
-    """
+    """The parts of an error: what is wrong with an argument, and what to do."""
 
     parameter: str
     condition: str
@@ -96,11 +83,6 @@ def refusal(
     error = kind(str(problem))
     vars(error)["problem"] = problem
     return error
-
-
-def message(parameter: str, condition: str, value: object, advice: str) -> str:
-    """Return the text of a refusal."""
-    return str(Problem(parameter, condition, repr(value), advice))
 
 
 class DsageWarning(UserWarning):
@@ -146,19 +128,30 @@ def warn(text: str | Text, category: type[DsageWarning] = DsageWarning) -> None:
     warnings.warn(warning, stacklevel=level)
 
 
+def shown(names: Sequence[Any]) -> str:
+    """Return the first few names for an error message."""
+    return ", ".join(map(repr, names[:6])) + (", ..." if len(names) > 6 else "")
+
+
+def import_extra(module: str, what: str, extra: str) -> Any:  # noqa: ANN401
+    """Import an optional package; if it is absent, the error says how to install it."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        package = module.partition(".")[0]
+        remedy = f"install it with: pip install 'dsage[{extra}]'"
+        raise ImportError(f"{what} needs {package}; {remedy}.") from error
+
+
 def check_names(names: Iterable[str], parameter: str = "names") -> tuple[str, ...]:
     """Return `names` as a tuple of distinct, non-empty strings."""
     if isinstance(names, str) or not isinstance(names, Iterable):
-        raise refusal(
-            parameter, "an iterable of strings", names, "Put the names into a list", TypeError
-        )
+        raise refusal(parameter, "an iterable of strings", names, "Put them into a list", TypeError)
     checked = tuple(names)
     seen: set[str] = set()
     for name in checked:
         if not isinstance(name, str):
-            raise refusal(
-                parameter, "strings", name, f"Convert it, for example with str({name!r})", TypeError
-            )
+            raise refusal(parameter, "strings", name, f"Convert it: str({name!r})", TypeError)
         if not name:
             raise refusal(parameter, "non-empty strings", name, "Choose a name")
         if name in seen:
@@ -175,8 +168,7 @@ def check_member(name: object, members: Sequence[str], parameter: str, of: str) 
     if close:
         advice = f"Did you mean {close[0]!r}?"
     elif members:
-        shown = ", ".join(repr(member) for member in members[:6])
-        advice = f"They are {shown}{', ...' if len(members) > 6 else ''}"
+        advice = f"They are {shown(members)}"
     else:
         advice = "There are none"
     raise refusal(parameter, f"one of {of}", name, advice)
@@ -202,42 +194,25 @@ def check_same_names(
 
 def check_known(known: npt.ArrayLike, feature_names: Sequence[str]) -> npt.NDArray[np.bool_]:
     """Return the coalitions as a boolean array (n_coalitions, n_features)."""
+    what = "a boolean array"
     if hasattr(known, "columns"):
-        raise refusal(
-            "known",
-            "a boolean array",
-            type(known).__name__,
-            "Take its columns in the order of feature_names and convert it to NumPy",
-            TypeError,
-        )
+        advice = "Take its columns in the order of feature_names and convert it to NumPy"
+        raise refusal("known", what, type(known).__name__, advice, TypeError)
     array = np.asarray(known)
-    n_features = len(feature_names)
     if array.dtype != np.bool_:
-        raise refusal(
-            "known", "a boolean array", array.dtype, "Use np.asarray(known, dtype=bool)", TypeError
-        )
-    if array.ndim != 2 or array.shape[1] != n_features:
-        raise refusal(
-            "known",
-            f"of shape (n_coalitions, {n_features})",
-            array.shape,
-            "Pass one row per coalition and one column per feature, in the order of feature_names"
-            + ("; known[None, :] turns a vector into one row" if array.ndim == 1 else ""),
-        )
+        advice = "Use np.asarray(known, dtype=bool)"
+        raise refusal("known", what, array.dtype, advice, TypeError)
+    advice = "Pass one row per coalition and one column per feature, in the order of feature_names"
+    if array.ndim == 1:
+        advice += "; known[None, :] makes one row"
+    check_shape(array, ("n_coalitions", len(feature_names)), "known", advice)
     return array
 
 
 def check_shape(
     array: npt.NDArray[Any], shape: Sequence[int | str], parameter: str, advice: str
 ) -> None:
-    """Refuse an array of another shape; a name in `shape` stands for any length.
-
-    Examples
-    --------
-    >>> check_shape(np.zeros((2, 3)), ("n_rows", 2), "noise", "Pass one column per feature")
-    Traceback (most recent call last):
-    ValueError: noise must be of shape (n_rows, 2); got (2, 3). Pass one column per feature.
-    """
+    """Refuse an array of another shape; a name such as ``"n_rows"`` stands for any length."""
     fits = len(array.shape) == len(shape) and all(
         isinstance(wanted, str) or wanted == found
         for wanted, found in zip(shape, array.shape, strict=True)

@@ -63,7 +63,7 @@ def test_sets_and_orderings_are_translated_by_definition(partition, seed):
 @pytest.mark.parametrize(
     ("groups", "error", "text"),
     [
-        ([["age"]], TypeError, "groups must be a dict of names to lists of features"),
+        ([["age"]], TypeError, "groups must be a dict of lists of features"),
         ({"g": []}, ValueError, r"groups\['g'\] must be at least one feature; got \[\]"),
         ({"g": "age"}, TypeError, r"groups\['g'\] must be an iterable of strings; got 'age'"),
         ({"g": ["age", "age"]}, ValueError, r"groups\['g'\] must be distinct; got 'age'"),

@@ -20,22 +20,21 @@ CLASSIFIER = make_pipeline(StandardScaler(), LogisticRegression()).fit(X, Y)
 
 
 def test_a_pipeline_is_recorded_with_its_steps_classes_and_chosen_loss():
-    loss, model, info = find_model(CLASSIFIER, "auto", None, check_inputs(X, Y, X, Y))
-    assert loss.name == info.loss == "cross_entropy"
-    assert info.loss_source is LossSource.CHOSEN
+    loss, source, model, info = find_model(CLASSIFIER, "auto", None, check_inputs(X, Y, X, Y))
+    assert (loss.name, source) == ("cross_entropy", LossSource.CHOSEN)
     assert (model.name, info.name) == ("Pipeline", "Pipeline")
     assert info.type_name == "sklearn.pipeline.Pipeline"
     assert info.steps == ("StandardScaler", "LogisticRegression")
     assert info.classes == ("no", "yes")
     assert info.packages == ("sklearn",)
-    assert json.loads(json.dumps(asdict(info)))["loss_source"] == "chosen"
+    assert json.loads(json.dumps(asdict(info)))["classes"] == ["no", "yes"]
 
 
 def test_a_given_loss_and_a_function_are_recorded():
     y = X["a"].to_numpy()
     inputs = check_inputs(X, y, X, y)
-    info = find_model(lambda rows: rows["a"], "absolute_error", None, inputs).info
-    assert (info.loss, info.loss_source) == ("absolute_error", LossSource.GIVEN)
+    loss, source, _, info = find_model(lambda rows: rows["a"], "absolute_error", None, inputs)
+    assert (loss.name, source) == ("absolute_error", LossSource.GIVEN)
     assert (info.name, info.steps, info.classes) == ("the function", (), None)
 
 

@@ -18,11 +18,11 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 
-from dsage._check import check_member, refusal
+from dsage._check import check_member, refusal, shown
 from dsage.cli.options import FITS
 from dsage.cli.output import note
 from dsage.data.categories import sort_labels
-from dsage.data.columns import column_kind, shown
+from dsage.data.columns import column_kind
 from dsage.data.targets import codes, values
 from dsage.models.boosters import as_booster
 from dsage.models.losses import as_loss, choose_loss

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 import dsage
-from dsage._check import refusal
+from dsage._check import refusal, shown
 from dsage.cli.output import (
     PAGES,
     PICTURES,
@@ -19,7 +19,6 @@ from dsage.cli.output import (
     note,
     save_figure,
 )
-from dsage.data.columns import shown
 from dsage.estimate import effective_df, intervals
 from dsage.result.explanation import Explanation
 from dsage.result.tables import format_table

@@ -13,9 +13,9 @@ import numpy.typing as npt
 import pandas as pd
 from sklearn.model_selection import train_test_split
 
-from dsage._check import check_member, check_members, refusal
+from dsage._check import check_member, check_members, refusal, shown
 from dsage.cli.output import note
-from dsage.data.columns import check_kinds, column_kind, shown
+from dsage.data.columns import check_kinds, column_kind
 from dsage.data.files import read_table
 
 Indices = npt.NDArray[np.intp]

@@ -11,25 +11,14 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from dsage._check import refusal
+from dsage._check import refusal, shown
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]
 
 
-def shown(names: Sequence[Any]) -> str:
-    """Return the first few names for an error message."""
-    return ", ".join(map(repr, names[:6])) + (", ..." if len(names) > 6 else "")
-
-
 def sorted_positions(values: Sequence[Any]) -> list[int]:
-    """Return the positions of the values in sorted order; by their text if they do not compare.
-
-    Examples
-    --------
-    >>> sorted_positions(["b", "a"]), sorted_positions([2, "b"])
-    ([1, 0], [1, 0])
-    """
+    """Return the positions of the values in sorted order; by their text if they do not compare."""
     positions = range(len(values))
     try:
         return sorted(positions, key=values.__getitem__)
@@ -43,19 +32,12 @@ def sort_labels(labels: Sequence[Any]) -> list[Any]:
 
 
 def factorize(native: Any, name: str) -> tuple[Codes, pd.Index[Any]]:  # noqa: ANN401
-    """Return codes of a column, -1 for missing values, and the sorted values that occur.
-
-    Examples
-    --------
-    >>> factorize(np.array(["b", "a", "b"]), "X1")
-    (array([1, 0, 1]), Index(['a', 'b'], dtype=...))
-    """
+    """Return codes of a column, -1 for missing values, and the sorted values that occur."""
     try:
         codes, found = pd.factorize(to_values(native))
     except TypeError as error:
-        raise refusal(
-            "the columns", "numbers or classes", name, f"Convert it: {error}", TypeError
-        ) from None
+        advice = f"Convert it: {error}"
+        raise refusal("the columns", "numbers or classes", name, advice, TypeError) from None
     order = sorted_positions(list(found))
     # The last entry is for the code -1.
     rank = np.full(len(order) + 1, -1, dtype=np.intp)
@@ -73,18 +55,10 @@ def to_values(native: Any) -> Any:  # noqa: ANN401
 
 @dataclass(frozen=True)
 class Categories:
-    """The categories of a class column, in the order of their codes.
+    """The categories of a class column, in the order of their codes."""
 
-    Attributes
-    ----------
-    native : array of the column's library
-        The categories, in the column's dtype.
-    labels : pandas Index
-        The same, to look values up.
-    """
-
-    native: Any
-    labels: pd.Index[Any]
+    native: Any  # an array of the column's library, in the column's dtype
+    labels: pd.Index[Any]  # the same, to look values up
 
     @classmethod
     def of(cls, native: Any, name: str) -> Self:  # noqa: ANN401
@@ -116,13 +90,10 @@ class Categories:
         if (codes < 0).any():
             absent = np.asarray(pd.isna(values))
             if unseen := list(pd.unique(pd.Series(values)[(codes < 0) & ~absent])):
-                raise refusal(
-                    f"column {name!r}",
-                    "made of the categories seen in training",
-                    unseen[0] if len(unseen) == 1 else unseen[:6],
-                    f"They are {shown(list(self.labels))}; leave these rows out,"
-                    " or train with them",
-                )
+                found = unseen[0] if len(unseen) == 1 else unseen[:6]
+                condition = "made of the categories seen in training"
+                advice = f"They are {shown(list(self.labels))}; leave these rows out"
+                raise refusal(f"column {name!r}", condition, found, advice)
             codes[absent] = np.nan
         return codes
 

@@ -14,31 +14,14 @@ import numpy.typing as npt
 import pandas as pd
 
 from dsage._check import Setting, Text, refusal, warn
-from dsage.data.categories import Categories, shown, sorted_positions
+from dsage.data.categories import Categories
 from dsage.data.missing import check_finite
-
-__all__ = [
-    "Column",
-    "check_kinds",
-    "column_kind",
-    "dtype_kind",
-    "is_boolean",
-    "shown",
-    "sorted_positions",
-]
 
 Floats = npt.NDArray[np.float64]
 
 _EXACT = 2.0**53  # up to here every whole number is a float
 
-_ARRAY_KINDS = {
-    "b": "class",
-    "U": "class",
-    "S": "class",
-    "i": "number",
-    "u": "number",
-    "f": "number",
-}
+_ARRAY_KINDS = dict.fromkeys("bUS", "class") | dict.fromkeys("iuf", "number")
 
 
 def column_kind(native: Any) -> str:  # noqa: ANN401
@@ -51,9 +34,13 @@ def column_kind(native: Any) -> str:  # noqa: ANN401
     >>> column_kind(np.array([1, 2])), column_kind(pd.Series(["a"])), column_kind(np.array([1j]))
     ('number', 'class', 'other')
     """
-    if isinstance(native, np.ndarray):
-        return dtype_kind(native.dtype)
-    return dtype_kind(nw.from_native(native, series_only=True).dtype)
+    return dtype_kind(_find_dtype(native))
+
+
+def _find_dtype(native: Any) -> Any:  # noqa: ANN401
+    """Return the dtype of a column, NumPy's for an array and narwhals' for a series."""
+    is_array = isinstance(native, np.ndarray)
+    return (native if is_array else nw.from_native(native, series_only=True)).dtype
 
 
 def dtype_kind(dtype: Any) -> str:  # noqa: ANN401
@@ -72,6 +59,11 @@ def is_boolean(dtype: Any) -> bool:  # noqa: ANN401
     return dtype.kind == "b" if isinstance(dtype, np.dtype) else isinstance(dtype, nw.Boolean)
 
 
+def is_numeric(dtype: Any) -> bool:  # noqa: ANN401
+    """Return whether a dtype, NumPy's or narwhals', is of numbers or booleans."""
+    return dtype_kind(dtype) == "number" or is_boolean(dtype)
+
+
 def check_kinds(names: Iterable[str], kinds: Iterable[str]) -> None:
     """Refuse columns that are neither numbers nor classes, by name."""
     if odd := [name for name, kind in zip(names, kinds, strict=True) if kind == "other"]:
@@ -82,27 +74,14 @@ def check_kinds(names: Iterable[str], kinds: Iterable[str]) -> None:
 
 @dataclass(frozen=True)
 class Column:
-    """A column as it was in training.
-
-    Attributes
-    ----------
-    name : str
-        Its name.
-    kind : {"number", "class"}
-        What its dtype holds.
-    dtype : object
-        The dtype of its own library.
-    limits : tuple of two floats, optional
-        The range of a continuous column of integers, as floats that convert back.
-    categories : Categories, optional
-        The categories of a discrete column.
-    """
+    """A column as it was in training."""
 
     name: str
-    kind: str
-    dtype: Any
+    kind: str  # "number" or "class": what its dtype holds
+    dtype: Any  # of its own library
+    # The range of a continuous column of integers, as floats that convert back.
     limits: tuple[float, float] | None = None
-    categories: Categories | None = None
+    categories: Categories | None = None  # of a discrete column
 
     @classmethod
     def of(cls, name: str, native: Any, *, discrete: bool) -> Column:  # noqa: ANN401
@@ -114,10 +93,8 @@ class Column:
             if not discrete:
                 column._warn_if_numbers()
             return column
-        if isinstance(native, np.ndarray):
-            is_integer = dtype.kind in "iu"
-        else:
-            is_integer = nw.from_native(native, series_only=True).dtype.is_integer()
+        found = _find_dtype(native)
+        is_integer = found.kind in "iu" if isinstance(found, np.dtype) else found.is_integer()
         column = cls(name, kind, dtype, limits=_integer_limits(dtype) if is_integer else None)
         if column.limits is not None and column.limits[1] > _EXACT:
             column._warn_if_rounded(native)
@@ -138,13 +115,9 @@ class Column:
     def check_encoded(self, values: npt.NDArray[Any]) -> Floats:
         """Return values that are encoded already as floats, after checking that they are."""
         if column_kind(values) != "number":
-            raise refusal(
-                f"column {self.name!r} of the array",
-                "floats, or codes of classes,",
-                values.dtype,
-                "Training data was a data frame: pass a data frame, or encode it with the layout",
-                TypeError,
-            )
+            name, condition = f"column {self.name!r} of the array", "floats, or codes of classes,"
+            advice = "Training data was a data frame: pass one, or encode it with the layout"
+            raise refusal(name, condition, values.dtype, advice, TypeError)
         floats = values.astype(np.float64)
         if self.categories is not None:
             self._check_codes(floats)
@@ -170,42 +143,34 @@ class Column:
             isinstance(label, (Number, Decimal)) and not isinstance(label, (bool, np.bool_))
             for label in self.categories.labels
         ):
-            text = (
-                f"Column {self.name!r} holds numbers as objects, and objects are taken for classes."
-                " Convert it to a numeric type, or, if it is a class, pass "
-            )
-            warn(Text([text, Setting("discrete", [self.name]), "."]))
+            self._warn("holds numbers as objects, which are taken for classes. Convert them, or,")
 
     def _warn_if_rounded(self, native: Any) -> None:  # noqa: ANN401
         # Comparisons with NaN, for missing values, are false.
         if (np.abs(self.encode(native)) > _EXACT).any():
-            text = (
-                f"Column {self.name!r} has whole numbers beyond 2**53, which are rounded: floats "
-                "have no more digits. Leave it out if it is a key; if it is a class, pass "
+            self._warn(
+                "has whole numbers beyond 2**53, which are rounded. Leave it out if it is a key;"
             )
-            warn(Text([text, Setting("discrete", [self.name]), "."]))
+
+    def _warn(self, text: str) -> None:
+        start = f"Column {self.name!r} {text} if it is a class, pass "
+        warn(Text([start, Setting("discrete", [self.name]), "."]))
 
     def _check_kind(self, found: str) -> None:
         words = {"number": "numbers", "class": "strings, booleans or categories"}
         if found != self.kind:
-            raise refusal(
-                f"column {self.name!r}",
-                f"of {words[self.kind]}, as in training",
-                words.get(found, "another type"),
-                "Convert it to the type it had",
-                TypeError,
-            )
+            condition = f"of {words[self.kind]}, as in training"
+            value = words.get(found, "another type")
+            advice = "Convert it to the type it had"
+            raise refusal(f"column {self.name!r}", condition, value, advice, TypeError)
 
     def _check_codes(self, values: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
         n_categories = 0 if self.categories is None else len(self.categories)
         good = (values >= 0) & (values < n_categories) & (values == np.floor(values))
         if not good.all():
-            raise refusal(
-                f"column {self.name!r} of the matrix",
-                f"codes, whole numbers from 0 to {n_categories - 1}",
-                float(values[np.argmin(good)]),
-                "Encode the data with the layout first",
-            )
+            name, bad = f"column {self.name!r} of the matrix", float(values[np.argmin(good)])
+            condition = f"codes, whole numbers from 0 to {n_categories - 1}"
+            raise refusal(name, condition, bad, "Encode the data with the layout first")
         return values.astype(np.intp)
 
     def _round(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:

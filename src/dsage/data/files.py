@@ -8,16 +8,15 @@ import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from importlib import import_module
 from lzma import LZMAError
 from os import PathLike
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 from zipfile import BadZipFile
 
 import pandas as pd
 
-from dsage._check import Setting, Text, check_members, refusal
+from dsage._check import Setting, Text, check_members, import_extra, refusal
 from dsage.data.frames import check_columns
 
 __all__ = ["read_table"]
@@ -88,41 +87,24 @@ def read_table(
     is_packed = bool(suffixes) and suffixes[-1] in _COMPRESSED
     kind = "".join(suffixes[-2:-1] if is_packed else suffixes[-1:])
     if kind in _SEPARATORS:
-        table = _read_csv(
-            file,
-            sep or _SEPARATORS[kind],
-            _COMPRESSED[suffixes[-1]] if is_packed else None,
-            decimal=decimal,
-            encoding=encoding,
-        )
+        packing = _COMPRESSED[suffixes[-1]] if is_packed else None
+        separator = sep or _SEPARATORS[kind]
+        table = _read_csv(file, separator, packing, decimal=decimal, encoding=encoding)
     elif kind in _PARQUET and not is_packed:
         table = _read_parquet(file)
     else:
-        raise refusal(
-            "the data file",
-            _KINDS,
-            file.name,
-            "Unpack it: Parquet is compressed inside"
-            if kind in _PARQUET
-            else "Save the table as one of these",
-        )
+        is_parquet = kind in _PARQUET
+        advice = "Parquet is compressed inside" if is_parquet else "Save the table as one of these"
+        raise refusal("the data file", _KINDS, file.name, advice)
     left_out = check_members(drop, list(table.columns), "drop", f"the columns of {file.name}")
     table = table.drop(columns=list(left_out))
     if columns is not None:
         check_columns(list(table.columns), columns, f"the columns of {file.name}")
         table = table[list(columns)]
     if nameless := [name for name in table.columns if name.startswith("Unnamed: ")]:
-        raise refusal(
-            f"the columns of {file.name}",
-            "named",
-            nameless,
-            Text(
-                [
-                    "It seems to be a saved index: name it, or leave it out with ",
-                    Setting("drop", nameless),
-                ]
-            ),
-        )
+        start = "It seems to be a saved index: name it, or leave it out with "
+        remedy = Text([start, Setting("drop", nameless)])
+        raise refusal(f"the columns of {file.name}", "named", nameless, remedy)
     if not len(table):
         raise refusal("the data file", "of at least one row", file.name, "It has none")
     if not table.columns.size:
@@ -195,18 +177,13 @@ def _reword_errors(file: Path, compression: str | None, encoding: str) -> Iterat
 
 
 def _parse(file: Path, compression: str | None, **options: Any) -> pd.DataFrame:  # noqa: ANN401
-    if compression == "zstd":
-        with _open_zstd(file) as stream:
-            return pd.DataFrame(pd.read_csv(stream, **options))
-    options["compression"] = compression
-    return pd.DataFrame(pd.read_csv(file, **options))
-
-
-def _open_zstd(file: Path) -> IO[bytes]:
-    """Open a Zstandard file with pyarrow, which pandas cannot read without further packages."""
-    pyarrow = _import_pyarrow("Reading .zst")
-    stream: IO[bytes] = pyarrow.input_stream(str(file), compression="zstd")
-    return stream
+    if compression != "zstd":
+        options["compression"] = compression
+        return pd.DataFrame(pd.read_csv(file, **options))
+    # pandas itself cannot read Zstandard without further packages.
+    pyarrow = import_extra("pyarrow", "Reading .zst files", "parquet")
+    with pyarrow.input_stream(str(file), compression="zstd") as stream:
+        return pd.DataFrame(pd.read_csv(stream, **options))
 
 
 def _check_header(names: list[Any], file: Path, separator: str) -> None:
@@ -214,12 +191,8 @@ def _check_header(names: list[Any], file: Path, separator: str) -> None:
     _check_distinct([text for text in texts if text], file)
     others = [other for other in ",;\t|" if other != separator and other in texts[0]]
     if len(texts) == 1 and others:
-        raise refusal(
-            f"the columns of {file.name}",
-            f"separated by {separator!r}",
-            f"one column, {texts[0]!r}",
-            _advise_separator(others[0]),
-        )
+        name, found = f"the columns of {file.name}", f"one column, {texts[0]!r}"
+        raise refusal(name, f"separated by {separator!r}", found, _advise_separator(others[0]))
 
 
 def _check_distinct(names: list[str], file: Path) -> None:
@@ -231,15 +204,13 @@ def _check_distinct(names: list[str], file: Path) -> None:
 def _advise_separator(sign: str) -> Text:
     if sign == "\t":
         return Text(["Call a file with tabs .tsv, or add ", Setting("sep", sign)])
-    comma = "; if decimals have commas, add "
-    return Text(
-        ["Name what separates them: ", Setting("sep", sign), comma, Setting("decimal", ",")]
-    )
+    start, comma = "Name what separates them: ", "; if decimals have commas, add "
+    return Text([start, Setting("sep", sign), comma, Setting("decimal", ",")])
 
 
 def _read_parquet(file: Path) -> pd.DataFrame:
-    pyarrow = _import_pyarrow("Reading Parquet")
-    parquet = import_module("pyarrow.parquet")
+    pyarrow = import_extra("pyarrow", "Reading Parquet files", "parquet")
+    parquet = import_extra("pyarrow.parquet", "Reading Parquet files", "parquet")
     try:
         _check_distinct(parquet.read_schema(file).names, file)
         table: pd.DataFrame = parquet.read_table(file).to_pandas()
@@ -248,15 +219,6 @@ def _read_parquet(file: Path) -> pd.DataFrame:
         raise _refuse_file(file, "a whole Parquet file", "Make or fetch it again", first) from error
     table.columns = table.columns.map(str)
     return table
-
-
-def _import_pyarrow(what: str) -> Any:  # noqa: ANN401
-    try:
-        return import_module("pyarrow")
-    except ImportError as error:
-        raise ImportError(
-            f"{what} files needs pyarrow; install it with: pip install 'dsage[parquet]'."
-        ) from error
 
 
 def _refuse_file(file: Path, condition: str, advice: str | Text, reason: str = "") -> Exception:

@@ -11,8 +11,8 @@ import numpy.typing as npt
 import pandas as pd
 from scipy import sparse
 
-from dsage._check import check_names, check_shape, refusal
-from dsage.data.columns import check_kinds, dtype_kind, shown
+from dsage._check import check_names, check_shape, refusal, shown
+from dsage.data.columns import check_kinds, dtype_kind
 from dsage.data.missing import missing_values
 
 Array = npt.NDArray[Any]
@@ -23,28 +23,8 @@ _COLUMNS = "the columns of the data frame"
 class Frame:
     """A data frame or a two-dimensional array, opened once; nothing is copied.
 
-    Parameters
-    ----------
-    data : data frame (pandas, polars, pyarrow) or array of shape (n_rows, n_columns)
-        The data.
-    names : iterable of str, optional
-        The columns of an array, ``X1, X2, ...`` by default; for a data frame, the columns to use,
-        in this order.
-
-    Attributes
-    ----------
-    library : str
-        ``"pandas"``, ``"polars"``, ``"pyarrow"``, ..., or ``"numpy"`` for an array.
-    names : tuple of str
-        The columns.
-    n_rows : int
-        The number of rows.
-
-    Examples
-    --------
-    >>> frame = Frame(np.array([[1.0, 2.0], [3.0, 4.0]]))
-    >>> frame.names, frame.column("X2")
-    (('X1', 'X2'), array([2., 4.]))
+    `names` are the columns of an array, ``X1, X2, ...`` by default; for a data frame, the columns
+    to use, in this order. The `library` of an array is ``"numpy"``.
     """
 
     def __init__(self, data: Any, names: Iterable[str] | None = None) -> None:  # noqa: ANN401
@@ -97,14 +77,12 @@ class Frame:
 
     def select(self, names: Sequence[str]) -> Any:  # noqa: ANN401
         """Return some columns, in this order, in the container of the data."""
-        return (
-            self.matrix(names) if self._opened is None else self._opened.select(*names).to_native()
-        )
+        if self._opened is None:
+            return self.matrix(names)
+        return self._opened.select(*names).to_native()
 
     def matrix(
-        self,
-        names: Sequence[str] | None = None,
-        rows: slice | npt.NDArray[np.intp] | None = None,
+        self, names: Sequence[str] | None = None, rows: slice | npt.NDArray[np.intp] | None = None
     ) -> Array:
         """Return some columns and rows as an array of NumPy; by default all of them."""
         chosen = self.names if names is None else names
@@ -135,9 +113,8 @@ class Frame:
 def is_frame(data: object) -> bool:
     """Report whether narwhals knows `data` as a data frame; refuse a lazy one."""
     if nw.dependencies.is_polars_lazyframe(data):
-        raise refusal(
-            "the data frame", "eager", type(data).__name__, "Call its collect() first", TypeError
-        )
+        advice = "Call its collect() first"
+        raise refusal("the data frame", "eager", type(data).__name__, advice, TypeError)
     return nw.dependencies.is_into_dataframe(data)
 
 
@@ -169,13 +146,10 @@ def square_matrix(data: Any) -> tuple[Array, tuple[str, ...]]:  # noqa: ANN401
         raise refusal("the adjacency data frame", "square", frame.shape, advice)
     index = nw.maybe_get_index(frame)
     if index is not None and any(isinstance(label, str) for label in index):
-        if set(index) != set(names):
-            raise refusal(
-                "the index of the adjacency data frame",
-                "the same as its columns",
-                sorted(set(map(str, index)) ^ set(names)),
-                "These names are in only one of them; reset the index or rename them",
-            )
+        if odd := set(index) ^ set(names):
+            name, condition = "the index of the adjacency data frame", "the same as its columns"
+            advice = "These names are in only one of them; reset the index or rename them"
+            raise refusal(name, condition, sorted(map(str, odd)), advice)
         frame = open_frame(data.loc[list(names)])
     return np.asarray(frame.to_numpy()), names
 
@@ -187,20 +161,14 @@ def as_matrix(data: Any) -> Array:  # noqa: ANN401
         raise refusal("data", "without a mask", type(data).__name__, advice, TypeError)
     array = np.asarray(data)
     if array.ndim != 2:
-        raise refusal(
-            "data",
-            "a data frame or an array of shape (n_rows, n_columns)",
-            type(data).__name__ if array.ndim == 0 else array.shape,
-            "Pass one row per observation and one column per variable",
-        )
+        found = array.shape if array.ndim else type(data).__name__
+        condition = "a data frame or an array of shape (n_rows, n_columns)"
+        advice = "Pass one row per observation and one column per variable"
+        raise refusal("data", condition, found, advice)
     if array.dtype.kind == "O" or _was_converted_to_text(data, array):
-        raise refusal(
-            "data",
-            "an array of numbers, booleans or strings",
-            array.dtype,
-            "Use a data frame for columns of different types",
-            TypeError,
-        )
+        condition = "an array of numbers, booleans or strings"
+        advice = "Use a data frame for columns of different types"
+        raise refusal("data", condition, array.dtype, advice, TypeError)
     return array
 
 
@@ -222,15 +190,7 @@ def check_dense(data: Any, parameter: str) -> None:  # noqa: ANN401
 def check_columns(
     columns: Sequence[str], names: Sequence[str], parameter: str, *, only: bool = False
 ) -> None:
-    """Refuse columns among which `names` are missing; with `only`, also further columns.
-
-    Examples
-    --------
-    >>> check_columns(["a", "b"], ["a", "c"], "the columns of people.csv")
-    Traceback (most recent call last):
-    ValueError: the columns of people.csv must be at least 'a', 'c'; got ['a', 'b']. These are
-    missing: 'c'.
-    """
+    """Refuse columns among which `names` are missing; with `only`, also further columns."""
     present, wanted = set(columns), set(names)
     absent = [name for name in names if name not in present]
     spare = [name for name in columns if name not in wanted] if only else []

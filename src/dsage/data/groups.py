@@ -16,21 +16,7 @@ Orders = npt.NDArray[np.intp]
 class Groups:
     """A partition of features into players: named groups, and features outside any group.
 
-    Parameters
-    ----------
-    groups : mapping of str to iterables of str
-        The members of each group, by name.
-    feature_names : sequence of str
-        All features. A feature outside any group is a player of its own, under its own name.
-
-    Attributes
-    ----------
-    feature_names : tuple of str
-        The features.
-    members : dict of str to tuples of str
-        The groups.
-    names : tuple of str
-        The players: the groups in their order, then the other features in theirs.
+    `names` are the players: the groups in their order, then the other features in theirs.
 
     Examples
     --------
@@ -39,9 +25,6 @@ class Groups:
     ('body', 'age')
     >>> groups.expanded(np.array([[True, False]]))
     array([[ True, False,  True]])
-    >>> features = np.array([[True, True, False]])
-    >>> groups.touched(features), groups.filled(features)
-    (array([[ True,  True]]), array([[False,  True]]))
     """
 
     __slots__ = ("_columns", "_owner", "_sizes", "feature_names", "members", "names")
@@ -49,28 +32,16 @@ class Groups:
     def __init__(self, groups: Mapping[str, Iterable[str]], feature_names: Sequence[str]) -> None:
         self.feature_names = tuple(feature_names)
         if not isinstance(groups, Mapping):
-            raise refusal(
-                "groups", "a dict of names to lists of features", groups, "Name each", TypeError
-            )
-        checked = {
+            raise refusal("groups", "a dict of lists of features", groups, "Name each", TypeError)
+        self.members = {
             name: self._check_members(name, groups[name]) for name in check_names(groups, "groups")
         }
-        owner = _find_owners(checked, self.feature_names)
+        owner = self._find_owners()
         alone = [feature for feature in self.feature_names if feature not in owner]
-        for name, members in checked.items():
-            if name in self.feature_names and name not in members:
-                raise refusal(
-                    "groups",
-                    "named unlike the features outside them",
-                    name,
-                    "Rename the group, or put the feature into it",
-                )
-        self.members = checked
-        self.names = (*checked, *alone)
+        self.names = (*self.members, *alone)
         place = {name: at for at, name in enumerate(self.names)}
-        self._owner = np.array(
-            [place[owner.get(feature, feature)] for feature in self.feature_names], dtype=np.intp
-        )
+        players = [place[owner.get(feature, feature)] for feature in self.feature_names]
+        self._owner = np.array(players, dtype=np.intp)
         # The features, sorted by player.
         self._columns = np.argsort(self._owner, kind="stable")
         self._sizes = np.bincount(self._owner, minlength=len(self.names))
@@ -82,7 +53,21 @@ class Groups:
             raise refusal(f"groups[{name!r}]", "at least one feature", [], "Leave the group out")
         for member in found:
             check_member(member, self.feature_names, f"groups[{name!r}]", "the features")
+        if name in self.feature_names and name not in found:
+            advice = "Rename the group, or put the feature into it"
+            raise refusal("groups", "named unlike the features outside them", name, advice)
         return found
+
+    def _find_owners(self) -> dict[str, str]:
+        """Return the group of each feature that is in one; refuse features in two groups."""
+        owner: dict[str, str] = {}
+        for name, members in self.members.items():
+            for member in members:
+                if member in owner:
+                    advice = f"It is in {owner[member]!r} and in {name!r}: take it out of one"
+                    raise refusal("groups", "without a feature in common", member, advice)
+                owner[member] = name
+        return owner
 
     def expanded(self, known: npt.ArrayLike) -> Mask:
         """Return coalitions of players as coalitions of features."""
@@ -105,17 +90,8 @@ class Groups:
     def orders(self, orders: Orders) -> tuple[Orders, Orders]:
         """Return orderings of players as orderings of features, and where the players end.
 
-        Parameters
-        ----------
-        orders : int array of shape (n_orderings, n_players)
-            Orderings of the players.
-
-        Returns
-        -------
-        features : int array of shape (n_orderings, n_features)
-            The members of a player are adjacent, in the order of the features.
-        ends : int array of shape (n_orderings, n_players + 1)
-            ``ends[o, k]`` features belong to the first k players.
+        The members of a player are adjacent, in the order of the features; in ordering o,
+        ``ends[o, k]`` features belong to the first k players.
 
         Examples
         --------
@@ -128,21 +104,3 @@ class Groups:
         ends = np.zeros((len(orders), orders.shape[1] + 1), dtype=np.intp)
         np.cumsum(self._sizes[orders], axis=1, out=ends[:, 1:])
         return features, ends
-
-
-def _find_owners(
-    groups: Mapping[str, Sequence[str]], feature_names: Sequence[str]
-) -> dict[str, str]:
-    """Return the group of each feature that is in one; refuse features in two groups."""
-    owner: dict[str, str] = {}
-    for name, members in groups.items():
-        for member in members:
-            if member in owner:
-                raise refusal(
-                    "groups",
-                    "without a feature in common",
-                    member,
-                    f"It is in {owner[member]!r} and in {name!r}: take it out of one",
-                )
-            owner[member] = name
-    return {feature: owner[feature] for feature in feature_names if feature in owner}

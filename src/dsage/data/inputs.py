@@ -15,34 +15,18 @@ from dsage.data.frames import Frame, check_dense, is_frame, open_frame, take_row
 from dsage.data.layout import Layout
 from dsage.data.targets import Array, are_numbers, values
 
-_TARGET = "target"
-
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    """Training rows and evaluation rows with their targets.
-
-    Attributes
-    ----------
-    X_train, X_test : data frames or arrays
-        The features, as the user passed them.
-    y_train, y_test : arrays
-        The targets.
-    layout : Layout
-        The columns.
-    target : str
-        The name of the target, which no feature has.
-    discrete : tuple of str
-        Columns of numbers that are classes.
-    """
+    """Training rows and evaluation rows, as the user passed them, with their targets."""
 
     X_train: Any
     y_train: Array
     X_test: Any
     y_test: Array
     layout: Layout
-    target: str
-    discrete: tuple[str, ...]
+    target: str  # a name that no feature has
+    discrete: tuple[str, ...]  # columns of numbers that are classes
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -52,12 +36,9 @@ class Inputs:
     def training_table(self) -> Any:  # noqa: ANN401
         """Return the training rows with the target as one more column."""
         if self.y_train.ndim != 1:
-            raise refusal(
-                "graph",
-                "None, or a graph, if the target has several columns",
-                "learn",
-                "A graph is learned for one target: explain one at a time",
-            )
+            condition = "None, or a graph, if the target has several columns"
+            advice = "A graph is learned for one target: explain one at a time"
+            raise refusal("graph", condition, "learn", advice)
         names = None if is_frame(self.X_train) else self.names
         return Frame(self.X_train, names).with_column(self.target, self.y_train)
 
@@ -78,23 +59,7 @@ def check_inputs(
 ) -> Inputs:
     """Check the rows and targets; errors name the columns.
 
-    Parameters
-    ----------
-    X_train, X_test : data frames or arrays of shape (n_rows, n_features)
-        Rows to learn from, and rows to evaluate on.
-    y_train, y_test : arrays of shape (n_rows,)
-        Their targets.
-    target : str, optional
-        Name of the target; by default that of `y_train`, or ``"target"``.
-    discrete : str or iterable of str, default=()
-        Columns of numbers that are classes.
-
-    Examples
-    --------
-    >>> X = pd.DataFrame({"age": [31.0, 54.0], "bmi": [22.0, 27.0]})
-    >>> inputs = check_inputs(X, [1.0, 2.0], X, [1.0, 2.0])
-    >>> inputs.names, inputs.target
-    (('age', 'bmi'), 'target')
+    The name of the target is by default that of `y_train`, or ``"target"``.
     """
     for name, X in (("X_train", X_train), ("X_test", X_test)):
         check_dense(X, name)
@@ -107,27 +72,22 @@ def check_inputs(
         n_train = len(layout.encode(X_train))
     with name_argument("X_test"):
         n_test = len(layout.encode(X_test))
-    targets = []
-    for name, X, y, n_rows in (
-        ("y_train", X_train, y_train, n_train),
-        ("y_test", X_test, y_test, n_test),
-    ):
-        with name_argument(name):
-            found = values(y)
-        if found.dtype.kind == "O" and are_numbers(found):
-            found = found.astype(np.float64)
-        if len(found) != n_rows:
-            raise refusal(
-                name,
-                f"of {n_rows} rows, as X{name[1:]} is",
-                len(found),
-                "Pass one target per row",
-            )
-        _check_order(name, X, y)
-        targets.append(found)
+    train = _check_target("y_train", y_train, X_train, n_train)
+    test = _check_target("y_test", y_test, X_test, n_test)
     named = _target_name(target, y_train, layout.names)
     classes = check_members(discrete, layout.names, "discrete", "the columns of the data")
-    return Inputs(X_train, targets[0], X_test, targets[1], layout, named, classes)
+    return Inputs(X_train, train, X_test, test, layout, named, classes)
+
+
+def _check_target(name: str, y: Any, X: Any, n_rows: int) -> Array:  # noqa: ANN401
+    with name_argument(name):
+        found = values(y)
+    if len(found) != n_rows:
+        condition = f"of {n_rows} rows, as X{name[1:]} is"
+        raise refusal(name, condition, len(found), "Pass one target per row")
+    _check_order(name, X, y)
+    are_objects = found.dtype.kind == "O" and are_numbers(found)
+    return found.astype(np.float64) if are_objects else found
 
 
 def _check_order(name: str, X: Any, y: Any) -> None:  # noqa: ANN401
@@ -153,12 +113,11 @@ def _target_name(given: str | None, y: Any, features: tuple[str, ...]) -> str:  
     named = given or (own if isinstance(own, str) and own else None)
     if named is not None:
         if named in features:
-            advice = Text(
-                ["Drop that column from the features, or name the target with ", Setting("target")]
-            )
+            start = "Drop that column from the features, or name the target with "
+            advice = Text([start, Setting("target")])
             raise refusal("the target", "named unlike the features", named, advice)
         return named
-    free = _TARGET
+    free = "target"
     while free in features:
         free = f"{free}_"
     return free

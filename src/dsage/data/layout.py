@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from dsage._check import check_members, check_shape, refusal
-from dsage.data.columns import Column, shown
+from dsage._check import check_members, check_shape, refusal, shown
+from dsage.data.columns import Column
 from dsage.data.frames import Frame
 from dsage.data.missing import check_finite
 
@@ -24,18 +24,8 @@ class Layout:
     Numbers become floats: whole numbers beyond 2**53 are rounded, with a warning. Strings,
     booleans, categories and other objects, and the columns named in `discrete`, become codes
     0 .. n_categories - 1: declared categories in their order (all of them, seen or not), ``False``
-    before ``True``, other values sorted.
-
-    Attributes
-    ----------
-    kind : {"pandas", "polars", "pyarrow", "numpy"}
-        The container.
-    names : tuple of str
-        The columns; ``X1, X2, ...`` for an array.
-    n_categories : int array of shape (n_features,)
-        Number of categories of each column, 0 for a continuous column.
-    is_whole : bool array of shape (n_features,)
-        Which continuous columns hold whole numbers, to which `decode` rounds.
+    before ``True``, other values sorted. `n_categories` is 0 for continuous columns; those that
+    hold whole numbers, to which `decode` rounds, are marked in `is_whole`.
 
     Examples
     --------
@@ -55,34 +45,22 @@ class Layout:
     def __init__(self, kind: str, columns: Sequence[Column]) -> None:
         self.kind = kind
         self.names = tuple(column.name for column in columns)
-        self.n_categories: npt.NDArray[np.intp] = np.array(
-            [len(column.categories or ()) for column in columns], np.intp
-        )
-        self.is_whole: npt.NDArray[np.bool_] = np.array(
-            [column.limits is not None for column in columns], bool
-        )
+        counts = [len(column.categories or ()) for column in columns]
+        self.n_categories: npt.NDArray[np.intp] = np.array(counts, np.intp)
+        is_whole = [column.limits is not None for column in columns]
+        self.is_whole: npt.NDArray[np.bool_] = np.array(is_whole, bool)
         self._columns = tuple(columns)
 
     @classmethod
     def of(cls, data: Any, *, discrete: str | Iterable[str] = ()) -> Self:  # noqa: ANN401
         """Learn the layout of a data frame (pandas, polars, pyarrow) or of an array.
 
-        Parameters
-        ----------
-        data : data frame or array of shape (n_rows, n_features)
-            The training data.
-        discrete : str or iterable of str, default=()
-            Columns of numbers that are classes; their categories are the values that occur.
+        The categories of the columns of numbers in `discrete` are the values that occur.
         """
         frame = Frame(data)
         if frame.library not in ("pandas", "polars", "pyarrow", "numpy"):
-            raise refusal(
-                "the data frame",
-                "of pandas, polars or pyarrow",
-                frame.library,
-                "Convert it to one of them",
-                TypeError,
-            )
+            condition, advice = "of pandas, polars or pyarrow", "Convert it to one of them"
+            raise refusal("the data frame", condition, frame.library, advice, TypeError)
         names = tuple(frame.kinds)
         classes = check_members(discrete, names, "discrete", "the columns of the data")
         columns = [Column.of(name, frame.column(name), discrete=name in classes) for name in names]
@@ -98,24 +76,14 @@ class Layout:
         Columns of a data frame are found by name, in any order; further columns are ignored. If
         the layout is that of a data frame, an array is taken for an encoded matrix. If `known` is
         given, the other columns are not read, and are 0.
-
-        Raises
-        ------
-        ValueError
-            If columns are absent, or have missing or infinite values or unseen categories; the
-            error names them.
-        TypeError
-            If a column is of another kind than in training.
         """
         frame = Frame(data, self.names)
         is_encoded = frame.is_array and self.kind != "numpy"
         encoded = np.zeros((frame.n_rows, len(self.names)), order="F")
         for position in range(len(self.names)) if known is None else np.flatnonzero(known):
             column = self._columns[position]
-            values = frame.column(column.name)
-            encoded[:, position] = (
-                column.check_encoded(values) if is_encoded else column.encode(values)
-            )
+            encode = column.check_encoded if is_encoded else column.encode
+            encoded[:, position] = encode(frame.column(column.name))
         check_finite(encoded, self.names)
         return np.ascontiguousarray(encoded)
 

@@ -24,17 +24,9 @@ class Registry(Mapping[str, T]):
     """Parts of one kind (classes, functions or objects), found by name.
 
     Names keep the order in which they were registered. Looking up an unknown name raises a
-    ValueError that suggests the closest one.
-
-    Parameters
-    ----------
-    parameter : str
-        Parameter of the public functions that takes these names.
-    of : str
-        What the parts are, in the plural: "the samplers".
-    package : str, optional
-        Package whose modules register the parts. All of them are imported on the first lookup, so
-        that a new file in it is enough to add a part.
+    ValueError that suggests the closest one. `parameter` is the parameter of the public functions
+    that takes these names, `of` says what the parts are: "the samplers". On the first lookup all
+    modules of `package` are imported, so that a new file in it is enough to add a part.
 
     Examples
     --------

@@ -26,18 +26,8 @@ class Table:
     """A view of a data frame or an array as typed columns; columns are copied only on demand.
 
     Numbers are continuous. Strings, booleans, categories and other objects are discrete, and so
-    are the columns named in `discrete`.
-
-    Parameters
-    ----------
-    data : data frame (pandas, polars, pyarrow) or array of shape (n_rows, n_nodes)
-        The observations.
-    names : iterable of str, optional
-        The columns of an array, ``X1, X2, ...`` by default; of a frame, the columns to use.
-    discrete : str or iterable of str, default=()
-        Columns of numbers that are classes.
-    transform : {"none", "rank"}, default="none"
-        ``"rank"`` replaces each continuous column by its normal scores.
+    are the columns named in `discrete`. The transform ``"rank"`` replaces each continuous column
+    by its normal scores. For `names` see :class:`~dsage.data.frames.Frame`.
 
     Examples
     --------
@@ -80,13 +70,6 @@ class Table:
         """Return a view of some of the rows, by position; a row may be taken repeatedly.
 
         Discrete columns keep the categories of the whole. Ranks are among the rows taken.
-
-        Examples
-        --------
-        >>> table = Table(np.array([["x"], ["y"], ["z"]]))
-        >>> codes, categories = table.take([2, 2, 0]).codes("X1")
-        >>> codes, categories
-        (array([2, 2, 0]), ('x', 'y', 'z'))
         """
         numbers = np.asarray(rows)
         if numbers.ndim != 1 or numbers.dtype.kind not in "iu":
@@ -142,11 +125,6 @@ def normal_scores(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
     Equal values share their average rank. Any continuous margin becomes normal, and monotone
     dependence often becomes nearly linear.
-
-    Examples
-    --------
-    >>> normal_scores(np.array([1.0, 100.0, 10.0])).round(2)
-    array([-0.97,  0.97,  0.  ])
     """
     scores: npt.NDArray[np.float64] = ndtri((rankdata(values) - 0.5) / len(values))
     return scores

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from dsage._check import Setting, Text, refusal
-from dsage.data.categories import shown, sort_labels
+from dsage._check import Setting, Text, refusal, shown
+from dsage.data.categories import sort_labels
 from dsage.data.frames import is_frame, open_frame
 from dsage.data.missing import check_target_complete
 
@@ -20,6 +20,8 @@ Floats = npt.NDArray[np.float64]
 
 # Sums of a thousand probabilities in single precision stay within this.
 _SUM_TOLERANCE = 1e-4
+
+_NOT_LABELS = "Return the probabilities of predict_proba, not class labels, scores or logits"
 
 
 def values(y: Any) -> Array:  # noqa: ANN401
@@ -50,13 +52,8 @@ def are_numbers(array: Array) -> bool:
 def numbers(array: Array, name: str) -> Floats:
     """Return a target as floats; refuse others, for the loss of this name."""
     if not (are_numbers(array) or array.dtype.kind == "b"):
-        raise refusal(
-            "y",
-            f"numbers for {name}",
-            array.ravel().tolist()[0],
-            "Convert them, or choose a loss of classes such as 'cross_entropy'",
-            TypeError,
-        )
+        advice = "Convert them, or choose a loss of classes such as 'cross_entropy'"
+        raise refusal("y", f"numbers for {name}", array.ravel().tolist()[0], advice, TypeError)
     return array.astype(np.float64)
 
 
@@ -65,13 +62,10 @@ def probabilities(soft: Floats, n_classes: int | None) -> Floats:
     wrong = n_classes is not None and soft.shape[1] != n_classes
     bad = (soft < 0).any(axis=1) | (np.abs(soft.sum(axis=1) - 1) > _SUM_TOLERANCE)
     if wrong or bad.any():
-        raise refusal(
-            "y",
-            "class labels, or rows of probabilities that sum to one, of shape"
-            f" (n_rows, {n_classes or 'n_classes'})",
-            soft.shape if wrong else soft[np.argmax(bad)].tolist(),
-            "Pass one label per row, or normalize the rows",
-        )
+        shape = f"(n_rows, {n_classes or 'n_classes'})"
+        condition = f"class labels, or rows of probabilities that sum to one, of shape {shape}"
+        found = soft.shape if wrong else soft[np.argmax(bad)].tolist()
+        raise refusal("y", condition, found, "Pass one label per row, or normalize the rows")
     return soft
 
 
@@ -99,27 +93,21 @@ def codes(labels: Array, classes: Sequence[Any] | Array | None, n_classes: int |
     found_at = index.get_indexer(pd.Index(labels))
     if (found_at < 0).any():
         unknown = pd.unique(pd.Series(labels[found_at < 0])).tolist()
-        raise refusal(
-            "y",
-            f"of the model's classes ({shown(index.tolist())})",
-            unknown[0] if len(unknown) == 1 else unknown[:6],
-            "Leave these rows out, or use the labels of training",
-        )
+        condition = f"of the model's classes ({shown(index.tolist())})"
+        value = unknown[0] if len(unknown) == 1 else unknown[:6]
+        raise refusal("y", condition, value, "Leave these rows out, or use the labels of training")
     return np.asarray(found_at, np.intp)
 
 
 def check_prediction(
-    prediction: npt.ArrayLike,
-    name: str,
-    output: str,
-    classes: Sequence[Any] | Array | None,
+    prediction: npt.ArrayLike, name: str, output: str, classes: Sequence[Any] | Array | None
 ) -> Floats:
     """Return a model's output as floats; refuse what the loss of this name cannot use."""
     raw = np.asarray(prediction)
     advice = {
         "value": "Explain one output at a time, with a function that returns its column; or choose"
         " a loss of classes such as 'cross_entropy', if these are probabilities",
-        "probability": "Return the probabilities of predict_proba, not class labels",
+        "probability": _NOT_LABELS,
         "any": "Return one number, or one row of numbers, per row",
     }[output]
     if raw.dtype.kind not in "fiub":
@@ -133,10 +121,8 @@ def check_prediction(
     array: Floats = raw.astype(np.float64, copy=False)
     finite = np.isfinite(array.reshape(len(array), -1)).all(axis=1) if array.size else np.True_
     if not finite.all():
-        n_bad = int((~finite).sum())
-        raise refusal(
-            "prediction", "finite", f"{n_bad} rows that are not", "Check the model at these rows"
-        )
+        found = f"{int((~finite).sum())} rows that are not"
+        raise refusal("prediction", "finite", found, "Check the model at these rows")
     if output == "probability":
         _check_probabilities(array, classes, name)
     return array
@@ -149,29 +135,19 @@ def _check_probabilities(array: Floats, classes: Sequence[Any] | Array | None, n
     else:
         matches = array.shape[1] > 1 and n_classes in (None, array.shape[1])
     if not matches:
-        raise refusal(
-            "prediction",
-            f"of shape (n_rows, {n_classes or 'n_classes'}), one column per class, for {name}",
-            array.shape,
-            "Return the probabilities of predict_proba, not class labels",
-        )
+        shape = f"(n_rows, {n_classes or 'n_classes'})"
+        condition = f"of shape {shape}, one column per class, for {name}"
+        raise refusal("prediction", condition, array.shape, _NOT_LABELS)
     if not array.size:
         return
     low, high = float(array.min()), float(array.max())
     if low < -_SUM_TOLERANCE or high > 1 + _SUM_TOLERANCE:
-        raise refusal(
-            "prediction",
-            f"probabilities, in [0, 1], for {name}",
-            low if low < -_SUM_TOLERANCE else high,
-            "Return the probabilities of predict_proba, not class labels, scores or logits",
-        )
+        odd = low if low < -_SUM_TOLERANCE else high
+        raise refusal("prediction", f"probabilities, in [0, 1], for {name}", odd, _NOT_LABELS)
     if array.ndim == 2:
         sums = array.sum(axis=1)
         worst = int(np.argmax(np.abs(sums - 1)))
         if abs(sums[worst] - 1) > _SUM_TOLERANCE:
-            raise refusal(
-                "prediction",
-                f"probabilities that sum to one in each row for {name}",
-                f"a sum of {sums[worst]:.6g} in row {worst}",
-                "Normalize them",
-            )
+            condition = f"probabilities that sum to one in each row for {name}"
+            found = f"a sum of {sums[worst]:.6g} in row {worst}"
+            raise refusal("prediction", condition, found, "Normalize them")

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dsage._check import refusal
-from dsage.data.columns import shown
+from dsage._check import refusal, shown
 from dsage.data.layout import Layout
 from dsage.games.base import Floats, Rows
 from dsage.games.linear import LinearOutput

@@ -50,23 +50,10 @@ _N_CHECKED = 64
 
 @dataclass(frozen=True)
 class Affine:
-    """The map ``intercept + matrix @ weights`` on the encoded matrix of a layout.
+    """The map ``intercept + matrix @ weights`` on the encoded matrix of a layout."""
 
-    Attributes
-    ----------
-    intercept : array of shape (n_outputs,)
-        The prediction at 0.
-    weights : array of shape (n_features, n_outputs)
-        The slopes; ``n_outputs`` is 1 for a model of one output.
-
-    Examples
-    --------
-    >>> Affine(np.array([1.0]), np.array([[2.0], [0.0]])).predict(np.array([[3.0, 5.0]]))
-    array([7.])
-    """
-
-    intercept: Floats
-    weights: Floats
+    intercept: Floats  # (n_outputs,)
+    weights: Floats  # (n_features, n_outputs)
 
     def predict(self, matrix: Floats) -> Floats:
         """Return predictions (n_rows,), or (n_rows, n_outputs) if there are several outputs."""
@@ -76,44 +63,12 @@ class Affine:
         return predicted[:, 0] if predicted.shape[1] == 1 else predicted
 
 
-@dataclass(frozen=True)
-class Probe:
-    """The result of a probe: the map, and how far predictions are from it.
-
-    Attributes
-    ----------
-    affine : Affine
-        The map through the predictions at the mean and one step away from it in each feature.
-    error : float
-        The largest distance of a prediction from the map, relative to the tolerance: rounding, and
-        1e-8 (single precision: 1e-5) of the largest change of the prediction.
-    """
-
-    affine: Affine
-    error: float
-
-    @property
-    def holds(self) -> bool:
-        """Whether predictions agree with the map."""
-        return self.error <= 1.0
-
-
 def is_affine_type(model: object) -> bool:
     """Return whether a fitted model is of a type that predicts an affine function of its columns.
 
     These are linear regressions of scikit-learn, and its pipelines of scalers, projections and
     selections of columns that end in one. Types are compared exactly: a subclass may predict
     differently, and so may an object whose `predict` was replaced.
-
-    Examples
-    --------
-    >>> from sklearn.linear_model import PoissonRegressor, Ridge
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from sklearn.preprocessing import PolynomialFeatures, StandardScaler
-    >>> is_affine_type(make_pipeline(StandardScaler(), Ridge())), is_affine_type(PoissonRegressor())
-    (True, False)
-    >>> is_affine_type(make_pipeline(PolynomialFeatures(), Ridge()))
-    False
     """
     name = _sklearn_name(model)
     if name in _REGRESSORS:
@@ -161,12 +116,6 @@ def column_precision(layout: Layout) -> npt.NDArray[np.intp]:
 
     No model is affine in a column of precision 0: classes are codes, and draws of integers are
     rounded before the model sees them.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> column_precision(Layout.of(pd.DataFrame({"a": [1.5], "b": [1], "c": ["x"]})))
-    array([2, 0, 0])
     """
     probes = np.where(layout.n_categories == 0, 1.0 + 2.0 ** np.array([[-20], [-50]]), 0.0)
     is_kept = (_round_trip(layout, probes) == probes) & (layout.n_categories == 0)
@@ -185,24 +134,16 @@ def probe(
     X: Any,  # noqa: ANN401
     *,
     single: bool = False,
-) -> Probe:
+) -> tuple[Affine, float]:
     """Find the affine map of a model from d + 1 predictions, and compare it with further ones.
 
     The map is determined by the predictions at the mean of the rows and at one standard deviation
     from it in each feature. It is compared at 64 rows, at 64 rows that mix features of different
     rows, and at 64 points ten standard deviations away.
 
-    Parameters
-    ----------
-    predict : callable
-        Maps rows in the container of the training data to (n_rows,) or (n_rows, n_outputs).
-    layout : Layout
-        The columns, all of them floats.
-    X : data frame or array of shape (n_rows, n_features)
-        Rows that determine location and scale.
-    single : bool, default=False
-        Whether some columns are in single precision: points are then rounded as for the model, and
-        the tolerance is larger.
+    The error returned with the map is the largest distance of a prediction from it, relative to
+    the tolerance: rounding, and 1e-8 of the largest change of the prediction. With `single`, some
+    columns are in single precision: points are rounded as for the model, and 1e-8 becomes 1e-5.
     """
     matrix = layout.encode(X)
     n_rows, n_features = matrix.shape
@@ -232,7 +173,7 @@ def probe(
     moved = np.abs(found - predicted[0]).max(axis=0)
     allowed = share * moved + 64 * epsilon * size + np.finfo(np.float64).tiny
     missed = np.abs(found - (affine.intercept + checked @ weights)).max(axis=0)
-    return Probe(affine, float((missed / allowed).max()))
+    return affine, float((missed / allowed).max())
 
 
 def _columns(predicted: Floats) -> Floats:

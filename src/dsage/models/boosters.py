@@ -14,8 +14,8 @@ import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
-from dsage._check import check_shape, refusal
-from dsage.data.columns import dtype_kind, is_boolean, shown
+from dsage._check import check_shape, refusal, shown
+from dsage.data.columns import is_numeric
 from dsage.data.frames import Frame, check_columns
 
 Array = npt.NDArray[Any]
@@ -48,13 +48,6 @@ class BoosterOfNumbers:
 
     Columns of data frames are matched by name to those of the training data, in any order.
     Categories must be those of the training data.
-
-    Parameters
-    ----------
-    booster : xgboost.Booster or lightgbm.Booster
-        The booster.
-    objective : str
-        Its objective.
     """
 
     def __init__(self, booster: Any, objective: str) -> None:  # noqa: ANN401
@@ -66,18 +59,13 @@ class BoosterOfNumbers:
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.__name__}, objective={self.objective!r})"
 
-    def predict(self, X: Any) -> Array:  # noqa: ANN401
+    def predict(self, X: Any, **options: Any) -> Array:  # noqa: ANN401
         """Return the output of ``booster.predict``, (n_rows,) or (n_rows, n_outputs)."""
-        return self._predict(X)
-
-    def _predict(self, X: Any, **options: Any) -> Array:  # noqa: ANN401
-        names = _feature_names(self.booster, self.is_xgboost)
+        names = self._feature_names()
         frame = Frame(X)
         rows = frame.matrix() if frame.is_array else self._order_columns(frame, names)
         width = self.booster.num_features() if self.is_xgboost else self.booster.num_feature()
-        advice = (
-            f"Its columns are {shown(names)}" if names else "Pass the columns of the training data"
-        )
+        advice = f"Its columns are {shown(names)}" if names else "Pass those of the training data"
         check_shape(rows, ("n_rows", width), f"the data for {self.__name__}", advice)
         if not self.is_xgboost:
             return np.asarray(self.booster.predict(rows, **options))
@@ -93,15 +81,13 @@ class BoosterOfNumbers:
         columns = list(frame.names)
         if names is not None:
             # LightGBM writes its names without spaces.
-            by_name = {
-                column if self.is_xgboost else column.replace(" ", "_"): column
-                for column in columns
-            }
+            space = " " if self.is_xgboost else "_"
+            by_name = {column.replace(" ", space): column for column in columns}
             check_columns(list(by_name), names, f"the columns for {self.__name__}", only=True)
             columns = [by_name[name] for name in names]
         rows = frame.select(columns)
         dtypes = {name: frame.dtypes[name] for name in columns}
-        if all(dtype_kind(dtype) == "number" or is_boolean(dtype) for dtype in dtypes.values()):
+        if all(map(is_numeric, dtypes.values())):
             return rows
         pandas = nw.from_native(rows, eager_only=True).to_pandas()
         texts = [name for name in columns if isinstance(dtypes[name], nw.String | nw.Object)]
@@ -120,14 +106,18 @@ class BoosterOfNumbers:
         else:
             known = bool(self.booster.pandas_categorical)
         if not known:
-            raise refusal(
-                f"the columns for {self.__name__}",
-                "of numbers, or of the categories of the training data",
-                texts,
-                "The booster does not store categories: convert these columns to pandas"
-                " categories, in the order of training",
-                TypeError,
-            )
+            condition = "of numbers, or of the categories of the training data"
+            advice = "The booster does not store them: pass pandas categories in the same order"
+            raise refusal(f"the columns for {self.__name__}", condition, texts, advice, TypeError)
+
+    def _feature_names(self) -> list[str] | None:
+        """Return the names of the columns, None if the booster was trained on an array."""
+        if self.is_xgboost:
+            names: list[str] | None = self.booster.feature_names
+            return names
+        written: list[str] = self.booster.feature_name()
+        is_array = written == [f"Column_{number}" for number in range(len(written))]
+        return None if is_array else written
 
 
 class BoosterOfClasses(BoosterOfNumbers):
@@ -146,7 +136,7 @@ class BoosterOfClasses(BoosterOfNumbers):
     def predict_proba(self, X: Any) -> Array:  # noqa: ANN401
         """Return the probabilities of rows, (n_rows, n_classes)."""
         margin = {"output_margin": True} if self._output.startswith("logit") else {}
-        raw = self._predict(X, **margin).astype(np.float64)
+        raw = self.predict(X, **margin).astype(np.float64)
         if self._output == "logits":
             raw = np.exp(raw - raw.max(axis=1, keepdims=True))
         elif self._output == "logit":
@@ -158,29 +148,9 @@ class BoosterOfClasses(BoosterOfNumbers):
 
 
 def as_booster(model: Any) -> Any:  # noqa: ANN401
-    """Wrap a native booster; return any other model unchanged.
+    """Wrap a native booster of XGBoost or LightGBM; return any other model unchanged.
 
-    Parameters
-    ----------
-    model : object
-        Any model. A ``xgboost.Booster`` or ``lightgbm.Booster`` becomes a
-        :class:`BoosterOfClasses` or a :class:`BoosterOfNumbers`, depending on its objective.
-
-    Raises
-    ------
-    ValueError
-        If the objective yields scores: ranking, survival, hinge.
-
-    Examples
-    --------
-    >>> as_booster(len)
-    <built-in function len>
-    >>> import lightgbm
-    >>> X = np.arange(40.0).reshape(-1, 1)
-    >>> data = lightgbm.Dataset(X, label=X[:, 0] > 20)
-    >>> booster = lightgbm.train({"objective": "binary", "verbosity": -1}, data, 1)
-    >>> as_booster(booster)
-    BoosterOfClasses(lightgbm.Booster, objective='binary')
+    Objectives that yield scores (ranking, survival, hinge) are refused.
     """
     if _is_of("xgboost", model):
         objective = json.loads(model.save_config())["learner"]["objective"]["name"]
@@ -191,13 +161,9 @@ def as_booster(model: Any) -> Any:  # noqa: ANN401
         return model
     output = outputs.get(objective)
     if output is None:
-        raise refusal(
-            "the objective of the booster",
-            "one of numbers or of probabilities",
-            objective,
-            "Its output is a score: pass a function from rows to predictions as the model, and"
-            " a loss",
-        )
+        condition = "one of numbers or of probabilities"
+        advice = "It yields scores: pass a function from rows to predictions, and a loss"
+        raise refusal("the objective of the booster", condition, objective, advice)
     if output == "number":
         return BoosterOfNumbers(model, objective)
     return BoosterOfClasses(model, objective, output)
@@ -217,13 +183,3 @@ def _is_of(package: str, model: object) -> bool:
     # A booster exists only if its package has been imported.
     module = sys.modules.get(package)
     return module is not None and isinstance(model, module.Booster)
-
-
-def _feature_names(booster: Any, is_xgboost: bool) -> list[str] | None:  # noqa: ANN401
-    """Return the names of the columns, None if the booster was trained on an array."""
-    if is_xgboost:
-        names: list[str] | None = booster.feature_names
-        return names
-    written: list[str] = booster.feature_name()
-    is_array = written == [f"Column_{number}" for number in range(len(written))]
-    return None if is_array else written

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import joblib
 import numpy as np
 import numpy.typing as npt
 
-from dsage._check import refusal
-from dsage.data.columns import shown
+from dsage._check import refusal, shown
 from dsage.data.layout import Layout
 from dsage.data.targets import are_numbers, as_classes, codes
 from dsage.models.affine import Affine, column_precision, is_affine_type, probe
@@ -110,11 +110,8 @@ class Model:
         if not np.isfinite(prediction).all():
             finite = np.isfinite(prediction.reshape(shape[0], -1)).all(axis=1)
             bad = np.flatnonzero(~finite)
-            raise self._refuse(
-                "finite",
-                f"{len(bad)} of {len(X)} rows that are not",
-                f"Row {bad[0]} is the first: {_WHERE}",
-            )
+            found = f"{len(bad)} of {len(X)} rows that are not"
+            raise self._refuse("finite", found, f"Row {bad[0]} is the first: {_WHERE}")
         return prediction
 
     def check_means(self, means: Floats, n_outputs: tuple[int, ...]) -> Floats:
@@ -133,10 +130,8 @@ class Model:
             If a mean is not finite, or not a probability although the loss needs one.
         """
         if not np.isfinite(means).all():
-            n_bad = int((~np.isfinite(means)).sum())
-            raise self._refuse(
-                "finite", f"{n_bad} of {means.size} means that are not", _WHERE.capitalize()
-            )
+            found = f"{int((~np.isfinite(means)).sum())} of {means.size} means that are not"
+            raise self._refuse("finite", found, _WHERE.capitalize())
         if isinstance(self._function, Probabilities):
             return self._function.check(means, has_columns=bool(n_outputs))
         return means
@@ -166,28 +161,23 @@ class Model:
         if not precision.all():
             if self._claimed:
                 rounded = [layout.names[at] for at in np.flatnonzero(precision == 0)]
-                raise refusal(
-                    "affine",
-                    "False if columns are classes or integers",
-                    rounded,
-                    "Convert these columns to floats, or leave affine=True out",
-                )
+                condition = "False if columns are classes or integers"
+                advice = "Convert these columns to floats, or leave affine=True out"
+                raise refusal("affine", condition, rounded, advice)
             return None
         single = bool((precision == 1).any())
         if self.predictor is not None:
             single |= self.predictor.is_single
-        found = probe(self.predict, layout, X, single=single)
-        if found.holds:
-            return found.affine
-        if self._claimed:
-            raise refusal(
-                "affine",
-                f"False for {self.name}, which is not affine",
-                True,
-                f"Its predictions are {found.error:.3g} times farther from an affine map than"
-                " rounding explains; leave affine=True out",
+        affine, error = probe(self.predict, layout, X, single=single)
+        holds = error <= 1.0
+        if self._claimed and not holds:
+            condition = f"False for {self.name}, which is not affine"
+            advice = (
+                f"Its predictions are {error:.3g} times farther from an affine map than rounding"
+                " explains; leave affine=True out"
             )
-        return None
+            raise refusal("affine", condition, True, advice)
+        return affine if holds else None
 
     def _to_floats(self, raw: Any) -> Floats:  # noqa: ANN401
         """Return the model's output as floats; refuse labels."""
@@ -196,15 +186,12 @@ class Model:
         probabilities = self._loss.output == "probability"
         whole = kind in "iub" and array.ndim == 1 and not self._loss.accepts_votes
         if (probabilities and whole) or not (kind in "fiub" or are_numbers(array)):
-            wanted = "probabilities" if probabilities else "numbers"
-            raise self._refuse(
-                f"{wanted} for {self._loss.name}",
-                f"labels, such as {array.ravel()[:1].tolist()}",
-                "Pass a function that returns probabilities, of shape (n_rows, n_classes)"
-                if probabilities
-                else "Choose a loss of classes, such as 'cross_entropy'",
-                TypeError,
-            )
+            wanted, advice = "numbers", "Choose a loss of classes, such as 'cross_entropy'"
+            if probabilities:
+                wanted = "probabilities"
+                advice = "Pass a function that returns them, of shape (n_rows, n_classes)"
+            found = f"labels, such as {array.ravel()[:1].tolist()}"
+            raise self._refuse(f"{wanted} for {self._loss.name}", found, advice, TypeError)
         return array.astype(np.float64)
 
     def _refuse(
@@ -260,13 +247,9 @@ def as_model(
     checked = as_loss(loss)
     if isinstance(model, Model):
         if classes is not None or affine:
-            raise refusal(
-                "classes and affine",
-                "given with an estimator or a function",
-                model,
-                "Pass them to the as_model call that made this Model",
-                TypeError,
-            )
+            condition = "given with an estimator or a function"
+            advice = "Pass them to the as_model call that made this Model"
+            raise refusal("classes and affine", condition, model, advice, TypeError)
         return model
     model = as_booster(model)
     predictor = as_predictor(model)
@@ -277,13 +260,11 @@ def as_model(
             advice = f"Fit an instance: {name}().fit(X, y)"
         raise refusal("model", "callable, or an object with predict", model, advice, TypeError)
     known = _find_classes(model, name, classes, checked)
-    function = (
-        _choose_method(model, name, checked, known)
-        if predictor is None
-        else Probabilities(predictor)
-        if checked.output == "probability"
-        else predictor
-    )
+    function: Callable[[Any], Any]
+    if predictor is None:
+        function = _choose_method(model, name, checked, known)
+    else:
+        function = Probabilities(predictor) if checked.output == "probability" else predictor
     return Model(
         function,
         name=name,
@@ -313,38 +294,29 @@ def _choose_method(
         method: Callable[[Any], Any] = model.predict if hasattr(model, "predict") else model
         return method
     if loss.output == "value":
-        raise refusal(
-            "loss",
-            f"one of classes for the classifier {name}",
-            loss.name,
-            "Choose 'cross_entropy', 'brier' or 'zero_one', or pass a function such as"
-            " lambda X: model.predict_proba(X)[:, 1] as the model",
-            TypeError,
-        )
+        condition = f"one of classes for the classifier {name}"
+        advice = "Choose 'cross_entropy', 'brier' or 'zero_one', or pass a function such as"
+        advice += " lambda X: model.predict_proba(X)[:, 1] as the model"
+        raise refusal("loss", condition, loss.name, advice, TypeError)
     if hasattr(model, "predict_proba"):
         probabilities: Callable[[Any], Any] = model.predict_proba
         return probabilities
     if loss.accepts_votes and classes is not None:
         return _Votes(model, classes)
-    raise refusal(
-        "model",
-        f"a classifier with predict_proba for {loss.name}",
-        name,
-        CALIBRATE,
-        TypeError,
-    )
+    condition = f"a classifier with predict_proba for {loss.name}"
+    raise refusal("model", condition, name, CALIBRATE, TypeError)
 
 
+@dataclass(frozen=True)
 class _Votes:
     """Predicted classes as probabilities of 0 and 1."""
 
-    def __init__(self, model: Any, classes: Array) -> None:  # noqa: ANN401
-        self._model = model
-        self._classes = classes
+    model: Any
+    classes: Array
 
     def __call__(self, X: Any) -> Floats:  # noqa: ANN401
-        votes = codes(np.asarray(self._model.predict(X)), self._classes, None)
-        return np.eye(len(self._classes))[votes]
+        votes = codes(np.asarray(self.model.predict(X)), self.classes, None)
+        return np.eye(len(self.classes))[votes]
 
 
 def _find_classes(
@@ -356,26 +328,18 @@ def _find_classes(
     """Return the classes of the model, its own or the given ones; refuse contradictions."""
     own = getattr(model, "classes_", None) if gives_classes(model) else None
     if isinstance(own, list) and any(np.ndim(classes) for classes in own):
-        raise refusal(
-            "model",
-            "a classifier of one target",
-            f"{name} with {len(own)} targets",
-            "Explain one at a time, with a function that returns its probabilities",
-        )
+        advice = "Explain one at a time, with a function that returns its probabilities"
+        found = f"{name} with {len(own)} targets"
+        raise refusal("model", "a classifier of one target", found, advice)
     if given is None:
         return None if own is None else np.asarray(own)
     if loss.output == "value":
-        raise refusal(
-            "classes", f"left out for {loss.name}", given, "It is a loss of numbers", TypeError
-        )
+        condition, advice = f"left out for {loss.name}", "It is a loss of numbers"
+        raise refusal("classes", condition, given, advice, TypeError)
     index = as_classes(given)
     if not index.is_unique or len(index) < 2:
         raise refusal("classes", "two or more, each once", list(given), "Pass one per column")
     if own is not None and list(index) != list(own):
-        raise refusal(
-            "classes",
-            f"those of {name}, in its order: {shown(np.asarray(own).tolist())}",
-            list(given),
-            "Leave classes out: the model knows them",
-        )
+        condition = f"those of {name}, in its order: {shown(np.asarray(own).tolist())}"
+        raise refusal("classes", condition, list(given), "Leave them out: the model knows them")
     return index.to_numpy()

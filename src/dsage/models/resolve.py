@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from dsage._check import Setting, Text, warn
-from dsage.data.categories import shown, sort_labels
+from dsage._check import Setting, Text, shown, warn
+from dsage.data.categories import sort_labels
 from dsage.data.inputs import Inputs, name_argument
 from dsage.data.targets import Array, are_numbers, codes
 from dsage.models.losses import Loss, as_loss, choose_loss
@@ -69,23 +69,15 @@ def find_model(
 ) -> ResolvedModel:
     """Return the loss and the model, after predicting some rows and checking all targets.
 
-    Parameters
-    ----------
-    model : estimator, callable or Model
-        The model.
-    loss : str, callable or Loss
-        The loss, or ``"auto"``.
-    classes : sequence or None
-        The classes of a model that does not know them; by default the sorted labels of all rows.
-    inputs : Inputs
-        The rows.
+    `classes` of a model that does not know them are by default the sorted labels of all rows.
     """
     is_chosen = isinstance(loss, str) and loss == "auto"
     resolved = choose_loss(model, inputs.y_test) if is_chosen else as_loss(loss)
     checked = as_model(model, resolved, classes=classes)
     has_labels = resolved.output == "probability" and inputs.y_train.ndim == 1
     if has_labels and checked.classes is None and not isinstance(model, Model):
-        labels = _collect_labels(inputs)
+        both = pd.concat([pd.Series(inputs.y_train), pd.Series(inputs.y_test)])
+        labels = sort_labels(list(pd.unique(both)))
         checked = as_model(model, resolved, classes=labels)
         if not are_numbers(np.asarray(labels)):
             text = (
@@ -103,25 +95,17 @@ def find_model(
     return ResolvedModel(resolved, source, checked, _describe_model(model, checked))
 
 
-def _collect_labels(inputs: Inputs) -> list[Any]:
-    """Return the labels of all rows, sorted."""
-    both = pd.concat([pd.Series(inputs.y_train), pd.Series(inputs.y_test)])
-    return sort_labels(list(pd.unique(both)))
-
-
 def _describe_model(given: object, model: Model) -> ModelInfo:
     steps = getattr(given, "steps", None)
     parts = [step for _, step in steps] if isinstance(steps, list) else []
     kind = type(given)
-    labels = None if model.classes is None else model.classes.tolist()
+    packages = dict.fromkeys(type(part).__module__.partition(".")[0] for part in (given, *parts))
     return ModelInfo(
         name=model.name,
         type_name=f"{kind.__module__}.{kind.__qualname__}",
         steps=tuple(type(part).__name__ for part in parts),
-        classes=None if labels is None else tuple(map(_to_label, labels)),
-        packages=tuple(
-            dict.fromkeys(type(part).__module__.partition(".")[0] for part in (given, *parts))
-        ),
+        classes=None if model.classes is None else tuple(map(_to_label, model.classes.tolist())),
+        packages=tuple(packages),
     )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dsage._check import check_count, check_member, refusal, warn
-from dsage.data.columns import dtype_kind, is_boolean
+from dsage.data.columns import is_numeric
 from dsage.data.frames import Frame
 from dsage.models.torch_tools import is_module, module_place, require_torch
 
@@ -25,9 +25,6 @@ CPU_BATCH_ROWS = 2**12
 """Rows per call of a module on a CPU, whose caches are small."""
 
 DRAWS = ("auto", "module", "host")
-
-_SOFTMAX = "torch.nn.Sequential(module, torch.nn.Softmax(dim=1))"
-_SIGMOID = "torch.nn.Sequential(module, torch.nn.Sigmoid())"
 
 
 class TorchPredictor:
@@ -74,13 +71,8 @@ class TorchPredictor:
     ) -> None:
         require_torch("TorchPredictor")
         if not is_module(module):
-            raise refusal(
-                "module",
-                "a torch.nn.Module",
-                module,
-                "Pass other models without TorchPredictor",
-                TypeError,
-            )
+            advice = "Pass other models without TorchPredictor"
+            raise refusal("module", "a torch.nn.Module", module, advice, TypeError)
         self.module = module
         self.name = type(module).__name__
         self.draws = check_member(draws, DRAWS, "draws", "the places")
@@ -202,22 +194,13 @@ class TorchPredictor:
                     self._modes = []
 
     def _check_output(self, output: Any, n_rows: int) -> Any:  # noqa: ANN401
-        torch = require_torch("TorchPredictor")
-        if not isinstance(output, torch.Tensor):
-            raise refusal(
-                f"the output of {self.name}",
-                "a tensor",
-                type(output).__name__,
-                "Wrap the module in one that returns the tensor of predictions",
-                TypeError,
-            )
+        name = f"the output of {self.name}"
+        if not isinstance(output, require_torch("TorchPredictor").Tensor):
+            advice = "Wrap the module in one that returns the tensor of predictions"
+            raise refusal(name, "a tensor", type(output).__name__, advice, TypeError)
         if not output.ndim or len(output) != n_rows:
-            raise refusal(
-                f"the output of {self.name}",
-                f"of {n_rows} rows, as its input is",
-                tuple(output.shape),
-                "Return one prediction, or one row of predictions, per row",
-            )
+            advice = "Return one prediction, or one row of predictions, per row"
+            raise refusal(name, f"of {n_rows} rows, as its input is", tuple(output.shape), advice)
         return output.detach()  # a module may enable gradients itself
 
 
@@ -249,27 +232,21 @@ class Probabilities:
         tolerance = 2e-2 if is_coarse else 1e-4
         low, high = float(output.min(initial=0.0)), float(output.max(initial=0.0))
         if low < -tolerance or high > 1 + tolerance:
-            raise self._refuse(
-                "probabilities, in [0, 1]", low if low < -tolerance else high, has_columns
-            )
+            odd = low if low < -tolerance else high
+            raise self._refuse("probabilities, in [0, 1]", odd, has_columns)
         if not has_columns:
             return output
         sums = output.sum(axis=-1, keepdims=True)
         worst = float(sums.ravel()[np.argmax(np.abs(sums - 1))]) if sums.size else 1.0
         if abs(worst - 1) > tolerance:
-            raise self._refuse(
-                "probabilities that sum to one", f"a sum of {worst:.6g}", has_columns
-            )
+            found = f"a sum of {worst:.6g}"
+            raise self._refuse("probabilities that sum to one", found, has_columns)
         return output / sums if is_coarse else output
 
     def _refuse(self, condition: str, value: object, has_columns: bool) -> Exception:
-        wrap = _SOFTMAX if has_columns else _SIGMOID
-        return refusal(
-            f"the output of {self.predictor.name}",
-            condition,
-            value,
-            f"If these are logits, explain {wrap}",
-        )
+        layer = "Softmax(dim=1)" if has_columns else "Sigmoid()"
+        advice = f"If these are logits, explain torch.nn.Sequential(module, torch.nn.{layer})"
+        return refusal(f"the output of {self.predictor.name}", condition, value, advice)
 
 
 def as_predictor(model: object) -> TorchPredictor | None:
@@ -280,10 +257,7 @@ def as_predictor(model: object) -> TorchPredictor | None:
 
 
 def ends_in(model: object) -> str:
-    """Return the class of the last layer of nested ``Sequential`` modules.
-
-    For objects that are not modules the result is empty.
-    """
+    """Return the class of the last layer of nested ``Sequential`` modules; "" for other objects."""
     module = model.module if isinstance(model, TorchPredictor) else model
     if not is_module(module):
         return ""
@@ -295,18 +269,8 @@ def ends_in(model: object) -> str:
 def _to_numbers(X: Any, name: str) -> Array:  # noqa: ANN401
     """Return rows as an array of numbers; refuse other columns by name."""
     frame = Frame(X)
-    others = [
-        column
-        for column, dtype in frame.dtypes.items()
-        if not (dtype_kind(dtype) == "number" or is_boolean(dtype))
-    ]
-    if others:
-        raise refusal(
-            f"the columns for {name}",
-            "of numbers",
-            others,
-            "Pass a function that encodes these columns as in training, and calls the module",
-            TypeError,
-        )
+    if others := [column for column, dtype in frame.dtypes.items() if not is_numeric(dtype)]:
+        advice = "Pass a function that encodes these columns as in training, and calls the module"
+        raise refusal(f"the columns for {name}", "of numbers", others, advice, TypeError)
     matrix = frame.matrix()
     return matrix if matrix.dtype.kind in "fiub" else matrix.astype(np.float64)

@@ -5,18 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib import import_module
 from typing import Any
+
+from dsage._check import import_extra
 
 
 def is_module(model: object) -> bool:
-    """Return whether a model is a ``torch.nn.Module``, without importing torch.
-
-    Examples
-    --------
-    >>> is_module(len)
-    False
-    """
+    """Return whether a model is a ``torch.nn.Module``, without importing torch."""
     torch = sys.modules.get("torch")
     # A module exists only if torch has been imported.
     return torch is not None and isinstance(model, torch.nn.Module)
@@ -24,12 +19,7 @@ def is_module(model: object) -> bool:
 
 def require_torch(what: str) -> Any:  # noqa: ANN401
     """Return the package torch; if it is absent, the error says how to install it."""
-    try:
-        return import_module("torch")
-    except ImportError as error:
-        raise ImportError(
-            f"{what} needs torch; install it with: pip install 'dsage[torch]'."
-        ) from error
+    return import_extra("torch", what, "torch")
 
 
 def module_place(module: Any) -> tuple[Any, Any]:  # noqa: ANN401

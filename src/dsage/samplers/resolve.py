@@ -7,8 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from dsage._check import check_member, refusal
-from dsage.data.columns import shown
+from dsage._check import check_member, refusal, shown
 from dsage.data.inputs import Inputs
 from dsage.samplers.base import Sampler, check_sampler
 from dsage.samplers.choose import choose_sampler, make_sampler

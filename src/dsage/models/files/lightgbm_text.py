@@ -18,26 +18,10 @@ class DamagedTextError(ValueError):
 
 
 def check_text(text: str) -> None:
-    r"""Refuse a text that is not a whole LightGBM model.
+    """Refuse a text that is not a whole LightGBM model, as ``Booster.save_model`` writes it.
 
     The trees must have the number and the lengths that the header states, and refer only to
     features, to later splits and to leaves that exist.
-
-    Parameters
-    ----------
-    text : str
-        The content of a file that ``Booster.save_model`` wrote.
-
-    Raises
-    ------
-    DamagedTextError
-        States what is wrong, and where.
-
-    Examples
-    --------
-    >>> check_text("tree\nversion=v4\n")
-    Traceback (most recent call last):
-    dsage.models.files.lightgbm_text.DamagedTextError: it has no line 'end of trees'
     """
     if not text.startswith("tree\n"):
         raise DamagedTextError("its first line is not 'tree'")
@@ -60,13 +44,8 @@ def _check_tree(fields: dict[str, str], n_features: int, of: str) -> None:
     n_leaves = int(_number(fields, "num_leaves", of))
     n_splits = n_leaves - 1
     arrays = {name: _numbers(fields, name, of) for name in fields}
-    for name, length in (
-        ("leaf_value", n_leaves),
-        ("split_feature", n_splits),
-        ("threshold", n_splits),
-        ("left_child", n_splits),
-        ("right_child", n_splits),
-    ):
+    for name in ("leaf_value", "split_feature", "threshold", "left_child", "right_child"):
+        length = n_leaves if name == "leaf_value" else n_splits
         if n_leaves < 1 or len(arrays.get(name, [])) != length:
             raise DamagedTextError(f"the length of {name} of {of} does not match num_leaves")
     features = arrays["split_feature"]

@@ -13,7 +13,7 @@ from zipfile import is_zipfile
 
 import joblib
 
-from dsage._check import Setting, Text, check_names, refusal
+from dsage._check import Setting, Text, check_names, import_extra, refusal
 from dsage.data.files import check_file
 from dsage.models.files.lightgbm_text import DamagedTextError, check_text
 
@@ -89,17 +89,13 @@ def load_model(
     for suffixes, loader in loaders.items():
         if suffix in suffixes:
             return loader(file)
-    raise refusal(
-        "the model file",
-        f"one of {', '.join(each for suffixes in loaders for each in suffixes)}",
-        file.name,
-        "Save the model with skops, or export it to ONNX; or load it yourself, and call"
-        " dsage.explain in Python",
-    )
+    condition = f"one of {', '.join(each for suffixes in loaders for each in suffixes)}"
+    advice = "Save the model with skops or ONNX, or load it and call dsage.explain in Python"
+    raise refusal("the model file", condition, file.name, advice)
 
 
 def _load_skops(file: Path, trusted: tuple[str, ...]) -> Any:  # noqa: ANN401
-    skops = _import_reader("skops.io", "skops", file)
+    skops = import_extra("skops.io", f"Loading {file.name}", "skops")
     if not is_zipfile(file):
         raise _refuse_file(file, "a skops file", "it is not an archive")
     try:
@@ -108,12 +104,9 @@ def _load_skops(file: Path, trusted: tuple[str, ...]) -> Any:  # noqa: ANN401
     except Exception as error:
         raise _refuse_file(file, "a skops file", _first_line(error)) from error
     if unknown:
-        raise refusal(
-            f"the types in {file.name}",
-            "trusted, since each can run code of its own or harm the process",
-            unknown,
-            Text(["Name those that you trust, with ", Setting("trusted", unknown)]),
-        )
+        condition = "trusted, since each can run code of its own or harm the process"
+        advice = Text(["Name those that you trust, with ", Setting("trusted", unknown)])
+        raise refusal(f"the types in {file.name}", condition, unknown, advice)
     try:
         model = skops.load(file, trusted=list(trusted))
     except Exception as error:
@@ -128,7 +121,7 @@ def _load_onnx(file: Path) -> Any:  # noqa: ANN401
 
 
 def _load_xgboost(file: Path) -> Any:  # noqa: ANN401
-    xgboost = _import_reader("xgboost", "xgboost", file)
+    xgboost = import_extra("xgboost", f"Loading {file.name}", "xgboost")
     content = bytearray(file.read_bytes())
     if not content.startswith(b"{") or b"learner" not in content:
         raise _refuse_file(file, "an XGBoost model", "it is something else")
@@ -140,7 +133,7 @@ def _load_xgboost(file: Path) -> Any:  # noqa: ANN401
 
 
 def _load_lightgbm(file: Path) -> Any:  # noqa: ANN401
-    lightgbm = _import_reader("lightgbm", "lightgbm", file)
+    lightgbm = import_extra("lightgbm", f"Loading {file.name}", "lightgbm")
     try:
         # Line ends are kept, since the header counts the bytes of the trees.
         text = file.read_bytes().decode()
@@ -154,57 +147,32 @@ def _load_lightgbm(file: Path) -> Any:  # noqa: ANN401
 
 def _load_pickle(file: Path, trust: bool) -> Any:  # noqa: ANN401
     if not trust:
-        raise refusal(
-            "the model file",
-            "of a kind that is safe to load",
-            file.name,
-            Text(
-                [
-                    "A pickle can run any program with your rights when it is loaded, read and ",
-                    "send your files. If you made it yourself, or trust who did, add ",
-                    Setting("trust_pickle", value=True),
-                    "; otherwise ask for a skops or ONNX file",
-                ]
-            ),
+        start = (
+            "A pickle can run any program with your rights when it is loaded, read and send your"
+            " files. If you made it yourself, or trust who did, add "
         )
+        end = "; otherwise ask for a skops or ONNX file"
+        advice = Text([start, Setting("trust_pickle", value=True), end])
+        raise refusal("the model file", "of a kind that is safe to load", file.name, advice)
     try:
         model = joblib.load(file)
     except ModuleNotFoundError as error:
-        raise refusal(
-            f"the packages of {file.name}",
-            "installed",
-            error.name,
-            f"Install {error.name}",
-            ImportError,
-        ) from error
+        name, remedy = f"the packages of {file.name}", f"Install {error.name}"
+        raise refusal(name, "installed", error.name, remedy, ImportError) from error
+    except (EOFError, pickle.UnpicklingError) as error:
+        raise _refuse_file(file, "a whole pickle", "") from error
     # A pickle can call anything, so any error can be raised.
     except Exception as error:
-        advice = "Load it with the package versions that it was saved with"
-        reason = (
-            _first_line(error) if not isinstance(error, (EOFError, pickle.UnpicklingError)) else ""
-        )
-        raise _refuse_file(file, "a whole pickle", reason, advice if reason else _AGAIN) from error
+        remedy = "Load it with the package versions that it was saved with"
+        raise _refuse_file(file, "a whole pickle", _first_line(error), remedy) from error
     return _check_model(model, file)
 
 
 def _check_model(model: Any, file: Path) -> Any:  # noqa: ANN401
     if isinstance(model, type) or not (hasattr(model, "predict") or callable(model)):
-        raise refusal(
-            f"the object in {file.name}",
-            "a fitted model, with predict",
-            type(model).__name__,
-            "Save the model itself",
-        )
+        name, condition = f"the object in {file.name}", "a fitted model, with predict"
+        raise refusal(name, condition, type(model).__name__, "Save the model itself")
     return model
-
-
-def _import_reader(module: str, package: str, file: Path) -> Any:  # noqa: ANN401
-    try:
-        return import_module(module)
-    except ImportError as error:
-        raise ImportError(
-            f"Loading {file.name} needs {package}; install it with: pip install 'dsage[{package}]'."
-        ) from error
 
 
 def _refuse_file(file: Path, condition: str, reason: str, advice: str = _AGAIN) -> Exception:

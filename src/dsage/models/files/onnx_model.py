@@ -7,17 +7,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dsage._check import check_shape, refusal
+from dsage._check import check_shape, import_extra, refusal
 from dsage.data.categories import sort_labels
 from dsage.data.columns import dtype_kind, is_boolean
 from dsage.data.frames import Frame, check_columns, is_frame
 
-try:
-    import onnxruntime
-except ImportError as error:
-    raise ImportError(
-        "Models in ONNX files need onnxruntime; install it with: pip install 'dsage[onnx]'."
-    ) from error
+onnxruntime = import_extra("onnxruntime", "Loading ONNX files", "onnx")
 
 Array = npt.NDArray[Any]
 
@@ -41,21 +36,12 @@ class OnnxRegressor:
     Its input is one matrix of all columns, in their order, or one input per column, matched by
     name. It runs in one thread: with several, onnxruntime sums the trees of a forest in an order
     that depends on the number of rows, which changes the last digits.
-
-    Parameters
-    ----------
-    content : bytes
-        The content of the file.
-    name : str
-        Its name in errors and results.
     """
 
     def __init__(self, content: bytes, name: str) -> None:
         self._content = content
         self.__name__ = name
-        self._session = _open_session(content)
-        self._inputs = self._session.get_inputs()
-        self._outputs = self._session.get_outputs()
+        self._open()
         self._check_inputs()
 
     def __repr__(self) -> str:
@@ -63,14 +49,14 @@ class OnnxRegressor:
 
     def __getstate__(self) -> dict[str, Any]:
         # Sessions cannot be sent to another process, but their bytes can.
-        return {
-            name: value
-            for name, value in self.__dict__.items()
-            if name not in ("_session", "_inputs", "_outputs")
-        }
+        unsent = ("_session", "_inputs", "_outputs")
+        return {name: value for name, value in self.__dict__.items() if name not in unsent}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
+        self._open()
+
+    def _open(self) -> None:
         self._session = _open_session(self._content)
         self._inputs = self._session.get_inputs()
         self._outputs = self._session.get_outputs()
@@ -100,9 +86,8 @@ class OnnxRegressor:
         names = [one.name for one in self._inputs]
         frame = Frame(X) if is_frame(X) else Frame(X, names)
         check_columns(frame.names, names, f"the columns for {self.__name__}", only=True)
-        return {
-            one.name: self._cast(frame, one.name, one.type).reshape(-1, 1) for one in self._inputs
-        }
+        types = {one.name: one.type for one in self._inputs}
+        return {name: self._cast(frame, name, types[name]).reshape(-1, 1) for name in names}
 
     def _cast(self, frame: Frame, name: str, wanted: str) -> Array:
         """Return a column in the type of an input, if nothing but digits is lost."""
@@ -117,40 +102,27 @@ class OnnxRegressor:
             cast: Array = array.astype(np.float64 if is_float else _DTYPES[wanted])
             if is_float or (cast == array).all():
                 return cast.astype(_DTYPES[wanted])
-        raise refusal(
-            f"{name!r} for {self.__name__}",
-            f"of the type of its input, {wanted}",
-            str(dtype),
-            "Pass the columns in the types that the model was exported with",
-            TypeError,
-        )
+        condition = f"of the type of its input, {wanted}"
+        advice = "Pass the columns in the types that the model was exported with"
+        raise refusal(f"{name!r} for {self.__name__}", condition, str(dtype), advice, TypeError)
 
     def _check_inputs(self) -> None:
+        name = f"the inputs of {self.__name__}"
         for one in self._inputs:
             if one.type not in _DTYPES or len(one.shape) not in (1, 2):
-                raise refusal(
-                    f"the inputs of {self.__name__}",
-                    "one matrix of all columns, or one column each",
-                    f"{one.name!r}: {one.type} of shape {one.shape}",
-                    "Export a model of tabular data",
-                )
+                condition = "one matrix of all columns, or one column each"
+                found = f"{one.name!r}: {one.type} of shape {one.shape}"
+                raise refusal(name, condition, found, "Export a model of tabular data")
             if isinstance(one.shape[0], int):
-                raise refusal(
-                    f"the inputs of {self.__name__}",
-                    "of any number of rows",
-                    f"{one.name!r} of {one.shape[0]}",
-                    "Export it with a free first dimension",
-                )
+                found, advice = f"{one.name!r} of {one.shape[0]}", "Leave its first dimension free"
+                raise refusal(name, "of any number of rows", found, advice)
 
 
 class OnnxClassifier(OnnxRegressor):
     """An ONNX model that predicts classes: labels in one output, probabilities in another.
 
-    Attributes
-    ----------
-    classes_ : array
-        The classes in the order of the columns. It exists only if probabilities come with their
-        labels (``ZipMap``) and the model accepts a row of zeros and empty strings.
+    It has `classes_`, in the order of the columns, only if probabilities come with their labels
+    (``ZipMap``) and the model accepts a row of zeros and empty strings.
     """
 
     def __init__(self, content: bytes, name: str) -> None:
@@ -188,25 +160,7 @@ class OnnxClassifier(OnnxRegressor):
 
 
 def load_onnx(content: bytes, name: str) -> OnnxRegressor:
-    """Return the model in an ONNX file.
-
-    Parameters
-    ----------
-    content : bytes
-        The content of the file.
-    name : str
-        Its name in errors and results.
-
-    Returns
-    -------
-    OnnxClassifier or OnnxRegressor
-        A classifier if the outputs are labels and their probabilities.
-
-    Raises
-    ------
-    ValueError
-        If the file is not a model of tabular data.
-    """
+    """Return the model in an ONNX file: a classifier if it puts out labels and probabilities."""
     outputs = _open_session(content, name).get_outputs()
     others = [output.type for output in outputs[1:]]
     gives_maps = len(others) == 1 and others[0].startswith("seq(map(")
@@ -214,12 +168,9 @@ def load_onnx(content: bytes, name: str) -> OnnxRegressor:
     if has_labels and (gives_maps or all(other in _FLOATS for other in others)):
         return OnnxClassifier(content, name)
     if outputs[0].type not in _FLOATS:
-        raise refusal(
-            f"the outputs of {name}",
-            "numbers, or labels and their probabilities",
-            [f"{output.name}: {output.type}" for output in outputs],
-            "Export it with its probabilities",
-        )
+        condition = "numbers, or labels and their probabilities"
+        found = [f"{output.name}: {output.type}" for output in outputs]
+        raise refusal(f"the outputs of {name}", condition, found, "Export it with probabilities")
     return OnnxRegressor(content, name)
 
 
@@ -231,7 +182,5 @@ def _open_session(content: bytes, name: str = "the model") -> Any:  # noqa: ANN4
         return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
     # onnxruntime has an error class for each status.
     except Exception as error:
-        reason = str(error).rpartition(" : ")[2].rstrip(".")
-        raise refusal(
-            "the model file", "an ONNX model", f"{name}: {reason}", "Export it again"
-        ) from error
+        found = f"{name}: " + str(error).rpartition(" : ")[2].rstrip(".")
+        raise refusal("the model file", "an ONNX model", found, "Export it again") from error

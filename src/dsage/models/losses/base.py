@@ -99,12 +99,9 @@ class Loss:
         array of shape (n_predictions, n_rows)
         """
         if prediction.ndim < 2 or prediction.shape[1] != len(y):
-            raise refusal(
-                "prediction",
-                f"of shape (n_predictions, {len(y)}) or (n_predictions, {len(y)}, n_classes)",
-                prediction.shape,
-                "Put predictions along the first axis, rows along the second",
-            )
+            shapes = f"(n_predictions, {len(y)}) or (n_predictions, {len(y)}, n_classes)"
+            advice = "Put predictions along the first axis, rows along the second"
+            raise refusal("prediction", f"of shape {shapes}", prediction.shape, advice)
         if self.output == "probability" and prediction.ndim == 2:
             prediction = _add_first_class(prediction)
         return self.kernel(y, prediction)
@@ -140,12 +137,8 @@ class Loss:
         if array.ndim == 1:
             return codes(array, classes, n_classes)
         if not self.accepts_soft:
-            raise refusal(
-                "y",
-                f"class labels, of shape (n_rows,), for {self.name}",
-                array.shape,
-                "Pass labels; this loss does not take probabilities as a target",
-            )
+            condition = f"class labels, of shape (n_rows,), for {self.name}"
+            raise refusal("y", condition, array.shape, "This loss takes no probabilities as y")
         n_columns = n_classes if classes is None else len(classes)
         return probabilities(numbers(array, self.name), n_columns)
 
@@ -194,8 +187,9 @@ LOSSES: Registry[Loss | Callable[[float], Loss]] = Registry(
 )
 """The losses that have a name; one with a parameter is a function of that parameter.
 
-Traits: `title` and `unit`, for reports; `synonyms`, the names that other libraries use; and
-`parameter`, the name of the parameter, if there is one.
+Traits: `title` and `unit`, for reports, where ``{target}`` stands for the name of the target;
+`synonyms`, names that other libraries use: they are refused with a suggestion; and `parameter`,
+the name of the parameter, if there is one.
 """
 
 
@@ -210,20 +204,9 @@ def register(
     accepts_votes: bool = False,
     accepts_soft: bool = False,
 ) -> Callable[[Kernel], Kernel]:
-    """Return a decorator that makes a kernel available as a loss.
+    """Return a decorator that makes a kernel available as a :class:`Loss`.
 
-    Parameters
-    ----------
-    name, output, accepts_votes, accepts_soft
-        See :class:`Loss`.
-    summary : str
-        A line for tables and the help of the command line.
-    title : str
-        The loss in the sentences of a report.
-    unit : str
-        Its unit, in which ``{target}`` stands for the name of the target.
-    synonyms : sequence of str, default=()
-        What other libraries call it: these names are refused with a suggestion.
+    `summary` is a line for tables and help; the other traits are those of :data:`LOSSES`.
     """
     add = LOSSES.register(name, summary=summary, title=title, unit=unit, synonyms=tuple(synonyms))
 

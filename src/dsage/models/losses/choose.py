@@ -49,13 +49,8 @@ def choose_loss(model: object, y: Any = None) -> Loss:  # noqa: ANN401
     model = as_booster(model)
     if gives_classes(model):
         if not hasattr(model, "predict_proba"):
-            raise refusal(
-                "model",
-                "a classifier with predict_proba if no loss is given",
-                type(model).__name__,
-                CALIBRATE,
-                TypeError,
-            )
+            condition = "a classifier with predict_proba if no loss is given"
+            raise refusal("model", condition, type(model).__name__, CALIBRATE, TypeError)
         return as_loss("cross_entropy")
     if _estimator_kind(model) == "regressor":
         return as_loss("squared_error")

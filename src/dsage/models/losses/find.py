@@ -9,8 +9,7 @@ from typing import Any, get_args
 
 import numpy as np
 
-from dsage._check import check_member, refusal
-from dsage.data.columns import shown
+from dsage._check import check_member, refusal, shown
 from dsage.models.losses.base import LOSSES, Array, Floats, Loss, Output
 
 
@@ -20,20 +19,14 @@ class _FunctionLoss(Loss):
 
     def __call__(self, y: Array, prediction: Floats) -> Floats:
         losses = np.asarray(self.kernel(y, prediction))
+        name = f"the result of the loss {self.name!r}"
         if losses.shape != (len(y),) or losses.dtype.kind not in "fiub":
-            raise refusal(
-                f"the result of the loss {self.name!r}",
-                f"one number per row, of shape ({len(y)},)",
-                losses.shape if losses.dtype.kind in "fiub" else losses.dtype,
-                "Do not average over rows",
-            )
+            condition = f"one number per row, of shape ({len(y)},)"
+            found = losses.shape if losses.dtype.kind in "fiub" else losses.dtype
+            raise refusal(name, condition, found, "Do not average over rows")
         if not np.isfinite(losses).all():
-            raise refusal(
-                f"the result of the loss {self.name!r}",
-                "finite",
-                f"{int((~np.isfinite(losses)).sum())} rows that are not",
-                "Clip the arguments of logarithms and divisions",
-            )
+            odd = f"{int((~np.isfinite(losses)).sum())} rows that are not"
+            raise refusal(name, "finite", odd, "Clip the arguments of logarithms and divisions")
         return losses.astype(np.float64, copy=False)
 
     def many(self, y: Array, prediction: Floats) -> Floats:
@@ -92,13 +85,8 @@ def as_loss(
     if isinstance(loss, str):
         return _find_loss(loss, quantile)
     if not callable(loss) or isinstance(loss, type):
-        raise refusal(
-            "loss",
-            "a name or a function",
-            loss,
-            f"The names are {shown(LOSSES.names())}; a function maps (y, prediction) to losses",
-            TypeError,
-        )
+        advice = f"The names are {shown(LOSSES.names())}; a function maps (y, prediction) to losses"
+        raise refusal("loss", "a name or a function", loss, advice, TypeError)
     kind = "any" if output is None else output
     check_member(kind, get_args(Output), "output", "the kinds")
     name = getattr(loss, "__name__", type(loss).__name__)

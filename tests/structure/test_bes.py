@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dsage.graphs import Graph, LinearGaussian, cpdag, random_dag, random_linear_gaussian
+from dsage.graphs.pdag import Pdag, bits_of, members, topological_order
 from dsage.structure.constraints import Constraints, graph_of
 from dsage.structure.moments import Moments
 from dsage.structure.scores.base import Score
 from dsage.structure.scores.bge import BGe
 from dsage.structure.scores.gaussian import GaussianScore
 from dsage.structure.searches.bes import _Backward, bes
-from dsage.structure.searches.pdag import Pdag, bits_of, members, topological_order
 
 seeds = st.integers(0, 10_000)
 

@@ -50,10 +50,10 @@ def test_the_matrices_cannot_be_written():
     ("options", "error", "words"),
     [
         ({"required": [("a", "e")]}, ValueError, r"\('a', 'e'\) must be one of the variables"),
-        ({"forbidden": [("a", "a")]}, ValueError, r"different variables; got \('a', 'a'\)"),
+        ({"forbidden": [("a", "a")]}, ValueError, r"different names; got \('a', 'a'\)"),
         ({"required": [("a", "b", "c")]}, ValueError, "pairs of names"),
         ({"required": ["ab"]}, ValueError, "pairs of names; got 'ab'"),
-        ({"forbidden": "ab"}, TypeError, "forbidden must be a list of edges"),
+        ({"forbidden": "ab"}, TypeError, "forbidden must be an iterable of pairs"),
         (
             {"required": [("a", "b"), ("c", "d")], "forbidden": [("c", "d")]},
             ValueError,

@@ -90,7 +90,7 @@ def test_variances_beyond_floating_point_are_refused():
     names = [f"v{i}" for i in range(1000)]
     graph = Graph(names, list(pairwise(names)))
     model = LinearGaussian(graph, dict.fromkeys(graph.edges, 2.0), dict.fromkeys(names, 1.0))
-    with pytest.raises(ValueError, match="weights must be small enough for the variances"):
+    with pytest.raises(ValueError, match="weights must be small enough for finite variances"):
         model.covariance()
 
 

@@ -190,8 +190,8 @@ def test_orderings_of_another_number_of_features_are_refused():
         ([[0, 1, 2, -1]], ValueError, "Missing: e"),
         ([[0, 1, 2, 3, 3]], ValueError, "Missing: none"),
         ([["a", "b", "c", "d"]], ValueError, "orderings must be one of the features; got 'd'"),
-        ([[0.0, 1.0, 2.0, 3.0]], TypeError, "made of names or positions; got 0.0"),
-        (3, TypeError, "a kind, an Order, a list of orderings or an Orderings; got 3"),
+        ([[0.0, 1.0, 2.0, 3.0]], TypeError, "of names or positions; got 0.0"),
+        (3, TypeError, "a kind, an Order, a list or an Orderings; got 3"),
     ],
 )
 def test_invalid_orderings_are_refused(orderings, error, text):

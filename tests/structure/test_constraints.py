@@ -50,10 +50,10 @@ def test_the_matrices_cannot_be_written():
     ("options", "error", "words"),
     [
         ({"required": [("a", "e")]}, ValueError, r"\('a', 'e'\) must be one of the variables"),
-        ({"forbidden": [("a", "a")]}, ValueError, r"different variables; got \('a', 'a'\)"),
+        ({"forbidden": [("a", "a")]}, ValueError, r"different names; got \('a', 'a'\)"),
         ({"required": [("a", "b", "c")]}, ValueError, "pairs of names"),
         ({"required": ["ab"]}, ValueError, "pairs of names; got 'ab'"),
-        ({"forbidden": "ab"}, TypeError, "forbidden must be a list of edges"),
+        ({"forbidden": "ab"}, TypeError, "forbidden must be an iterable of pairs"),
         (
             {"required": [("a", "b"), ("c", "d")], "forbidden": [("c", "d")]},
             ValueError,
@@ -99,7 +99,7 @@ def test_admit_adds_the_required_edges_and_follows_the_order_of_the_data():
         (Graph(["a", "b", "c", "x"], []), r"over the variables of the data; got \['d', 'x'\]"),
         (Graph(NAMES, [("a", "b"), ("b", "a")]), "start must be a DAG"),
         (Graph(NAMES, [], [("a", "b")]), "start must be a DAG"),
-        (Graph(NAMES, [("b", "a")]), r"not allowed; got \[\('b', 'a'\)\]"),
+        (Graph(NAMES, [("b", "a")]), r"allowed edges only; got \[\('b', 'a'\)\]"),
         (Graph(NAMES, [("b", "d"), ("d", "a")]), "acyclic with the required edges"),
         (Graph(NAMES, [("a", "c"), ("b", "c"), ("d", "c")]), r"at most 2 parents.*got \['c'\]"),
     ],

@@ -142,7 +142,7 @@ class TestRegistration:
             "squares", summary="toy", fits=("continuous",), options=("factor",), needs_rows=True
         )
         def make(table, *, factor=1.0):
-            rows = np.concatenate(list(table.blocks()))
+            rows = np.concatenate(list(table.chunks()))
             return SquaresToo(pd.DataFrame(factor * rows, columns=list(table.names)))
 
         yield "squares"

@@ -16,13 +16,7 @@ _TRANSPOSED_AT_ONCE = 8192
 
 
 def pack(known: npt.NDArray[np.bool_]) -> list[int]:
-    """Return one bit row per column: bit i of row j is ``known[i, j]``.
-
-    Examples
-    --------
-    >>> [bin(row) for row in pack(np.array([[True, False], [True, True]]))]
-    ['0b11', '0b10']
-    """
+    """Return one bit row per column: bit i of row j is ``known[i, j]``."""
     n_rows, n_columns = known.shape
     packed = np.empty((n_columns, -(-n_rows // 8)), dtype=np.uint8)
     for start in range(0, n_rows, _TRANSPOSED_AT_ONCE):
@@ -33,14 +27,7 @@ def pack(known: npt.NDArray[np.bool_]) -> list[int]:
 
 
 def unpack(rows: Sequence[int], n_rows: int) -> npt.NDArray[np.bool_]:
-    """Return the boolean array (n_rows, len(rows)) whose column j is the bit row j.
-
-    Examples
-    --------
-    >>> unpack([0b11, 0b10], 2)
-    array([[ True, False],
-           [ True,  True]])
-    """
+    """Return the boolean array (n_rows, len(rows)) whose column j is the bit row j."""
     n_bytes = -(-n_rows // 8)
     joined = b"".join(row.to_bytes(n_bytes, "little") for row in rows)
     packed = np.frombuffer(joined, dtype=np.uint8).reshape(len(rows), n_bytes)
@@ -54,13 +41,7 @@ def unpack(rows: Sequence[int], n_rows: int) -> npt.NDArray[np.bool_]:
 
 
 def distinct(known: npt.NDArray[np.bool_]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """Return where each distinct row stands first, and which of them each row is.
-
-    Examples
-    --------
-    >>> distinct(np.array([[True, False], [False, True], [True, False]]))
-    (array([1, 0]), array([1, 0, 1]))
-    """
+    """Return where each distinct row stands first, and which of them each row is."""
     packed = np.packbits(known, axis=1)
     keys = packed.view(np.dtype((np.void, packed.shape[1])))[:, 0]
     _, first, place = np.unique(keys, return_index=True, return_inverse=True)

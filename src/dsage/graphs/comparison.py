@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from dsage._check import check_count, refusal
+from dsage._check import check_count, check_same_names, refusal
 from dsage._random import RandomState, Streams
 from dsage.graphs.graph import Graph, check_graph
 from dsage.graphs.separation import Oracle, as_oracle, is_oracle
@@ -121,12 +121,9 @@ def compare_graphs(
     truth = _oracle(true, "true", target)
     guess = _oracle(estimated, "estimated", target, truth.feature_names)
     if tuple(guess.feature_names) != tuple(truth.feature_names):
-        raise refusal(
-            "estimated",
-            f"over the features {truth.feature_names!r}",
-            guess.feature_names,
-            "Make both oracles with the same features in the same order",
-        )
+        condition = f"over the features {truth.feature_names!r}"
+        advice = "Make both oracles with the same features in the same order"
+        raise refusal("estimated", condition, guess.feature_names, advice)
     d = len(truth.feature_names)
     if d == 0:
         raise refusal("true", "a graph with a node besides the target", target, "Add nodes")
@@ -175,13 +172,9 @@ def _oracle(
             raise refusal(parameter, f"about {target!r}", source, "Make an oracle for this target")
         return oracle
     graph = check_graph(source, parameter)
-    if features is not None and (odd := sorted({*features, target} ^ set(graph.names))):
-        raise refusal(
-            parameter,
-            "over the nodes of the true graph",
-            odd,
-            "These nodes are in only one of them",
-        )
+    if features is not None:
+        condition = "over the nodes of the true graph"
+        check_same_names(graph.names, (*features, target), parameter, condition)
     return graph.oracle(target, features)
 
 

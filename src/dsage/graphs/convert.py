@@ -36,11 +36,6 @@ def as_graph(graph: Graph | Any) -> Graph:  # noqa: ANN401
         return Graph.from_causal_learn(graph)
     if is_frame(graph):
         return Graph.from_adjacency(graph)
-    raise refusal(
-        "graph",
-        "a dsage.Graph or CPDAG, a networkx.DiGraph, a causal-learn graph or an adjacency data "
-        "frame",
-        type(graph).__name__,
-        "Build a dsage.Graph(names, edges)",
-        TypeError,
-    )
+    condition = "a Graph, CPDAG, networkx.DiGraph, causal-learn graph or adjacency data frame"
+    advice = "Build a dsage.Graph(names, edges)"
+    raise refusal("graph", condition, type(graph).__name__, advice, TypeError)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dsage._check import refusal
-from dsage.graphs.graph import Graph, check_graph
+from dsage._check import check_same_names, refusal
+from dsage.graphs.graph import Graph, check_dag, check_graph
 from dsage.graphs.orientation import orient
+from dsage.graphs.pdag import Pdag, members
+
+_SAME = ("the two graphs", "over the same nodes")
 
 
 @dataclass(frozen=True)
@@ -30,14 +33,13 @@ class CPDAG:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, CPDAG):
             return NotImplemented
-        return (set(self.names), self.directed, self.undirected) == (
-            set(other.names),
-            other.directed,
-            other.undirected,
-        )
+        return self._canonical() == other._canonical()
 
     def __hash__(self) -> int:
-        return hash((frozenset(self.names), self.directed, self.undirected))
+        return hash(self._canonical())
+
+    def _canonical(self) -> tuple[object, ...]:
+        return frozenset(self.names), self.directed, self.undirected
 
     def to_dag(self) -> Graph:
         """Return one DAG of the class.
@@ -53,12 +55,7 @@ class CPDAG:
 
 
 def cpdag(graph: Graph) -> CPDAG:
-    """Return the CPDAG of a DAG.
-
-    Chickering's labeling algorithm (1995): nodes are visited in topological order, and the last
-    parent of a node decides. If every compelled parent of that parent is also a parent of the node,
-    and every other parent of the node is a parent of that parent, then only the edges from the
-    former are compelled; otherwise all edges into the node are.
+    """Return the CPDAG of a DAG, by Chickering's labeling algorithm (1995).
 
     Parameters
     ----------
@@ -73,21 +70,13 @@ def cpdag(graph: Graph) -> CPDAG:
     >>> sorted(map(sorted, cpdag(Graph(list("abc"), [("a", "b"), ("b", "c")])).undirected))
     [['a', 'b'], ['b', 'c']]
     """
-    _check_dag(graph)
-    order = {name: index for index, name in enumerate(graph.topological_order())}
-    parents = {name: sorted(graph.parents(name), key=order.__getitem__) for name in graph.names}
-    compelled: dict[str, set[str]] = {name: set() for name in graph.names}  # head -> tails
-    for head in order:
-        if not parents[head]:
-            continue
-        tail = parents[head][-1]
-        above, beside = set(parents[tail]), set(parents[head]) - {tail}
-        # Compelled by a v-structure here, or by the need to avoid one through the tail.
-        if compelled[tail] <= beside <= above:
-            compelled[head] = set(compelled[tail])
-        else:
-            compelled[head] = beside | {tail}
-    directed = frozenset((tail, head) for head, tails in compelled.items() for tail in tails)
+    names = check_dag(graph).names
+    position = {name: at for at, name in enumerate(names)}
+    parents = [tuple(position[parent] for parent in graph.parents(name)) for name in names]
+    compelled = zip(names, Pdag.of_class(parents).parents, strict=True)
+    directed = frozenset(
+        (names[tail], head) for head, tails in compelled for tail in members(tails)
+    )
     undirected = frozenset(frozenset(edge) for edge in graph.edges if edge not in directed)
     return CPDAG(graph.names, directed, undirected)
 
@@ -100,7 +89,7 @@ def markov_equivalent(one: Graph, other: Graph) -> bool:
     >>> markov_equivalent(Graph(list("ab"), [("a", "b")]), Graph(list("ab"), [("b", "a")]))
     True
     """
-    _check_same_nodes(check_graph(one, "one"), check_graph(other, "other"))
+    check_same_names(check_graph(one, "one").names, check_graph(other, "other").names, *_SAME)
     return cpdag(one) == cpdag(other)
 
 
@@ -124,14 +113,10 @@ def structural_hamming_distance(one: Graph | CPDAG, other: Graph | CPDAG) -> int
     0
     """
     if isinstance(one, Graph) != isinstance(other, Graph):
-        raise refusal(
-            "the structures",
-            "two graphs or two CPDAGs",
-            (type(one).__name__, type(other).__name__),
-            "Convert the graph with cpdag(graph)",
-            TypeError,
-        )
-    _check_same_nodes(one, other)
+        kinds = (type(one).__name__, type(other).__name__)
+        advice = "Convert the graph with cpdag(graph)"
+        raise refusal("the structures", "two graphs or two CPDAGs", kinds, advice, TypeError)
+    check_same_names(one.names, other.names, *_SAME)
     marks, other_marks = _marks(one), _marks(other)
     pairs = marks.keys() | other_marks.keys()
     return sum(marks.get(pair) != other_marks.get(pair) for pair in pairs)
@@ -146,20 +131,3 @@ def _marks(structure: Graph | CPDAG) -> dict[frozenset[str], set[object]]:
     for pair in symmetric:
         marks.setdefault(frozenset(pair), set()).add("symmetric")
     return marks
-
-
-def _check_dag(graph: Graph) -> None:
-    if not check_graph(graph).is_dag:
-        raise refusal(
-            "graph",
-            "a DAG",
-            graph,
-            "Remove the cycles and bidirected edges",
-        )
-
-
-def _check_same_nodes(one: Graph | CPDAG, other: Graph | CPDAG) -> None:
-    if odd := sorted(set(one.names) ^ set(other.names)):
-        raise refusal(
-            "the two graphs", "over the same nodes", odd, "These nodes are in only one of them"
-        )

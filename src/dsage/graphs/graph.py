@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import graphlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Self
 
@@ -14,6 +14,7 @@ import pandas as pd
 
 from dsage._check import check_member, check_members, check_names, refusal
 from dsage.graphs import interchange
+from dsage.graphs.pairs import check_pairs
 from dsage.graphs.reachability import Reachability, components
 from dsage.graphs.separation import SeparationOracle
 
@@ -50,15 +51,7 @@ class Graph:
     False
     """
 
-    __slots__ = (
-        "_bidirected",
-        "_children",
-        "_edges",
-        "_names",
-        "_parents",
-        "_position",
-        "_reachability",
-    )
+    __slots__ = ("_bidirected", "_children", "_edges", "_names", "_parents", "_position", "_sweep")
 
     def __init__(
         self,
@@ -68,30 +61,15 @@ class Graph:
     ) -> None:
         self._names = check_names(names)
         self._position = {name: index for index, name in enumerate(self._names)}
-        for parameter, pairs in (("edges", edges), ("bidirected", bidirected)):
-            if not isinstance(pairs, Iterable):
-                raise refusal(
-                    parameter, "an iterable of pairs", pairs, "Put the edges into a list", TypeError
-                )
-        self._edges = tuple(sorted({self._pair(edge, "edges") for edge in edges}))
-        both = {self._pair(edge, "bidirected") for edge in bidirected}
+        self._edges = tuple(sorted(set(check_pairs(edges, self._names, "edges", _OF_GRAPH))))
+        both = check_pairs(bidirected, self._names, "bidirected", _OF_GRAPH)
         self._bidirected = tuple(sorted({(min(pair), max(pair)) for pair in both}))
         self._parents: list[list[int]] = [[] for _ in self._names]
         self._children: list[list[int]] = [[] for _ in self._names]
         for tail, head in self._edges:
             self._parents[head].append(tail)
             self._children[tail].append(head)
-        self._reachability: Reachability | None = None
-
-    def _pair(self, edge: tuple[str, str], parameter: str) -> tuple[int, int]:
-        if not isinstance(edge, Sequence) or isinstance(edge, str) or len(edge) != 2:
-            raise refusal(parameter, "pairs of nodes", edge, "Write an edge as ('from', 'to')")
-        for end in edge:
-            if not isinstance(end, str) or end not in self._position:
-                check_member(end, self._names, f"an end of {edge!r}", _OF_GRAPH)
-        if edge[0] == edge[1]:
-            raise refusal(parameter, "between two different nodes", edge, "Remove this loop")
-        return self._position[edge[0]], self._position[edge[1]]
+        self._sweep: Reachability | None = None
 
     # Nodes and edges
 
@@ -204,9 +182,8 @@ class Graph:
             return tuple(self._names[node] for node in order)
         except graphlib.CycleError as error:
             cycle = " -> ".join(self._names[node] for node in error.args[1])
-            raise refusal(
-                "graph", "acyclic", cycle, "A cyclic graph has no topological order"
-            ) from None
+            advice = "A cyclic graph has no topological order"
+            raise refusal("graph", "acyclic", cycle, advice) from None
 
     def _at(self, node: str) -> int:
         return self._position[check_member(node, self._names, "node", _OF_GRAPH)]
@@ -248,7 +225,7 @@ class Graph:
                 check_member(name, self._names, "features", _OF_GRAPH)
             if target in checked:
                 raise refusal("features", "without the target", target, "Drop the target")
-        return SeparationOracle(self._sweeps(), self._names, target, checked)
+        return SeparationOracle(self._reachability(), self._names, target, checked)
 
     def is_separated(
         self, x: str | Iterable[str], y: str | Iterable[str], given: str | Iterable[str] = ()
@@ -272,26 +249,24 @@ class Graph:
         (False, True)
         """
         sets = {
-            "x": check_members(x, self._names, "x", _OF_GRAPH),
-            "y": check_members(y, self._names, "y", _OF_GRAPH),
-            "given": check_members(given, self._names, "given", _OF_GRAPH),
+            parameter: check_members(nodes, self._names, parameter, _OF_GRAPH)
+            for parameter, nodes in (("x", x), ("y", y), ("given", given))
         }
         for one, other in (("x", "y"), ("x", "given"), ("y", "given")):
             if common := [name for name in sets[one] if name in sets[other]]:
-                raise refusal(
-                    f"{one} and {other}", "disjoint", common, "Remove these from one of them"
-                )
+                advice = "Remove these from one of them"
+                raise refusal(f"{one} and {other}", "disjoint", common, advice)
         known = [0] * len(self)
         for name in sets["given"]:
             known[self._position[name]] = 1
         sources = [self._position[name] for name in sets["x"]]
-        reached = self._sweeps().reached(sources, known, 1)
+        reached = self._reachability().reached(sources, known, 1)
         return not any(reached[self._position[name]] for name in sets["y"])
 
-    def _sweeps(self) -> Reachability:
-        if self._reachability is None:
-            self._reachability = Reachability(len(self), self._edges, self._bidirected)
-        return self._reachability
+    def _reachability(self) -> Reachability:
+        if self._sweep is None:
+            self._sweep = Reachability(len(self), self._edges, self._bidirected)
+        return self._sweep
 
     # Interchange
 
@@ -383,13 +358,15 @@ def check_graph(graph: object, parameter: str = "graph") -> Graph:
     """Return `graph` if it is a `Graph`; refuse other objects."""
     if isinstance(graph, Graph):
         return graph
-    raise refusal(
-        parameter,
-        "a dsage.Graph",
-        type(graph).__name__,
-        "Convert it with dsage.graphs.as_graph",
-        TypeError,
-    )
+    advice = "Convert it with dsage.graphs.as_graph"
+    raise refusal(parameter, "a dsage.Graph", type(graph).__name__, advice, TypeError)
+
+
+def check_dag(graph: object, parameter: str = "graph") -> Graph:
+    """Return `graph` if it is a DAG; refuse other graphs and objects."""
+    if not (checked := check_graph(graph, parameter)).is_dag:
+        raise refusal(parameter, "a DAG", graph, "Remove the cycles and bidirected edges")
+    return checked
 
 
 def _count(number: int, noun: str) -> str:

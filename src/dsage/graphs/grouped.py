@@ -58,39 +58,19 @@ class GroupedOracle(Oracle):
            [ True, False]])
     """
 
-    __slots__ = ("_groups", "_oracle")
-
     def __init__(self, oracle: Oracle, groups: Mapping[str, Iterable[str]]) -> None:
-        self._oracle = as_oracle(oracle)
-        self._groups = Groups(groups, self._oracle.feature_names)
-
-    @property
-    def oracle(self) -> Oracle:
-        """The oracle about the features."""
-        return self._oracle
-
-    @property
-    def members(self) -> dict[str, tuple[str, ...]]:
-        """The members of each group that was given."""
-        return self._groups.members
-
-    @property
-    def feature_names(self) -> tuple[str, ...]:
-        """Names of the players, in the order of the columns of `known`."""
-        return self._groups.names
-
-    @property
-    def target(self) -> str | None:
-        """Name of the target; None if the oracle does not know it."""
-        return self._oracle.target
+        self.oracle = as_oracle(oracle)
+        self._groups = Groups(groups, self.oracle.feature_names)
+        self.feature_names, self.members = self._groups.names, self._groups.members
+        self.target = self.oracle.target
 
     def separated(self, known: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
         """Return which players outside each coalition are separated from the target given it."""
-        return self._groups.filled(self._oracle.separated(self._groups.expanded(known)))
+        return self._groups.filled(self.oracle.separated(self._groups.expanded(known)))
 
     def boundary(self, known: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
         """Return which players of each coalition have a member in its Markov boundary."""
-        return self._groups.touched(self._oracle.boundary(self._groups.expanded(known)))
+        return self._groups.touched(self.oracle.boundary(self._groups.expanded(known)))
 
     def __repr__(self) -> str:
-        return f"GroupedOracle({self._oracle!r}, n_players={len(self.feature_names)})"
+        return f"GroupedOracle({self.oracle!r}, n_players={len(self.feature_names)})"

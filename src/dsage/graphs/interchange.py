@@ -38,12 +38,8 @@ def from_adjacency(matrix: Any, names: Iterable[str] | None) -> Parts:  # noqa: 
     if is_frame(matrix):
         values, checked = square_matrix(matrix)
         if given is not None and given != checked:
-            raise refusal(
-                "names",
-                f"left out or the columns of the data frame, {checked!r}",
-                given,
-                "The columns of a data frame are the names",
-            )
+            condition = f"left out or the columns of the data frame, {checked!r}"
+            raise refusal("names", condition, given, "Leave them out")
     else:
         values = matrix.toarray() if issparse(matrix) else np.asarray(matrix)
         if given is None:
@@ -66,29 +62,16 @@ def _check_entries(values: npt.NDArray[Any], names: tuple[str, ...]) -> None:
     joined = values != 0
     marks = set(np.unique(values).tolist())
     if (joined == joined.T).all() and -1 in marks and marks <= {-1, 0, 1, 2}:
-        raise refusal(
-            "matrix",
-            "non-zero at [i, j] for i -> j",
-            sorted(marks),
-            "Entries -1, 1, 2 on both sides of the diagonal are causal-learn's marks of the "
-            "ends of an edge: pass its graph to Graph.from_causal_learn",
-        )
+        advice = "For causal-learn's marks of ends, pass its graph to Graph.from_causal_learn"
+        raise refusal("matrix", "non-zero at [i, j] for i -> j", sorted(marks), advice)
 
 
 def from_networkx(graph: Any) -> Parts:  # noqa: ANN401
-    """Read a networkx ``DiGraph``, such as pgmpy's ``DAG`` and ``PDAG``.
-
-    Nodes become strings. A node with the attribute ``latent=True``, or among pgmpy's ``latents``,
-    is an unobserved common cause: it becomes bidirected edges between its children.
-    """
+    """Read a networkx ``DiGraph``: see :meth:`dsage.Graph.from_networkx`."""
     if not isinstance(graph, nx.DiGraph) or graph.is_multigraph():
-        raise refusal(
-            "graph",
-            "a networkx.DiGraph without parallel edges",
-            type(graph).__name__,
-            "Convert it, or build a dsage.Graph from its edges",
-            TypeError,
-        )
+        condition = "a networkx.DiGraph without parallel edges"
+        advice = "Convert it, or build a dsage.Graph from its edges"
+        raise refusal("graph", condition, type(graph).__name__, advice, TypeError)
     nodes = list(graph.nodes)
     names = dict(zip(nodes, check_names([str(node) for node in nodes], "nodes"), strict=True))
     if hasattr(graph, "undirected_edges"):  # pgmpy's PDAG keeps them as two directed edges
@@ -108,12 +91,8 @@ def _without_latent(names: tuple[str, ...], edges: set[NamedEdge], latent: set[s
     bidirected: list[NamedEdge] = []
     for name in latent:
         if any(head == name for _, head in edges):
-            raise refusal(
-                "a latent node",
-                "without parents",
-                name,
-                "Make it an ordinary node and leave it out of the oracle's features",
-            )
+            advice = "Make it an ordinary node and leave it out of the oracle's features"
+            raise refusal("a latent node", "without parents", name, advice)
         bidirected += combinations([head for tail, head in sorted(edges) if tail == name], 2)
     observed = tuple(name for name in names if name not in latent)
     kept = sorted(edge for edge in edges if edge[0] not in latent)
@@ -149,39 +128,23 @@ def general_graph(result: Any) -> Any:  # noqa: ANN401
 
 
 def from_causal_learn(result: Any) -> Parts:  # noqa: ANN401
-    """Read causal-learn's ``GeneralGraph``, or a result of its PC, GES or FCI.
-
-    ``-->`` is a directed and ``<->`` a bidirected edge. Undirected edges, as in a CPDAG, are
-    oriented without new v-structures. A circle, as in FCI's PAGs, means "unknown" and is
-    refused.
-    """
+    """Read a graph or a result of causal-learn: see :meth:`dsage.Graph.from_causal_learn`."""
     graph = general_graph(result)
     if graph is None:
-        raise refusal(
-            "graph",
-            "a causal-learn GeneralGraph, or a result of PC, GES or FCI",
-            type(result).__name__,
-            "Pass its GeneralGraph",
-            TypeError,
-        )
+        condition = "a causal-learn GeneralGraph, or a result of PC, GES or FCI"
+        advice = "Pass its GeneralGraph"
+        raise refusal("graph", condition, type(result).__name__, advice, TypeError)
     names = check_names([node.get_name() for node in graph.get_nodes()], "nodes")
-    kinds: dict[tuple[str, str], list[NamedEdge]] = {
-        ("TAIL", "ARROW"): [],
-        ("ARROW", "ARROW"): [],
-        ("TAIL", "TAIL"): [],
-    }
+    known = (("TAIL", "ARROW"), ("ARROW", "ARROW"), ("TAIL", "TAIL"))
+    kinds: dict[tuple[str, str], list[NamedEdge]] = {ends: [] for ends in known}
     for edge in graph.get_graph_edges():
         pair = (edge.get_node1().get_name(), edge.get_node2().get_name())
         ends = (edge.get_endpoint1().name, edge.get_endpoint2().name)
         if ends == ("ARROW", "TAIL"):
             pair, ends = pair[::-1], ends[::-1]
         if ends not in kinds:
-            raise refusal(
-                "each edge",
-                "-->, <-> or ---",
-                str(edge),
-                "Its direction is unknown: orient it, or use a learner that does",
-            )
+            advice = "Its direction is unknown: orient it, or use a learner that does"
+            raise refusal("each edge", "-->, <-> or ---", str(edge), advice)
         kinds[ends].append(pair)
     both = kinds["ARROW", "ARROW"]
     edges = orient(names, kinds["TAIL", "ARROW"], kinds["TAIL", "TAIL"], both)
@@ -209,28 +172,22 @@ def to_dot(parts: Parts, target: str | None) -> str:
 def save(parts: Parts, path: str | Path) -> None:
     """Write the graph as JSON."""
     content = {"format": _FORMAT, "version": _VERSION, **parts._asdict()}
-    Path(path).write_text(
-        json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
-    )
+    text = json.dumps(content, indent=1, ensure_ascii=False)
+    Path(path).write_text(text + "\n", encoding="utf-8")
 
 
 def load(path: str | Path) -> Parts:
     """Read the JSON that :func:`save` wrote."""
+    at = ("path", "a graph saved by dsage", str(path))
     try:
         content = json.loads(Path(path).read_text(encoding="utf-8"))
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise refusal(
-            "path", "a graph saved by dsage", str(path), f"It is not JSON: {error}"
-        ) from error
+        raise refusal(*at, f"It is not JSON: {error}") from error
     if not isinstance(content, dict) or content.get("format") != _FORMAT:
-        raise refusal("path", "a graph saved by dsage", str(path), "It contains something else")
-    if content.get("version") != _VERSION:
-        raise refusal(
-            "path",
-            f"a graph of format version {_VERSION}",
-            content.get("version"),
-            "Read it with the version of dsage that wrote it, or update dsage",
-        )
+        raise refusal(*at, "It contains something else")
+    if (version := content.get("version")) != _VERSION:
+        advice = "Read it with the version of dsage that wrote it, or update dsage"
+        raise refusal("path", f"a graph of format version {_VERSION}", version, advice)
     try:
         return Parts(
             check_names(content["names"]),
@@ -238,6 +195,4 @@ def load(path: str | Path) -> Parts:
             [(one, other) for one, other in content["bidirected"]],
         )
     except (KeyError, TypeError, ValueError) as error:
-        raise refusal(
-            "path", "a graph saved by dsage", str(path), f"It is damaged: {error}"
-        ) from error
+        raise refusal(*at, f"It is damaged: {error}") from error

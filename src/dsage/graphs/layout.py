@@ -22,16 +22,9 @@ _PASSING = 0.45
 
 @dataclass(frozen=True)
 class Drawing:
-    """Positions of nodes and edges.
+    """Centers of nodes, and points on directed edges: tail, one in each column between, head.
 
-    Attributes
-    ----------
-    places : dict from str to (float, float)
-        The center of each node. x is its column, 0 or more; y goes up, around zero. Nodes of one
-        column are at least one apart.
-    routes : dict from (str, str) to tuple of (float, float)
-        The points on each directed edge: its tail, one point in each column between, and its head.
-        Bidirected edges are left out.
+    x is the column, 0 or more; y goes up, around zero. Nodes of a column are at least one apart.
     """
 
     places: dict[str, Point]
@@ -45,34 +38,12 @@ class Drawing:
     @property
     def heights(self) -> Point:
         """The lowest and the highest position."""
-        points = [
-            *self.places.values(),
-            *(point for route in self.routes.values() for point in route),
-        ]
-        heights = [y for _, y in points] or [0.0]
-        return min(heights), max(heights)
+        heights = [y for route in (self.places.values(), *self.routes.values()) for _, y in route]
+        return min(heights, default=0.0), max(heights, default=0.0)
 
 
 def layered(graph: Graph) -> Drawing:
-    """Lay a graph out in columns, with causes to the left of their effects.
-
-    Parameters
-    ----------
-    graph : Graph
-        The graph. The nodes of a directed cycle share a column.
-
-    Returns
-    -------
-    Drawing
-
-    Examples
-    --------
-    >>> drawing = layered(Graph(["a", "b", "c"], [("a", "b"), ("b", "c"), ("a", "c")]))
-    >>> [x for x, _ in drawing.places.values()]
-    [0.0, 1.0, 2.0]
-    >>> [x for x, _ in drawing.routes["a", "c"]]
-    [0.0, 1.0, 2.0]
-    """
+    """Lay a graph out in columns, with causes left of their effects; a cycle shares a column."""
     check_graph(graph)
     column = _columns(graph)
     routes = _routes(graph, column)

@@ -11,7 +11,7 @@ import pandas as pd
 
 from dsage._check import check_count, refusal
 from dsage._random import RandomState, Streams
-from dsage.graphs.graph import Graph, check_graph
+from dsage.graphs.graph import Graph, check_dag
 
 
 class LinearGaussian:
@@ -46,8 +46,7 @@ class LinearGaussian:
         weights: Mapping[tuple[str, str], float],
         error_variances: Mapping[str, float],
     ) -> None:
-        if not check_graph(graph).is_dag:
-            raise refusal("graph", "a DAG", graph, "Remove the cycles and bidirected edges")
+        check_dag(graph)
         _check_numbers(weights, graph.edges, "weights", "the edges", "finite", np.isfinite)
         _check_numbers(
             error_variances, graph.names, "error_variances", "the nodes", "positive", _is_positive
@@ -114,12 +113,8 @@ class LinearGaussian:
         # The covariance holds the squares.
         if not (np.abs(root) < 1e150).all():
             name = self.graph.names[int(np.argmax(~(np.abs(root) < 1e150).all(axis=1)))]
-            raise refusal(
-                "weights",
-                "small enough for the variances to be finite numbers",
-                name,
-                "The variance of this node is too large: use smaller weights",
-            )
+            advice = "The variance of this node is too large: use smaller weights"
+            raise refusal("weights", "small enough for finite variances", name, advice)
         return root
 
     def _deviations(self) -> npt.NDArray[np.float64]:

@@ -23,21 +23,10 @@ def orient(
     separations. Bidirected edges are kept: they make nodes adjacent, with an arrowhead at both
     ends. Without undirected edges nothing changes, and directed cycles are allowed.
 
-    Raises
-    ------
-    ValueError
-        If there is no such DAG, as can happen for the output of constraint-based learners.
-
-    Examples
-    --------
-    >>> sorted(orient("abc", [], [("a", "b"), ("b", "c")]))
-    [('b', 'a'), ('c', 'b')]
+    Graphs without such an extension, as constraint-based learners may return, are refused.
     """
     left = list(names)
-    parents: dict[str, set[str]] = {name: set() for name in left}
-    children: dict[str, set[str]] = {name: set() for name in left}
-    open_: dict[str, set[str]] = {name: set() for name in left}
-    beside: dict[str, set[str]] = {name: set() for name in left}
+    parents, children, open_, beside = ({name: set[str]() for name in left} for _ in range(4))
     oriented = set(directed)
     for tail, head in oriented:
         parents[head].add(tail)
@@ -59,12 +48,9 @@ def orient(
     while left:
         sink = next((node for node in left if is_sink(node)), None)
         if sink is None:
-            raise refusal(
-                "graph",
-                "extendable to a DAG without new v-structures",
-                sorted(left),
-                "The edges among these nodes contradict each other; orient them by hand",
-            )
+            condition = "extendable to a DAG without new v-structures"
+            advice = "The edges among these nodes contradict each other; orient them by hand"
+            raise refusal("graph", condition, sorted(left), advice)
         oriented |= {(near, sink) for near in open_[sink]}
         for near in open_[sink]:
             open_[near].discard(sink)

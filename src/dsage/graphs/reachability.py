@@ -60,17 +60,7 @@ def canonical_dag(n_nodes: int, edges: Edges, bidirected: Edges) -> list[set[int
 
 
 class Reachability:
-    """Bayes-ball from source nodes, for one coalition per bit of the bit rows.
-
-    Parameters
-    ----------
-    n_nodes : int
-        Number of observed nodes.
-    edges, bidirected : sequence of (int, int)
-        Directed and bidirected edges between them.
-    """
-
-    __slots__ = ("_children", "_n_nodes", "_order", "_parents")
+    """Bayes-ball from source nodes, for one coalition per bit of the bit rows."""
 
     def __init__(self, n_nodes: int, edges: Edges, bidirected: Edges) -> None:
         parents = canonical_dag(n_nodes, edges, bidirected)
@@ -86,20 +76,9 @@ class Reachability:
     def reached(self, sources: Iterable[int], known: Sequence[int], width: int) -> list[int]:
         """Return, per observed node, the bit row of the coalitions under which it is reached.
 
-        Parameters
-        ----------
-        sources : iterable of int
-            Nodes from which the ball starts; they must not be known.
-        known : sequence of int
-            Bit row of each observed node: the coalitions that contain it.
-        width : int
-            Number of coalitions, and so of bits in use.
-
-        Returns
-        -------
-        list of int
-            A member of a coalition is reached if the ball comes to it, even if it stops there: it
-            then depends on the source given the rest of the coalition.
+        The ball starts from the `sources`, which must not be known. Bit i of ``known[node]``, of
+        `width`, is whether coalition i contains the node. A member of a coalition is reached if
+        the ball comes to it, even if it stops there: it then depends on the source given the rest.
         """
         every = (1 << width) - 1
         n_latent = len(self._parents) - self._n_nodes
@@ -136,9 +115,4 @@ class Reachability:
                         if total != from_parent[child]:
                             from_parent[child] = total
                             news_up[child] = news_down[child] = 1
-        return [
-            child | parent
-            for child, parent in zip(
-                from_child[: self._n_nodes], from_parent[: self._n_nodes], strict=True
-            )
-        ]
+        return [from_child[node] | from_parent[node] for node in range(self._n_nodes)]

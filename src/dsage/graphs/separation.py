@@ -20,6 +20,7 @@ Mask = npt.NDArray[np.bool_]
 # than four bytes per node and coalition. Results do not depend on it.
 _BYTES_AT_ONCE = 1 << 25
 _BASIC = ("feature_names", "separated", "boundary")
+_ADVICE = "Make one with graph.oracle(target)"
 
 
 def _chunks(n_coalitions: int, n_nodes: int) -> Iterator[slice]:
@@ -32,17 +33,22 @@ def _chunks(n_coalitions: int, n_nodes: int) -> Iterator[slice]:
 class Oracle(ABC):
     """Base class of the oracles, which know what is separated from a target.
 
-    Subclasses define `feature_names`, `separated` and `boundary`. The other members have defaults.
-    Objects with these three members that are not subclasses are oracles, too: `as_oracle` adapts
-    them.
+    Subclasses set `feature_names` and define `separated` and `boundary`. Objects with these three
+    members that are not subclasses are oracles, too: `as_oracle` adapts them.
+
+    Attributes
+    ----------
+    feature_names : tuple of str
+        Names of the features, in the order of the columns of `known`.
+    target : str or None
+        Name of the target; None, the default, if the oracle does not know it.
+    members : dict from str to tuple of str, or None
+        Members of the groups that are the features; None, the default, without groups.
     """
 
-    __slots__ = ()
-
-    @property
-    @abstractmethod
-    def feature_names(self) -> tuple[str, ...]:
-        """Names of the features, in the order of the columns of `known`."""
+    feature_names: tuple[str, ...]
+    target: str | None = None
+    members: dict[str, tuple[str, ...]] | None = None
 
     @abstractmethod
     def separated(self, known: Mask) -> Mask:
@@ -63,26 +69,8 @@ class Oracle(ABC):
     def boundary(self, known: Mask) -> Mask:
         """Return which members of each coalition form its Markov boundary.
 
-        Parameters
-        ----------
-        known : bool array of shape (n_coalitions, n_features)
-            The coalitions.
-
-        Returns
-        -------
-        bool array of shape (n_coalitions, n_features)
-            A subset of each coalition.
+        The arguments and the result are those of `separated`.
         """
-
-    @property
-    def target(self) -> str | None:
-        """Name of the target; None if the oracle does not know it."""
-        return None
-
-    @property
-    def members(self) -> dict[str, tuple[str, ...]] | None:
-        """Members of the groups that are the features; None if there are no groups."""
-        return None
 
     def distinct_boundaries(self, known: Mask) -> tuple[Mask, npt.NDArray[np.intp]]:
         """Return the distinct boundaries of coalitions, and which of them belongs to each.
@@ -121,35 +109,19 @@ def as_oracle(value: object, parameter: str = "oracle") -> Oracle:
     if isinstance(value, Oracle):
         return value
     if not is_oracle(value):
-        raise refusal(
-            parameter,
-            "an object with feature_names, separated and boundary",
-            type(value).__name__,
-            "Make one with graph.oracle(target)",
-            TypeError,
-        )
+        condition = "an object with feature_names, separated and boundary"
+        raise refusal(parameter, condition, type(value).__name__, _ADVICE, TypeError)
     return _Adapter(value)
 
 
 class _Adapter(Oracle):
     """An oracle made from an object with the basic members, and perhaps some of the others."""
 
-    __slots__ = ("_oracle",)
-
     def __init__(self, oracle: Oracle) -> None:
         self._oracle = oracle
-
-    @property
-    def feature_names(self) -> tuple[str, ...]:
-        return tuple(self._oracle.feature_names)
-
-    @property
-    def target(self) -> str | None:
-        return getattr(self._oracle, "target", None)
-
-    @property
-    def members(self) -> dict[str, tuple[str, ...]] | None:
-        return getattr(self._oracle, "members", None)
+        self.feature_names = tuple(oracle.feature_names)
+        self.target = getattr(oracle, "target", None)
+        self.members = getattr(oracle, "members", None)
 
     def separated(self, known: Mask) -> Mask:
         return self._oracle.separated(known)
@@ -199,8 +171,6 @@ class SeparationOracle(Oracle):
            [False,  True,  True]])
     """
 
-    __slots__ = ("_columns", "_feature_names", "_n_nodes", "_reachability", "_target", "_target_at")
-
     def __init__(
         self,
         reachability: Reachability,
@@ -211,31 +181,21 @@ class SeparationOracle(Oracle):
         position = {name: index for index, name in enumerate(node_names)}
         self._reachability = reachability
         self._n_nodes = len(node_names)
-        self._target = target
+        self.target = target
         self._target_at = position[target]
-        self._feature_names = tuple(feature_names)
+        self.feature_names = tuple(feature_names)
         self._columns = [position[name] for name in feature_names]
-
-    @property
-    def target(self) -> str:
-        """Name of the target."""
-        return self._target
-
-    @property
-    def feature_names(self) -> tuple[str, ...]:
-        """Names of the features, in the order of the columns of `known`."""
-        return self._feature_names
 
     def separated(self, known: Mask) -> Mask:
         """Return which features outside each coalition are separated from the target given it."""
-        known = check_known(known, self._feature_names)
+        known = check_known(known, self.feature_names)
         answer = self._reached(known)
         np.logical_or(answer, known, out=answer)
         return np.logical_not(answer, out=answer)
 
     def boundary(self, known: Mask) -> Mask:
         """Return which members of each coalition form its Markov boundary."""
-        known = check_known(known, self._feature_names)
+        known = check_known(known, self.feature_names)
         answer = self._reached(known)
         return np.logical_and(answer, known, out=answer)
 
@@ -251,7 +211,7 @@ class SeparationOracle(Oracle):
         return reached
 
     def __repr__(self) -> str:
-        return f"SeparationOracle(target={self._target!r}, n_features={len(self._feature_names)})"
+        return f"SeparationOracle(target={self.target!r}, n_features={len(self.feature_names)})"
 
 
 class NoSeparation(Oracle):
@@ -270,26 +230,19 @@ class NoSeparation(Oracle):
     (array([[False, False]]), array([[ True, False]]))
     """
 
-    __slots__ = ("_feature_names",)
-
     def __init__(self, feature_names: Sequence[str]) -> None:
-        self._feature_names = check_names(feature_names, "feature_names")
-
-    @property
-    def feature_names(self) -> tuple[str, ...]:
-        """Names of the features, in the order of the columns of `known`."""
-        return self._feature_names
+        self.feature_names = check_names(feature_names, "feature_names")
 
     def separated(self, known: Mask) -> Mask:
         """Return False everywhere."""
-        return np.zeros_like(check_known(known, self._feature_names))
+        return np.zeros_like(check_known(known, self.feature_names))
 
     def boundary(self, known: Mask) -> Mask:
         """Return a copy of the coalitions: every member is in the boundary."""
-        return check_known(known, self._feature_names).copy()
+        return check_known(known, self.feature_names).copy()
 
     def __repr__(self) -> str:
-        return f"NoSeparation(n_features={len(self._feature_names)})"
+        return f"NoSeparation(n_features={len(self.feature_names)})"
 
 
 class Consensus(Oracle):
@@ -319,43 +272,26 @@ class Consensus(Oracle):
     array([[ True, False]])
     """
 
-    __slots__ = ("_oracles", "_share")
-
     def __init__(self, oracles: Sequence[Oracle], share: float = 0.9) -> None:
         if not isinstance(oracles, Sequence):
-            raise refusal(
-                "oracles", "a list of oracles", oracles, "Put the oracle into a list", TypeError
-            )
+            raise refusal("oracles", "a list", oracles, "Put the oracle into a list", TypeError)
         self._oracles = tuple(as_oracle(oracle, "each of oracles") for oracle in oracles)
         self._share = check_real(share, "share", above=0.0, high=1.0)
         if not self._oracles:
-            raise refusal("oracles", "at least one", [], "Make one with graph.oracle(target)")
+            raise refusal("oracles", "at least one", [], _ADVICE)
+        targets = [oracle.target for oracle in self._oracles if oracle.target is not None]
+        self.target = targets[0] if targets else None
+        self.feature_names = tuple(self._oracles[0].feature_names)
+        for target in targets:
+            if target != self.target:
+                condition = f"about the same target, {self.target!r}"
+                raise refusal("oracles", condition, target, "Leave out oracles of other targets")
         for number, oracle in enumerate(self._oracles):
-            if oracle.target is not None and oracle.target != self.target:
-                raise refusal(
-                    "oracles",
-                    f"about the same target, {self.target!r}",
-                    oracle.target,
-                    f"See oracle {number}",
-                )
-            if tuple(oracle.feature_names) != self.feature_names:
-                raise refusal(
-                    "oracles",
-                    f"over the same features in the same order, {self.feature_names!r}",
-                    tuple(oracle.feature_names),
-                    f"See oracle {number}, and pass features= to graph.oracle",
-                )
-
-    @property
-    def feature_names(self) -> tuple[str, ...]:
-        """Names of the features, in the order of the columns of `known`."""
-        return tuple(self._oracles[0].feature_names)
-
-    @property
-    def target(self) -> str | None:
-        """Name of the target; None if no oracle knows it."""
-        targets = (oracle.target for oracle in self._oracles)
-        return next((target for target in targets if target is not None), None)
+            names = tuple(oracle.feature_names)
+            if names != self.feature_names:
+                condition = f"over the same features in the same order, {self.feature_names!r}"
+                advice = f"See oracle {number}, and pass features= to graph.oracle"
+                raise refusal("oracles", condition, names, advice)
 
     def separated(self, known: Mask) -> Mask:
         """Return which features enough oracles separate from the target given each coalition."""

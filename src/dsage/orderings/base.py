@@ -17,6 +17,10 @@ from dsage.data.registry import Registry
 _CHUNK = 64
 
 
+Positions = npt.NDArray[np.intp]
+"""Orderings as the positions of features, the last axis along the ordering."""
+
+
 @runtime_checkable
 class Orderings(Protocol):
     """Batches of orderings: any object with these members is accepted."""
@@ -36,7 +40,7 @@ class Orderings(Protocol):
         """Number of batches; None if it is unbounded."""
         ...
 
-    def batch(self, number: int) -> npt.NDArray[np.intp]:
+    def batch(self, number: int) -> Positions:
         """Return a batch, (batch_size, n_features): column k has the k-th features."""
         ...
 
@@ -48,38 +52,18 @@ KINDS: Registry[Callable[[int, Streams], Orderings]] = Registry(
 
 
 class Unbounded:
-    """Base class of the unbounded kinds, which all start batch u with the same ordering.
+    """Base class of the unbounded kinds, which all start batch u with the same ordering."""
 
-    Parameters
-    ----------
-    n_features : int
-        Number of features.
-    streams : Streams
-        Source of randomness.
-    """
-
-    __slots__ = ("_n_features", "_streams")
+    n_batches = None
 
     def __init__(self, n_features: int, streams: Streams) -> None:
-        self._n_features = check_count(n_features, "n_features")
+        self.n_features = check_count(n_features, "n_features")
         self._streams = streams
 
-    @property
-    def n_features(self) -> int:
-        """Number of features in each ordering."""
-        return self._n_features
-
-    @property
-    def n_batches(self) -> None:
-        """None: the number of batches is unbounded."""
-        return
-
-    def _first(self, number: int) -> npt.NDArray[np.intp]:
+    def _first(self, number: int) -> Positions:
         """Return the first ordering of a batch."""
         chunk, place = divmod(check_count(number, "number", minimum=0), _CHUNK)
-        first: npt.NDArray[np.intp] = _draw_chunk(self._streams.entropy, self._n_features, chunk)[
-            place
-        ]
+        first: Positions = _draw_chunk(self._streams.entropy, self.n_features, chunk)[place]
         return first.copy()
 
     def _generator(self, number: int) -> np.random.Generator:
@@ -87,29 +71,23 @@ class Unbounded:
         return self._streams("units", check_count(number, "number", minimum=0))
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}(n_features={self._n_features})"
+        return f"{type(self).__name__}(n_features={self.n_features})"
 
 
 @lru_cache(maxsize=16)
-def _draw_chunk(entropy: int, n_features: int, chunk: int) -> npt.NDArray[np.intp]:
+def _draw_chunk(entropy: int, n_features: int, chunk: int) -> Positions:
     """Draw the first orderings of many batches at once, as making a stream is slow."""
     generator = Streams(entropy)("orderings", chunk)
     return generator.permuted(np.tile(np.arange(n_features), (_CHUNK, 1)), axis=1)
 
 
-def relabel(orderings: npt.NDArray[np.intp], first: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+def relabel(orderings: Positions, first: Positions) -> Positions:
     """Rename the features of orderings (n_orderings, n_features) so that the first is `first`.
 
     If `first` is uniform and independent of the orderings, each of them becomes uniform, and their
     relations to each other stay the same.
-
-    Examples
-    --------
-    >>> relabel(np.array([[1, 0, 2], [0, 1, 2]]), np.array([2, 0, 1]))
-    array([[2, 0, 1],
-           [0, 2, 1]])
     """
     names = np.empty_like(first)
     names[orderings[0]] = first
-    renamed: npt.NDArray[np.intp] = names[orderings]
+    renamed: Positions = names[orderings]
     return renamed

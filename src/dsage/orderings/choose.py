@@ -5,22 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from dsage._check import check_names, refusal
 from dsage._random import Streams
 from dsage.orderings.base import KINDS, Orderings
-from dsage.orderings.given import Given
+from dsage.orderings.given import Given, Listed
 from dsage.orderings.partial.extensions import Extensions
 from dsage.orderings.partial.order import Order
 
 
 def as_orderings(
-    kind: str
-    | Order
-    | Sequence[Sequence[str] | Sequence[int]]
-    | npt.NDArray[np.integer]
-    | Orderings,
+    kind: str | Order | Orderings | Listed,
     feature_names: Iterable[str],
     streams: Streams,
 ) -> Orderings:
@@ -62,7 +57,7 @@ def as_orderings(
         return Given(kind, names)
     raise refusal(
         "orderings",
-        "a kind, an Order, a list of orderings or an Orderings",
+        "a kind, an Order, a list or an Orderings",
         kind,
         f"The kinds are {', '.join(KINDS)}",
         TypeError,

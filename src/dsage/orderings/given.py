@@ -8,7 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from dsage._check import check_count, check_names, refusal
+from dsage.orderings.base import Positions
 from dsage.orderings.positions import as_positions
+
+Listed = Sequence[Sequence[str] | Sequence[int]] | npt.NDArray[np.integer]
 
 
 class Given:
@@ -28,13 +31,10 @@ class Given:
     (2, array([[1, 0, 2]]))
     """
 
-    __slots__ = ("_orderings",)
+    batch_size = 1
+    """Number of orderings in a batch."""
 
-    def __init__(
-        self,
-        orderings: Sequence[Sequence[str] | Sequence[int]] | npt.NDArray[np.integer],
-        feature_names: Iterable[str],
-    ) -> None:
+    def __init__(self, orderings: Listed, feature_names: Iterable[str]) -> None:
         names = check_names(feature_names, "feature_names")
         rows = list(orderings)
         if not rows:
@@ -47,16 +47,11 @@ class Given:
         return int(self._orderings.shape[1])
 
     @property
-    def batch_size(self) -> int:
-        """Number of orderings in a batch: 1."""
-        return 1
-
-    @property
     def n_batches(self) -> int:
         """Number of orderings in the list."""
         return len(self._orderings)
 
-    def batch(self, number: int) -> npt.NDArray[np.intp]:
+    def batch(self, number: int) -> Positions:
         """Return ordering `number` of the list, (1, n_features)."""
         at = check_count(number, "number", minimum=0)
         if at >= len(self._orderings):

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from dsage._check import check_count
 from dsage._random import Streams
-from dsage.orderings.base import KINDS, Unbounded, relabel
+from dsage.orderings.base import KINDS, Positions, Unbounded, relabel
 
 _STRENGTH = 4.0
 # Few, as larger batches see fewer rows for the same cost.
@@ -45,8 +45,6 @@ class Herded(Unbounded):
     (4, 6)
     """
 
-    __slots__ = ("_herd",)
-
     def __init__(
         self,
         n_features: int,
@@ -55,26 +53,18 @@ class Herded(Unbounded):
         n_candidates: int = _CANDIDATES,
     ) -> None:
         super().__init__(n_features, streams)
-        self._herd = herd(
-            streams("herding"),
-            self._n_features,
-            check_count(n_orderings, "n_orderings"),
-            check_count(n_candidates, "n_candidates"),
-        )
+        self.batch_size = check_count(n_orderings, "n_orderings")
+        n_candidates = check_count(n_candidates, "n_candidates")
+        self._herd = herd(streams("herding"), self.n_features, self.batch_size, n_candidates)
 
-    @property
-    def batch_size(self) -> int:
-        """Number of orderings in a batch."""
-        return len(self._herd)
-
-    def batch(self, number: int) -> npt.NDArray[np.intp]:
+    def batch(self, number: int) -> Positions:
         """Return batch `number`, (batch_size, n_features)."""
         return relabel(self._herd, self._first(number))
 
 
 def herd(
     generator: np.random.Generator, n_features: int, n_orderings: int, n_candidates: int
-) -> npt.NDArray[np.intp]:
+) -> Positions:
     """Return herded orderings (n_orderings, n_features); the first is 0, 1, .., d - 1."""
     chosen = [np.arange(n_features)]
     while len(chosen) < n_orderings:
@@ -85,27 +75,20 @@ def herd(
     return np.array(chosen)
 
 
-def mallows_kernel(
-    one: npt.NDArray[np.intp], other: npt.NDArray[np.intp], strength: float = _STRENGTH
-) -> npt.NDArray[np.float64]:
-    """Return ``K(s, t) = exp(-strength n_dis(s, t) / C(d, 2))``, (n_one, n_other).
+def mallows_kernel(one: Positions, other: Positions) -> npt.NDArray[np.float64]:
+    """Return ``K(s, t) = exp(-4 n_dis(s, t) / C(d, 2))``, (n_one, n_other).
 
     n_dis is the number of pairs of features that the two orderings arrange differently.
-
-    Examples
-    --------
-    >>> mallows_kernel(np.array([[0, 1, 2]]), np.array([[0, 1, 2], [2, 1, 0]])).round(3)
-    array([[1.   , 0.018]])
     """
     first, second = _pair_signs(one), _pair_signs(other)
     n_pairs = max(first.shape[1], 1)
     # The signs agree in n_pairs - n_dis places and disagree in n_dis.
     n_dis: npt.NDArray[np.float64] = (first.shape[1] - first @ second.T) / 2
-    kernel: npt.NDArray[np.float64] = np.exp(-strength * n_dis / n_pairs)
+    kernel: npt.NDArray[np.float64] = np.exp(-_STRENGTH * n_dis / n_pairs)
     return kernel
 
 
-def _pair_signs(orderings: npt.NDArray[np.intp]) -> npt.NDArray[np.float64]:
+def _pair_signs(orderings: Positions) -> npt.NDArray[np.float64]:
     """Return 1 for each pair of features in order, else -1, (n_orderings, n_pairs)."""
     position = np.argsort(orderings, axis=1)
     one, other = np.triu_indices(orderings.shape[1], k=1)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from dsage.orderings.base import KINDS, Unbounded
+from dsage.orderings.base import KINDS, Positions, Unbounded
 
 
 @KINDS.register("stratified", summary="each feature once at each position")
@@ -36,17 +35,15 @@ class Stratified(Unbounded):
     True
     """
 
-    __slots__ = ()
-
     @property
     def batch_size(self) -> int:
         """Number of orderings in a batch: one per position."""
-        return self._n_features
+        return self.n_features
 
-    def batch(self, number: int) -> npt.NDArray[np.intp]:
+    def batch(self, number: int) -> Positions:
         """Return batch `number`, (n_features, n_features)."""
         ordering, generator = self._first(number), self._generator(number)
-        return _latin_square(ordering, generator.permutation(self._n_features))
+        return _latin_square(ordering, generator.permutation(self.n_features))
 
 
 @KINDS.register(
@@ -77,27 +74,25 @@ class Balanced(Unbounded):
     True
     """
 
-    __slots__ = ()
-
     @property
     def batch_size(self) -> int:
         """Number of orderings in a batch: one or two per position."""
-        return self._n_features * (1 + self._n_features % 2)
+        return self.n_features * (1 + self.n_features % 2)
 
-    def batch(self, number: int) -> npt.NDArray[np.intp]:
+    def batch(self, number: int) -> Positions:
         """Return batch `number`, (batch_size, n_features)."""
         ordering, generator = self._first(number), self._generator(number)
-        if self._n_features % 2:
-            square = _latin_square(ordering, generator.permutation(self._n_features))
+        if self.n_features % 2:
+            square = _latin_square(ordering, generator.permutation(self.n_features))
             return np.concatenate([square, square[:, ::-1]])
-        half = self._n_features // 2
+        half = self.n_features // 2
         first = generator.permutation(half) + half * generator.integers(2, size=half)
-        second = (first[::-1] + half) % self._n_features
+        second = (first[::-1] + half) % self.n_features
         return _latin_square(ordering, np.concatenate([first, second]))
 
 
-def _latin_square(p: npt.NDArray[np.intp], q: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+def _latin_square(p: Positions, q: Positions) -> Positions:
     """Return the square of `Stratified` for p and q; its first row is p."""
     shifted = (q[None, :] + np.arange(len(p))[:, None]) % len(p)
-    square: npt.NDArray[np.intp] = p[np.argsort(q)[shifted]]
+    square: Positions = p[np.argsort(q)[shifted]]
     return square

@@ -8,7 +8,7 @@ from scipy.linalg import helmert
 
 from dsage._check import check_count, refusal
 from dsage._random import Streams
-from dsage.orderings.base import KINDS, Unbounded, relabel
+from dsage.orderings.base import KINDS, Positions, Unbounded, relabel
 
 # Larger batches have less variance per ordering, but see fewer rows for the same cost. With a first
 # level, which removes most of the variance of the orderings, the rows matter more.
@@ -48,32 +48,25 @@ class Orthogonal(Unbounded):
     True
     """
 
-    __slots__ = ("_basis", "_n_vectors")
-
     def __init__(self, n_features: int, streams: Streams, n_vectors: int | None = None) -> None:
         super().__init__(n_features, streams)
         # A single feature has one ordering, as if from one vector.
-        most = max(self._n_features - 1, 1)
-        self._n_vectors = min(_VECTORS, most)
-        if n_vectors is not None:
-            self._n_vectors = check_count(n_vectors, "n_vectors")
-            if self._n_vectors > most:
-                advice = "No more vectors are orthogonal to each other and to (1, .., 1)"
-                raise refusal("n_vectors", f"at most {most}", n_vectors, advice)
-        self._basis: npt.NDArray[np.float64] = helmert(self._n_features)
+        most = max(self.n_features - 1, 1)
+        if n_vectors is None:
+            n_vectors = min(_VECTORS, most)
+        if check_count(n_vectors, "n_vectors") > most:
+            advice = "No more vectors are orthogonal to each other and to (1, .., 1)"
+            raise refusal("n_vectors", f"at most {most}", n_vectors, advice)
+        self.batch_size = 2 * n_vectors
+        self._basis: npt.NDArray[np.float64] = helmert(self.n_features)
 
-    @property
-    def batch_size(self) -> int:
-        """Number of orderings in a batch: two per vector."""
-        return 2 * self._n_vectors
-
-    def batch(self, number: int) -> npt.NDArray[np.intp]:
+    def batch(self, number: int) -> Positions:
         """Return batch `number`, (batch_size, n_features): orderings, then reverses."""
         first = self._first(number)
-        if self._n_features == 1:
+        if self.n_features == 1:
             return np.stack([first, first])
         generator = self._generator(number)
-        points = orthonormal(generator, len(self._basis), self._n_vectors)
+        points = orthonormal(generator, len(self._basis), self.batch_size // 2)
         forth = relabel(np.argsort(points @ self._basis, axis=1), first)
         return np.concatenate([forth, forth[:, ::-1]])
 

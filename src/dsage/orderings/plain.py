@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from dsage.orderings.base import KINDS, Unbounded
+from dsage.orderings.base import KINDS, Positions, Unbounded
 
 
 @KINDS.register("uniform", summary="one ordering drawn at random")
@@ -29,14 +28,10 @@ class Uniform(Unbounded):
     True
     """
 
-    __slots__ = ()
+    batch_size = 1
+    """Number of orderings in a batch."""
 
-    @property
-    def batch_size(self) -> int:
-        """Number of orderings in a batch: 1."""
-        return 1
-
-    def batch(self, number: int) -> npt.NDArray[np.intp]:
+    def batch(self, number: int) -> Positions:
         """Return batch `number`, (1, n_features)."""
         return self._first(number)[None, :]
 
@@ -64,14 +59,10 @@ class Antithetic(Unbounded):
     True
     """
 
-    __slots__ = ()
+    batch_size = 2
+    """Number of orderings in a batch."""
 
-    @property
-    def batch_size(self) -> int:
-        """Number of orderings in a batch: 2."""
-        return 2
-
-    def batch(self, number: int) -> npt.NDArray[np.intp]:
+    def batch(self, number: int) -> Positions:
         """Return batch `number`, (2, n_features)."""
         ordering = self._first(number)
         return np.stack([ordering, ordering[::-1]])

@@ -13,9 +13,8 @@ from dsage._check import check_member, refusal
 def as_positions(ordering: object, names: tuple[str, ...]) -> npt.NDArray[np.intp]:
     """Return one ordering as positions, after checking that it is a permutation."""
     if isinstance(ordering, str) or not isinstance(ordering, (Sequence, np.ndarray)):
-        raise refusal(
-            "orderings", "a list of orderings", ordering, "Put one ordering into a list", TypeError
-        )
+        advice = "Put one ordering into a list"
+        raise refusal("orderings", "a list of orderings", ordering, advice, TypeError)
     place = {name: at for at, name in enumerate(names)}
     positions = []
     for feature in ordering:
@@ -24,19 +23,11 @@ def as_positions(ordering: object, names: tuple[str, ...]) -> npt.NDArray[np.int
         elif isinstance(feature, (int, np.integer)) and not isinstance(feature, bool):
             positions.append(int(feature))
         else:
-            raise refusal(
-                "orderings",
-                "made of names or positions",
-                feature,
-                "Pass strings or integers",
-                TypeError,
-            )
+            advice = "Pass strings or integers"
+            raise refusal("orderings", "of names or positions", feature, advice, TypeError)
     if sorted(positions) != list(range(len(names))):
         missing = [name for at, name in enumerate(names) if at not in positions]
-        raise refusal(
-            "orderings",
-            f"permutations of the {len(names)} features, each once",
-            list(ordering),
-            f"Missing: {', '.join(missing) or 'none'}; positions count from 0",
-        )
+        condition = f"permutations of the {len(names)} features, each once"
+        advice = f"Missing: {', '.join(missing) or 'none'}; positions count from 0"
+        raise refusal("orderings", condition, list(ordering), advice)
     return np.array(positions, dtype=np.intp)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,8 @@ from dsage._check import (
     refusal,
 )
 from dsage.graphs import Graph
+from dsage.graphs.graph import check_dag
+from dsage.graphs.pairs import check_pairs
 from dsage.structure.scores.base import Parents, Score
 
 Edges = Iterable[tuple[str, str]]
@@ -61,8 +63,6 @@ class Constraints:
            [0, 1, 0]])
     """
 
-    __slots__ = ("allowed", "max_parents", "names", "required")
-
     def __init__(
         self,
         names: Iterable[str],
@@ -84,21 +84,12 @@ class Constraints:
         self._check_contradictions(banned, backwards)
         # The opposite of a required edge would close a cycle with it.
         self.allowed = ~(banned | backwards | self.required.T | np.eye(n_nodes, dtype=np.bool_))
-        for matrix in (self.allowed, self.required):
-            matrix.flags.writeable = False
+        self.allowed.flags.writeable = self.required.flags.writeable = False
 
     def _matrix(self, edges: Edges, parameter: str) -> Mask:
         matrix = np.zeros((len(self.names), len(self.names)), dtype=np.bool_)
-        for ends in _check_pairs(edges, parameter):
-            tail, head = (
-                self.names.index(check_member(end, self.names, f"an end of {ends!r}", _OF_DATA))
-                for end in ends
-            )
-            if tail == head:
-                raise refusal(
-                    parameter, "between two different variables", ends, "Remove this loop"
-                )
-            matrix[tail, head] = True
+        for edge in check_pairs(edges, self.names, parameter, _OF_DATA):
+            matrix[edge] = True
         return matrix
 
     def _backwards(self, tiers: Iterable[Iterable[str]] | None) -> Mask:
@@ -129,11 +120,9 @@ class Constraints:
         if (n_required > self.max_parents).any():
             head = int(np.argmax(n_required))
             edges = self._edges_in(self.required & (np.arange(len(self.names)) == head))
+            remedy = Text(["Remove some, or set ", Setting("max_parents", int(n_required[head]))])
             raise refusal(
-                "required",
-                f"at most {self.max_parents} edges into a node",
-                edges,
-                Text(["Remove some, or set ", Setting("max_parents", int(n_required[head]))]),
+                "required", f"at most {self.max_parents} edges into a node", edges, remedy
             )
 
     def _edges_in(self, matrix: Mask) -> list[tuple[str, str]]:
@@ -164,16 +153,12 @@ class Constraints:
         lost = self.required & ~self._matrix(given, "given")
         lost[selected] = False
         if edges := self._edges_in(lost):
-            raise refusal(
-                "required",
-                "between columns that vary and are not copies of others",
-                edges,
-                "Remove these edges, or the constant and copied columns",
-            )
+            condition = "between columns that vary and are not copies of others"
+            advice = "Remove these edges, or the constant and copied columns"
+            raise refusal("required", condition, edges, advice)
         made = Constraints(names, max_parents=self.max_parents)
         made.allowed, made.required = self.allowed[selected], self.required[selected]
-        for matrix in (made.allowed, made.required):
-            matrix.flags.writeable = False
+        made.allowed.flags.writeable = made.required.flags.writeable = False
         return made
 
     def admit(self, graph: Graph | None = None) -> list[Parents]:
@@ -197,23 +182,19 @@ class Constraints:
         matrix = self.required.copy()
         if graph is not None:
             check_same_names(graph.names, self.names, "start", "over the variables of the data")
-            if not graph.is_dag:
-                raise refusal("start", "a DAG", graph, "Remove the cycles and bidirected edges")
+            check_dag(graph, "start")
             matrix |= graph.to_adjacency().loc[list(self.names), list(self.names)].to_numpy()
         if edges := self._edges_in(matrix & ~self.allowed):
-            raise refusal(
-                "start", "without edges that are not allowed", edges, "Remove these edges"
-            )
+            raise refusal("start", "of allowed edges only", edges, "Remove these edges")
         if cycles := Graph(self.names, self._edges_in(matrix)).cycles:
             advice = "Remove an edge between these nodes"
             raise refusal("start", "acyclic with the required edges", cycles[0], advice)
         crowded = matrix.sum(axis=0) > self.max_parents
         if crowded.any():
+            remedy = Text(["These have more: remove edges or increase ", Setting("max_parents")])
+            nodes = [self.names[node] for node in np.flatnonzero(crowded)]
             raise refusal(
-                "start",
-                f"a graph with at most {self.max_parents} parents per node",
-                [self.names[node] for node in np.flatnonzero(crowded)],
-                Text(["These have more: remove edges or increase ", Setting("max_parents")]),
+                "start", f"with at most {self.max_parents} parents per node", nodes, remedy
             )
         return [tuple(np.flatnonzero(column).tolist()) for column in matrix.T]
 
@@ -230,35 +211,13 @@ def check_constraints(score: Score, constraints: Constraints | None) -> Constrai
     if constraints is None:
         return Constraints(score.names)
     if tuple(score.names) != constraints.names:
-        raise refusal(
-            "constraints",
-            f"over the variables {tuple(score.names)!r}, in this order",
-            constraints.names,
-            "Make them with Constraints(score.names, ...)",
-        )
+        condition = f"over the variables {tuple(score.names)!r}, in this order"
+        advice = "Make them with Constraints(score.names, ...)"
+        raise refusal("constraints", condition, constraints.names, advice)
     return constraints
 
 
-def _check_pairs(edges: object, parameter: str) -> Iterator[tuple[str, ...]]:
-    if isinstance(edges, str) or not isinstance(edges, Iterable):
-        raise refusal(
-            parameter, "a list of edges", edges, "Write it as [('from', 'to'), ...]", TypeError
-        )
-    for edge in edges:
-        if isinstance(edge, str) or not isinstance(edge, Iterable) or len(ends := tuple(edge)) != 2:
-            raise refusal(parameter, "pairs of names", edge, "Write an edge as ('from', 'to')")
-        yield ends
-
-
 def graph_of(names: Sequence[str], parents: Sequence[Parents]) -> Graph:
-    """Return the graph in which each node has these parents.
-
-    Examples
-    --------
-    >>> graph_of(["a", "b"], [(), (0,)])
-    Graph(2 nodes, 1 edge: a -> b)
-    """
-    return Graph(
-        names,
-        [(names[tail], names[head]) for head, tails in enumerate(parents) for tail in tails],
-    )
+    """Return the graph in which each node has these parents."""
+    edges = [(names[tail], names[head]) for head, tails in enumerate(parents) for tail in tails]
+    return Graph(names, edges)

@@ -46,8 +46,6 @@ class Counts:
     array([1, 2])
     """
 
-    __slots__ = ("_categories", "_multiplicity", "_names", "_rows")
-
     def __init__(
         self,
         names: Iterable[str],
@@ -64,21 +62,17 @@ class Counts:
             raise refusal("rows", f"of shape {shape}", codes.shape, advice)
         for name, column, n_categories in zip(self._names, codes.T, self.n_categories, strict=True):
             if len(column) and not (column.min() >= 0 and column.max() < n_categories):
-                raise refusal(
-                    "rows",
-                    f"codes from 0 to {n_categories - 1} in the column {name!r}",
-                    (int(column.min()), int(column.max())),
-                    "Pass a category for each code",
-                )
+                condition = f"codes from 0 to {n_categories - 1} in the column {name!r}"
+                found = (int(column.min()), int(column.max()))
+                raise refusal("rows", condition, found, "Pass a category for each code")
         weights = np.ones(len(codes), np.int64) if multiplicity is None else multiplicity
         counted = np.asarray(weights)
         if counted.shape != (len(codes),) or counted.dtype.kind not in "iu" or (counted < 1).any():
-            raise refusal(
-                "multiplicity", "a positive integer for each row", weights, "Count the rows"
-            )
-        self._rows, self._multiplicity = _merge_equal(
-            codes.astype(_code_type(self._categories)), counted.astype(np.int64), self.n_categories
-        )
+            condition = "a positive integer for each row"
+            raise refusal("multiplicity", condition, weights, "Count the rows")
+        codes = codes.astype(np.min_scalar_type(max(self.n_categories, default=0)))
+        merged = _merge_equal(codes, counted.astype(np.int64), self.n_categories)
+        self._rows, self._multiplicity = merged
         self._rows.flags.writeable = self._multiplicity.flags.writeable = False
 
     # Constructors
@@ -161,8 +155,7 @@ class Counts:
         """Return the contingency table of some variables, one axis per variable."""
         chosen = check_members(names, self._names, "names", "the variables of the counts")
         at = [self._names.index(name) for name in chosen]
-        shape = tuple(self.n_categories[node] for node in at)
-        table = np.zeros(shape, dtype=np.int64)
+        table = np.zeros([self.n_categories[node] for node in at], dtype=np.int64)
         np.add.at(table, tuple(self._rows[:, node] for node in at), self._multiplicity)
         return table
 
@@ -181,12 +174,10 @@ class Counts:
         for node in range(len(self._names)):
             both = _sort_categories({*self._categories[node], *part.categories[node]})
             code = {category: position for position, category in enumerate(both)}
-            recoded = [
-                np.array([code[category] for category in counts.categories[node]])[
-                    counts.rows[:, node]
-                ]
-                for counts in (self, part)
-            ]
+            recoded = []
+            for counts in (self, part):
+                codes = np.array([code[category] for category in counts.categories[node]])
+                recoded.append(codes[counts.rows[:, node]])
             categories.append(both)
             columns.append(np.concatenate(recoded))
         multiplicity = np.concatenate([self._multiplicity, part.multiplicity])
@@ -199,13 +190,7 @@ class Counts:
 def configurations(
     columns: Sequence[npt.NDArray[np.integer[Any]]], n_categories: Sequence[int], n_rows: int
 ) -> tuple[Codes, int]:
-    """Return the number of each row's combination of codes, from 0, and the count of combinations.
-
-    Examples
-    --------
-    >>> configurations([np.array([0, 1, 1]), np.array([2, 0, 0])], [2, 3], 3)
-    (array([0, 1, 1]), 2)
-    """
+    """Return the number of each row's combination of codes, from 0, and the count of these."""
     key, radix = np.zeros(n_rows, dtype=np.intp), 1
     for codes, n_codes in zip(columns, n_categories, strict=True):
         if radix * n_codes > _LARGEST_KEY:
@@ -225,10 +210,6 @@ def _renumber(key: Codes, radix: int) -> tuple[Codes, int]:
     occurs[key] = True
     number = np.cumsum(occurs) - 1
     return number[key], int(number[-1]) + 1
-
-
-def _code_type(categories: Sequence[Sequence[Category]]) -> np.dtype[np.unsignedinteger[Any]]:
-    return np.min_scalar_type(max((len(of_column) for of_column in categories), default=0))
 
 
 def _merge_equal(

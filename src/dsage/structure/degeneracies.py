@@ -99,16 +99,7 @@ def degeneracies(moments: Moments, *, tolerance: float = 1e-10) -> Degeneracies:
 
 
 def discrete_degeneracies(counts: Counts) -> Degeneracies:
-    """Name discrete variables that are constant, or copies up to the names of categories.
-
-    Examples
-    --------
-    >>> from dsage.structure.counts import Counts
-    >>> rows = [["x", "u", "k"], ["y", "v", "k"], ["x", "u", "k"]]
-    >>> found = discrete_degeneracies(Counts.from_frame(rows, ["a", "b", "c"]))
-    >>> found.constant, found.duplicated
-    (('c',), (('a', 'b'),))
-    """
+    """Name discrete variables that are constant, or copies up to the names of categories."""
     constant = [name for name, n in zip(counts.names, counts.n_categories, strict=True) if n < 2]
     groups: dict[bytes, list[str]] = {}
     for name, codes in zip(counts.names, counts.rows.T, strict=True):

@@ -7,7 +7,7 @@ import inspect
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
+from collections.abc import Callable, Iterable, Sequence, Sized
 from dataclasses import replace
 from typing import Any, ParamSpec
 
@@ -31,6 +31,7 @@ from dsage.structure.searches.base import METHODS
 from dsage.structure.source import Data, as_data, kind_of, sufficient
 
 Edges = Iterable[tuple[str, str]]
+Options = dict[str, Any]
 P = ParamSpec("P")
 
 # With fewer rows per parent a regression fits noise: nodes would collect parents until nothing is
@@ -131,10 +132,7 @@ def search_graph(
 
         result = search(chosen, reduction.constraints, callback=show, **of_search)
     if result.interrupted:
-        warn(
-            f"The search was interrupted after {result.seconds:.3g} s; "
-            "this is the best graph so far."
-        )
+        warn(f"Interrupted after {result.seconds:.3g} s; this is the best graph so far.")
     graph = reduction.restore(result.graph)
     return replace(result, graph=graph, method=method, score_name=name)
 
@@ -258,10 +256,7 @@ def learn_by_callable(
     data: Any,  # noqa: ANN401
     parameter: str = "method",
 ) -> SearchResult:
-    """Return the graph that a user's function learns from the data.
-
-    `parameter` is the name of the user's argument in error messages.
-    """
+    """Return the graph that the user's function, passed as `parameter`, learns from the data."""
     began = time.perf_counter()
     made = learner(data)
     seconds = time.perf_counter() - began
@@ -279,9 +274,7 @@ def learn_by_callable(
     return SearchResult(ordered, math.nan, (), 0, seconds, interrupted=False, method=label)
 
 
-def _split_options(
-    options: Mapping[str, Any], method: str
-) -> tuple[dict[str, Any], dict[str, Any]]:
+def _split_options(options: Options, method: str) -> tuple[Options, Options]:
     """Return the options of the score and those of the search."""
     of_scores = score_options()
     # The named parameters cannot be among the options, but may have been meant.
@@ -314,12 +307,8 @@ def _check_required(score: Score, constraints: Constraints) -> None:
     for node, parents in enumerate(constraints.admit()):
         if parents and score.family(node, parents) == -math.inf:
             edges = [(score.names[parent], score.names[node]) for parent in parents]
-            raise refusal(
-                "required",
-                "edges that the score allows",
-                edges,
-                "A number cannot cause a class here, nor can parents outnumber the rows",
-            )
+            advice = "A number cannot cause a class here, nor can parents outnumber the rows"
+            raise refusal("required", "edges that the score allows", edges, advice)
 
 
 def _is_empty(value: object) -> bool:

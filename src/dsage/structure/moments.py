@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Self
@@ -53,14 +52,8 @@ class Moments:
     (4, array([4., 3.]))
     """
 
-    __slots__ = ("_mean", "_n_rows", "_names", "_scatter")
-
     def __init__(
-        self,
-        names: Iterable[str],
-        n_rows: int,
-        mean: npt.ArrayLike,
-        covariance: npt.ArrayLike,
+        self, names: Iterable[str], n_rows: int, mean: npt.ArrayLike, covariance: npt.ArrayLike
     ) -> None:
         self._names = check_names(names)
         self._n_rows = check_count(n_rows, "n_rows")
@@ -106,11 +99,7 @@ class Moments:
         return cls._of(*running.result())
 
     @classmethod
-    def from_batches(
-        cls,
-        batches: Iterable[Any],
-        names: Iterable[str] | None = None,
-    ) -> Self:
+    def from_batches(cls, batches: Iterable[Any], names: Iterable[str] | None = None) -> Self:
         """Compute the moments of the rows of batches, arrays or data frames.
 
         Parameters
@@ -140,11 +129,7 @@ class Moments:
 
     @classmethod
     def from_parquet(
-        cls,
-        path: str | Path,
-        columns: Iterable[str] | None = None,
-        *,
-        batch_rows: int = 65_536,
+        cls, path: str | Path, columns: Iterable[str] | None = None, *, batch_rows: int = 65_536
     ) -> Self:
         """Compute the moments of a Parquet file, or of a folder of them, batch by batch.
 
@@ -237,17 +222,12 @@ class Moments:
         return self.merge(other) if isinstance(other, Moments) else NotImplemented
 
 
-@dataclass
 class _Running:
     """Moments of the rows seen so far."""
 
-    names: tuple[str, ...]
-
-    def __post_init__(self) -> None:
-        n_nodes = len(self.names)
-        self.n_rows = 0
-        self.mean = np.zeros(n_nodes)
-        self.scatter = np.zeros((n_nodes, n_nodes))
+    def __init__(self, names: tuple[str, ...]) -> None:
+        self.names, self.n_rows = names, 0
+        self.mean, self.scatter = np.zeros(len(names)), np.zeros((len(names), len(names)))
 
     def add(self, chunk: Floats) -> None:
         """Add the rows of `chunk`, which is overwritten."""
@@ -273,13 +253,9 @@ class _Running:
         if not self.n_rows:
             raise refusal("the data", "at least one row", 0, "Pass some rows")
         if not np.isfinite(self.scatter).all():
-            bad = np.flatnonzero(~np.isfinite(self.scatter.diagonal()))
-            raise refusal(
-                "the columns",
-                "small enough for finite squares",
-                [self.names[node] for node in bad],
-                "Change the units of these columns",
-            )
+            bad = [self.names[k] for k in np.flatnonzero(~np.isfinite(self.scatter.diagonal()))]
+            advice = "Change the units of these columns"
+            raise refusal("the columns", "small enough for finite squares", bad, advice)
         return self.names, self.n_rows, self.mean, (self.scatter + self.scatter.T) * 0.5
 
 
@@ -289,9 +265,8 @@ def _parquet_batches(
     try:
         pa, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
     except ImportError as error:
-        raise ImportError(
-            "Reading Parquet needs pyarrow. Install it with: pip install pyarrow."
-        ) from error
+        text = "Reading Parquet needs pyarrow. Install it with: pip install pyarrow."
+        raise ImportError(text) from error
     folder = Path(path)
     files = sorted(folder.glob("**/*.parquet")) if folder.is_dir() else [folder]
     if not files:
@@ -309,13 +284,8 @@ def _parquet_batches(
 
 def _check_continuous(table: Table) -> tuple[str, ...]:
     if table.discrete:
-        raise refusal(
-            "the columns",
-            "numbers",
-            list(table.discrete),
-            "Moments need continuous variables: convert or drop these columns",
-            TypeError,
-        )
+        advice = "Moments need continuous variables: convert or drop these columns"
+        raise refusal("the columns", "numbers", list(table.discrete), advice, TypeError)
     return table.names
 
 

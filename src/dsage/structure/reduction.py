@@ -29,35 +29,8 @@ class Reduction:
     group of copies (up to shift and scale, or up to the names of categories) one is kept and
     restored as the only parent of the others. No score can decide between copies. Given the kept
     one, the others add nothing; without it they stay connected to everything that it is connected
-    to, so that no false separation arises.
-
-    Parameters
-    ----------
-    data : Table, Moments or Counts
-        The data.
-    constraints : Constraints
-        Constraints on the graph of all columns. The copy that they restrict least is kept.
-    keep_all : bool, default=False
-        Whether to keep constants and copies.
-
-    Attributes
-    ----------
-    data : Table, Moments or Counts, or None
-        The columns to search; None if there are none.
-    constraints : Constraints
-        Constraints on their graph.
-    warnings : tuple of str
-        Warnings for the user.
-
-    Examples
-    --------
-    >>> rows = [[1.0, 2.0, 7.0], [3.0, 6.0, 7.0], [4.0, 8.0, 7.0]]
-    >>> moments = Moments.from_array(rows, ["a", "b", "c"])
-    >>> reduction = Reduction(moments, Constraints(["a", "b", "c"]))
-    >>> reduction.data.names
-    ('a',)
-    >>> reduction.restore(Graph(["a"], []))
-    Graph(3 nodes, 1 edge: a -> b)
+    to, so that no false separation arises. The copy that the constraints restrict least is kept.
+    With `keep_all`, nothing is left out. `data` is None if no column is left to search.
     """
 
     def __init__(self, data: Data, constraints: Constraints, *, keep_all: bool = False) -> None:
@@ -96,18 +69,12 @@ def _find_degeneracies(data: Data) -> Degeneracies:
 
 def _check_categories(counts: Counts) -> None:
     """Refuse columns with hardly any repeated category: their tables are as large as the data."""
-    rare = [
-        name
-        for name, n_categories in zip(counts.names, counts.n_categories, strict=True)
-        if n_categories > max(_MAX_RARE_CATEGORIES, counts.n_rows / 2)
-    ]
-    if rare:
-        raise refusal(
-            "the discrete columns",
-            "of classes that recur",
-            rare,
-            "These have more categories than half the rows: drop identifiers and convert numbers",
-        )
+    most = max(_MAX_RARE_CATEGORIES, counts.n_rows / 2)
+    if rare := [
+        name for name, n in zip(counts.names, counts.n_categories, strict=True) if n > most
+    ]:
+        advice = "They have more categories than half the rows: drop or convert these columns"
+        raise refusal("the discrete columns", "of classes that recur", rare, advice)
 
 
 def _choose_copy(group: Sequence[str], constraints: Constraints) -> str:
@@ -124,12 +91,9 @@ def _choose_copy(group: Sequence[str], constraints: Constraints) -> str:
         )
         if is_freest and constraints.max_parents and allowed[node, others].all():
             return name
-    raise refusal(
-        "the constraints",
-        "such that one of several copies may have all edges of the others, and may cause them",
-        list(group),
-        "Keep one of these columns: they carry the same information",
-    )
+    condition = "such that one of several copies may have all edges of the others, and cause them"
+    advice = "Keep one of these columns: they carry the same information"
+    raise refusal("the constraints", condition, list(group), advice)
 
 
 def _warnings(

@@ -28,23 +28,11 @@ _MIN_RESAMPLED_ROWS = 40
 
 @dataclass(frozen=True, eq=False)
 class GraphFound:
-    """The separations to use, and how they were found.
+    """The separations to use, and how they were found."""
 
-    Attributes
-    ----------
-    oracle : Oracle or None
-        None if nothing is separated.
-    graph : Graph or None
-        Its graph, if it has one.
-    strength : pandas.DataFrame or None
-        How often each edge was found in resamples.
-    info : GraphInfo
-        The record of the run.
-    """
-
-    oracle: Oracle | None
+    oracle: Oracle | None  # None if nothing is separated
     graph: Graph | None
-    strength: pd.DataFrame | None
+    strength: pd.DataFrame | None  # how often each edge was found in resamples
     info: GraphInfo
 
 
@@ -58,23 +46,10 @@ def find_graph(
     seed: int,
     progress: bool,
 ) -> GraphFound:
-    """Return what separates features from the target.
+    """Return what separates features from the target, for the `graph` argument of `explain`.
 
-    Parameters
-    ----------
-    graph : str, callable, Graph, other graph, Stability, Oracle or None
-        ``"learn"``, the name of a method, a callable that receives the training rows with the
-        target as a column and returns any graph that :func:`dsage.graphs.as_graph` reads, an
-        object, or None for no separations.
-    inputs : Inputs
-        The rows.
-    is_of_classes : bool
-        Whether the target is a class, possibly written as a number.
-    n_resamples : int or None
-        The number of resamples to learn from again. None for the default: 20, or 0 for many
-        columns and for callables, which may be slow.
-    n_jobs, seed, progress
-        Options of learning.
+    `is_of_classes` is whether the target is a class, possibly written as a number. By default the
+    graph is learned again from 20 resamples, or from none if that may be slow.
     """
     if graph is None or isinstance(graph, NoSeparation):
         return GraphFound(None, None, None, GraphInfo(GraphSource.NONE))
@@ -100,12 +75,9 @@ def find_graph(
         )
     found = as_graph(graph)
     if inputs.target not in found:
-        raise refusal(
-            "graph",
-            f"one that has the target {inputs.target!r}",
-            list(found.names),
-            Text(["Name the target as in the graph, with ", Setting("target")]),
-        )
+        remedy = Text(["Name the target as in the graph, with ", Setting("target")])
+        condition = f"one that has the target {inputs.target!r}"
+        raise refusal("graph", condition, list(found.names), remedy)
     info = GraphInfo(
         GraphSource.GIVEN,
         kind="dsage.Graph" if isinstance(graph, Graph) else type(graph).__name__,

@@ -23,25 +23,14 @@ def as_data(
     if not isinstance(data, (Table, Moments, Counts)):
         return Table(data, discrete=discrete, transform=transform)
     if tuple(discrete) or transform != "none":
-        raise refusal(
-            "discrete and transform",
-            f"left out with a {type(data).__name__}",
-            (discrete, transform),
-            "Pass the data frame or array instead",
-        )
+        condition, given = f"left out with a {type(data).__name__}", (discrete, transform)
+        advice = "Pass the data frame or array instead"
+        raise refusal("discrete and transform", condition, given, advice)
     return data
 
 
 def sufficient(data: Data) -> Data:
-    """Return the moments of continuous data, the counts of discrete data.
-
-    Mixed data are returned unchanged.
-
-    Examples
-    --------
-    >>> sufficient(Table([[1.0, 2.0], [3.0, 5.0]]))
-    Moments(2 rows, 2 nodes: X1, X2)
-    """
+    """Return the moments of continuous data, the counts of discrete data; mixed data unchanged."""
     kind = kind_of(data)
     if not isinstance(data, Table) or kind == "mixed":
         return data

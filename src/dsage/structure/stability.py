@@ -128,9 +128,8 @@ def stability(
     check_member(resample, RESAMPLES, "resample", "the ways to resample")
     for name in ("required", "forbidden", "tiers"):
         if options.get(name) is not None:
-            options[name] = tuple(
-                options[name]
-            )  # an iterator would be exhausted by the first graph
+            # The first graph would exhaust an iterator.
+            options[name] = tuple(options[name])
     if isinstance(score, Score):
         advice = "A Score is fixed to its rows: pass a callable that makes one of each resample"
         raise refusal("score", "a name or a callable", score, advice, TypeError)
@@ -169,9 +168,8 @@ def _check_table(data: Any, options: dict[str, Any]) -> Table:  # noqa: ANN401
     as_columns = {name: options.pop(name) for name in ("discrete", "transform") if name in options}
     table = as_data(data, **as_columns)
     if not isinstance(table, Table):
-        raise refusal(
-            "data", "a data frame or an array", table, "Statistics cannot be resampled", TypeError
-        )
+        advice = "Statistics cannot be resampled"
+        raise refusal("data", "a data frame or an array", table, advice, TypeError)
     if table.n_rows < 4:
         raise refusal("data", "at least 4 rows", table.n_rows, "Pass more rows")
     for text in Reduction(sufficient(table), Constraints(table.names)).warnings:

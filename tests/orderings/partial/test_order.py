@@ -155,10 +155,10 @@ def test_a_cycle_through_one_feature_only_orders_it():
             ValueError,
             "pairs must be without a cycle; got '. < . < . < .'",
         ),
-        ([("a", "a")], ValueError, "pairs must be of two different features"),
+        ([("a", "a")], ValueError, "pairs must be of two different names"),
         ([("a", "x")], ValueError, "one of the features; got 'x'"),
-        (["ab"], ValueError, "pairs must be pairs of features; got 'ab'"),
-        ([("a", "b", "c")], ValueError, "pairs must be pairs of features"),
+        (["ab"], ValueError, "pairs must be pairs of names; got 'ab'"),
+        ([("a", "b", "c")], ValueError, "pairs must be pairs of names"),
         (3, TypeError, "pairs must be an iterable of pairs; got 3"),
     ],
 )
@@ -189,7 +189,7 @@ def test_unmatched_features_are_named():
     order = Order(["a", "b"], [("a", "b")])
     with pytest.raises(ValueError, match=r"features must be those of the order; got \['c'\]"):
         order.arranged(["a", "b", "c"])
-    with pytest.raises(ValueError, match=r"features must be those that are explained; got \['b'\]"):
+    with pytest.raises(ValueError, match=r"features must be those of the order; got \['b'\]"):
         order.arranged(["a"])
 
 

@@ -23,25 +23,9 @@ _AT_ONCE = 1 << 16
 
 
 class Chain:
-    """Draw linear extensions that are uniform up to a stated total variation distance.
+    """Draw linear extensions that are uniform up to a total variation distance, `tolerance`.
 
-    Parameters
-    ----------
-    before : bool array of shape (n_features, n_features)
-        Whether i comes before j, transitively closed.
-    tolerance : float
-        Total variation distance, in (0, 1).
-
-    Examples
-    --------
-    >>> before = np.zeros((3, 3), dtype=bool)
-    >>> before[0, 2] = True
-    >>> chain = Chain(before, 1e-3)
-    >>> chain.n_steps
-    31
-    >>> orderings = chain.draw(np.random.default_rng(0), 2)
-    >>> [ordering.index(0) < ordering.index(2) for ordering in orderings]
-    [True, True]
+    Entry [i, j] of `before`, transitively closed, is whether i comes before j.
     """
 
     def __init__(self, before: npt.NDArray[np.bool_], tolerance: float) -> None:

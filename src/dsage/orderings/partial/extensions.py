@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
 from dsage._check import refusal
 from dsage._random import Streams
-from dsage.orderings.base import Unbounded
+from dsage.orderings.base import Positions, Unbounded
 from dsage.orderings.partial.order import Order
 
 
@@ -37,37 +34,25 @@ class Extensions(Unbounded):
            [1, 0, 2]])
     """
 
-    __slots__ = ("_order",)
+    batch_size = 2
+    """Number of orderings in a batch."""
 
     def __init__(self, order: Order, streams: Streams) -> None:
         if not isinstance(order, Order):
             raise refusal(
-                "order", "an Order", order, "Make one with Order(feature_names, pairs)", TypeError
+                "order", "an Order", order, "Make one with Order(names, pairs)", TypeError
             )
         super().__init__(len(order.feature_names), streams)
-        self._order = order
-
-    @property
-    def order(self) -> Order:
-        """The order that is respected."""
-        return self._order
-
-    @property
-    def batch_size(self) -> int:
-        """Number of orderings in a batch: 2."""
-        return 2
+        self.order = order
 
     @property
     def is_exact(self) -> bool:
         """Whether the orderings are exactly uniform."""
-        return self._order.part.is_exact
+        return self.order.part.is_exact
 
-    def batch(self, number: int) -> npt.NDArray[np.intp]:
+    def batch(self, number: int) -> Positions:
         """Return batch `number`, (2, n_features)."""
-        return np.stack(self._order.part.draw(self._generator(number)))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self._order, self._streams)
+        return np.stack(self.order.part.draw(self._generator(number)))
 
     def __repr__(self) -> str:
-        return f"Extensions({self._order!r})"
+        return f"Extensions({self.order!r})"

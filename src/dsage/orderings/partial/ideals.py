@@ -20,35 +20,18 @@ MOST_IDEALS = 200_000
 
 
 class Rank(NamedTuple):
-    """The ideals of one size, and the steps to those with one more feature.
+    """The ideals of one size, and the steps, sorted, to those with one more feature."""
 
-    ideals : bool array of shape (n_ideals, n_features)
-    source, target, feature : int arrays of shape (n_steps,)
-        Ideal of this rank, ideal of the next rank, and feature added. Sorted by source, then by
-        feature.
-    """
-
-    ideals: npt.NDArray[np.bool_]
-    source: npt.NDArray[np.intp]
-    target: npt.NDArray[np.intp]
-    feature: npt.NDArray[np.intp]
+    ideals: npt.NDArray[np.bool_]  # (n_ideals, n_features)
+    source: npt.NDArray[np.intp]  # (n_steps,): ideal of this rank
+    target: npt.NDArray[np.intp]  # (n_steps,): ideal of the next rank
+    feature: npt.NDArray[np.intp]  # (n_steps,): feature added
 
 
 def ranks_of(before: npt.NDArray[np.bool_], most: int = MOST_IDEALS) -> list[Rank] | None:
     """List the ideals by size, or return None if there are more than `most`.
 
-    Parameters
-    ----------
-    before : bool array of shape (n_features, n_features)
-        Whether i comes before j, transitively closed.
-    most : int
-        Largest number of ideals.
-
-    Examples
-    --------
-    >>> chain = np.triu(np.ones((3, 3), dtype=bool), k=1)
-    >>> [len(rank.ideals) for rank in ranks_of(chain)]
-    [1, 1, 1, 1]
+    Entry [i, j] of `before`, transitively closed, is whether i comes before j.
     """
     n_features = len(before)
     if 2.0 ** _antichain(before) > most:
@@ -87,13 +70,7 @@ def _antichain(before: npt.NDArray[np.bool_]) -> int:
 
 
 def n_paths(ranks: Sequence[Rank]) -> int:
-    """Count the linear extensions, as a Python int.
-
-    Examples
-    --------
-    >>> n_paths(ranks_of(np.zeros((4, 4), dtype=bool)))
-    24
-    """
+    """Count the linear extensions, as a Python int."""
     above = np.array([1], dtype=object)
     for rank in reversed(ranks[:-1]):
         total = np.zeros(len(rank.ideals), dtype=object)
@@ -103,10 +80,7 @@ def n_paths(ranks: Sequence[Rank]) -> int:
 
 
 def chances(ranks: Sequence[Rank]) -> list[Floats]:
-    """Return the probability of each step of each rank, given its source.
-
-    It is the share of the extensions through the source that continue with this step.
-    """
+    """Return, for each step of each rank, the share of extensions from its source that take it."""
     above: Floats = np.ones(1)
     found = []
     for rank in reversed(ranks[:-1]):

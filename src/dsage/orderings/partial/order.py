@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import graphlib
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from dsage._check import check_member, check_names, refusal
+from dsage._check import check_member, check_names, check_same_names, refusal
 from dsage.graphs.graph import Graph, check_graph
+from dsage.graphs.pairs import check_pairs
 from dsage.orderings.partial.parts import Part, decompose
 from dsage.orderings.positions import as_positions
 
@@ -48,19 +49,13 @@ class Order:
     4
     """
 
-    __slots__ = ("_before", "_names", "_part")
-
     def __init__(self, feature_names: Iterable[str], pairs: Iterable[tuple[str, str]] = ()) -> None:
         self._names = check_names(feature_names, "feature_names")
         if not self._names:
             raise refusal("feature_names", "at least one", [], "Name the features")
-        if not isinstance(pairs, Iterable):
-            raise refusal("pairs", "an iterable of pairs", pairs, "Put them into a list", TypeError)
-        place = {name: at for at, name in enumerate(self._names)}
-        before = np.zeros((len(place), len(place)), dtype=np.bool_)
-        for pair in pairs:
-            one, other = _check_pair(pair, self._names)
-            before[place[one], place[other]] = True
+        before = np.zeros((len(self._names), len(self._names)), dtype=np.bool_)
+        for one, other in check_pairs(pairs, self._names, "pairs", "the features"):
+            before[one, other] = True
         self._before = _close(before, self._names)
         self._part: Part | None = None
 
@@ -83,13 +78,7 @@ class Order:
         groups = [check_names(tier, "each of tiers") for tier in tiers]
         names = check_names([name for group in groups for name in group], "tiers")
         filled = [group for group in groups if group]
-        pairs = [
-            (one, other)
-            for group, following in pairwise(filled)
-            for one in group
-            for other in following
-        ]
-        return cls(names, pairs)
+        return cls(names, [pair for two in pairwise(filled) for pair in product(*two)])
 
     @classmethod
     def from_graph(
@@ -137,12 +126,9 @@ class Order:
         both = set(pairs)
         for one, other in pairs:
             if (other, one) in both:
-                raise refusal(
-                    "graph",
-                    "without a cycle through two features",
-                    f"{one} -> {other} -> {one}",
-                    "Neither comes first: pass the order as pairs, Order(features, pairs)",
-                )
+                cycle = f"{one} -> {other} -> {one}"
+                advice = "Neither comes first: pass the order as pairs, Order(features, pairs)"
+                raise refusal("graph", "without a cycle through two features", cycle, advice)
         return cls(names, pairs)
 
     @property
@@ -190,13 +176,7 @@ class Order:
         names = check_names(feature_names, "feature_names")
         if names == self._names:
             return self
-        advice = "Make the order from the features that are explained"
-        for one, other, which in (
-            (names, self._names, "those of the order"),
-            (self._names, names, "those that are explained"),
-        ):
-            if strange := [name for name in one if name not in other]:
-                raise refusal("features", which, strange, advice)
+        check_same_names(names, self._names, "features", "those of the order")
         return type(self)(names, self.pairs)
 
     def _canonical(self) -> tuple[frozenset[str], frozenset[tuple[str, str]]]:
@@ -219,16 +199,6 @@ class Order:
         shown = ", ".join(drawn[:6]) + (", ..." if len(drawn) > 6 else "")
         count = f"{len(self._names)} feature{'s' if len(self._names) != 1 else ''}"
         return f"Order({count}{': ' if shown else ''}{shown})"
-
-
-def _check_pair(pair: object, names: Sequence[str]) -> tuple[str, str]:
-    if not isinstance(pair, Sequence) or isinstance(pair, str) or len(pair) != 2:
-        advice = "Write ('a', 'b') for: a comes before b"
-        raise refusal("pairs", "pairs of features", pair, advice)
-    one, other = (check_member(name, names, f"each of {pair!r}", "the features") for name in pair)
-    if one == other:
-        raise refusal("pairs", "of two different features", pair, "Remove this pair")
-    return one, other
 
 
 def _close(before: npt.NDArray[np.bool_], names: Sequence[str]) -> npt.NDArray[np.bool_]:

@@ -14,13 +14,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse.csgraph import connected_components
 
+from dsage.orderings.base import Positions
 from dsage.orderings.partial.chain import Chain
 from dsage.orderings.partial.ideals import Rank, chances, n_paths, ranks_of
 
 TOLERANCE = 1e-3
 """Total variation distance to the uniform distribution of extensions drawn by a chain."""
-
-Positions = npt.NDArray[np.intp]
 
 
 class Pair(NamedTuple):
@@ -72,7 +71,7 @@ class Series:
 
     def n_extensions(self) -> int | None:
         """Return the product of the parts' counts."""
-        return _product(part.n_extensions() for part in self._parts)
+        return _product(self._parts)
 
     def draw(self, generator: np.random.Generator) -> Pair:
         """Draw each part."""
@@ -99,7 +98,7 @@ class Shuffle:
         n_shuffles = prod(
             comb(size, part.n_features) for size, part in zip(sizes, self._parts, strict=True)
         )
-        count = _product(part.n_extensions() for part in self._parts)
+        count = _product(self._parts)
         return None if count is None else n_shuffles * count
 
     def draw(self, generator: np.random.Generator) -> Pair:
@@ -169,21 +168,9 @@ class Mixed:
 
 
 def decompose(before: npt.NDArray[np.bool_], tolerance: float = TOLERANCE) -> Part:
-    """Decompose an order as far as possible.
+    """Decompose an order as far as possible; `tolerance` is that of all its chains together.
 
-    Parameters
-    ----------
-    before : bool array of shape (n_features, n_features)
-        Whether i comes before j, transitively closed.
-    tolerance : float
-        Total variation distance of all parts drawn by a chain together.
-
-    Examples
-    --------
-    >>> before = np.zeros((3, 3), dtype=bool)
-    >>> before[0, 1:] = True
-    >>> decompose(before).n_extensions()
-    2
+    Entry [i, j] of `before`, transitively closed, is whether i comes before j.
     """
     return _decompose(before, np.arange(len(before)), tolerance / len(before))
 
@@ -206,13 +193,10 @@ def _decompose(before: npt.NDArray[np.bool_], features: Positions, tolerance: fl
     return Mixed(features, Chain(own, tolerance * len(features)))
 
 
-def _product(counts: Iterable[int | None]) -> int | None:
-    product = 1
-    for count in counts:
-        if count is None:
-            return None
-        product *= count
-    return product
+def _product(parts: Iterable[Part]) -> int | None:
+    counts = [part.n_extensions() for part in parts]
+    known = [count for count in counts if count is not None]
+    return prod(known) if len(known) == len(counts) else None
 
 
 def _place(drawn: Positions, labels: npt.NDArray[np.intp]) -> Positions:

@@ -12,14 +12,8 @@ Key = tuple[int, Parents]
 class CachedScore(Score):
     """A score that computes each answer once, for scores that are slow to compute.
 
-    The score of a family is also read from the additions to a family with one parent fewer.
-
-    Parameters
-    ----------
-    score : Score
-        The score to cache.
-    max_bytes : int, default=256 MiB
-        When the answers take about this much memory, all are forgotten.
+    The score of a family is also read from the additions to a family with one parent fewer. When
+    the answers take about `max_bytes`, all are forgotten.
     """
 
     def __init__(self, score: Score, *, max_bytes: int = 256 * 2**20) -> None:

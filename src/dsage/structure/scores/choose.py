@@ -10,7 +10,7 @@ import pandas as pd
 from dsage._check import check_member, check_same_names, refusal
 from dsage.data.frames import as_matrix, is_frame, open_frame
 from dsage.data.table import Table
-from dsage.graphs import Graph
+from dsage.graphs.graph import Graph, check_dag
 from dsage.structure.counts import Counts
 from dsage.structure.moments import Moments
 from dsage.structure.scores.base import SCORES, Score
@@ -79,13 +79,7 @@ def choose_score(
 
 
 def score_name(score: str, kind: str) -> str:
-    """Return the name of a score; for ``"auto"``, the one for this kind of data.
-
-    Examples
-    --------
-    >>> score_name("auto", "continuous"), score_name("bde", "discrete")
-    ('ebic', 'bde')
-    """
+    """Return the name of a score; for ``"auto"``, the one for this kind of data."""
     check_member(score, ("auto", *SCORES), "score", "the scores")
     return _AUTO[kind] if score == "auto" else score
 
@@ -113,13 +107,9 @@ def own_score(
     is_maker = callable(score) and not isinstance(score, Score)
     made = score(_select(data, names)) if is_maker else score  # type: ignore[operator]
     if not isinstance(made, Score):
-        raise refusal(
-            "score",
-            "a name, a Score, or a callable that returns a Score",
-            made,
-            "Derive its class from dsage.structure.Score",
-            TypeError,
-        )
+        condition = "a name, a Score, or a callable that returns a Score"
+        advice = "Derive its class from dsage.structure.Score"
+        raise refusal("score", condition, made, advice, TypeError)
     if tuple(made.names) != tuple(names):
         advice = "Its `names` must be the columns, in the same order"
         raise refusal("score", f"over the columns {list(names)}", list(made.names), advice)
@@ -135,20 +125,9 @@ def _select(data: Any, names: Sequence[str]) -> Any:  # noqa: ANN401
 
 
 def graph_score(score: Score, graph: Graph) -> float:
-    """Return the score of a DAG: the sum over its families.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> rows = np.random.default_rng(0).normal(size=(100, 2))
-    >>> score = choose_score(Moments.from_array(rows, ["a", "b"]), "bic")
-    >>> round(graph_score(score, Graph(["a", "b"], [])), 2)
-    -284.25
-    """
+    """Return the score of a DAG: the sum over its families."""
     check_same_names(graph.names, score.names, "graph", "over the variables of the data")
-    if not graph.is_dag:
-        advice = "Graphs with cycles or bidirected edges have no score"
-        raise refusal("graph", "a DAG", graph, advice)
+    check_dag(graph)
     position = {name: node for node, name in enumerate(score.names)}
     families = (
         (node, tuple(sorted(position[parent] for parent in graph.parents(name))))

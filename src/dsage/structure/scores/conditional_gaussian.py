@@ -42,30 +42,11 @@ class ConditionalGaussian(Score):
     where q is the number of configurations that D can take. A discrete node is scored by
     :class:`DiscreteLikelihood` and cannot have continuous parents.
 
-    Parameters
-    ----------
-    table : Table
-        The data.
-    penalty : float
-        Cost of a parameter: ``log(n_rows) / 2`` for BIC, 1 for AIC.
-
-    Notes
-    -----
     Where a regression cannot be fitted, these rules keep every score below infinity and not nan.
     A configuration with at most ``k + 1`` rows keeps the marginal distribution of the node, which
     neither rewards nor forbids the parents. A parent that is constant within a configuration, or
     a linear function of the others there, is left out of its regression. A residual variance is
     at least 1e-10 of the node's variance.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> frame = pd.DataFrame({"x": [1.0, 2.0, 3.0, 9.0, 8.0, 7.0], "c": list("aaabbb")})
-    >>> score = ConditionalGaussian(Table(frame), penalty=0.0)
-    >>> round(score.family(0, ()), 3), round(score.family(0, (1,)), 3)
-    (-15.367, -7.514)
-    >>> score.additions(1, ())
-    array([-inf, -inf])
     """
 
     def __init__(self, table: Table, *, penalty: float) -> None:
@@ -80,12 +61,8 @@ class ConditionalGaussian(Score):
         self._X = _center_columns(table)
         self._variance = (self._X**2).sum(axis=0) / max(1, table.n_rows - 1)
         if not self._variance.all():
-            raise refusal(
-                "the continuous columns",
-                "of variables that vary",
-                [table.continuous[place] for place in np.flatnonzero(self._variance == 0)],
-                "Drop these constant columns",
-            )
+            constant = [table.continuous[place] for place in np.flatnonzero(self._variance == 0)]
+            raise refusal("the columns", "of variables that vary", constant, "Drop these columns")
         columns = [table.codes(name) for name in table.discrete]
         self._codes = [codes for codes, _ in columns]
         self._n_categories = [len(categories) for _, categories in columns]
@@ -232,21 +209,10 @@ def _group_rows(X: Floats, codes: Codes, n_groups: int) -> _Groups:
 
 
 def _orthogonalize(scatter: Floats, parents: Sequence[int], floors: Floats) -> Floats:
-    """Return the rows of the Cholesky factors that belong to the parents, for all columns.
+    """Return the rows of the Cholesky factors of the parents, (n_groups, n_parents, n_columns).
 
-    Parameters
-    ----------
-    scatter : array of shape (n_groups, n_columns, n_columns)
-        Cross-products.
-    parents : sequence of int
-        Columns.
-    floors : array of shape (n_groups, n_columns)
-        A parent whose residual is at most this, given those before it, gets a row of zeros.
-
-    Returns
-    -------
-    array of shape (n_groups, n_parents, n_columns)
-        The variance of column i that the parents explain is the sum of the squares of its entries.
+    The variance of column i that the parents explain is the sum of the squares of its entries. A
+    parent whose residual is at most its floor, given those before it, gets a row of zeros.
     """
     rows = np.zeros((len(scatter), len(parents), scatter.shape[2]))
     for at, parent in enumerate(parents):

@@ -24,13 +24,7 @@ _MOST_TABULATED = 2**20
 
 
 class DiscreteScore(Score):
-    """Base of the discrete scores: counts the tables of a family and of all its additions.
-
-    Parameters
-    ----------
-    counts : Counts
-        The data.
-    """
+    """Base of the discrete scores: counts the tables of a family and of all its additions."""
 
     def __init__(self, counts: Counts) -> None:
         self.names = counts.names
@@ -79,15 +73,9 @@ class DiscreteScore(Score):
     def _tables(self, joint: Integers, starts: Codes, n_configurations: Floats) -> Floats:
         """Return the scores of the tables that stand side by side in `joint`.
 
-        Parameters
-        ----------
-        joint : array of shape (n_observed, n_categories of the node, width)
-            Each table is a range of the last axis. Configurations of the parents that do not
-            occur may be left out: they contribute nothing to any of the scores.
-        starts : array of shape (n_tables,)
-            Where each table starts.
-        n_configurations : array of shape (n_tables,)
-            The number of configurations that the parents can take.
+        `joint` has shape (n_observed, n_categories of the node, width), where each table is a range
+        of the last axis, from its entry of `starts`. Configurations of the parents that do not
+        occur may be left out: they contribute nothing. `n_configurations` are all that can occur.
         """
 
     def _n_configurations(self, parents: Parents) -> float:
@@ -126,20 +114,6 @@ class DiscreteLikelihood(DiscreteScore):
 
     ``sum_jk n_jk log(n_jk / n_j) - penalty (r - 1) q`` for a node with r categories whose parents
     can take q configurations; n_jk counts the rows with configuration j and category k.
-
-    Parameters
-    ----------
-    counts : Counts
-        The data.
-    penalty : float
-        Cost of a parameter: ``log(n_rows) / 2`` for BIC, 1 for AIC.
-
-    Examples
-    --------
-    >>> counts = Counts(["a", "b"], [(0, 1)] * 2, [[0, 0], [1, 1]], [3, 5])
-    >>> score = DiscreteLikelihood(counts, penalty=1.0)
-    >>> round(score.family(0, ()), 4), score.family(0, (1,))
-    (-6.2925, -2.0)
     """
 
     def __init__(self, counts: Counts, *, penalty: float) -> None:

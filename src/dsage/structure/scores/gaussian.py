@@ -79,35 +79,12 @@ class GaussianScore(Score):
         rss(P - p) / (n - 1) = var(j | P) + b_p^2 / (K_PP^-1)_pp
 
     Statistics that depend on the parents alone are cached for other nodes with these parents, and
-    for sets with one parent more.
+    for sets with one parent more. The least recently used are dropped beyond `cache_bytes`.
 
-    Parameters
-    ----------
-    moments : Moments
-        ``names``, ``n_rows``, ``mean`` and ``covariance`` (divisor n - 1). No variable may be
-        constant.
-    penalty : float
-        Cost of a parameter: ``log(n) / 2`` for BIC, 1 for AIC, ``(log(n) + 2 gamma log(d)) / 2``
-        for the extended BIC, 0 for the log-likelihood.
-    cache_bytes : int, default=2**28
-        Memory of this cache; the least recently used entries are dropped first.
-
-    Notes
-    -----
     A variable whose residual variance given the parents is below 1e-10 of its variance (a copy or
     a sum of them) is refused as one more parent; if it already is one, it explains nothing but
     is still penalized. The residual variance of a node is at least this share. More than
-    ``n - 2`` parents score -inf. So no score is nan or +inf.
-
-    Examples
-    --------
-    >>> from dsage.structure.moments import Moments
-    >>> X = np.random.default_rng(0).normal(size=(100, 2))
-    >>> score = GaussianScore(Moments.from_array(X, ["a", "b"]), penalty=np.log(100) / 2)
-    >>> round(score.family(0, ()), 2), round(score.family(0, (1,)), 2)
-    (-143.43, -144.78)
-    >>> score.additions(0, ()).round(2), score.removals(0, (1,)).round(2)
-    (array([   -inf, -144.78]), array([   -inf, -143.43]))
+    ``n - 2`` parents score -inf. So no score is nan or +inf. No variable may be constant.
     """
 
     def __init__(self, moments: Moments, *, penalty: float, cache_bytes: int = 1 << 28) -> None:
@@ -117,14 +94,8 @@ class GaussianScore(Score):
         self._cache_bytes = check_count(cache_bytes, "cache_bytes", minimum=0)
         covariance = np.asarray(moments.covariance, dtype=np.float64)
         variance = covariance.diagonal()
-        constant = moments.is_constant
-        if constant.any():
-            raise refusal(
-                "moments",
-                "of variables that vary",
-                [self.names[node] for node in np.flatnonzero(constant)],
-                "Drop these constant columns",
-            )
+        if constant := [self.names[node] for node in np.flatnonzero(moments.is_constant)]:
+            raise refusal("moments", "of variables that vary", constant, "Drop these columns")
         scale = 1.0 / np.sqrt(variance)
         self._correlation = np.ascontiguousarray(covariance * scale[:, None] * scale)
         np.fill_diagonal(self._correlation, 1.0)

@@ -25,8 +25,6 @@ def default_gamma(n_rows: int) -> float:
     A larger penalty finds more separations. With few rows some of them are false where effects
     are weak; with many rows weak effects are found in spite of the penalty.
 
-    Examples
-    --------
     >>> [round(default_gamma(n_rows), 2) for n_rows in (500, 1_000, 3_000, 10_000, 1_000_000)]
     [0.5, 0.5, 0.74, 1.0, 1.0]
     """
@@ -44,10 +42,7 @@ def _bic(data: Data, *, penalty: float = 1.0) -> Score:
 
 
 @SCORES.register(
-    "aic",
-    summary="log-likelihood minus 1 per parameter",
-    fits=_ALL_KINDS,
-    options=("penalty",),
+    "aic", summary="log-likelihood minus 1 per parameter", fits=_ALL_KINDS, options=("penalty",)
 )
 def _aic(data: Data, *, penalty: float = 1.0) -> Score:
     return _penalize(data, penalty, 1.0)

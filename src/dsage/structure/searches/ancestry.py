@@ -13,24 +13,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 class Ancestry:
-    """The ancestor relation of a DAG, as sets of bits: integers with bit j for node j.
-
-    Parameters
-    ----------
-    parents : sequence of tuples of int
-        The parents of every node; without cycles.
-
-    Examples
-    --------
-    >>> ancestry = Ancestry([(), (0,), (1,)])
-    >>> ancestry.has_path(0, 2), ancestry.has_other_path(0, 1)
-    (True, False)
-    >>> ancestry.remove(1, 2)
-    >>> ancestry.has_path(0, 2)
-    False
-    """
-
-    __slots__ = ("_children", "_n_bytes", "_n_nodes", "_parents", "above", "below")
+    """The ancestor relation of a DAG, as sets of bits: integers with bit j for node j."""
 
     def __init__(self, parents: Sequence[Parents]) -> None:
         self._n_nodes = len(parents)

@@ -25,17 +25,7 @@ with ``options``, their names; if registered with ``is_random=True``, it receive
 
 
 class Trace:
-    """The moves of a search. The clock starts when the trace is made.
-
-    Parameters
-    ----------
-    method : str
-        The name of the search.
-    score : Score
-        The score that it maximizes.
-    callback : callable, optional
-        Called with each step. It may raise ``KeyboardInterrupt`` to end the search.
-    """
+    """The moves of a search. The clock starts when the trace is made."""
 
     def __init__(self, method: str, score: Score, callback: Callback | None) -> None:
         self._method, self._score, self._callback = method, score, callback

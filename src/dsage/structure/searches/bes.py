@@ -9,12 +9,12 @@ from typing import NamedTuple
 import numpy as np
 
 from dsage.graphs import Graph
+from dsage.graphs.pdag import Pdag, bits_of, members
 from dsage.structure.constraints import Constraints, check_constraints
 from dsage.structure.result import SearchResult
 from dsage.structure.scores.base import Parents, Score
 from dsage.structure.searches.base import Callback, Trace
 from dsage.structure.searches.grow_shrink import tolerance
-from dsage.structure.searches.pdag import Pdag, bits_of, members
 
 # With more common neighbors than this, a greedy chain of cliques is tried instead of all.
 _ALL_CLIQUES = 8

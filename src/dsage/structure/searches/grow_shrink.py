@@ -25,18 +25,8 @@ def tolerance(score: float) -> float:
 class Step:
     """A set of parents reached while growing, and the possible next steps.
 
-    Attributes
-    ----------
-    parents : tuple of int
-        The parents so far.
-    candidates : array of int
-        The variables that raise the score as one more parent, the best first.
-    before : Step or None
-        The step before the last parent was added.
-    added : int
-        That last parent; -1 for the first step.
-    after : dict from int to Step
-        The next steps found so far, by the parent that they add.
+    `candidates` raise the score as one more parent, the best first. `before` is the step before
+    the last parent was `added`; `after` has the next steps found so far, by what they add.
     """
 
     __slots__ = ("added", "after", "before", "candidates", "parents", "shrunk")
@@ -58,40 +48,9 @@ class GrowShrink:
     An order of the variables is projected to parents of the node: starting from the required ones,
     the best candidate among the predecessors of the node is added while that raises the score;
     then the worst parent is removed while that raises it. Ties go to the first variable. All
-    steps are kept, so another order costs only the steps that no order took before.
-
-    Parameters
-    ----------
-    score : Score
-        The score.
-    node : int
-        The node.
-    allowed : boolean array of shape (n_nodes,)
-        The variables that may be its parents.
-    required : iterable of int, default=()
-        The variables that must be its parents.
-    max_parents : int, optional
-        The largest number of parents while growing.
-
-    Attributes
-    ----------
-    n_scored : int
-        The number of families that were scored.
-
-    Examples
-    --------
-    >>> from dsage.structure.moments import Moments
-    >>> from dsage.structure.scores.gaussian import GaussianScore
-    >>> X = np.random.default_rng(0).normal(size=(1000, 3))
-    >>> X[:, 1] += X[:, 0]
-    >>> X[:, 2] += X[:, 1]
-    >>> score = GaussianScore(Moments.from_array(X, list("abc")), penalty=np.log(1000) / 2)
-    >>> tree = GrowShrink(score, 2, np.array([True, True, False]))
-
-    Among the predecessors of c in the order a, b, c, and in the order a, c, b:
-
-    >>> tree.shrink(tree.grow([0, 1, 2], 2))[0], tree.shrink(tree.grow([0, 2, 1], 1))[0]
-    ((1,), (0,))
+    steps are kept, so another order costs only the steps that no order took before. The array
+    `allowed`, (n_nodes,), marks the possible parents; `max_parents` bounds their number while
+    growing.
     """
 
     def __init__(
@@ -129,20 +88,10 @@ class GrowShrink:
     def grow_all(
         self, rank: Sequence[int], wanted: npt.NDArray[np.bool_]
     ) -> list[tuple[int, int, Step]]:
-        """Grow for many limits at once.
+        """Grow for many limits at once: those that `wanted`, (n_limits,), marks.
 
-        Parameters
-        ----------
-        rank : sequence of int
-            The rank of each variable.
-        wanted : boolean array of shape (n_limits,)
-            Which of the limits 0 .. n_limits - 1 to grow for.
-
-        Returns
-        -------
-        list of (int, int, Step)
-            The first and the last limit that lead to a step, and this step. All wanted limits are
-            covered; others may be.
+        Returns triples: the first and the last limit that lead to a step, and this step. All
+        wanted limits are covered; others may be.
         """
         ends: list[tuple[int, int, Step]] = []
         n_wanted = [0, *wanted.cumsum().tolist()]
@@ -174,13 +123,9 @@ class GrowShrink:
         return step.shrunk
 
     def sensitive(self, step: Step) -> npt.NDArray[np.bool_]:
-        """Mark the variables on whose position it depends that growing ends at `step`.
+        """Mark the variables, (n_nodes,), on whose position it depends that growing ends at `step`.
 
         If any other variable becomes available, or ceases to be, growing takes the same steps.
-
-        Returns
-        -------
-        boolean array of shape (n_nodes,)
         """
         marks = np.zeros(len(self._allowed), dtype=np.bool_)
         marks[np.frombuffer(step.candidates, dtype=self._type[1])] = True

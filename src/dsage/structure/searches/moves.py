@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dsage._check import refusal
-from dsage.structure.constraints import Constraints, check_constraints
+from dsage.structure.constraints import Constraints
 from dsage.structure.scores.base import Parents, Score
 from dsage.structure.searches.ancestry import Ancestry
 
@@ -42,28 +42,11 @@ class MoveTable:
     A move changes the parents of one or two nodes; only edges into these are scored again. The
     best legal addition into each node is remembered. Ties, differences within `tolerance`, go to
     the first move in bnlearn's order: additions, deletions, reversals, each by tail and then head.
-
-    Parameters
-    ----------
-    score : Score
-        The score.
-    constraints : Constraints
-        Constraints on the graphs.
-    parents : sequence of tuples of int
-        The parents of every node at the start; see :meth:`Constraints.admit`.
-
-    Attributes
-    ----------
-    parents : list of tuples of int
-        The current parents of every node.
-    n_scored : int
-        The number of families that were scored.
-    tolerance : float
-        ``sqrt(machine epsilon)``, as in bnlearn, or more if the rounding of large scores needs it.
+    The tolerance is sqrt(machine epsilon), as in bnlearn, or more if the rounding of large scores
+    needs it.
     """
 
     def __init__(self, score: Score, constraints: Constraints, parents: Sequence[Parents]) -> None:
-        constraints = check_constraints(score, constraints)
         self._score = score
         self._max_parents = constraints.max_parents
         self.parents = list(parents)
@@ -135,13 +118,9 @@ class MoveTable:
         parents = self.parents[head]
         family = self._score.family(head, parents)
         if family == -np.inf:
-            names = self._score.names
-            raise refusal(
-                "start",
-                "a graph that the score allows",
-                [(names[tail], names[head]) for tail in parents],
-                "These edges together score -inf: remove some of them",
-            )
+            edges = [(self._score.names[tail], self._score.names[head]) for tail in parents]
+            advice = "These edges together score -inf: remove some of them"
+            raise refusal("start", "a graph that the score allows", edges, advice)
         self._families[head] = family
         delta = self._delta[head]
         np.subtract(self._score.additions(head, parents), family, out=delta)
@@ -224,13 +203,7 @@ class MoveTable:
     # Choosing a move
 
     def best(self, banned: Collection[Change] = ()) -> Move | None:
-        """Return the legal move with the largest delta; None if there is none.
-
-        Parameters
-        ----------
-        banned : collection of (kind, tail, head)
-            Moves to exclude; illegal moves among them are ignored.
-        """
+        """Return the legal move, not banned, with the largest delta; None if there is none."""
         best = self._best_addition(banned)
         if self._edges:
             forward = np.array(self._edges)

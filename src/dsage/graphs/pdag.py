@@ -1,7 +1,6 @@
 """Partially directed graphs as sets of bits: classes of equivalent DAGs, and DAGs of a class.
 
-The algorithms of :mod:`dsage.graphs` work on named graphs; a search that calls them thousands of
-times needs them on integers.
+A search that asks for them thousands of times needs them on integers instead of names.
 """
 
 from __future__ import annotations
@@ -9,17 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from dsage.structure.scores.base import Parents
+Parents = tuple[int, ...]
 
 
 def members(bits: int) -> Iterator[int]:
-    """Yield the nodes of a set of bits, in increasing order.
-
-    Examples
-    --------
-    >>> list(members(0b1011))
-    [0, 1, 3]
-    """
+    """Yield the nodes of a set of bits, in increasing order: 0, 1, 3 for 0b1011."""
     while bits:
         lowest = bits & -bits
         yield lowest.bit_length() - 1
@@ -27,13 +20,7 @@ def members(bits: int) -> Iterator[int]:
 
 
 def bits_of(nodes: Iterable[int]) -> int:
-    """Return nodes as a set of bits.
-
-    Examples
-    --------
-    >>> bin(bits_of((0, 1, 3)))
-    '0b1011'
-    """
+    """Return nodes as a set of bits."""
     bits = 0
     for node in nodes:
         bits |= 1 << node
@@ -42,18 +29,10 @@ def bits_of(nodes: Iterable[int]) -> int:
 
 @dataclass
 class Pdag:
-    """Directed and undirected edges; all sets are integers with bit j for node j.
+    """Directed and undirected edges; all sets are integers with bit j for node j."""
 
-    Attributes
-    ----------
-    parents : list of int
-        For every node, the tails of the directed edges into it.
-    neighbors : list of int
-        For every node, the other ends of its undirected edges.
-    """
-
-    parents: list[int]
-    neighbors: list[int]
+    parents: list[int]  # of every node: the tails of the directed edges into it
+    neighbors: list[int]  # of every node: the other ends of its undirected edges
 
     @classmethod
     def of_class(cls, parents: Sequence[Parents]) -> Pdag:
@@ -63,13 +42,6 @@ class Pdag:
         compelled parent of that parent is a parent of the node too, and every other parent of the
         node is a parent of that parent, then only the edges from the former are compelled;
         otherwise all edges into the node are.
-
-        Examples
-        --------
-        >>> Pdag.of_class([(), (0,), ()]).neighbors
-        [2, 1, 0]
-        >>> Pdag.of_class([(), (0, 2), ()]).parents
-        [0, 5, 0]
         """
         above = [bits_of(tails) for tails in parents]
         compelled = [0] * len(parents)
@@ -117,20 +89,10 @@ class Pdag:
         self.neighbors[head] &= ~(1 << tail)
 
     def to_dag(self) -> list[Parents] | None:
-        """Direct all edges so that no cycle and no new v-structure arises.
+        """Direct all edges so that no cycle and no new v-structure arises; None if impossible.
 
         The algorithm of Dor & Tarsi (1992): a node without children, whose undirected neighbors
         are adjacent to all nodes around it, can be the last of the remaining nodes.
-
-        Returns
-        -------
-        list of tuples of int, or None
-            The parents of every node; None if there is no such DAG.
-
-        Examples
-        --------
-        >>> Pdag([0, 0, 0], [0b10, 0b101, 0b10]).to_dag()
-        [(1,), (2,), ()]
         """
         parents, neighbors = list(self.parents), list(self.neighbors)
         children = self.children()
@@ -154,13 +116,7 @@ class Pdag:
 
 
 def topological_order(parents: Sequence[Parents]) -> list[int]:
-    """Return the nodes of a DAG with all parents of a node before it.
-
-    Examples
-    --------
-    >>> topological_order([(1,), (), (0, 1)])
-    [1, 0, 2]
-    """
+    """Return the nodes of a DAG with all parents of a node before it."""
     children: list[list[int]] = [[] for _ in parents]
     for head, tails in enumerate(parents):
         for tail in tails:

@@ -265,6 +265,7 @@ def _decide(
     return Decision(chosen, best, evaluations[best].score, off, se), scores
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class Auto(BaseEstimator, Sampler):  # type: ignore[misc]
     """Choose a sampler during `fit`, and draw from it.
 
@@ -294,28 +295,15 @@ class Auto(BaseEstimator, Sampler):  # type: ignore[misc]
     'Gaussian'
     """
 
-    def __init__(
-        self,
-        *,
-        candidates: Mapping[str, Any] | Iterable[Any] | None = None,
-        n_coalitions: int = 24,
-        n_draws: int = 20,
-        test_share: float = 0.25,
-        max_rows: int = 4000,
-        discrete: str | Iterable[str] = (),
-        dtype: npt.DTypeLike = np.float64,
-        max_bytes: int = 2**28,
-        random_state: RandomState = 0,
-    ) -> None:
-        self.candidates = candidates
-        self.n_coalitions = n_coalitions
-        self.n_draws = n_draws
-        self.test_share = test_share
-        self.max_rows = max_rows
-        self.discrete = discrete
-        self.dtype = dtype
-        self.max_bytes = max_bytes
-        self.random_state = random_state
+    candidates: Mapping[str, Any] | Iterable[Any] | None = None
+    n_coalitions: int = 24
+    n_draws: int = 20
+    test_share: float = 0.25
+    max_rows: int = 4000
+    discrete: str | Iterable[str] = ()
+    dtype: npt.DTypeLike = np.float64
+    max_bytes: int = 2**28
+    random_state: RandomState = 0
 
     def fit(self, X: Any, y: object = None) -> Self:  # noqa: ANN401, ARG002
         """Choose a sampler for these rows and fit it to them."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from dsage._check import check_count, check_member, check_names, refusal
 from dsage._random import RandomState, Streams
@@ -28,6 +28,7 @@ RESIDUALS = ("empirical", "gaussian")
     candidate_for=("classes", "mixed"),
     complexity=4,
 )
+@dataclass(kw_only=True, eq=False, repr=False)
 class Sequential(BaseSampler):
     """Draw the unknown features in a fixed order, each given those known or drawn before.
 
@@ -83,26 +84,12 @@ class Sequential(BaseSampler):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        order: Iterable[str] | None = None,
-        classifier: Any = None,  # noqa: ANN401
-        regressor: Any = None,  # noqa: ANN401
-        residuals: str = "empirical",
-        max_models: int = 512,
-        random_state: RandomState = None,
-        discrete: str | Iterable[str] = (),
-        dtype: npt.DTypeLike = np.float64,
-        max_bytes: int = 2**28,
-    ) -> None:
-        super().__init__(discrete=discrete, dtype=dtype, max_bytes=max_bytes)
-        self.order = order
-        self.classifier = classifier
-        self.regressor = regressor
-        self.residuals = residuals
-        self.max_models = max_models
-        self.random_state = random_state
+    order: Iterable[str] | None = None
+    classifier: Any = None
+    regressor: Any = None
+    residuals: str = "empirical"
+    max_models: int = 512
+    random_state: RandomState = None
 
     def _fit(self, X: Floats) -> None:
         check_count(self.max_models, "max_models")

@@ -139,15 +139,13 @@ class Sequential(BaseSampler):
 
     def _fit_model(self, feature: int, given: Mask) -> Model:
         """Return a model of a feature given others."""
-        X, y, n_categories = self._X, self._X[:, feature], int(self.n_categories_[feature])
+        y, n_categories = self._X[:, feature], int(self.n_categories_[feature])
         features = np.flatnonzero(given).tolist()
+        rows = self._encoder, features, self._X, y
         if not features or self._is_constant[feature]:
             return Marginal(y, n_categories, self.residuals)
         estimator = self.classifier if n_categories else self.regressor
         if estimator is not None:
-            seed = self._streams("sequential", feature, *features).integers(2**31)
-            fitted = Fitted(self._encoder, features, X, y, self.residuals)
-            return fitted.fit(estimator, n_categories, int(seed))
-        if n_categories:
-            return Logistic(self._encoder, features, X, y, n_categories)
-        return Linear(self._encoder, features, X, y, self.residuals)
+            seed = int(self._streams("sequential", feature, *features).integers(2**31))
+            return Fitted(*rows, n_categories, self.residuals, estimator, seed)
+        return Logistic(*rows, n_categories) if n_categories else Linear(*rows, self.residuals)

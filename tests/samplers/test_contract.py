@@ -279,7 +279,7 @@ def test_bad_input_is_refused(case):
     for name in classes:
         with pytest.raises(
             ValueError,
-            match=f"column '{name}' must be made of the levels seen in training; got 'odd'",
+            match=f"column '{name}' must be made of the categories seen in training; got 'odd'",
         ):
             sampler.draw(X.assign(**{name: "odd"}), known, noise)
 

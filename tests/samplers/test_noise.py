@@ -196,3 +196,10 @@ def test_counts_must_be_positive_whole_numbers(name, value):
 def test_an_unknown_kind_is_refused():
     with pytest.raises(ValueError, match="noise must be one of the kinds of noise"):
         make("halton")
+
+
+def test_noise_is_the_same_for_equal_seeds_and_shapes():
+    noise = make()
+    assert noise.is_same(make())
+    assert not noise.is_same(make(n_draws=4))
+    assert not noise.is_same(make(seed=99))

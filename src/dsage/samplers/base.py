@@ -13,6 +13,7 @@ from __future__ import annotations
 import copy
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
@@ -22,7 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dsage._check import check_count, refusal
 from dsage.data.layout import Layout
-from dsage.samplers.checks import Floats, Mask, check_coalition, check_noise, check_sizes
+from dsage.samplers.checks import Floats, Mask, check_coalition, check_noise, check_sizes, pick
 
 if TYPE_CHECKING:
     from dsage.samplers.device import DeviceGaussian
@@ -76,7 +77,7 @@ class Sampler(ABC):
         Returns
         -------
         array of shape (n_rows, n_draws, n_features)
-            Known features keep their values; categories are codes.
+            Known features keep their values; classes are codes.
         """
 
     @property
@@ -114,14 +115,21 @@ class AdaptedSampler(Sampler):
     """A user's object with `fit` and `draw`, and maybe `mean`, as a :class:`Sampler`."""
 
     def __init__(self, given: Any) -> None:  # noqa: ANN401
+        self._adopt(given)
+
+    def _adopt(self, given: Any) -> None:  # noqa: ANN401
         self.given = given
+        self.has_mean = hasattr(given, "mean")
+        self.layout_ = getattr(given, "layout_", None)
+        names = getattr(given, "feature_names_", None)
+        self.feature_names_ = None if names is None else tuple(names)
 
     def __repr__(self) -> str:
         return repr(self.given)
 
     def fit(self, X: Any) -> Self:  # noqa: ANN401
         """Fit the object."""
-        self.given = self.given.fit(X)
+        self._adopt(self.given.fit(X))
         return self
 
     def draw(self, X: Any, known: Mask, noise: Floats) -> Floats:  # noqa: ANN401
@@ -143,22 +151,6 @@ class AdaptedSampler(Sampler):
     def is_fitted(self) -> bool:
         """Whether the object has fitted attributes, which end in an underscore."""
         return _is_fitted(self.given)
-
-    @property
-    def has_mean(self) -> bool:  # type: ignore[override]
-        """Whether the object has a `mean`."""
-        return hasattr(self.given, "mean")
-
-    @property
-    def layout_(self) -> Layout | None:  # type: ignore[override]
-        """The object's layout, if it has one."""
-        return getattr(self.given, "layout_", None)
-
-    @property
-    def feature_names_(self) -> tuple[str, ...] | None:  # type: ignore[override]
-        """The object's feature names, if it has any."""
-        names = getattr(self.given, "feature_names_", None)
-        return None if names is None else tuple(names)
 
     def clone(self) -> Self:
         """Return an adapter of a copy of the object."""
@@ -198,6 +190,7 @@ def check_sampler(sampler: object, parameter: str = "sampler") -> Sampler:
     return AdaptedSampler(sampler)
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class BaseSampler(BaseEstimator, Sampler):  # type: ignore[misc]
     """Base class of samplers: checks, frames, chunks of rows and known features.
 
@@ -234,21 +227,11 @@ class BaseSampler(BaseEstimator, Sampler):  # type: ignore[misc]
         Number of categories of each feature, 0 if it is continuous.
     """
 
-    layout_: Layout
-    feature_names_: tuple[str, ...]
-    n_features_: int
-    n_categories_: npt.NDArray[np.intp]
-
-    def __init__(
-        self,
-        *,
-        discrete: str | Iterable[str] = (),
-        dtype: npt.DTypeLike = np.float64,
-        max_bytes: int = 2**28,
-    ) -> None:
-        self.discrete = discrete
-        self.dtype = dtype
-        self.max_bytes = max_bytes
+    discrete: str | Iterable[str] = ()
+    dtype: npt.DTypeLike = np.float64
+    max_bytes: int = 2**28
+    layout_: Layout = field(init=False)
+    feature_names_: tuple[str, ...] = field(init=False)
 
     def fit(self, X: Any, y: object = None) -> Self:  # noqa: ANN401, ARG002
         """Learn the joint distribution of the features.
@@ -288,35 +271,25 @@ class BaseSampler(BaseEstimator, Sampler):  # type: ignore[misc]
         self.n_categories_ = layout.n_categories
 
     def draw(self, X: Any, known: Mask, noise: Floats) -> Floats:  # noqa: ANN401
-        """Draw the unknown features jointly, given the known ones.
+        """Draw the unknown features jointly, given the known ones; see :meth:`Sampler.draw`.
 
-        Parameters
-        ----------
-        X : data frame or array of shape (n_rows, n_features)
-            The rows. Columns of a frame are found by name; those of unknown features are ignored.
-            If `fit` received a frame, an array is taken as encoded already, classes as codes.
-        known : bool array of shape (n_features,)
-            The coalition.
-        noise : array of shape (n_rows, n_draws, n_features)
-            Uniforms in (0, 1), one per feature: the only source of randomness.
-
-        Returns
-        -------
-        array of shape (n_rows, n_draws, n_features)
-            Known features keep their values; classes are codes. ``layout_.decode`` converts it
-            into a frame.
+        Columns of a frame are found by name. If `fit` received a frame, an array is taken as
+        encoded already, classes as codes. ``layout_.decode`` converts draws into a frame.
         """
-        check_is_fitted(self)
-        known = check_coalition(known, self.feature_names_)
-        rows = self.layout_.encode(X, known)
+        rows, known = self._encode(X, known)
         noise = check_noise(noise, len(rows), self.n_features_)
-        n_draws = noise.shape[1]
         drawn = np.empty(noise.shape, self._result_type())
         drawn[:, :, known] = rows[:, None, known]
         if not known.all():
-            for chunk in self._chunks(len(rows), known, n_draws):
+            for chunk in self._chunks(len(rows), known, noise.shape[1]):
                 drawn[chunk, :, ~known] = self._draw(rows[chunk], known, noise[chunk])
         return drawn
+
+    def _encode(self, X: Any, known: npt.ArrayLike) -> tuple[Floats, Mask]:  # noqa: ANN401
+        """Return rows as a matrix, unknown columns as 0, and the coalition, both checked."""
+        check_is_fitted(self)
+        known = check_coalition(known, self.feature_names_)
+        return self.layout_.encode(X, known), known
 
     @property
     def has_mean(self) -> bool:  # type: ignore[override]
@@ -340,16 +313,10 @@ class BaseSampler(BaseEstimator, Sampler):  # type: ignore[misc]
         """
         if not self.has_mean:
             return Sampler.mean(self, X, known)
-        check_is_fitted(self)
-        known = check_coalition(known, self.feature_names_)
-        if (discrete := ~known & (self.n_categories_ > 0)).any():
-            raise refusal(
-                "known",
-                "true for all columns of classes to compute a mean",
-                [self.feature_names_[at] for at in np.flatnonzero(discrete)],
-                "Classes have no mean: use draw, or make these columns known",
-            )
-        rows = self.layout_.encode(X, known)
+        rows, known = self._encode(X, known)
+        if discrete := pick(self.feature_names_, ~known & (self.n_categories_ > 0)):
+            advice = "Classes have no mean: use draw, or make these columns known"
+            raise refusal("known", "true for all columns of classes", discrete, advice)
         means = rows.astype(self._result_type())
         if not known.all():
             for chunk in self._chunks(len(rows), known, 1):
@@ -380,7 +347,5 @@ class BaseSampler(BaseEstimator, Sampler):  # type: ignore[misc]
         except TypeError:
             dtype = np.dtype(object)
         if dtype not in (np.float64, np.float32):
-            raise refusal(
-                "dtype", "float64 or float32", self.dtype, "Use one of these two of NumPy"
-            )
+            raise refusal("dtype", "float64 or float32", self.dtype, "Use one of these of NumPy")
         return dtype

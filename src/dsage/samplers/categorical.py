@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
-from sklearn.utils.validation import check_is_fitted
 
 from dsage._check import Setting, Text, check_member, check_real, refusal, warn
 from dsage.samplers.base import BaseSampler
-from dsage.samplers.checks import Floats, Mask, check_coalition
+from dsage.samplers.checks import Floats, Ints, Mask, pick
 from dsage.samplers.registry import CLASSES, SAMPLERS
-
-Indices = npt.NDArray[np.intp]
 
 _TABLE = 16  # maximal number of table entries per cell
 ON_UNSEEN = ("warn", "ignore", "raise")
@@ -26,6 +23,7 @@ ON_UNSEEN = ("warn", "ignore", "raise")
     candidate_for=CLASSES,
     complexity=1,
 )
+@dataclass(kw_only=True, eq=False, repr=False)
 class Categorical(BaseSampler):
     """Draw unknown features from the training rows that agree with the known values.
 
@@ -74,20 +72,10 @@ class Categorical(BaseSampler):
            ['a', 'y']], dtype='<U1')
     """
 
-    def __init__(
-        self,
-        *,
-        smoothing: float = 0.0,
-        on_unseen: str = "warn",
-        discrete: str | Iterable[str] = (),
-        dtype: npt.DTypeLike = np.float64,
-        max_bytes: int = 2**28,
-    ) -> None:
-        super().__init__(discrete=discrete, dtype=dtype, max_bytes=max_bytes)
-        self.smoothing = smoothing
-        self.on_unseen = on_unseen
+    smoothing: float = 0.0
+    on_unseen: str = "warn"
 
-    def n_dropped(self, X: object, known: Mask) -> Indices:
+    def n_dropped(self, X: object, known: Mask) -> Ints:
         """Return how many known features each row loses to the back-off, (n_rows,).
 
         Parameters
@@ -97,43 +85,30 @@ class Categorical(BaseSampler):
         known : bool array of shape (n_features,)
             The coalition.
         """
-        check_is_fitted(self)
-        known = check_coalition(known, self.feature_names_)
-        codes = self.layout_.encode(X, known).astype(np.intp)
-        dropped = np.zeros(len(codes), np.intp)
-        for rows, _, kept in self._match(codes, known):
-            dropped[rows] = int(known.sum()) - len(kept)
+        rows, known = self._encode(X, known)
+        dropped = np.zeros(len(rows), np.intp)
+        for some, _, kept in self._match(rows.astype(np.intp), known):
+            dropped[some] = int(known.sum()) - len(kept)
         return dropped
 
     def _fit(self, X: Floats) -> None:
         check_real(self.smoothing, "smoothing", low=0.0, high=1e300)
         check_member(self.on_unseen, ON_UNSEEN, "on_unseen", "the reactions to unseen values")
-        if (self.n_categories_ == 0).any():
-            numbers = [self.feature_names_[at] for at in np.flatnonzero(self.n_categories_ == 0)]
-            raise refusal(
-                "X",
-                "made of discrete columns",
-                numbers,
-                Text(
-                    [
-                        "Name these columns with ",
-                        Setting("discrete"),
-                        ", bin them, or use a sampler for mixed data",
-                    ]
-                ),
-            )
+        if numbers := pick(self.feature_names_, self.n_categories_ == 0):
+            remedy = ", bin them, or use a sampler for mixed data"
+            advice = Text(["Name these columns with ", Setting("discrete"), remedy])
+            raise refusal("X", "made of discrete columns", numbers, advice)
         self.cells_, self.counts_ = np.unique(X.astype(np.intp), axis=0, return_counts=True)
         self.information_ = _information(self.cells_, self.counts_, self.n_categories_)
 
     def _draw(self, X: Floats, known: Mask, noise: Floats) -> Floats:
         unknown = np.flatnonzero(~known)
-        codes = X.astype(np.intp)
         uniforms = noise[:, :, unknown]
         drawn = np.empty(uniforms.shape)
         everything = _Sorted(self.cells_, self.counts_, [], unknown) if self.smoothing else None
         dropped = np.zeros(len(known), bool)
         n_dropped = 0
-        for rows, (table, matches), kept in self._match(codes, known):
+        for rows, (table, matches), kept in self._match(X.astype(np.intp), known):
             if len(kept) < known.sum():
                 n_dropped += len(rows)
                 dropped |= known
@@ -144,7 +119,7 @@ class Categorical(BaseSampler):
         return drawn
 
     def _draw_matches(
-        self, table: _Sorted, matches: Indices, everything: _Sorted | None, noise: Floats
+        self, table: _Sorted, matches: Ints, everything: _Sorted | None, noise: Floats
     ) -> Floats:
         """Return draws for rows from their matches in the table, mixed with the pseudo-rows."""
         if everything is None:
@@ -159,8 +134,8 @@ class Categorical(BaseSampler):
         return np.where(is_pseudo[:, :, None], pseudo, table.draw(matches, noise))
 
     def _match(
-        self, codes: Indices, known: Mask
-    ) -> Iterator[tuple[Indices, tuple[_Sorted, Indices], list[int]]]:
+        self, codes: Ints, known: Mask
+    ) -> Iterator[tuple[Ints, tuple[_Sorted, Ints], list[int]]]:
         """Yield rows, the table and their matches in it, and the known features that were kept."""
         unknown = np.flatnonzero(~known)
         kept = np.flatnonzero(known).tolist()
@@ -178,15 +153,12 @@ class Categorical(BaseSampler):
                 kept = [column for column in kept if column != least]
 
     def _report(self, n_dropped: int, n_rows: int, dropped: Mask) -> None:
-        names = [self.feature_names_[at] for at in np.flatnonzero(dropped)]
-        columns = ", ".join(map(repr, names))
+        columns = ", ".join(map(repr, pick(self.feature_names_, dropped)))
         if self.on_unseen == "raise":
-            raise refusal(
-                "known values",
-                "a combination that occurs in training",
-                f"{n_dropped} of {n_rows} rows where it does not",
-                f"Drop some of the columns {columns}, or allow that with on_unseen='ignore'",
-            )
+            condition = "a combination that occurs in training"
+            got = f"{n_dropped} of {n_rows} rows where it does not"
+            advice = f"Drop some of the columns {columns}, or allow that with on_unseen='ignore'"
+            raise refusal("known values", condition, got, advice)
         warn(
             f"The known values of {n_dropped} of {n_rows} rows do not occur together in training: "
             f"some of the columns {columns} were dropped for them. n_dropped() counts them, and "
@@ -198,20 +170,9 @@ class _Sorted:
     """Cells sorted by the known and then by the unknown features.
 
     Cells with the same known values stand together, as one *match* of rows that have them.
-
-    Parameters
-    ----------
-    cells : int array of shape (n_cells, n_features)
-        Distinct rows.
-    counts : int array of shape (n_cells,)
-        The number of training rows of each.
-    known, unknown : sequences of int
-        The columns.
     """
 
-    def __init__(
-        self, cells: Indices, counts: Indices, known: Sequence[int], unknown: Indices
-    ) -> None:
+    def __init__(self, cells: Ints, counts: Ints, known: Sequence[int], unknown: Ints) -> None:
         columns = [*known, *unknown.tolist()]
         # The last key of lexsort is its primary one.
         order = np.lexsort(cells[:, columns[::-1]].T) if columns else np.arange(len(cells))
@@ -225,7 +186,7 @@ class _Sorted:
         self._heads = head[self._starts]
         self.totals = self._sums[self._ends] - self._sums[self._starts]
 
-    def find(self, values: Indices) -> Indices:
+    def find(self, values: Ints) -> Ints:
         """Return the match of each row of known values (n_rows, n_known), or -1 for none."""
         if not values.shape[1]:
             return np.zeros(len(values), np.intp)
@@ -236,12 +197,10 @@ class _Sorted:
         match[label[:n_matches]] = np.arange(n_matches)
         return match[label[n_matches:]]
 
-    def draw(self, matches: Indices, noise: Floats) -> Floats:
+    def draw(self, matches: Ints, noise: Floats) -> Floats:
         """Return codes (n_rows, n_draws, n_unknown) drawn from the match of each row."""
         drawn = np.empty(noise.shape)
-        shape = noise.shape[:2]
-        start = np.broadcast_to(self._starts[matches][:, None], shape)
-        end = np.broadcast_to(self._ends[matches][:, None], shape)
+        start, end = self._starts[matches][:, None], self._ends[matches][:, None]
         is_first = self._is_first
         for depth in range(noise.shape[2]):
             low = self._sums[start]
@@ -258,7 +217,7 @@ class _Sorted:
         return drawn
 
 
-def _information(cells: Indices, counts: Indices, n_categories: Indices) -> Floats:
+def _information(cells: Ints, counts: Ints, n_categories: Ints) -> Floats:
     """Return the mutual information of all pairs of columns, minus its bias, at least 0."""
     n_features = cells.shape[1]
     n_rows = counts.sum()

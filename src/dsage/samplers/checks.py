@@ -11,10 +11,16 @@ from dsage._check import check_shape, refusal, warn
 from dsage.data.layout import Layout
 
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.intp]
 Mask = npt.NDArray[np.bool_]
 
 LARGEST = 1e150
 """The squares of larger numbers overflow."""
+
+
+def pick(names: Sequence[str], flags: Mask) -> list[str]:
+    """Return the flagged ones of the names."""
+    return [name for name, flag in zip(names, flags, strict=True) if flag]
 
 
 def check_sizes(matrix: Floats, layout: Layout) -> None:
@@ -23,14 +29,9 @@ def check_sizes(matrix: Floats, layout: Layout) -> None:
     huge = np.maximum(-low, high) > LARGEST
     # Halved, since the range of numbers near the largest float overflows.
     tiny = (low < high) & (high / 2 - low / 2 < 1 / LARGEST)
-    bad = (layout.n_categories == 0) & (huge | tiny)
-    if bad.any():
-        raise refusal(
-            "X",
-            f"of columns that stay below {LARGEST:g} and vary by more than {1 / LARGEST:g}",
-            [layout.names[at] for at in np.flatnonzero(bad)],
-            "Use other units for these columns",
-        )
+    if bad := pick(layout.names, (layout.n_categories == 0) & (huge | tiny)):
+        condition = f"of columns that stay below {LARGEST:g} and vary by more than {1 / LARGEST:g}"
+        raise refusal("X", condition, bad, "Use other units for these columns")
 
 
 def warn_of_copies(X: Floats, layout: Layout, consequence: str, among: Mask | None = None) -> None:
@@ -54,17 +55,11 @@ def check_coalition(known: npt.ArrayLike, feature_names: Sequence[str]) -> Mask:
     """Return one coalition as a boolean array (n_features,)."""
     array = np.asarray(known)
     if array.dtype != np.bool_:
-        raise refusal(
-            "known", "a boolean array", array.dtype, "Use np.asarray(known, dtype=bool)", TypeError
-        )
-    if array.shape != (len(feature_names),):
-        shown = ", ".join(feature_names[:6]) + (", ..." if len(feature_names) > 6 else "")
-        raise refusal(
-            "known",
-            f"of shape ({len(feature_names)},)",
-            array.shape,
-            f"Pass one entry for each of the features {shown}",
-        )
+        advice = "Use np.asarray(known, dtype=bool)"
+        raise refusal("known", "a boolean array", array.dtype, advice, TypeError)
+    shown = ", ".join(feature_names[:6]) + (", ..." if len(feature_names) > 6 else "")
+    advice = f"Pass one entry for each of the features {shown}"
+    check_shape(array, (len(feature_names),), "known", advice)
     return array
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -19,11 +20,11 @@ from dsage._random import RandomState, Streams
 from dsage.data.frames import take_rows
 from dsage.data.layout import Layout
 from dsage.samplers.base import AdaptedSampler, Sampler, check_sampler
-from dsage.samplers.checks import Floats, Mask
+from dsage.samplers.checks import Floats, Ints, Mask
 from dsage.samplers.evaluation import Evaluation, evaluate
 from dsage.samplers.info import Decision
 from dsage.samplers.marginal import Marginal
-from dsage.samplers.registry import SAMPLERS, candidate_names, data_kind
+from dsage.samplers.registry import SAMPLERS
 
 _REFERENCE = Marginal.__name__
 
@@ -69,29 +70,19 @@ class Choice:
 
 
 def make_sampler(name: str, **options: Any) -> Sampler:  # noqa: ANN401
-    """Make a sampler by its registered name, with those of the options that it takes.
-
-    Examples
-    --------
-    >>> make_sampler("neighbors", random_state=0, discrete=["a"])
-    Neighbors(discrete=['a'])
-    """
+    """Make a sampler by its registered name, with those of the options that it takes."""
     kind = SAMPLERS[name]
     takes = kind().get_params()
     return kind(**{key: value for key, value in options.items() if key in takes})
 
 
-def candidates_for(n_categories: npt.NDArray[np.intp], **options: Any) -> dict[str, Sampler]:  # noqa: ANN401
-    """Make the candidates for columns with these numbers of categories, simplest first.
-
-    Each receives those of the options that it takes.
-
-    Examples
-    --------
-    >>> list(candidates_for(np.array([0, 3])))
-    ['Sequential', 'Neighbors', 'Forest']
-    """
-    names = candidate_names(data_kind(n_categories))
+def candidates_for(n_categories: Ints, **options: Any) -> dict[str, Sampler]:  # noqa: ANN401
+    """Make the candidates for columns with these numbers of categories, simplest first."""
+    is_class = n_categories > 0
+    kind = "numbers" if not is_class.any() else "classes" if is_class.all() else "mixed"
+    traits = {name: SAMPLERS.traits(name) for name in SAMPLERS}
+    names = [name for name in SAMPLERS if kind in traits[name].get("candidate_for", ())]
+    names.sort(key=lambda name: traits[name]["complexity"])
     made = (make_sampler(name, **options) for name in names)
     return {sampler.name: sampler for sampler in made}
 
@@ -163,16 +154,15 @@ def choose_sampler(
         named = _name_candidates(candidates)
     matrix = layout.encode(X)
     order = streams("choose-rows").permutation(len(matrix))[:max_rows]
-    test, train = (
-        take_rows(X, np.sort(part))
-        for part in _split(matrix, layout.n_categories, order, round(test_share * len(order)))
-    )
+    parts = _split(matrix, layout.n_categories, order, round(test_share * len(order)))
+    test, train = (take_rows(X, np.sort(part)) for part in parts)
+    score = partial(evaluate, X=test, n_coalitions=n_coalitions, n_draws=n_draws, random_state=seed)
     evaluations: dict[str, Evaluation] = {}
     lines: dict[str, dict[str, Any]] = {}
     reference = {} if _REFERENCE in named else {_REFERENCE: Marginal(discrete=discrete)}
     tried = [*named.items(), *reference.items()]
     for name, candidate in tqdm(tried, desc="scoring samplers", disable=not progress):
-        lines[name] = _try(candidate, train, test, (n_coalitions, n_draws, seed))
+        lines[name] = _try(candidate, train, score)
         if "evaluation" in lines[name]:
             evaluations[name] = lines[name].pop("evaluation")
     decision, scores = _decide(list(named), lines, evaluations)
@@ -182,9 +172,7 @@ def choose_sampler(
     return Choice(fitted, decision, scores, evaluations)
 
 
-def _split(
-    X: Floats, n_categories: npt.NDArray[np.intp], order: npt.NDArray[np.intp], n_test: int
-) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+def _split(X: Floats, n_categories: Ints, order: Ints, n_test: int) -> tuple[Ints, Ints]:
     """Return held-out rows and training rows, which have all categories of the former."""
     test, train = order[:n_test], order[n_test:]
     unseen = np.zeros(n_test, bool)
@@ -214,20 +202,16 @@ def _name_candidates(candidates: Mapping[str, Any] | Iterable[Any]) -> dict[str,
 def _try(
     candidate: Sampler,
     train: Any,  # noqa: ANN401
-    test: Any,  # noqa: ANN401
-    options: tuple[int, int, int],
+    score: Callable[[Sampler], Evaluation],
 ) -> dict[str, Any]:
     """Return the evaluation of a candidate with its times, or its error."""
-    n_coalitions, n_draws, seed = options
     start = time.perf_counter()
     # All candidates warn about the same columns; the chosen one warns the user.
     with record_warnings(show=False) as caught:
         try:
             fitted = candidate.clone().fit(train)
             between = time.perf_counter()
-            evaluation = evaluate(
-                fitted, test, n_coalitions=n_coalitions, n_draws=n_draws, random_state=seed
-            )
+            evaluation = score(fitted)
         except (ValueError, TypeError, np.linalg.LinAlgError) as error:
             return {"error": f"{type(error).__name__}: {error}", "warnings": ""}
     return {
@@ -250,12 +234,8 @@ def _decide(
         warn(f"These samplers failed and were left out of the choice: {'; '.join(failed)}")
     best = min(able, key=lambda name: evaluations[name].score)
     for name, evaluation in evaluations.items():
-        difference = evaluation.compare(evaluations[best]).loc["all"]
-        lines[name] |= {
-            "energy_score": evaluation.score,
-            "difference": difference["difference"],
-            "se": difference["se"],
-        }
+        difference = evaluation.compare(evaluations[best]).loc["all", ["difference", "se"]]
+        lines[name] |= {"energy_score": evaluation.score, **difference}
     chosen = next(n for n in able if n == best or lines[n]["difference"] <= lines[n]["se"])
     columns = ["energy_score", "difference", "se", "fit_seconds", "draw_seconds"]
     columns += ["error", "warnings"]
@@ -265,6 +245,7 @@ def _decide(
     return Decision(chosen, best, evaluations[best].score, off, se), scores
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class Auto(BaseEstimator, Sampler):  # type: ignore[misc]
     """Choose a sampler during `fit`, and draw from it.
 
@@ -294,28 +275,15 @@ class Auto(BaseEstimator, Sampler):  # type: ignore[misc]
     'Gaussian'
     """
 
-    def __init__(
-        self,
-        *,
-        candidates: Mapping[str, Any] | Iterable[Any] | None = None,
-        n_coalitions: int = 24,
-        n_draws: int = 20,
-        test_share: float = 0.25,
-        max_rows: int = 4000,
-        discrete: str | Iterable[str] = (),
-        dtype: npt.DTypeLike = np.float64,
-        max_bytes: int = 2**28,
-        random_state: RandomState = 0,
-    ) -> None:
-        self.candidates = candidates
-        self.n_coalitions = n_coalitions
-        self.n_draws = n_draws
-        self.test_share = test_share
-        self.max_rows = max_rows
-        self.discrete = discrete
-        self.dtype = dtype
-        self.max_bytes = max_bytes
-        self.random_state = random_state
+    candidates: Mapping[str, Any] | Iterable[Any] | None = None
+    n_coalitions: int = 24
+    n_draws: int = 20
+    test_share: float = 0.25
+    max_rows: int = 4000
+    discrete: str | Iterable[str] = ()
+    dtype: npt.DTypeLike = np.float64
+    max_bytes: int = 2**28
+    random_state: RandomState = 0
 
     def fit(self, X: Any, y: object = None) -> Self:  # noqa: ANN401, ARG002
         """Choose a sampler for these rows and fit it to them."""

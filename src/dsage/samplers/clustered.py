@@ -13,7 +13,7 @@ from dsage._check import check_count
 from dsage._random import RandomState, Streams
 from dsage.data.layout import Layout
 from dsage.samplers.base import Sampler
-from dsage.samplers.checks import Floats, Mask, check_coalition, check_noise
+from dsage.samplers.checks import Floats, Ints, Mask, check_coalition, check_noise
 
 
 class ClusteredGaussian(Sampler):
@@ -61,10 +61,10 @@ class ClusteredGaussian(Sampler):
         self.child = np.asarray(child, np.float64)
         n_clusters, n_numbers = self.means.shape
         self.feature_names_ = ("cluster", *[f"x{j + 1}" for j in range(n_numbers)], "child")
-        self._categories = (
-            [f"g{k}" for k in range(n_clusters)],
-            [f"c{k}" for k in range(self.child.shape[1])],
-        )
+        self._categories = {
+            "cluster": [f"g{k}" for k in range(n_clusters)],
+            "child": [f"c{k}" for k in range(self.child.shape[1])],
+        }
         self.layout_ = Layout.of(self._frame(np.zeros((1, len(self.feature_names_)))))
         self.n_categories_ = self.layout_.n_categories
 
@@ -79,8 +79,8 @@ class ClusteredGaussian(Sampler):
         random_state: RandomState = None,
     ) -> Self:
         """Return a random one whose cluster means have the standard deviation `spread`."""
-        for count, parameter in ((n_clusters, "n_clusters"), (n_numbers, "n_numbers")):
-            check_count(count, parameter)
+        check_count(n_clusters, "n_clusters")
+        check_count(n_numbers, "n_numbers")
         rng = Streams(random_state)("grouped-gaussian")
         factors = rng.standard_normal((n_clusters, n_numbers, n_numbers + 2))
         covariances = factors @ factors.transpose(0, 2, 1) / (n_numbers + 2)
@@ -109,19 +109,15 @@ class ClusteredGaussian(Sampler):
         return self._draw(rows, known, check_noise(noise, len(rows), len(known)))
 
     def _draw(self, X: Floats, known: Mask, noise: Floats) -> Floats:
-        n_draws = noise.shape[1]
         cluster = self._draw_clusters(X, known, noise[:, :, 0])
-        draws = np.repeat(X[:, None], n_draws, axis=1)
+        draws = np.repeat(X[:, None], noise.shape[1], axis=1)
         draws[:, :, 0] = cluster
-        numbers = np.flatnonzero(~known[1:-1])
-        for k in range(len(self.weights)):
+        given, numbers = np.flatnonzero(known[1:-1]), np.flatnonzero(~known[1:-1])
+        for k, covariance in enumerate(self.covariances):
             row, draw = np.nonzero(cluster == k)
             if len(numbers) and len(row):
-                given = np.flatnonzero(known[1:-1])
-                covariance = self.covariances[k]
-                slopes = np.linalg.solve(
-                    covariance[np.ix_(given, given)], covariance[np.ix_(given, numbers)]
-                )
+                across = covariance[np.ix_(given, numbers)]
+                slopes = np.linalg.solve(covariance[np.ix_(given, given)], across)
                 rest = covariance[np.ix_(numbers, numbers)]
                 rest = rest - covariance[np.ix_(numbers, given)] @ slopes
                 normals = ndtri(noise[row, draw][:, 1 + numbers])
@@ -133,26 +129,25 @@ class ClusteredGaussian(Sampler):
             draws[:, :, -1] = (noise[:, :, -1:] > cumulative).sum(axis=2)
         return draws
 
-    def _draw_clusters(self, X: Floats, known: Mask, noise: Floats) -> npt.NDArray[np.intp]:
+    def _draw_clusters(self, X: Floats, known: Mask, noise: Floats) -> Ints:
         if known[0]:
             return np.repeat(X[:, :1].astype(np.intp), noise.shape[1], axis=1)
         logs = np.tile(np.log(self.weights), (len(X), 1))
         given = np.flatnonzero(known[1:-1])
         for k, covariance in enumerate(self.covariances):
             block = covariance[np.ix_(given, given)]
-            z = np.linalg.solve(
-                np.linalg.cholesky(block), (X[:, 1 + given] - self.means[k, given]).T
-            )
+            centered = X[:, 1 + given] - self.means[k, given]
+            z = np.linalg.solve(np.linalg.cholesky(block), centered.T)
             logs[:, k] -= 0.5 * (z**2).sum(axis=0) + 0.5 * np.linalg.slogdet(block)[1]
             if known[-1]:
                 logs[:, k] += np.log(self.child[k, X[:, -1].astype(np.intp)])
         weights = np.exp(logs - logs.max(axis=1, keepdims=True))
         cumulative = np.cumsum(weights / weights.sum(axis=1, keepdims=True), axis=1)
-        clusters: npt.NDArray[np.intp] = (noise[:, :, None] > cumulative[:, None, :-1]).sum(axis=2)
+        clusters: Ints = (noise[:, :, None] > cumulative[:, None, :-1]).sum(axis=2)
         return clusters
 
     def _frame(self, matrix: Floats) -> pd.DataFrame:
         frame = pd.DataFrame(matrix, columns=list(self.feature_names_))
-        for name, categories in zip(("cluster", "child"), self._categories, strict=True):
+        for name, categories in self._categories.items():
             frame[name] = pd.Categorical.from_codes(frame[name].astype(int), pd.Index(categories))
         return frame

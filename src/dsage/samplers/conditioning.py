@@ -17,8 +17,10 @@ import numpy.typing as npt
 from scipy.linalg.blas import dger
 
 from dsage._check import check_shape, refusal
-from dsage.samplers.checks import Floats, Mask
+from dsage.samplers.checks import Floats, Ints, Mask
 from dsage.samplers.recent import Recent
+
+Result = npt.NDArray[np.floating[Any]]
 
 TOLERANCE = 1e-10
 """Share of the variance below which the features before it determine a feature."""
@@ -126,19 +128,9 @@ def lanes(X: Floats) -> Floats:
 def sweep(matrix: Floats, known: Mask, tolerance: float = TOLERANCE) -> tuple[Floats, Floats]:
     """Regress the unknown features on the known ones: coefficients and residual covariance.
 
-    The known features are swept, the one with the largest residual variance first. Those with no
-    more than `tolerance` left are determined by the others; their coefficients are zero.
-
-    Parameters
-    ----------
-    matrix : array of shape (n_features, n_features)
-        Correlations, or covariances whose diagonal is at most about one; 0 for a constant.
-    known : bool array of shape (n_features,)
-        The coalition.
-
-    Returns
-    -------
-    coefficients, residual : arrays (n_unknown, n_known), (n_unknown, n_unknown)
+    `matrix` holds correlations, or covariances whose diagonal is at most about one; 0 for a
+    constant. The known features are swept, the one with the largest residual variance first. Those
+    with no more than `tolerance` left are determined by the others; their coefficients are zero.
     """
     swept = np.array(matrix, order="C")
     left = known.copy()
@@ -201,11 +193,7 @@ class Conditional:
         return draws
 
     def fill(
-        self,
-        out: npt.NDArray[np.floating[Any]],
-        X: Floats,
-        noise: Floats,
-        to_grid: Callable[[Floats], Floats],
+        self, out: Result, X: Floats, noise: Floats, to_grid: Callable[[Floats], Floats]
     ) -> None:
         """Write draws of all features into `out` (n_rows, n_draws, n_features), known ones as in X.
 
@@ -220,11 +208,11 @@ class Conditional:
 
 
 def _draw_into(
-    out: npt.NDArray[np.floating[Any]],
+    out: Result,
     mean: Floats,
     factor: Floats,
     noise: Floats,
-    features: npt.NDArray[np.intp],
+    features: Ints,
     to_grid: Callable[[Floats], Floats],
 ) -> None:
     """Write ``mean + L scores`` into `out` (n_rows, n_draws, :), in chunks that fit a cache."""
@@ -234,8 +222,7 @@ def _draw_into(
         chunk = slice(start, start + size)
         flat = noise[chunk].reshape(-1, n_features)
         some = flat if len(features) == n_features else np.take(flat, features, axis=1)
-        scores = to_grid(some)
-        part = (scores @ factor).reshape(-1, n_draws, factor.shape[1])
+        part = (to_grid(some) @ factor).reshape(-1, n_draws, factor.shape[1])
         np.add(part, mean[chunk, None, :], out=out[chunk], casting="same_kind")
 
 
@@ -243,13 +230,6 @@ class Normal:
     """A multivariate normal that can be conditioned on any coalition. Immutable; thread-safe.
 
     The conditionals of the last coalitions are kept, in at most 32 MiB (or one of them).
-
-    Examples
-    --------
-    >>> normal = Normal(np.zeros(2), np.array([[1.0, 0.6], [0.6, 1.0]]))
-    >>> given = normal.given(np.array([True, False]))
-    >>> given.mean(np.array([[2.0]]))
-    array([[1.2]])
     """
 
     def __init__(self, mean: Floats, covariance: Floats) -> None:

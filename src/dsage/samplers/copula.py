@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import ndtri
 
 from dsage._check import check_count, check_member
@@ -29,6 +30,7 @@ from dsage.samplers.registry import NUMBERS, SAMPLERS
     candidate_for=NUMBERS,
     complexity=2,
 )
+@dataclass(kw_only=True, eq=False, repr=False)
 class GaussianCopula(BaseSampler):
     """Draw from a Gaussian copula with the margins of the data.
 
@@ -71,44 +73,31 @@ class GaussianCopula(BaseSampler):
     True
     """
 
-    correlation_: Floats
-    _normal: Normal
-    _margins: list[_Margin]
-
-    def __init__(
-        self,
-        *,
-        covariance: Literal["empirical", "ledoit-wolf", "oas"] = "empirical",
-        n_quantiles: int = 2000,
-        dtype: npt.DTypeLike = np.float64,
-        max_bytes: int = 2**28,
-    ) -> None:
-        super().__init__(dtype=dtype, max_bytes=max_bytes)
-        self.covariance = covariance
-        self.n_quantiles = n_quantiles
+    covariance: Literal["empirical", "ledoit-wolf", "oas"] = "empirical"
+    n_quantiles: int = 2000
+    discrete: str | Iterable[str] = field(default=(), init=False)
 
     def _fit(self, X: Floats) -> None:
         check_member(self.covariance, COVARIANCES, "covariance", "the estimates of a covariance")
         n_quantiles = check_count(self.n_quantiles, "n_quantiles", minimum=2)
         require_continuous(self)
-        require_rows(X, 2)
+        require_rows(X)
         self._margins = [_Margin(column, n_quantiles) for column in X.T]
-        scores = np.column_stack(
-            [margin.score(column) for margin, column in zip(self._margins, X.T, strict=True)]
-        )
-        _, covariance = estimate(scores, self.covariance)
+        _, covariance = estimate(self._score(X, range(X.shape[1])), self.covariance)
         # Scores of tied values have a variance below one, but what is drawn must have one.
         self.correlation_ = Normal(np.zeros(len(covariance)), covariance).correlation
         self._normal = Normal(np.zeros(len(covariance)), self.correlation_)
         warn_determined(self._normal, self.feature_names_)
 
+    def _score(self, X: Floats, features: Iterable[int]) -> Floats:
+        """Return the normal scores of some features, (n_rows, n_chosen)."""
+        scores = [self._margins[at].score(X[:, at]) for at in features]
+        return np.column_stack([np.empty((len(X), 0)), *scores])
+
     def _draw(self, X: Floats, known: Mask, noise: Floats) -> Floats:
-        scores = np.empty((len(X), int(known.sum())))
-        for target, at in enumerate(np.flatnonzero(known)):
-            scores[:, target] = self._margins[at].score(X[:, at])
-        unknown = np.flatnonzero(~known)
+        scores = self._score(X, np.flatnonzero(known))
         draws = self._normal.given(known).draw(scores, noise)
-        for target, at in enumerate(unknown):
+        for target, at in enumerate(np.flatnonzero(~known)):
             draws[:, :, target] = self._margins[at].value(draws[:, :, target])
         return draws
 

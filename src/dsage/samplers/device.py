@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dsage._check import check_known
 from dsage.models.torch_tools import require_torch
-from dsage.samplers.checks import Floats, Mask
+from dsage.samplers.checks import Floats, Ints, Mask
 from dsage.samplers.conditioning import GRID, check_scores
 from dsage.samplers.ordering import check_lengths
 
@@ -25,16 +25,8 @@ class DeviceGaussian:
     What depends on the coalition alone (factors, regressions) and the conditional means of rows are
     computed on the CPU, in double precision. The draws, ``n_draws`` times as many numbers, are made
     on the device, from normal scores that are sent there once and are used for all coalitions and
-    orderings. They equal the sampler's own draws up to rounding.
-
-    Parameters
-    ----------
-    sampler : Gaussian
-        The fitted sampler.
-    device : torch.device or str
-        Where draws are made.
-    dtype : torch.dtype
-        Their type. Types shorter than single precision are computed in that, and rounded last.
+    orderings. They equal the sampler's own draws up to rounding. Types shorter than single
+    precision are computed in that, and rounded last.
 
     Examples
     --------
@@ -54,15 +46,7 @@ class DeviceGaussian:
         self._computed = dtype if dtype.itemsize >= 4 else torch.float32
 
     def load(self, X: Any, scores: Floats) -> DeviceRows:  # noqa: ANN401
-        """Send rows and their normal scores to the device.
-
-        Parameters
-        ----------
-        X : data frame or array of shape (n_rows, n_features)
-            The rows.
-        scores : array of shape (n_rows, n_draws, n_features)
-            ``normal_scores(noise)``.
-        """
+        """Send rows and ``scores = normal_scores(noise)`` to the device."""
         matrix = self.sampler.layout_.encode(X)
         return DeviceRows(self, matrix, check_scores(scores, *matrix.shape))
 
@@ -77,19 +61,7 @@ class DeviceGaussian:
 
 
 class DeviceRows:
-    """Rows and normal scores on a device (made by :meth:`DeviceGaussian.load`).
-
-    Attributes
-    ----------
-    at : DeviceGaussian
-        The sampler on the device.
-    matrix : array of shape (n_rows, n_features)
-        The rows, on the CPU.
-    rows : tensor of shape (n_rows, n_features)
-        The rows, on the device.
-    scores : tensor of shape (n_rows, n_draws, n_features)
-        The scores, on the device.
-    """
+    """Rows and normal scores on a device (made by :meth:`DeviceGaussian.load`)."""
 
     def __init__(self, at: DeviceGaussian, matrix: Floats, scores: Floats) -> None:
         self.at = at
@@ -97,22 +69,12 @@ class DeviceRows:
         self.rows = at.send(matrix)
         self.scores = at.send(scores)
 
-    def ordering(self, order: Sequence[int] | npt.NDArray[np.intp]) -> DeviceOrdering:
+    def ordering(self, order: Sequence[int] | Ints) -> DeviceOrdering:
         """Return an object that draws for all prefixes of an ordering."""
         return DeviceOrdering(self, np.asarray(order))
 
     def draw(self, known: Mask) -> Any:  # noqa: ANN401
-        """Draw the unknown features of coalitions, as :meth:`Gaussian.draw` does.
-
-        Parameters
-        ----------
-        known : bool array of shape (n_coalitions, n_features)
-            The coalitions.
-
-        Returns
-        -------
-        tensor of shape (n_coalitions, n_rows, n_draws, n_features)
-        """
+        """Draw as :meth:`Gaussian.draw`: (n_coalitions, n_rows, n_draws, n_features)."""
         sampler = self.at.sampler
         known = check_known(known, sampler.feature_names_)
         n_rows, n_draws, n_features = self.scores.shape
@@ -135,7 +97,7 @@ class DeviceOrdering:
     matrices for any number of prefixes. See :class:`~dsage.samplers.ordering.Ordering`.
     """
 
-    def __init__(self, rows: DeviceRows, order: npt.NDArray[np.intp]) -> None:
+    def __init__(self, rows: DeviceRows, order: Ints) -> None:
         at, matrix = rows.at, rows.matrix
         ordering = at.sampler.ordering(order)
         # In the order of the data, as the scores are.
@@ -149,18 +111,8 @@ class DeviceOrdering:
         self._weights = at.send(weights.T)
         self._mean = at.send(at.sampler.mean_)
 
-    def draw(self, lengths: Sequence[int] | npt.NDArray[np.intp]) -> Any:  # noqa: ANN401
-        """Draw the features after some prefixes of the ordering, given the prefixes.
-
-        Parameters
-        ----------
-        lengths : sequence of int
-            The lengths of the prefixes, ascending.
-
-        Returns
-        -------
-        tensor of shape (n_lengths, n_rows, n_draws, n_features)
-        """
+    def draw(self, lengths: Sequence[int] | Ints) -> Any:  # noqa: ANN401
+        """Draw given prefixes of ascending lengths: (n_lengths, n_rows, n_draws, n_features)."""
         torch = require_torch("DeviceGaussian")
         n_features = len(self._order)
         wanted = check_lengths(lengths, n_features)

@@ -14,7 +14,7 @@ from dsage._check import check_count, check_known, check_shape, refusal
 from dsage._random import RandomState, Streams
 from dsage.data.layout import Layout
 from dsage.samplers.base import check_sampler
-from dsage.samplers.checks import Floats, Mask
+from dsage.samplers.checks import Floats, Ints, Mask, pick
 
 # Nominal coverages of the central intervals whose calibration is checked.
 COVERAGES = (0.5, 0.9)
@@ -61,7 +61,7 @@ class Evaluation:
         """Return one line per coalition: known features, mean score and its standard error."""
         lines = []
         for known, scores in zip(self.known, self.row_scores, strict=True):
-            names = [name for name, is_in in zip(self.feature_names, known, strict=True) if is_in]
+            names = pick(self.feature_names, known)
             score, se = _mean_and_se(scores[None])
             lines.append((", ".join(names), len(names), score, se))
         return pd.DataFrame(lines, columns=["known", "n_known", "energy_score", "se"])
@@ -78,12 +78,9 @@ class Evaluation:
         """
         same = self.row_scores.shape == other.row_scores.shape
         if not (same and np.array_equal(self.known, other.known)):
-            raise refusal(
-                "other",
-                "an evaluation with the same coalitions and rows",
-                other,
-                "Call evaluate with the same X, n_coalitions, n_draws and random_state",
-            )
+            condition = "an evaluation with the same coalitions and rows"
+            advice = "Call evaluate with the same X, n_coalitions, n_draws and random_state"
+            raise refusal("other", condition, other, advice)
         return _group_by_size(self.known, self.row_scores - other.row_scores, "difference")
 
     def plot(self, *, label: str | None = None, ax: Any = None) -> Any:  # noqa: ANN401
@@ -164,8 +161,8 @@ def evaluate(
         noise = streams("evaluate-noise", number).random((len(matrix), n_draws, n_features))
         # The generator may return 0, which is not in (0, 1).
         draws = np.asarray(checked.draw(X, coalition, np.maximum(noise, 2.0**-54)), np.float64)
+        _check_draws(draws, noise.shape, ~coalition, layout.names)
         unknown = np.flatnonzero(~coalition)
-        _check_draws(draws, noise.shape, unknown, layout.names)
         if layout.is_whole.any():
             draws = np.where(layout.is_whole, np.rint(draws), draws)
         scores[number] = energy_scores(matrix, draws, unknown, layout.n_categories, scale)
@@ -174,27 +171,18 @@ def evaluate(
 
 
 def _check_draws(
-    draws: Floats, shape: tuple[int, ...], unknown: npt.NDArray[np.intp], names: tuple[str, ...]
+    draws: Floats, shape: tuple[int, ...], unknown: Mask, names: tuple[str, ...]
 ) -> None:
     """Refuse draws of a user's sampler that cannot be scored."""
     advice = "Return (n_rows, n_draws, n_features), the known features with their values"
     check_shape(draws, shape, "the sampler's draws", advice)
-    if not (finite := np.isfinite(draws[:, :, unknown]).all(axis=(0, 1))).all():
-        bad = [names[at] for at in unknown[~finite]]
+    if bad := pick(names, unknown & np.any(~np.isfinite(draws), axis=(0, 1))):
         advice = "The draws of these columns are not"
         raise refusal("the sampler's draws", "finite", bad, advice)
 
 
 def random_coalitions(n_features: int, n_coalitions: int, streams: Streams) -> Mask:
-    """Return distinct coalitions (n_coalitions, n_features), of sizes in turn; none is full.
-
-    If there are fewer than `n_coalitions`, return all of them.
-
-    Examples
-    --------
-    >>> random_coalitions(2, 10, Streams(0)).sum(axis=1)
-    array([0, 1, 1])
-    """
+    """Return distinct coalitions (n_coalitions or all, n_features), of sizes in turn; none full."""
     rng = streams("evaluate-coalitions")
     used: list[set[bytes]] = [set() for _ in range(n_features)]
     masks: list[Mask] = []
@@ -213,32 +201,12 @@ def random_coalitions(n_features: int, n_coalitions: int, streams: Streams) -> M
 
 
 def energy_scores(
-    X: Floats,
-    draws: Floats,
-    features: npt.NDArray[np.intp],
-    n_categories: npt.NDArray[np.intp],
-    scale: Floats,
+    X: Floats, draws: Floats, features: Ints, n_categories: Ints, scale: Floats
 ) -> Floats:
     """Return the unbiased energy score of each row, divided by the root of the number of features.
 
-    Parameters
-    ----------
-    X : array of shape (n_rows, n_features)
-        The observed rows, classes as codes.
-    draws : array of shape (n_rows, n_draws, n_features)
-        Their draws.
-    features : int array
-        The columns that count; the score is 0 if there are none.
-    n_categories : int array of shape (n_features,)
-        Number of categories, 0 for numbers.
-    scale : array of shape (n_features,)
-        The divisors of numbers.
-
-    Examples
-    --------
-    >>> one = np.ones(1)
-    >>> energy_scores(np.array([[0.0]]), np.array([[[1.0], [3.0]]]), np.array([0]), 0 * one, one)
-    array([1.])
+    `features` are the columns that count; without any, scores are 0. Numbers, which have 0
+    categories, are divided by `scale`.
     """
     n_rows, n_draws, _ = draws.shape
     if not len(features):
@@ -272,7 +240,7 @@ class _Calibration:
         self._observed = np.zeros((len(layout.names), len(COVERAGES), len(X)))
         self._nominal = np.zeros_like(self._observed)
 
-    def add(self, draws: Floats, unknown: npt.NDArray[np.intp]) -> None:
+    def add(self, draws: Floats, unknown: Ints) -> None:
         n_draws = draws.shape[1]
         for feature in unknown:
             x, y = self._X[:, feature, None], draws[:, :, feature]

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.ensemble import RandomForestClassifier
 
 from dsage._check import check_count, check_real, warn
 from dsage._random import RandomState, Streams
 from dsage.samplers.base import BaseSampler
-from dsage.samplers.checks import Floats, Mask, warn_of_copies
+from dsage.samplers.checks import Floats, Ints, Mask, pick, warn_of_copies
 from dsage.samplers.leaves import Boxes, Leaves, Posterior, choose_leaves
 from dsage.samplers.registry import ANY_DATA, SAMPLERS
-
-Ints = npt.NDArray[np.intp]
 
 # With this accuracy or less, the forest cannot tell real from synthetic rows.
 _UNDECIDED = 0.5
@@ -29,6 +27,7 @@ _UNDECIDED = 0.5
     candidate_for=ANY_DATA,
     complexity=6,
 )
+@dataclass(kw_only=True, eq=False, repr=False)
 class Forest(BaseSampler):
     """Draw from the leaves of a forest that was trained to tell real rows from synthetic ones.
 
@@ -107,26 +106,12 @@ class Forest(BaseSampler):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        n_trees: int = 30,
-        min_leaf: int | None = None,
-        n_rounds: int = 10,
-        smoothing: float = 1.0,
-        random_state: RandomState = None,
-        n_jobs: int | None = None,
-        discrete: str | Iterable[str] = (),
-        dtype: npt.DTypeLike = np.float64,
-        max_bytes: int = 2**28,
-    ) -> None:
-        super().__init__(discrete=discrete, dtype=dtype, max_bytes=max_bytes)
-        self.n_trees = n_trees
-        self.min_leaf = min_leaf
-        self.n_rounds = n_rounds
-        self.smoothing = smoothing
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    n_trees: int = 30
+    min_leaf: int | None = None
+    n_rounds: int = 10
+    smoothing: float = 1.0
+    random_state: RandomState = None
+    n_jobs: int | None = None
 
     def _fit(self, X: Floats) -> None:
         check_count(self.n_trees, "n_trees")
@@ -233,7 +218,7 @@ class Forest(BaseSampler):
             n_impossible += int(impossible.sum())
             yield rows, posterior
         if n_impossible:
-            names = [str(name) for name in np.array(self.feature_names_)[known]]
+            names = pick(self.feature_names_, known)
             warn(
                 f"{n_impossible} rows have values of {names} that no leaf of the forest allows; "
                 "they were drawn as if nothing were known."

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from dsage._check import check_shape, refusal
 from dsage.samplers.base import BaseSampler
-from dsage.samplers.checks import Floats, Mask
+from dsage.samplers.checks import Floats, Mask, pick
 
 DrawFunction = Callable[[Floats, Mask, np.random.Generator], npt.ArrayLike]
 
 
+@dataclass(eq=False, repr=False)
 class FunctionSampler(BaseSampler):
     """Draw unknown features with a function ``(x_known, known, rng) -> draws``.
 
@@ -45,26 +47,13 @@ class FunctionSampler(BaseSampler):
     (1, 2, 3)
     """
 
-    def __init__(
-        self,
-        function: DrawFunction,
-        *,
-        discrete: str | Iterable[str] = (),
-        dtype: npt.DTypeLike = np.float64,
-        max_bytes: int = 2**28,
-    ) -> None:
-        super().__init__(discrete=discrete, dtype=dtype, max_bytes=max_bytes)
-        self.function = function
+    function: DrawFunction
 
     def _fit(self, X: Floats) -> None:  # noqa: ARG002
-        if not callable(self.function):
-            raise refusal(
-                "function",
-                "a callable (x_known, known, rng) -> draws",
-                self.function,
-                "Pass a function",
-                TypeError,
-            )
+        given: object = self.function
+        if not callable(given):
+            condition = "a callable (x_known, known, rng) -> draws"
+            raise refusal("function", condition, given, "Pass a function", TypeError)
 
     def _draw(self, X: Floats, known: Mask, noise: Floats) -> Floats:
         n_rows, n_draws, n_features = noise.shape
@@ -76,22 +65,14 @@ class FunctionSampler(BaseSampler):
             advice = "Return one row of unknown features for each row of x_known"
             check_shape(made, drawn.shape[1:], "the result of function", advice)
             drawn[row] = made
-        self._check(drawn, np.flatnonzero(~known))
-        return drawn
-
-    def _check(self, drawn: Floats, unknown: npt.NDArray[np.intp]) -> None:
-        """Refuse draws that are not finite or, in discrete columns, not codes."""
-        n_categories = self.n_categories_[unknown]
+        n_categories = self.n_categories_[~known]
         codes = (drawn == np.floor(drawn)) & (drawn >= 0) & (drawn < n_categories)
-        bad = ~np.where(n_categories > 0, codes, np.isfinite(drawn)).all(axis=(0, 1))
-        if bad.any():
-            names = [self.feature_names_[at] for at in unknown[bad]]
-            raise refusal(
-                "the result of function",
-                "finite and, in discrete columns, codes from 0 to n_categories - 1",
-                names,
-                "The draws of these columns are not",
-            )
+        bad = np.any(~np.where(n_categories > 0, codes, np.isfinite(drawn)), axis=(0, 1))
+        if names := pick(pick(self.feature_names_, ~known), bad):
+            condition = "finite and, in discrete columns, codes from 0 to n_categories - 1"
+            advice = "The draws of these columns are not"
+            raise refusal("the result of function", condition, names, advice)
+        return drawn
 
 
 def _generator(noise: Floats) -> np.random.Generator:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -14,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from dsage._check import check_member, check_names, check_shape, refusal, warn
 from dsage.data.layout import Layout
 from dsage.samplers.base import BaseSampler
-from dsage.samplers.checks import Floats, Mask, check_coalition, check_noise
+from dsage.samplers.checks import Floats, Ints, Mask, check_noise, pick
 from dsage.samplers.conditioning import Normal, as_grid, check_scores, grid_scores
 from dsage.samplers.device import DeviceGaussian
 from dsage.samplers.ordering import Ordering
@@ -26,6 +27,7 @@ COVARIANCES = ("empirical", "ledoit-wolf", "oas")
 @SAMPLERS.register(
     "gaussian", summary="one multivariate normal", fits=NUMBERS, candidate_for=NUMBERS, complexity=1
 )
+@dataclass(kw_only=True, eq=False, repr=False)
 class Gaussian(BaseSampler):
     """Draw from a multivariate normal with the means and covariances of the data.
 
@@ -68,26 +70,12 @@ class Gaussian(BaseSampler):
 
     has_orderings = True
     draws_on_device = True
-    mean_: Floats
-    covariance_: Floats
-    _normal: Normal
-
-    def __init__(
-        self,
-        *,
-        covariance: Literal["empirical", "ledoit-wolf", "oas"] = "empirical",
-        dtype: npt.DTypeLike = np.float64,
-        max_bytes: int = 2**28,
-    ) -> None:
-        super().__init__(dtype=dtype, max_bytes=max_bytes)
-        self.covariance = covariance
+    covariance: Literal["empirical", "ledoit-wolf", "oas"] = "empirical"
+    discrete: str | Iterable[str] = field(default=(), init=False)
 
     @classmethod
     def from_moments(
-        cls,
-        mean: npt.ArrayLike,
-        covariance: npt.ArrayLike,
-        names: Iterable[str] | None = None,
+        cls, mean: npt.ArrayLike, covariance: npt.ArrayLike, names: Iterable[str] | None = None
     ) -> Self:
         """Make a fitted sampler from means and covariances, such as those of a known model.
 
@@ -106,14 +94,13 @@ class Gaussian(BaseSampler):
         if center.ndim != 1 or not len(center):
             advice = "Pass one mean per feature"
             raise refusal("mean", "of shape (n_features,)", center.shape, advice)
-        checked = check_center(center, names, "mean")
-        check_covariance(matrix, checked)
         made = cls()
-        made._set_layout(layout_of_numbers(checked))
+        made._set_layout(layout_of_numbers(center, names, "mean"))
+        check_covariance(matrix, made.feature_names_)
         made._set(center, (matrix + matrix.T) / 2)
         return made
 
-    def ordering(self, order: Sequence[int] | npt.NDArray[np.intp]) -> Ordering:
+    def ordering(self, order: Sequence[int] | Ints) -> Ordering:
         """Return an object that draws for all prefixes of an ordering, from one Cholesky factor.
 
         A prefix costs much less than a `draw` and has the same distribution, see
@@ -128,12 +115,9 @@ class Gaussian(BaseSampler):
         positions = np.asarray(order)
         is_whole = positions.dtype.kind in "iu"
         if not is_whole or sorted(positions.tolist()) != list(range(self.n_features_)):
-            raise refusal(
-                "order",
-                f"a permutation of 0 .. {self.n_features_ - 1}",
-                positions.tolist(),
-                "Pass the position of each feature once",
-            )
+            condition = f"a permutation of 0 .. {self.n_features_ - 1}"
+            advice = "Pass the position of each feature once"
+            raise refusal("order", condition, positions.tolist(), advice)
         return Ordering(self._normal, self.layout_, positions.astype(np.intp))
 
     def on_device(self, device: Any, dtype: Any) -> DeviceGaussian:  # noqa: ANN401
@@ -143,7 +127,7 @@ class Gaussian(BaseSampler):
     def _fit(self, X: Floats) -> None:
         check_member(self.covariance, COVARIANCES, "covariance", "the estimates of a covariance")
         require_continuous(self)
-        require_rows(X, 2)
+        require_rows(X)
         self._set(*estimate(X, self.covariance))
 
     def _set(self, mean: Floats, covariance: Floats) -> None:
@@ -153,9 +137,8 @@ class Gaussian(BaseSampler):
 
     def draw(self, X: Any, known: Mask, noise: Floats) -> Floats:  # noqa: ANN401
         """Draw the unknown features jointly, given the known ones; see :class:`BaseSampler`."""
-        rows = self._encode(X, known)
-        noise = check_noise(noise, len(rows), self.n_features_)
-        return self._fill(rows, np.asarray(known), noise, grid_scores)
+        rows, known = self._encode(X, known)
+        return self._fill(rows, known, check_noise(noise, *rows.shape), grid_scores)
 
     def draw_scores(self, X: Any, known: Mask, scores: Floats) -> Floats:  # noqa: ANN401
         """Draw from normal scores instead of noise: cheaper if noise is used for many coalitions.
@@ -172,13 +155,8 @@ class Gaussian(BaseSampler):
         array of shape (n_rows, n_draws, n_features)
             ``draw(X, known, noise)``, to the bit.
         """
-        rows = self._encode(X, known)
-        scores = check_scores(scores, len(rows), self.n_features_)
-        return self._fill(rows, np.asarray(known), scores, as_grid)
-
-    def _encode(self, X: Any, known: Mask) -> Floats:  # noqa: ANN401
-        check_is_fitted(self)
-        return self.layout_.encode(X, check_coalition(known, self.feature_names_))
+        rows, known = self._encode(X, known)
+        return self._fill(rows, known, check_scores(scores, *rows.shape), as_grid)
 
     def _fill(
         self, rows: Floats, known: Mask, noise: Floats, to_grid: Callable[[Floats], Floats]
@@ -217,53 +195,38 @@ def estimate(X: Floats, kind: str) -> tuple[Floats, Floats]:
     return mean, correlation * scale[:, None] * scale
 
 
-def layout_of_numbers(names: Sequence[str]) -> Layout:
-    """Return the layout of a frame of numbers, for a sampler that is not fitted to data."""
-    return Layout.of(pd.DataFrame(np.zeros((1, len(names))), columns=list(names)))
-
-
-def check_center(centers: Floats, names: Iterable[str] | None, parameter: str) -> tuple[str, ...]:
-    """Return the names of the features of finite means (..., n_features)."""
-    if not np.isfinite(centers).all():
-        raise refusal(parameter, "finite", centers.tolist(), "Correct these")
-    n_features = centers.shape[-1]
-    if names is None:
-        return tuple(f"X{number + 1}" for number in range(n_features))
-    checked = check_names(names)
+def layout_of_numbers(means: Floats, names: Iterable[str] | None, parameter: str) -> Layout:
+    """Return the layout of features with finite means (..., n_features), not fitted to data."""
+    if not np.isfinite(means).all():
+        raise refusal(parameter, "finite", means.tolist(), "Correct these")
+    n_features = means.shape[-1]
+    checked = [f"X{n + 1}" for n in range(n_features)] if names is None else check_names(names)
     if len(checked) != n_features:
         raise refusal("names", f"{n_features} names", len(checked), "Pass one per feature")
-    return checked
+    return Layout.of(pd.DataFrame(np.zeros((1, n_features)), columns=list(checked)))
 
 
 def require_continuous(sampler: BaseSampler) -> None:
     """Refuse columns of classes."""
-    classes = [sampler.feature_names_[at] for at in np.flatnonzero(sampler.n_categories_)]
-    if classes:
-        raise refusal(
-            "X",
-            f"of continuous columns for {sampler.name}",
-            classes,
-            "These hold classes: use Forest or Sequential, or leave the columns out",
-            TypeError,
-        )
+    if classes := pick(sampler.feature_names_, sampler.n_categories_ > 0):
+        condition = f"of continuous columns for {sampler.name}"
+        advice = "These hold classes: use Forest or Sequential, or leave the columns out"
+        raise refusal("X", condition, classes, advice, TypeError)
 
 
-def require_rows(X: Floats, minimum: int) -> None:
-    """Refuse too few rows."""
-    if len(X) < minimum:
-        raise refusal("X", f"of at least {minimum} rows", len(X), "Pass more training rows")
+def require_rows(X: Floats) -> None:
+    """Refuse a single row, which has no covariance."""
+    if len(X) < 2:
+        raise refusal("X", "of at least 2 rows", len(X), "Pass more training rows")
 
 
 def warn_determined(normal: Normal, names: Sequence[str]) -> None:
     """Warn about features that are constant or determined by the features before them."""
     constant = normal.scale == 0
-    follows = normal.determined() & ~constant
-    for flags, what in (
-        (constant, "are constant"),
-        (follows, "follow from the columns before them"),
-    ):
-        if flags.any():
-            shown = [names[at] for at in np.flatnonzero(flags).tolist()]
+    determined = normal.determined() & ~constant
+    kinds = {"are constant": constant, "follow from the columns before them": determined}
+    for what, flags in kinds.items():
+        if shown := pick(names, flags):
             more = f" and {len(shown) - 10} more" if len(shown) > 10 else ""
             warn(
                 f"The columns {shown[:10]}{more} {what}: the covariance is singular, and draws "
@@ -276,24 +239,16 @@ def check_covariance(matrix: Floats, names: Sequence[str]) -> None:
     n_features = len(names)
     advice = "Pass one row and one column per feature"
     check_shape(matrix, (n_features, n_features), "covariance", advice)
-    if not np.isfinite(matrix).all():
-        bad = [names[at] for at in np.flatnonzero(~np.isfinite(matrix).all(axis=0)).tolist()]
+    if bad := pick(names, np.any(~np.isfinite(matrix), axis=0)):
         raise refusal("covariance", "finite", bad, "Correct these")
     scale = np.sqrt(np.abs(matrix.diagonal()))
     divisor = np.where(scale > 0, scale, 1.0)
     correlation = matrix / divisor[:, None] / divisor
     if np.abs(correlation - correlation.T).max() > 1e-8:
-        raise refusal(
-            "covariance",
-            "symmetric",
-            float(np.abs(matrix - matrix.T).max()),
-            "This is the largest difference of two mirrored entries",
-        )
+        largest = float(np.abs(matrix - matrix.T).max())
+        advice = "This is the largest difference of two mirrored entries"
+        raise refusal("covariance", "symmetric", largest, advice)
     smallest = float(np.linalg.eigvalsh(correlation)[0])
     if smallest < -1e-8:
-        raise refusal(
-            "covariance",
-            "positive semidefinite",
-            smallest,
-            "This is the smallest eigenvalue of its correlations",
-        )
+        advice = "This is the smallest eigenvalue of its correlations"
+        raise refusal("covariance", "positive semidefinite", smallest, advice)

@@ -9,12 +9,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import log_ndtr, ndtr, ndtri
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.intp]
-Mask = npt.NDArray[np.bool_]
+from dsage.samplers.checks import Floats, Ints, Mask
 
 # Continuous features are standardized. The deviation of a feature that hardly varies in a leaf is
 # at least this for densities, so that none is infinite.
@@ -32,23 +29,17 @@ _TINY = 2.0**-1022
 class Boxes(NamedTuple):
     """The bounds of the leaves, and their rows."""
 
-    low: Floats
-    """(n_leaves, n_features), exclusive."""
-    high: Floats
-    """(n_leaves, n_features), inclusive."""
-    leaf_of: Ints
-    """(n_trees, n_rows): the leaf of each row in each tree, numbered over all trees."""
+    low: Floats  # (n_leaves, n_features), exclusive
+    high: Floats  # (n_leaves, n_features), inclusive
+    leaf_of: Ints  # (n_trees, n_rows): the leaf of each row, numbered over all trees
 
 
 class Posterior(NamedTuple):
     """Weights of leaves given known features; leaves without weight are left out."""
 
-    start: Ints
-    """(n_rows + 1,): row i has the pairs from start[i] to start[i + 1]."""
-    leaf: Ints
-    """(n_pairs,)"""
-    weight: Floats
-    """(n_pairs,): up to a factor per row."""
+    start: Ints  # (n_rows + 1,): row i has the pairs from start[i] to start[i + 1]
+    leaf: Ints  # (n_pairs,)
+    weight: Floats  # (n_pairs,): up to a factor per row
 
 
 class Leaves:
@@ -97,9 +88,8 @@ class Leaves:
         self.log_norm[feature] = -np.log(scale) - log_mass(center, scale, low, high)
         self.log_norm[feature] -= 0.5 * np.log(2 * np.pi)
         self.is_constant[feature] = constant
-        self.mean[feature] = np.where(
-            constant, smallest, truncated_moments(center, scale, low, high)[0]
-        )
+        inside = truncated_moments(center, scale, low, high)[0]
+        self.mean[feature] = np.where(constant, smallest, inside)
 
     def _fit_table(
         self, feature: int, values: Floats, leaf: Ints, count: Ints, smoothing: float
@@ -156,20 +146,10 @@ class Leaves:
             np.flatnonzero(np.isfinite(low) | np.isfinite(high))
             for low, high in zip(self.low, self.high, strict=True)
         ]
-        self._log_probability: list[Floats | None] = []
-        self._cumulative: list[Floats | None] = []
-        for table in self.probability:
-            if table is None:
-                self._log_probability.append(None)
-                self._cumulative.append(None)
-                continue
-            with np.errstate(divide="ignore"):
-                self._log_probability.append(np.log(table))
-            cumulative = np.cumsum(table, axis=0)
-            # Exactly 1 from the last possible category on: rounding must not reach a later one.
-            later = np.cumsum(table[::-1], axis=0)[::-1]
-            cumulative[:-1][later[1:] == 0] = 1.0
-            self._cumulative.append(cumulative)
+        tables = self.probability
+        with np.errstate(divide="ignore"):
+            self._log_probability = [None if table is None else np.log(table) for table in tables]
+        self._cumulative = [None if table is None else _cumulate(table) for table in tables]
         lower, upper = (self.low - self.center) / self.scale, (self.high - self.center) / self.scale
         self._below, self._upto = ndtr(lower), ndtr(upper)
 
@@ -258,8 +238,7 @@ class Leaves:
             return codes
         below, upto = self._below[feature, leaf], self._upto[feature, leaf]
         uniform = np.clip(below + noise * (upto - below), _TINY, _ALMOST_ONE)
-        center = self.center[feature, leaf]
-        values = center + self.scale[feature, leaf] * ndtri(uniform)
+        values = self.center[feature, leaf] + self.scale[feature, leaf] * ndtri(uniform)
         values = np.clip(values, self.low[feature, leaf], self.high[feature, leaf])
         constant = self.is_constant[feature, leaf]
         drawn: Floats = np.where(constant, self.mean[feature, leaf], values)
@@ -269,41 +248,28 @@ class Leaves:
         """Return the means (n_rows, len(features)) of the mixture with these weights."""
         start, leaf, weight = posterior
         total = np.add.reduceat(weight, start[:-1])
-        means = [
-            np.add.reduceat(weight * self.mean[feature, leaf], start[:-1]) / total
-            for feature in features
-        ]
-        return np.stack(means, axis=1)
+        sums = [np.add.reduceat(weight * self.mean[at, leaf], start[:-1]) for at in features]
+        return np.stack(sums, axis=1) / total[:, None]
+
+
+def _cumulate(table: Floats) -> Floats:
+    """Sum probabilities (n_categories, n_leaves) over categories."""
+    cumulative = np.cumsum(table, axis=0)
+    # Exactly 1 from the last possible category on: rounding must not reach a later one.
+    later = np.cumsum(table[::-1], axis=0)[::-1]
+    cumulative[:-1][later[1:] == 0] = 1.0
+    return cumulative
 
 
 def choose_leaves(posterior: Posterior, split_on: Ints, noise: Floats) -> tuple[Ints, Floats]:
-    """Choose a leaf for every draw, by halves; return it and the remaining noise.
+    """Choose a leaf for every draw (n_rows, n_draws), by halves; also return the remaining noise.
 
     Each step goes to the lower or the upper half of the leaves, by the uniform of the feature in
     which the halves differ. The position of the uniform within its half's share is uniform in
     (0, 1) again, independent of the half, and replaces it. So a feature's own uniform decides
     whether it is low or high, and equal noise gives similar draws for different coalitions.
 
-    Parameters
-    ----------
-    posterior : Posterior
-        Weights, some positive for each row. Those of a single row are used for all rows of noise.
-    split_on : int array of shape (n_leaves,)
-        The feature in which the halves on both sides of a middle differ.
-    noise : array of shape (n_rows, n_draws, n_features)
-        Uniforms in (0, 1).
-
-    Returns
-    -------
-    leaf : int array of shape (n_rows, n_draws)
-    rest : array of shape (n_rows, n_draws, n_features)
-
-    Examples
-    --------
-    >>> posterior = Posterior(np.array([0, 2]), np.array([0, 1]), np.array([1.0, 3.0]))
-    >>> leaf, rest = choose_leaves(posterior, np.array([0, 0]), np.array([[[0.125], [0.625]]]))
-    >>> leaf, rest[:, :, 0]
-    (array([[0, 1]]), array([[0.5, 0.5]]))
+    Some weights of each row are positive. Those of a single row are used for all rows of noise.
     """
     n_leaves, n_rows = len(split_on), len(posterior.start) - 1
     summed = np.zeros((n_rows, n_leaves + 1))
@@ -328,10 +294,8 @@ def choose_leaves(posterior: Posterior, split_on: Ints, noise: Floats) -> tuple[
             left = np.where(is_lower, target / lower, (target - lower) / upper)
         left = np.where(going, np.clip(left, _TINY, _ALMOST_ONE), uniform)
         np.put_along_axis(rest, split, left[:, :, None], axis=2)
-        low, high = (
-            np.where(going & ~is_lower, middle, low),
-            np.where(going & is_lower, middle, high),
-        )
+        low = np.where(going & ~is_lower, middle, low)
+        high = np.where(going & is_lower, middle, high)
     return low, rest
 
 
@@ -349,15 +313,7 @@ def log_mass(center: Floats, scale: Floats, low: Floats, high: Floats) -> Floats
 def truncated_moments(
     center: Floats, scale: Floats, low: Floats, high: Floats
 ) -> tuple[Floats, Floats]:
-    """Return mean and variance of normals truncated to (low, high].
-
-    Examples
-    --------
-    >>> one = np.ones(1)
-    >>> mean, variance = truncated_moments(0 * one, one, 0 * one, np.inf * one)
-    >>> mean.round(4), variance.round(4)
-    (array([0.7979]), array([0.3634]))
-    """
+    """Return mean and variance of normals truncated to (low, high]."""
     a, b = (low - center) / scale, (high - center) / scale
     mass = np.exp(log_mass(center, scale, low, high))
     at_a, at_b = (np.exp(-0.5 * z**2) / np.sqrt(2 * np.pi) for z in (a, b))

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from dsage.samplers.base import BaseSampler
-from dsage.samplers.checks import Floats, Mask
+from dsage.samplers.checks import Floats, Ints, Mask
 from dsage.samplers.registry import ANY_DATA, SAMPLERS
 
 
 @SAMPLERS.register(
     "marginal", summary="training rows, whatever is known (marginal SAGE)", fits=ANY_DATA
 )
+@dataclass(kw_only=True, eq=False, repr=False)
 class Marginal(BaseSampler):
     """Draw unknown features from the training rows, ignoring the known ones.
 
@@ -44,16 +44,7 @@ class Marginal(BaseSampler):
             [ 5., 20.]]])
     """
 
-    def __init__(
-        self,
-        *,
-        joint: bool = True,
-        discrete: str | Iterable[str] = (),
-        dtype: npt.DTypeLike = np.float64,
-        max_bytes: int = 2**28,
-    ) -> None:
-        super().__init__(discrete=discrete, dtype=dtype, max_bytes=max_bytes)
-        self.joint = joint
+    joint: bool = True
 
     def _fit(self, X: Floats) -> None:
         self.background_ = X if self.joint else np.sort(X, axis=0)
@@ -68,6 +59,6 @@ class Marginal(BaseSampler):
     def _mean(self, X: Floats, known: Mask) -> Floats:
         return np.broadcast_to(self._means[~known], (len(X), int((~known).sum())))
 
-    def _rows(self, noise: Floats) -> npt.NDArray[np.intp]:
+    def _rows(self, noise: Floats) -> Ints:
         n_rows = len(self.background_)
         return np.minimum((n_rows * noise).astype(np.intp), n_rows - 1)

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 import sklearn.mixture
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted
 
 from dsage._check import check_count, check_member, check_shape, refusal, warn
 from dsage._random import RandomState, Streams
 from dsage.samplers.base import BaseSampler
-from dsage.samplers.checks import Floats, Mask, check_coalition
+from dsage.samplers.checks import Floats, Ints, Mask
 from dsage.samplers.conditioning import (
     TOLERANCE,
     Normal,
@@ -27,7 +26,6 @@ from dsage.samplers.conditioning import (
     sweep,
 )
 from dsage.samplers.gaussian import (
-    check_center,
     check_covariance,
     estimate,
     layout_of_numbers,
@@ -48,6 +46,7 @@ _FAR = 1e100  # deviations
     candidate_for=NUMBERS,
     complexity=3,
 )
+@dataclass(kw_only=True, eq=False, repr=False)
 class GaussianMixture(BaseSampler):
     """Draw from a mixture of Gaussians, fitted by scikit-learn and conditioned in closed form.
 
@@ -98,28 +97,11 @@ class GaussianMixture(BaseSampler):
     True
     """
 
-    weights_: Floats
-    means_: Floats
-    covariances_: Floats
-    bic_: dict[int, float]
-    _components: list[Normal]
-    _pooled: Normal
-
-    def __init__(
-        self,
-        *,
-        n_components: int | Literal["auto"] = "auto",
-        max_components: int = 8,
-        covariance_type: Literal["full", "tied", "diag", "spherical"] = "full",
-        random_state: RandomState = 0,
-        dtype: npt.DTypeLike = np.float64,
-        max_bytes: int = 2**28,
-    ) -> None:
-        super().__init__(dtype=dtype, max_bytes=max_bytes)
-        self.n_components = n_components
-        self.max_components = max_components
-        self.covariance_type = covariance_type
-        self.random_state = random_state
+    n_components: int | Literal["auto"] = "auto"
+    max_components: int = 8
+    covariance_type: Literal["full", "tied", "diag", "spherical"] = "full"
+    random_state: RandomState = 0
+    discrete: str | Iterable[str] = field(default=(), init=False)
 
     @classmethod
     def from_parameters(
@@ -145,15 +127,13 @@ class GaussianMixture(BaseSampler):
         spreads = np.array(covariances, dtype=np.float64)
         if shares.ndim != 1 or not ((shares > 0) & np.isfinite(shares)).all():
             raise refusal("weights", "positive numbers", shares, "Pass one per component")
-        n_components, advice = len(shares), "Pass one per weight"
-        check_shape(centers, (n_components, "n_features"), "means", advice)
-        shape = (n_components, "n_features", "n_features")
+        shape, advice = (len(shares), "n_features", "n_features"), "Pass one per weight"
+        check_shape(centers, shape[:2], "means", advice)
         check_shape(spreads, shape, "covariances", advice)
-        checked = check_center(centers, names, "means")
+        made = cls(n_components=len(shares))
+        made._set_layout(layout_of_numbers(centers, names, "means"))
         for spread in spreads:
-            check_covariance(spread, checked)
-        made = cls(n_components=n_components)
-        made._set_layout(layout_of_numbers(checked))
+            check_covariance(spread, made.feature_names_)
         made._set(shares / shares.sum(), centers, spreads)
         return made
 
@@ -163,14 +143,12 @@ class GaussianMixture(BaseSampler):
         apart = means - mean
         pooled = np.tensordot(weights, covariances, 1) + (apart.T * weights) @ apart
         self._pooled = Normal(mean, pooled)
-        self._components = [
-            Normal(center, spread) for center, spread in zip(means, covariances, strict=True)
-        ]
+        self._components = list(map(Normal, means, covariances))
 
     def _fit(self, X: Floats) -> None:
         check_member(self.covariance_type, _TYPES, "covariance_type", "the types of covariances")
         require_continuous(self)
-        require_rows(X, 2)
+        require_rows(X)
         mean, covariance = estimate(X, "empirical")
         whole = Normal(mean, covariance)
         warn_determined(whole, self.feature_names_)
@@ -181,24 +159,27 @@ class GaussianMixture(BaseSampler):
         extend = np.zeros((len(mean), n_free))
         extend[free] = np.eye(n_free)
         extend[~free], _ = sweep(whole.correlation, free)
+        centers = mean + (means @ extend.T) * scale
         units = np.multiply.outer(scale, scale)
-        self._set(
-            weights,
-            mean + (means @ extend.T) * scale,
-            (extend @ covariances @ extend.T) * units,
-        )
+        self._set(weights, centers, (extend @ covariances @ extend.T) * units)
 
     def _fit_free(self, standardized: Floats) -> tuple[Floats, Floats, Floats]:
         """Fit the mixture to linearly independent columns."""
         n_rows, n_free = standardized.shape
-        self.bic_ = {}
+        self.bic_: dict[int, float] = {}
         if not n_free:
             return np.ones(1), np.zeros((1, 0)), np.zeros((1, 0, 0))
         seed = int(Streams(self.random_state)("gaussian-mixture").integers(2**31))
         needed = n_free + 1 if self.covariance_type == "full" else 2
         best: Any = None
         for n_components in self._candidates(standardized):
-            fitted = _fit_mixture(standardized, n_components, self.covariance_type, seed)
+            fitted = sklearn.mixture.GaussianMixture(
+                n_components, covariance_type=self.covariance_type, random_state=seed
+            )
+            with warnings.catch_warnings():
+                # Only the convergence of the chosen fit matters, and that is checked.
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                fitted.fit(standardized)
             fewest = n_rows * fitted.weights_.min()
             if self.n_components != "auto":
                 best = fitted
@@ -271,9 +252,7 @@ class GaussianMixture(BaseSampler):
         -------
         array of shape (n_rows, n_components)
         """
-        check_is_fitted(self)
-        rows = self.layout_.encode(X, check_coalition(known, self.feature_names_))
-        return self._responsibilities(rows, known).T
+        return self._responsibilities(*self._encode(X, known)).T
 
     def _responsibilities(self, X: Floats, known: Mask) -> Floats:
         """Return the components' probabilities, shape (n_components, n_rows)."""
@@ -282,13 +261,10 @@ class GaussianMixture(BaseSampler):
         columns = lanes(X[:, independent])
         logs = np.empty((len(self._components), columns.shape[1]))
         for number, weight in enumerate(self.weights_):
-            at = np.ix_(independent, independent)
-            density = _Density(
-                self.means_[number, independent],
-                scale,
-                lower_factor(self.covariances_[number][at] / scale / scale[:, None], 0.0),
-            )
-            logs[number] = np.log(weight) + density.log(columns)
+            block = self.covariances_[number][np.ix_(independent, independent)]
+            factor = lower_factor(block / scale / scale[:, None], 0.0)
+            mean = self.means_[number, independent]
+            logs[number] = np.log(weight) + _log_density(columns, mean, scale, factor)
         logs -= logs.max(axis=0)
         shares = np.exp(logs)
         total = np.zeros(columns.shape[1])
@@ -303,37 +279,32 @@ class GaussianMixture(BaseSampler):
         return 8 * (n_draws * a_draw + (4 + n_components) * len(known))
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class _Density:
-    """A normal density, from the factor of its covariance in units of `scale`."""
+def _log_density(columns: Floats, mean: Floats, scale: Floats, factor: Floats) -> Floats:
+    """Return normal log densities of columns (n_features, n_lanes), up to a constant.
 
-    mean: Floats
-    scale: Floats
-    factor: Floats
-
-    def log(self, columns: Floats) -> Floats:
-        """Return the log densities of columns (n_features, n_lanes), up to a constant."""
-        z = np.zeros_like(columns)
-        total = np.zeros(columns.shape[1])
-        # Otherwise a component without spread in a direction would be certain wherever possible.
-        pivots = np.maximum(self.factor.diagonal(), np.sqrt(TOLERANCE))
-        for at, pivot in enumerate(pivots):
-            # Clipped where squares would overflow and all densities be zero.
-            ends = self.mean[at] - _FAR * self.scale[at], self.mean[at] + _FAR * self.scale[at]
-            centered = (np.clip(columns[at], *ends) - self.mean[at]) / self.scale[at]
-            z[at] = (centered - combine(self.factor[at : at + 1, :at], z[:at])[0]) / pivot
-            total -= 0.5 * z[at] ** 2 + np.log(pivot)
-        return total
+    `factor` is that of the covariance in units of `scale`.
+    """
+    z = np.zeros_like(columns)
+    total = np.zeros(columns.shape[1])
+    # Otherwise a component without spread in a direction would be certain wherever possible.
+    pivots = np.maximum(factor.diagonal(), np.sqrt(TOLERANCE))
+    for at, pivot in enumerate(pivots):
+        # Clipped where squares would overflow and all densities be zero.
+        ends = mean[at] - _FAR * scale[at], mean[at] + _FAR * scale[at]
+        centered = (np.clip(columns[at], *ends) - mean[at]) / scale[at]
+        z[at] = (centered - combine(factor[at : at + 1, :at], z[:at])[0]) / pivot
+        total -= 0.5 * z[at] ** 2 + np.log(pivot)
+    return total
 
 
-def _independent(correlation: Floats, known: Mask) -> npt.NDArray[np.intp]:
+def _independent(correlation: Floats, known: Mask) -> Ints:
     """Return the known features that do not follow from the known ones before them."""
     at = np.flatnonzero(known)
     free = lower_factor(correlation[np.ix_(at, at)], TOLERANCE).diagonal() > 0
     return at[free]
 
 
-def _remainder(u: Floats, upper: Floats, chosen: npt.NDArray[np.intp]) -> Floats:
+def _remainder(u: Floats, upper: Floats, chosen: Ints) -> Floats:
     """Return the remainder of uniforms (n_rows, n_draws) after the choice of a component."""
     bounds = np.concatenate([np.zeros((1, upper.shape[1])), upper])
     rows = np.arange(upper.shape[1])[:, None]
@@ -342,17 +313,6 @@ def _remainder(u: Floats, upper: Floats, chosen: npt.NDArray[np.intp]) -> Floats
     width = np.where(high > low, high - low, 1.0)
     left: Floats = np.clip((u - low) / width, 0.0, 1.0)
     return left
-
-
-def _fit_mixture(
-    X: Floats, n_components: int, covariance_type: str, seed: int
-) -> sklearn.mixture.GaussianMixture:
-    with warnings.catch_warnings():
-        # Only the convergence of the chosen fit matters, and that is checked.
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return sklearn.mixture.GaussianMixture(
-            n_components, covariance_type=covariance_type, random_state=seed
-        ).fit(X)
 
 
 def _full(means: Floats, covariances: Floats, covariance_type: str) -> Floats:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy.spatial.distance import cdist
 
 from dsage._check import check_count, check_real, refusal, warn
 from dsage._random import Streams
 from dsage.samplers.base import BaseSampler
-from dsage.samplers.checks import Floats, Mask, warn_of_copies
+from dsage.samplers.checks import Floats, Ints, Mask, pick, warn_of_copies
 from dsage.samplers.registry import ANY_DATA, SAMPLERS
 
 # Pairs of training rows from which the scale of Gower's distance is estimated; the relative
@@ -28,6 +27,7 @@ _FAR = 1e6
     candidate_for=("numbers", "mixed"),
     complexity=5,
 )
+@dataclass(kw_only=True, eq=False, repr=False)
 class Neighbors(BaseSampler):
     """Draw the unknown features of a training row that is near the known values.
 
@@ -79,18 +79,8 @@ class Neighbors(BaseSampler):
     array([[[30.,  2.]]])
     """
 
-    def __init__(
-        self,
-        *,
-        bandwidth: float | str = "scott",
-        n_neighbors: int | None = None,
-        discrete: str | Iterable[str] = (),
-        dtype: npt.DTypeLike = np.float64,
-        max_bytes: int = 2**28,
-    ) -> None:
-        super().__init__(discrete=discrete, dtype=dtype, max_bytes=max_bytes)
-        self.bandwidth = bandwidth
-        self.n_neighbors = n_neighbors
+    bandwidth: float | str = "scott"
+    n_neighbors: int | None = None
 
     def _fit(self, X: Floats) -> None:
         if self.bandwidth != "scott":
@@ -187,8 +177,7 @@ class Neighbors(BaseSampler):
         values, vectors = np.linalg.eigh(self._correlation)
         null = vectors[:, values <= _negligible(values)]
         involved = is_constant | (np.abs(null) > 1e-6).any(axis=1)
-        if involved.any():
-            names = [self.feature_names_[at] for at in np.flatnonzero(involved)]
+        if names := pick(self.feature_names_, involved):
             warn(
                 f"The columns {names} are constant or determine one another: distances leave out "
                 "the directions in which training rows do not vary."
@@ -217,7 +206,7 @@ def _pair_products(rows: Floats, ranges: Floats, is_discrete: Mask) -> Floats:
     return products
 
 
-def _first_above(sums: Floats, targets: Floats) -> npt.NDArray[np.intp]:
+def _first_above(sums: Floats, targets: Floats) -> Ints:
     """Return the first position in each row of `sums` (ascending) that is above each target.
 
     Bisects all rows at once; the result of a row does not depend on the others.

@@ -32,32 +32,14 @@ class Noise:
     The draws of a row come in `n_replicates` independent sets of `n_draws` each, from which the
     error of their mean is estimated. The draws of a replicate are either independent, or a
     scrambled Sobol' net with a random digital shift per row, which flips binary digits and so keeps
-    the strata of the net: they fill the cube evenly, and their mean has a smaller error. Rows are
-    independent of each other, and so are epochs.
-
-    Parameters
-    ----------
-    streams : Streams
-        The source of randomness.
-    n_features : int
-        Number of features.
-    n_replicates : int, default=2
-        Number of independent sets of draws.
-    n_draws : int, default=8
-        Draws of a replicate; for ``"sobol"`` powers of two are best.
-    kind : {"sobol", "independent"}, default="sobol"
-        How the draws of a replicate are made.
+    the strata of the net: they fill the cube evenly, and their mean has a smaller error. Powers of
+    two are best for the net. Rows are independent of each other, and so are epochs.
 
     Examples
     --------
-    >>> noise = Noise(Streams(0), 3, n_replicates=2, n_draws=4)
-    >>> noise(np.arange(10), epoch=0).shape
-    (10, 8, 3)
-    >>> bool((noise(np.arange(10), 0)[[4, 2]] == noise(np.array([4, 2]), 0)).all())
-    True
-
     Each feature of each row has one draw of a replicate in each quarter of the unit interval:
 
+    >>> noise = Noise(Streams(0), 3, n_replicates=2, n_draws=4)
     >>> np.sort(noise(np.array([7]), 0)[0, :4, 1] * 4 // 1)
     array([0., 1., 2., 3.])
     """
@@ -78,19 +60,11 @@ class Noise:
         self.kind = check_member(kind, KINDS, "noise", "the kinds of noise")
         self._nets: tuple[int, Digits] | None = None
         n_numbers = self.n_replicates * (1 if kind == "sobol" else self.n_draws) * self.n_features
-        self._chunks: Recent[Floats | Digits] = Recent(
-            max(1, _KEPT_BYTES // (8 * _CHUNK * n_numbers))
-        )
+        n_kept = max(1, _KEPT_BYTES // (8 * _CHUNK * n_numbers))
+        self._chunks: Recent[Floats | Digits] = Recent(n_kept)
 
     def is_same(self, other: Noise) -> bool:
-        """Return whether another one has the same uniforms.
-
-        Examples
-        --------
-        >>> noise = Noise(Streams(0), 3)
-        >>> noise.is_same(Noise(Streams(0), 3)), noise.is_same(Noise(Streams(1), 3))
-        (True, False)
-        """
+        """Return whether another one has the same uniforms."""
         return self._key() == other._key()
 
     def _key(self) -> tuple[int, int, int, int, str]:
@@ -127,11 +101,8 @@ class Noise:
         nets = self._nets
         if nets is None or nets[0] != epoch:
             exponent = (self.n_draws - 1).bit_length()
-            made = [
-                qmc.Sobol(
-                    self.n_features, bits=_NET_DIGITS, rng=self._streams("net", epoch, replicate)
-                ).random_base2(exponent)[: self.n_draws]
-                for replicate in range(self.n_replicates)
-            ]
+            rngs = [self._streams("net", epoch, number) for number in range(self.n_replicates)]
+            sequences = [qmc.Sobol(self.n_features, bits=_NET_DIGITS, rng=rng) for rng in rngs]
+            made = [sequence.random_base2(exponent)[: self.n_draws] for sequence in sequences]
             nets = self._nets = (epoch, (np.stack(made) * 2.0**_DIGITS).astype(np.uint64))
         return nets[1]

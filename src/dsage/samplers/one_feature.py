@@ -9,17 +9,16 @@ depend on the other rows.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import ndtri
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold, cross_val_predict
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.intp]
+from dsage.samplers.checks import Floats, Ints
 
 N_FOLDS = 5
 N_QUANTILES = 1001
@@ -176,27 +175,25 @@ class Fitted:
     """A scikit-learn model, which predicts all rows at once."""
 
     def __init__(
-        self, encoder: Encoder, features: Sequence[int], X: Floats, y: Floats, residuals: str
+        self,
+        encoder: Encoder,
+        features: Sequence[int],
+        X: Floats,
+        y: Floats,
+        n_categories: int,
+        residuals: str,
+        estimator: Any,  # noqa: ANN401
+        seed: int,
     ) -> None:
-        self._encoder, self._features = encoder, list(features)
-        self._X, self._y, self._kind = X, y, residuals
-        self._n_categories = 0
+        self._encoder, self._features, self._n_categories = encoder, list(features), n_categories
+        design = encoder.matrix(features, [X[:, feature] for feature in features])
         self._residuals: Residuals | None = None
-
-    def fit(self, estimator: Any, n_categories: int, seed: int) -> Fitted:  # noqa: ANN401
-        """Fit a clone of the estimator; for a number, keep its out-of-fold errors."""
-        design = self._encoder.matrix(self._features, [self._X[:, j] for j in self._features])
-        y = self._y
-        self._n_categories = n_categories
-        self._model = clone_with_seed(estimator, seed).fit(
-            design, y.astype(np.intp) if n_categories else y
-        )
         if not n_categories:
             folds = KFold(min(N_FOLDS, len(y)), shuffle=True, random_state=seed)
             errors = y - cross_val_predict(clone_with_seed(estimator, seed), design, y, cv=folds)
-            self._residuals = Residuals(errors, self._kind)
-        del self._X, self._y
-        return self
+            self._residuals = Residuals(errors, residuals)
+        target = y.astype(np.intp) if n_categories else y
+        self._model = clone_with_seed(estimator, seed).fit(design, target)
 
     def draw(self, given: Sequence[Floats], noise: Floats) -> Floats:
         """Turn uniforms into draws."""
@@ -215,26 +212,13 @@ class Fitted:
 def clone_with_seed(estimator: Any, seed: int) -> Any:  # noqa: ANN401
     """Return a clone with all its `random_state` parameters set to `seed`."""
     made = clone(estimator)
-    names = [
-        name
-        for name in made.get_params()
-        if name == "random_state" or name.endswith("__random_state")
-    ]
+    names = [name for name in made.get_params() if f"__{name}".endswith("__random_state")]
     return made.set_params(**dict.fromkeys(names, seed))
 
 
 def invert(weights: Sequence[Floats], noise: Floats) -> Floats:
-    """Return the category in whose share of the summed weights the uniform falls.
-
-    Examples
-    --------
-    >>> half = np.full((1, 2), 0.5)
-    >>> invert([half, 0 * half, half], np.array([[0.4, 0.6]]))
-    array([[0., 2.]])
-    """
-    cumulative = [weights[0]]
-    for weight in weights[1:]:
-        cumulative.append(cumulative[-1] + weight)
+    """Return the category in whose share of the summed weights the uniform falls."""
+    cumulative = list(accumulate(weights))
     target = noise * cumulative[-1]
     codes = np.zeros(noise.shape)
     for bound in cumulative[:-1]:

@@ -7,11 +7,10 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from dsage._check import check_count, refusal
 from dsage.data.layout import Layout
-from dsage.samplers.checks import Floats
+from dsage.samplers.checks import Floats, Ints
 from dsage.samplers.conditioning import (
     GRID,
     Normal,
@@ -40,15 +39,6 @@ class Ordering:
     coupled more closely (a feature's noise enters all of them in the same way), and coalitions of
     different orderings less.
 
-    Attributes
-    ----------
-    order : int array of shape (n_features,)
-        The ordering.
-    mean : array of shape (n_features,)
-        The means, in the order of the data.
-    factor : array of shape (n_features, n_features)
-        L, in the ordering's order.
-
     Examples
     --------
     >>> from dsage.samplers import Gaussian, normal_scores
@@ -65,7 +55,7 @@ class Ordering:
     2 [[[0. 2.]]]
     """
 
-    def __init__(self, normal: Normal, layout: Layout, order: npt.NDArray[np.intp]) -> None:
+    def __init__(self, normal: Normal, layout: Layout, order: Ints) -> None:
         self.order = order
         self._layout = layout
         self.mean = normal.mean
@@ -101,8 +91,7 @@ class Ordering:
         Parameters
         ----------
         X : data frame or array of shape (n_rows, n_features)
-            The rows, columns in the order of the data. Features in none of the prefixes are
-            ignored.
+            The rows. Features in none of the prefixes are ignored.
         scores : array of shape (n_rows, n_draws, n_features)
             ``normal_scores(noise)``, features in the order of the data, for all orderings.
         lengths : iterable of int, optional
@@ -113,9 +102,8 @@ class Ordering:
         n_known : int
             The length of the prefix.
         draws : array of shape (n_rows, n_draws, n_features)
-            Features in the order of the data; known ones keep their values. It is a read-only view
-            of an array that the next step changes: use or copy it before that. The values of a
-            feature are contiguous.
+            Features in the order of the data, contiguous; known ones keep their values. A read-only
+            view of an array that the next step changes: use or copy it before that.
         """
         n_features = len(self.order)
         wanted = check_lengths(range(n_features + 1) if lengths is None else lengths, n_features)
@@ -186,9 +174,8 @@ class Ordering:
 def check_lengths(lengths: Iterable[int], n_features: int) -> list[int]:
     """Return lengths of prefixes, ascending and at most the number of features."""
     checked = [check_count(length, "lengths", minimum=0) for length in lengths]
-    if any(length > n_features for length in checked):
-        advice = "That is the number of features"
-        raise refusal("lengths", f"at most {n_features}", max(checked), advice)
+    if (longest := max(checked, default=0)) > n_features:
+        raise refusal("lengths", f"at most {n_features}", longest, "There are no more features")
     if any(one >= other for one, other in pairwise(checked)):
         raise refusal("lengths", "ascending", checked, "Sort them and drop duplicates")
     return checked

@@ -13,18 +13,7 @@ Value = TypeVar("Value")
 class Recent(Generic[Value]):
     """The values that were used last, at most `n_kept` of them. Thread-safe.
 
-    Parameters
-    ----------
-    n_kept : int
-        Maximal number of values.
-    is_pickled : bool, default=False
-        Whether a pickle has the values; otherwise they are made again.
-
-    Examples
-    --------
-    >>> squares = Recent[int](2)
-    >>> squares.get(3, lambda: 3 * 3), squares.get(3, lambda: 0)
-    (9, 9)
+    A pickle has the values if `is_pickled`; otherwise they are made again.
     """
 
     def __init__(self, n_kept: int, *, is_pickled: bool = False) -> None:

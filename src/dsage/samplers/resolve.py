@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -30,17 +31,7 @@ class SamplerRequest:
 
 @dataclass(frozen=True, eq=False)
 class SamplerFound:
-    """A fitted sampler, and how it was found.
-
-    Attributes
-    ----------
-    sampler : Sampler
-        The fitted sampler.
-    scores : pandas.DataFrame or None
-        Its held-out energy score beside those of others; None if it was not scored.
-    info : SamplerInfo
-        How it was found.
-    """
+    """A fitted sampler, held-out energy scores of it and others (if scored), how it was found."""
 
     sampler: Sampler
     scores: pd.DataFrame | None
@@ -48,26 +39,13 @@ class SamplerFound:
 
 
 def parse_sampler(sampler: Any, inputs: Inputs, *, seed: int) -> SamplerRequest:  # noqa: ANN401
-    """Check the `sampler` argument, without fitting anything.
-
-    Parameters
-    ----------
-    sampler : str or Sampler
-        ``"auto"``, a name of :data:`~dsage.samplers.registry.SAMPLERS`, or an object.
-    inputs : Inputs
-        The rows.
-    seed : int
-        Seed of a named sampler's fit.
-    """
+    """Check the `sampler` argument, ``"auto"``, a name or an object, without fitting anything."""
     if not isinstance(sampler, str):
         given = check_sampler(sampler)
         if given.feature_names_ is not None and given.feature_names_ != inputs.names:
-            raise refusal(
-                "sampler",
-                "fitted to the features, in their order",
-                list(given.feature_names_),
-                f"Fit it to the columns of X_train: {shown(inputs.names)}",
-            )
+            condition = "fitted to the features, in their order"
+            advice = f"Fit it to the columns of X_train: {shown(inputs.names)}"
+            raise refusal("sampler", condition, list(given.feature_names_), advice)
         return SamplerRequest(given, SamplerSource.GIVEN)
     if check_member(sampler, ("auto", *SAMPLERS), "sampler", "the names of samplers") == "auto":
         return SamplerRequest(None, SamplerSource.CHOSEN)
@@ -78,24 +56,11 @@ def parse_sampler(sampler: Any, inputs: Inputs, *, seed: int) -> SamplerRequest:
 def find_sampler(
     request: SamplerRequest, inputs: Inputs, *, seed: int, progress: bool
 ) -> SamplerFound:
-    """Return the fitted sampler, with its held-out score.
-
-    Parameters
-    ----------
-    request : SamplerRequest
-        What :func:`parse_sampler` returned. A copy of the sampler is fitted, unless it is fitted.
-    inputs : Inputs
-        The rows.
-    seed : int
-        Seed of the choice and of the fit.
-    progress : bool
-        Show a progress bar.
-    """
-    sampler, source = request.sampler, request.source
+    """Return the fitted sampler (a fitted copy, unless it was fitted), with its held-out score."""
+    sampler, source, X = request.sampler, request.source, inputs.X_train
+    choose = partial(choose_sampler, X, random_state=seed, progress=progress)
     if sampler is None:
-        choice = choose_sampler(
-            inputs.X_train, discrete=inputs.discrete, random_state=seed, progress=progress
-        )
+        choice = choose(discrete=inputs.discrete)
         scores = choice.scores.reset_index()
         info = _describe(choice.name, source, scores, choice.decision)
         return SamplerFound(choice.sampler, scores, info)
@@ -104,9 +69,8 @@ def find_sampler(
         scored = _score(sampler, inputs, seed)
         return SamplerFound(sampler, scored, _describe(name, source, scored))
     if len(inputs.y_train) < _MIN_ROWS:
-        fitted = sampler.clone().fit(inputs.X_train)
-        return SamplerFound(fitted, None, _describe(name, source, None))
-    choice = choose_sampler(inputs.X_train, {name: sampler}, random_state=seed, progress=progress)
+        return SamplerFound(sampler.clone().fit(X), None, _describe(name, source, None))
+    choice = choose({name: sampler})
     scores = choice.scores.reset_index()
     return SamplerFound(choice.sampler, scores, _describe(name, source, scores))
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from dsage._check import check_count, check_member, check_names, refusal
 from dsage._random import RandomState, Streams
@@ -28,6 +28,7 @@ RESIDUALS = ("empirical", "gaussian")
     candidate_for=("classes", "mixed"),
     complexity=4,
 )
+@dataclass(kw_only=True, eq=False, repr=False)
 class Sequential(BaseSampler):
     """Draw the unknown features in a fixed order, each given those known or drawn before.
 
@@ -83,26 +84,12 @@ class Sequential(BaseSampler):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        order: Iterable[str] | None = None,
-        classifier: Any = None,  # noqa: ANN401
-        regressor: Any = None,  # noqa: ANN401
-        residuals: str = "empirical",
-        max_models: int = 512,
-        random_state: RandomState = None,
-        discrete: str | Iterable[str] = (),
-        dtype: npt.DTypeLike = np.float64,
-        max_bytes: int = 2**28,
-    ) -> None:
-        super().__init__(discrete=discrete, dtype=dtype, max_bytes=max_bytes)
-        self.order = order
-        self.classifier = classifier
-        self.regressor = regressor
-        self.residuals = residuals
-        self.max_models = max_models
-        self.random_state = random_state
+    order: Iterable[str] | None = None
+    classifier: Any = None
+    regressor: Any = None
+    residuals: str = "empirical"
+    max_models: int = 512
+    random_state: RandomState = None
 
     def _fit(self, X: Floats) -> None:
         check_count(self.max_models, "max_models")
@@ -152,15 +139,13 @@ class Sequential(BaseSampler):
 
     def _fit_model(self, feature: int, given: Mask) -> Model:
         """Return a model of a feature given others."""
-        X, y, n_categories = self._X, self._X[:, feature], int(self.n_categories_[feature])
+        y, n_categories = self._X[:, feature], int(self.n_categories_[feature])
         features = np.flatnonzero(given).tolist()
+        rows = self._encoder, features, self._X, y
         if not features or self._is_constant[feature]:
             return Marginal(y, n_categories, self.residuals)
         estimator = self.classifier if n_categories else self.regressor
         if estimator is not None:
-            seed = self._streams("sequential", feature, *features).integers(2**31)
-            fitted = Fitted(self._encoder, features, X, y, self.residuals)
-            return fitted.fit(estimator, n_categories, int(seed))
-        if n_categories:
-            return Logistic(self._encoder, features, X, y, n_categories)
-        return Linear(self._encoder, features, X, y, self.residuals)
+            seed = int(self._streams("sequential", feature, *features).integers(2**31))
+            return Fitted(*rows, n_categories, self.residuals, estimator, seed)
+        return Logistic(*rows, n_categories) if n_categories else Linear(*rows, self.residuals)

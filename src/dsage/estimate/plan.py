@@ -48,12 +48,6 @@ class Plan:
     ----------
     names : tuple of str
         The features.
-    n_columns : int
-        Number of values that are estimated: one per feature.
-    options : PlanOptions
-        The options.
-    streams : Streams
-        The source of randomness.
     game : Cached
         The game, with a memory.
     oracle : Oracle or None

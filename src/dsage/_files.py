@@ -7,6 +7,7 @@ import os
 import zipfile
 import zlib
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,17 +18,8 @@ Arrays = dict[str, npt.NDArray[Any]]
 
 _HEADER = "header"
 
-# The errors that reading a damaged zip file may raise.
-DAMAGES = (
-    OSError,
-    ValueError,
-    KeyError,
-    EOFError,
-    NotImplementedError,
-    RuntimeError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
+# The errors that reading a damaged zip file may raise; NotImplementedError is a RuntimeError.
+DAMAGES = (OSError, ValueError, KeyError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error)
 
 
 def write_arrays(
@@ -36,20 +28,10 @@ def write_arrays(
     arrays: Mapping[str, npt.NDArray[Any]],
     previous: Path | None = None,
 ) -> None:
-    """Write a header, as JSON, and arrays into one file.
+    """Write a header, as JSON without NaN and infinities, and arrays into one file.
 
-    A temporary file is written first and then moved, so a complete file exists at any time.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    header : mapping
-        Values that JSON can represent, without NaN and infinities.
-    arrays : mapping of str to arrays
-        Arrays of numbers or booleans.
-    previous : Path, optional
-        Where to move a file that already exists.
+    A temporary file is written first and then moved, so a complete file exists at any time. A file
+    that already exists is moved to `previous`, if given.
     """
     text = np.frombuffer(json.dumps(header, allow_nan=False).encode(), dtype=np.uint8)
     partial = path.with_name(path.name + ".partial")
@@ -79,13 +61,7 @@ def read_arrays(path: Path) -> tuple[dict[str, Any], Arrays]:
 
 
 def nest_arrays(parts: Mapping[str, Mapping[str, Any]]) -> Arrays:
-    """Return the arrays of several parts under names of the form ``part/name``.
-
-    Examples
-    --------
-    >>> nest_arrays({"a": {"count": 3}, "b": {"count": 4}})
-    {'a/count': 3, 'b/count': 4}
-    """
+    """Return the arrays of several parts under names of the form ``part/name``."""
     return {f"{part}/{name}": value for part, own in parts.items() for name, value in own.items()}
 
 
@@ -97,13 +73,9 @@ def arrays_under(arrays: Mapping[str, Any], part: str) -> Arrays:
 
 def _sync_folder(folder: Path) -> None:
     """Flush the moves in a folder to the disk, if the system supports it."""
-    try:
+    with suppress(OSError):
         number = os.open(folder, os.O_RDONLY)
-    except OSError:
-        return
-    try:
-        os.fsync(number)
-    except OSError:
-        pass
-    finally:
-        os.close(number)
+        try:
+            os.fsync(number)
+        finally:
+            os.close(number)

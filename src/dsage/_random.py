@@ -15,19 +15,8 @@ RandomState = int | np.random.Generator | None
 class Streams:
     """Random streams of one run, each determined by its purpose and keys.
 
-    Parameters
-    ----------
-    random_state : int, numpy Generator or None
-        An int makes everything reproducible. A Generator provides the seed, so using it twice
-        yields different streams. None uses fresh entropy from the system.
-
-    Examples
-    --------
-    >>> streams = Streams(0)
-    >>> streams("noise", 3).random() == Streams(0)("noise", 3).random()
-    True
-    >>> streams("noise", 3).random() == streams("orderings", 3).random()
-    False
+    An int makes everything reproducible. A Generator provides the seed, so using it twice yields
+    different streams. None uses fresh entropy from the system.
     """
 
     __slots__ = ("_entropy",)
@@ -41,13 +30,11 @@ class Streams:
         elif isinstance(random_state, (int, np.integer)) and not isinstance(random_state, bool):
             entropy = int(random_state)
         else:
-            raise refusal(
-                "random_state",
+            condition, advice = (
                 "an int, a numpy Generator or None",
-                random_state,
-                "Use an int for reproducible results",
-                TypeError,
+                "Use an int to reproduce results",
             )
+            raise refusal("random_state", condition, random_state, advice, TypeError)
         if entropy < 0:
             raise refusal("random_state", "non-negative", entropy, "Use 0 or more")
         self._entropy = entropy

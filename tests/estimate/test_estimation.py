@@ -401,7 +401,7 @@ def test_wrong_games_oracles_and_rules_are_refused_before_anything_is_evaluated(
     game = drawn_game(5)
     with pytest.raises(TypeError, match=r"game must be a game; got 'LinearRegression'.*LossGame"):
         run(LinearRegression())
-    with pytest.raises(TypeError, match=r"oracle must be an oracle; got 'Graph'.*graph\.oracle"):
+    with pytest.raises(TypeError, match=r"oracle must be an object .*; got 'Graph'.*graph\.oracle"):
         run(game, oracle=GRAPH)
     with pytest.raises(
         TypeError, match=r"stopping must be a stopping rule; got 0\.05.*as_stopping"

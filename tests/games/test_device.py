@@ -46,26 +46,30 @@ def test_means_are_those_of_draws_on_the_cpu(device, dtype, atol, n_outputs, n_r
     module = network(*last, n_outputs=n_outputs, dtype=dtype, device=device)
     model = as_model(module, "brier" if last else "squared_error")
     scores, every = normal_scores(NOISE), all_coalitions(4)
-    rows = DeviceMeans(model, SAMPLER, n_replicates).load(X, scores)
-    found = rows.coalitions(every)
+    means_on = DeviceMeans(model, SAMPLER, n_replicates)
+    rows = means_on.load(X, scores)
+    found = means_on.of(rows.draw(every))
     for known, means in zip(every, found, strict=True):
         expected = means_of(model, SAMPLER.draw(X, known, NOISE), n_replicates)
         assert means.dtype == np.float64
         np.testing.assert_allclose(means, expected, rtol=0, atol=atol)
-    path = rows.ordering(ORDER)
-    found = path.prefixes([0, 2, 3])
+    found = means_on.of(rows.ordering(ORDER).draw([0, 2, 3]))
     for means, (_, draws) in zip(
         found, SAMPLER.ordering(ORDER).prefixes(X, scores, [0, 2, 3]), strict=True
     ):
         np.testing.assert_allclose(means, means_of(model, draws, n_replicates), rtol=0, atol=atol)
 
 
+def means_at_coalitions(model):
+    means = DeviceMeans(model, SAMPLER, 2)
+    return means.of(means.load(X, normal_scores(NOISE)).draw(all_coalitions(4)))
+
+
 def test_means_of_equal_predictions_are_these():
     module = torch.nn.Linear(4, 1).double()
     torch.nn.init.zeros_(module.weight)
     torch.nn.init.constant_(module.bias, 0.1)
-    rows = DeviceMeans(as_model(module, "squared_error"), SAMPLER, 2).load(X, normal_scores(NOISE))
-    assert (rows.coalitions(all_coalitions(4)) == 0.1).all()
+    assert (means_at_coalitions(as_model(module, "squared_error")) == 0.1).all()
 
 
 def test_draws_are_predicted_in_batches():
@@ -73,15 +77,15 @@ def test_draws_are_predicted_in_batches():
     module = network()
     module.register_forward_pre_hook(lambda _, given: sizes.append(len(given[0])))
     model = as_model(TorchPredictor(module, batch_rows=100), "squared_error")
-    found = DeviceMeans(model, SAMPLER, 2).load(X, normal_scores(NOISE)).ordering(ORDER)
-    found.prefixes([1])
+    means = DeviceMeans(model, SAMPLER, 2)
+    means.of(means.load(X, normal_scores(NOISE)).ordering(ORDER).draw([1]))
     assert sizes == [100, 100, 40]
 
 
 def test_logits_are_refused():
     model = as_model(network(n_outputs=3), "cross_entropy")
     with pytest.raises(ValueError, match=r"Sequential must be probabilities.*Softmax\(dim=1\)"):
-        DeviceMeans(model, SAMPLER, 2).load(X, normal_scores(NOISE)).coalitions(all_coalitions(4))
+        means_at_coalitions(model)
 
 
 def test_means_that_are_not_finite_are_refused():
@@ -91,7 +95,7 @@ def test_means_that_are_not_finite_are_refused():
 
     model = as_model(Root(), "squared_error")
     with pytest.raises(ValueError, match=r"prediction of Root must be finite; got .* means that"):
-        DeviceMeans(model, SAMPLER, 2).load(X, normal_scores(NOISE)).coalitions(all_coalitions(4))
+        means_at_coalitions(model)
 
 
 def test_other_models_are_refused():

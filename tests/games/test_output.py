@@ -170,7 +170,7 @@ def test_only_a_gaussian_sampler_has_paths():
     game = OutputGame(FOREST, MARGINAL, X)
     assert not game.has_paths
     with pytest.raises(TypeError, match="draws along orderings; got 'Marginal'"):
-        game._expected.paths(ORDERS, ROWS, 0, ALL)
+        game.path_risks(ORDERS, ROWS, 0, ALL)
 
 
 @pytest.mark.parametrize("model", [FOREST, LINEAR, bent])

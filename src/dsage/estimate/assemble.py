@@ -16,17 +16,7 @@ from dsage.games.base import Floats
 
 
 def assemble(totals: Totals, history: History, seconds: float) -> Estimate:
-    """Return the current estimate.
-
-    Parameters
-    ----------
-    totals : Totals
-        What has been added up.
-    history : History
-        The looks before this one.
-    seconds : float
-        Time spent.
-    """
+    """Return the current estimate; the history has the looks before this one."""
     plan, estimated = totals.plan, totals.estimated
     terms = _make_terms(totals)
     audit = None

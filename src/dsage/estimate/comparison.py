@@ -10,7 +10,7 @@ import pandas as pd
 
 from dsage._check import refusal
 from dsage._random import Streams
-from dsage.estimate.inference import holm, intervals, p_values, simultaneous_intervals
+from dsage.estimate.inference import holm, interval_columns, p_values
 from dsage.estimate.options import PlanOptions
 from dsage.estimate.result import Estimate
 from dsage.estimate.running.run import run
@@ -50,17 +50,11 @@ class GameComparison:
         number of features (Holm).
         """
         found = self.difference
-        lower, upper = intervals(found.values, found.se, confidence, df=found.df)
-        lowest, highest = simultaneous_intervals(found.values, found.se, confidence, df=found.df)
         frame = pd.DataFrame(
             {
                 "feature": list(found.feature_names),
                 "difference": found.values,
-                "se": found.se,
-                "lower": lower,
-                "upper": upper,
-                "lower_all": lowest,
-                "upper_all": highest,
+                **interval_columns(found.values, found.se, confidence, found.df),
                 "se_rows": found.se_rows,
                 "p_value": holm(_two_sided(found.values, found.se_total, found.df_total)),
             }
@@ -123,9 +117,8 @@ def compare_games(
         options |= {"oracle": common, "audit": False}
     else:
         options["oracle"] = oracle
-    given = as_orderings(
-        options.get("orderings", PlanOptions.orderings), game.feature_names, Streams(0)
-    )
+    kind = options.get("orderings", PlanOptions.orderings)
+    given = as_orderings(kind, game.feature_names, Streams(0))
     if stopping is None and given.n_batches is None:
         stopping = AbsoluteTolerance(TOLERANCE * _scale(game))
     return GameComparison(run(game, stopping=stopping, **options))
@@ -145,12 +138,9 @@ def _at_boundaries(
         raise refusal("oracle", "one oracle, or a pair of them", pair, "Pass one per game")
     for option, only in (("estimand", "d-sage"), ("semantics", "boundary"), ("audit", False)):
         if options.get(option, only) != only:
-            raise refusal(
-                option,
-                f"{only!r} where each game has a graph of its own",
-                options[option],
-                "Pass one oracle for both games, or none",
-            )
+            condition = f"{only!r} where each game has a graph of its own"
+            advice = "Pass one oracle for both games, or none"
+            raise refusal(option, condition, options[option], advice)
     one, other = pair
     game = Difference(
         a if one is None else Boundary(a, one), b if other is None else Boundary(b, other)
@@ -176,17 +166,13 @@ def _scale(game: Difference) -> float:
         nothing, everything = each.risks(ends, rows).mean(axis=(1, 2))
         worth.append(abs(float(nothing - everything)))
     if not max(worth) > 0:
-        raise refusal(
-            "stopping",
-            "given if the total values of both games are zero",
-            None,
-            "Use as_stopping(absolute=...) or as_stopping(n_orderings=...)",
-        )
+        condition = "given if the total values of both games are zero"
+        advice = "Use as_stopping(absolute=...) or as_stopping(n_orderings=...)"
+        raise refusal("stopping", condition, None, advice)
     return max(worth)
 
 
 def _two_sided(values: Floats, se: Floats, df: Floats) -> Floats:
     """Return the two-sided p-value of each feature."""
     smaller = np.minimum(p_values(values, se, df=df), p_values(-values, se, df=df))
-    both: Floats = np.minimum(2.0 * smaller, 1.0)
-    return both
+    return np.minimum(2.0 * smaller, 1.0)

@@ -146,20 +146,16 @@ def enumerate_boundaries(
     n_features = len(oracle.feature_names)
     while most > 0 and _BYTES_PER_CODE << most > max_bytes:
         most -= 1
-    by_bytes = max(max_bytes - (_BYTES_PER_CODE << min(most, n_features)), 0) // (
-        9 * n_features + 16
-    )
+    left = max(max_bytes - (_BYTES_PER_CODE << min(most, n_features)), 0)
+    by_bytes = left // (9 * n_features + 16)
     limit = by_bytes if max_coalitions is None else min(by_bytes, max_coalitions)
-    if semantics == "skip":
-        return _skip(oracle, most, limit)
-    return _boundary(oracle, most, limit)
+    return (_skip if semantics == "skip" else _boundary)(oracle, most, limit)
 
 
 def _boundary(oracle: Oracle, max_features: int, limit: int) -> Enumeration | None:
     n_features = len(oracle.feature_names)
-    active = (
-        _probe_active(oracle) if isinstance(oracle, SeparationOracle) else np.arange(n_features)
-    )
+    is_graph = isinstance(oracle, SeparationOracle)
+    active = _probe_active(oracle) if is_graph else np.arange(n_features)
     while len(active) <= max_features:
         # A separated pair shares its boundary, so equal codes are exactly what is skipped.
         codes = np.empty(1 << len(active), dtype=np.uint32)
@@ -243,18 +239,9 @@ def _collect(
 ) -> Enumeration:
     """Collect the weights of all surpluses by the coalitions at which they are evaluated.
 
-    Parameters
-    ----------
-    codes : array of shape (2 ** n_active,)
-        The coalition at which each set of active features is evaluated.
-    needed : bool array of shape (2 ** n_active,)
-        Which coalitions occur among them.
-    active : array of shape (n_active,)
-        Positions of the features of the bits; the others are null players.
-    n_features : int
-        Total number of features.
-    separated : array of shape (2 ** n_active,), optional
-        The features separated given each coalition; by default those that do not change the code.
+    `codes`, (2 ** n_active,), has the coalition at which each set of active features is evaluated,
+    `needed` marks those that occur, and `separated` has the features separated given each
+    coalition, by default those that do not change the code. Other features are null players.
     """
     distinct = np.flatnonzero(needed).astype(np.uint32)
     place = np.cumsum(needed, dtype=np.int32)

@@ -23,13 +23,10 @@ from dsage.orderings.partial.ideals import MOST_IDEALS, chances, ranks_of
 
 
 class _Steps(NamedTuple):
-    """All ideals and the steps between them.
+    """All ideals, (n_ideals, n_features), and the steps between them.
 
-    ideals : bool array of shape (n_ideals, n_features)
-    before, after, feature : int arrays of shape (n_steps,)
-        The ideals before and after a step, and the added feature.
-    share : float array of shape (n_steps,)
-        Share of the orderings that take the step.
+    Of each step, the ideals before and after it, the added feature, and the share of the orderings
+    that take it.
     """
 
     ideals: npt.NDArray[np.bool_]
@@ -99,8 +96,8 @@ def enumerate_extensions(
     return _collect(steps, ~separated, coalitions, place)
 
 
-def _steps(before: npt.NDArray[np.bool_], max_ideals: int) -> _Steps | None:
-    ranks = ranks_of(before, max_ideals)
+def _steps(order: npt.NDArray[np.bool_], max_ideals: int) -> _Steps | None:
+    ranks = ranks_of(order, max_ideals)
     if ranks is None:
         return None
     passing, share = np.ones(1), []
@@ -108,15 +105,10 @@ def _steps(before: npt.NDArray[np.bool_], max_ideals: int) -> _Steps | None:
     for rank, chance in zip(ranks, chances(ranks), strict=False):
         share.append(passing[rank.source] * chance)
         passing = _sum_by(rank.target, share[-1], 0)
-    return _Steps(
-        np.concatenate([rank.ideals for rank in ranks]),
-        np.concatenate([start + rank.source for start, rank in zip(starts, ranks, strict=False)]),
-        np.concatenate(
-            [start + rank.target for start, rank in zip(starts[1:], ranks, strict=False)]
-        ),
-        np.concatenate([rank.feature for rank in ranks]),
-        np.concatenate(share),
-    )
+    before = [start + rank.source for start, rank in zip(starts, ranks, strict=False)]
+    after = [start + rank.target for start, rank in zip(starts[1:], ranks, strict=False)]
+    ideals, features = [rank.ideals for rank in ranks], [rank.feature for rank in ranks]
+    return _Steps(*map(np.concatenate, (ideals, before, after, features, share)))
 
 
 def _collect(

@@ -91,6 +91,15 @@ def simultaneous_intervals(
     return _ends(values, se, df, _check_confidence(confidence) ** (1 / n_uncertain))
 
 
+def interval_columns(
+    values: Floats, se: Floats, confidence: float, df: npt.ArrayLike
+) -> dict[str, Floats]:
+    """Return the columns of a table of values: errors, and both kinds of intervals."""
+    lower, upper = intervals(values, se, confidence, df=df)
+    lowest, highest = simultaneous_intervals(values, se, confidence, df=df)
+    return {"se": se, "lower": lower, "upper": upper, "lower_all": lowest, "upper_all": highest}
+
+
 def p_values(values: npt.ArrayLike, se: npt.ArrayLike, *, df: npt.ArrayLike = np.inf) -> Floats:
     """Return the p-value of each feature for the hypothesis that its value is not positive.
 
@@ -178,12 +187,8 @@ def effective_df(variances: npt.ArrayLike, df: npt.ArrayLike) -> Floats:
     variances = np.asarray(variances, dtype=np.float64)
     df = np.asarray(df, dtype=np.float64)
     if variances.ndim != 2 or not (variances >= 0).all():
-        raise refusal(
-            "variances",
-            "non-negative numbers of shape (n_parts, n_features)",
-            variances,
-            "Pass one row per part",
-        )
+        condition = "non-negative numbers of shape (n_parts, n_features)"
+        raise refusal("variances", condition, variances, "Pass one row per part")
     if df.shape not in (variances.shape, variances.shape[:1]) or not (df > 0).all():
         raise refusal("df", "positive, one per part", df, "Pass the number of units minus one")
     df = df if df.ndim == 2 else df[:, None]
@@ -205,17 +210,14 @@ def _ends(values: Floats, se: Floats, df: Floats, confidence: float) -> tuple[Fl
 def _check(
     values: npt.ArrayLike, se: npt.ArrayLike, df: npt.ArrayLike
 ) -> tuple[Floats, Floats, Floats]:
-    values = np.asarray(values, dtype=np.float64)
-    se = np.asarray(se, dtype=np.float64)
-    df = np.asarray(df, dtype=np.float64)
+    values, se, df = (np.asarray(given, dtype=np.float64) for given in (values, se, df))
     if values.ndim != 1 or not np.isfinite(values).all():
         raise refusal("values", "a vector of finite numbers", values, "Check the model")
     if se.shape != values.shape or (se < 0).any():
         raise refusal("se", f"{len(values)} numbers of 0 or more", se, "Pass one per value")
     if df.shape not in ((), values.shape) or not (df > 0).all():
-        raise refusal(
-            "df", f"one positive number or {len(values)}", df, "Pass inf for exact standard errors"
-        )
+        condition = f"one positive number or {len(values)}"
+        raise refusal("df", condition, df, "Pass inf for exact standard errors")
     return values, se, np.broadcast_to(df, values.shape)
 
 

@@ -30,6 +30,8 @@ _AUDIT_SHARE = 0.25
 _ENOUGH_AUDIT = 64
 # Memory for the risks of units that are evaluated together, and the number of copies of each risk.
 _BYTES_AT_ONCE, _COPIES = 1 << 26, 4
+# Numbers that belong to the state of an estimation.
+_STATE = ("seconds", "epoch", "epoch_started_at", "refined_at")
 
 
 class Estimation:
@@ -110,13 +112,7 @@ class Estimation:
 
     def state(self) -> Arrays:
         """Return the state as named arrays."""
-        own = {
-            "seconds": self._seconds,
-            "epoch": self._epoch,
-            "epoch_started_at": self._epoch_started_at,
-            "refined_at": self._refined_at,
-            "pending": self._pending,
-        }
+        own = {name: vars(self)[f"_{name}"] for name in (*_STATE, "pending")}
         parts: dict[str, Mapping[str, Any]] = {
             "totals": self._totals.state(),
             "loop": own,
@@ -132,10 +128,7 @@ class Estimation:
         self.on_pause = on_pause
         self._totals.restore(arrays_under(state, "totals"))
         own = arrays_under(state, "loop")
-        self._seconds = float(own["seconds"])
-        self._epoch = int(own["epoch"])
-        self._epoch_started_at = int(own["epoch_started_at"])
-        self._refined_at = int(own["refined_at"])
+        vars(self).update({f"_{name}": own[name].item() for name in _STATE})
         self._pending[...] = own["pending"]
         self._history = History(**arrays_under(state, "history"))
         self.plan.game.restore(arrays_under(state, "memory"))

@@ -9,13 +9,7 @@ import numpy as np
 
 from dsage._check import refusal
 from dsage._random import Streams
-from dsage.estimate.accumulate.control import (
-    MOST_COALITIONS,
-    Control,
-    MeanBoundaries,
-    MeanPrefixes,
-    MeanWalk,
-)
+from dsage.estimate.accumulate.control import MOST_COALITIONS, CheapWalk, Control
 from dsage.estimate.exact import Enumeration, enumerate_boundaries
 from dsage.estimate.exact_order import enumerate_extensions
 from dsage.estimate.options import PlanOptions, can_enumerate
@@ -23,7 +17,7 @@ from dsage.estimate.parallel.jobs import Jobs
 from dsage.estimate.terms import Correction, Enumerated, Sampled, Term
 from dsage.estimate.walk import Boundaries, Prefixes, Walk
 from dsage.games.base import Game, Rows, as_game
-from dsage.games.boundary import require_same_features
+from dsage.games.boundary import check_oracle
 from dsage.games.cached import Cached
 from dsage.graphs.separation import NoSeparation, Oracle
 from dsage.orderings import Extensions
@@ -54,12 +48,6 @@ class Plan:
     ----------
     names : tuple of str
         The features.
-    n_columns : int
-        Number of values that are estimated: one per feature.
-    options : PlanOptions
-        The options.
-    streams : Streams
-        The source of randomness.
     game : Cached
         The game, with a memory.
     oracle : Oracle or None
@@ -103,8 +91,7 @@ class Plan:
         if isinstance(oracle, NoSeparation):
             oracle = None
         if oracle is not None:
-            _require_oracle(oracle)
-            require_same_features(oracle, game)
+            oracle = check_oracle(oracle, game)
         self.streams = Streams(self.options.random_state)
         self.names = tuple(game.feature_names)
         self.n_columns = len(self.names)
@@ -116,11 +103,10 @@ class Plan:
         self.oracle = oracle
         self.orderings = self.options.make_orderings(self.names, self.streams)
         self.is_given = self.orderings.n_batches is not None
-        cheap = self._first_level(game)
-        enumeration = self._enumerate(self.options.exact, has_control=cheap is not None)
+        cheap, exact = self._first_level(game), self.options.exact
+        enumeration = self._enumerate(exact, has_control=cheap is not None)
         self.control = None if cheap is None else self._make_control(cheap, enumeration)
         is_affordable = enumeration is not None and enumeration.n_coalitions <= self._few
-        exact = self.options.exact
         is_wanted = exact == "always" or (exact == "auto" and is_affordable)
         self.enumeration = enumeration if is_wanted else None
         self.terms: list[Term] = [self._main_term(cheap)]
@@ -151,12 +137,8 @@ class Plan:
         mean = None
         if enumeration is not None and enumeration.n_coalitions <= MOST_COALITIONS:
             mean = enumeration.values(game.mean_risks(enumeration.coalitions))
-        return Control(self._mean_walk(game), self.orderings, self.n_columns, mean)
-
-    def _mean_walk(self, game: Game) -> MeanWalk:
-        if self.oracle is None or self.options.semantics == "skip":
-            return MeanPrefixes(game, self.oracle)
-        return MeanBoundaries(game, self.oracle)
+        walk = CheapWalk.of(game, self.oracle, self.options.semantics)
+        return Control(walk, self.orderings, self.n_columns, mean)
 
     def _enumerate(self, exact: str, *, has_control: bool) -> Enumeration | None:
         if not can_enumerate(self.orderings) or (exact == "never" and not has_control):
@@ -165,22 +147,19 @@ class Plan:
         most = None if exact == "always" else max(self._few, MOST_COALITIONS)
         found = self._all_orderings(oracle, most)
         if found is None and exact == "always":
-            n_features = len(self.names)
-            raise refusal(
-                "exact",
-                f"'auto' or 'never' where {n_features} features have too many coalitions",
-                exact,
-                "Sample orderings",
+            condition = (
+                f"'auto' or 'never' where {len(self.names)} features have too many coalitions"
             )
+            raise refusal("exact", condition, exact, "Sample orderings")
         return found
 
     def _all_orderings(self, oracle: Oracle, most: int | None) -> Enumeration | None:
         """Return the average over all orderings that could be drawn."""
+        semantics = self.options.semantics
         if isinstance(self.orderings, Extensions):
-            return enumerate_extensions(
-                oracle, self.orderings.order, semantics=self.options.semantics, max_coalitions=most
-            )
-        return enumerate_boundaries(oracle, semantics=self.options.semantics, max_coalitions=most)
+            order = self.orderings.order
+            return enumerate_extensions(oracle, order, semantics=semantics, max_coalitions=most)
+        return enumerate_boundaries(oracle, semantics=semantics, max_coalitions=most)
 
     @property
     def n_all_orderings(self) -> int:
@@ -227,10 +206,3 @@ class Plan:
         shuffled = self.streams("blocks").permutation(n_rows)
         n_shards = -(-n_rows // min(size, n_rows))
         return [np.sort(shard) for shard in np.array_split(shuffled, n_shards)]
-
-
-def _require_oracle(oracle: object) -> None:
-    """Refuse objects that are not oracles; the usual mistake is a graph."""
-    if not isinstance(oracle, Oracle):
-        advice = "Make one with graph.oracle(target, features=...)"
-        raise refusal("oracle", "an oracle", type(oracle).__name__, advice, TypeError)

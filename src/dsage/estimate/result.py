@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from dsage.estimate.accumulate.history import History
-from dsage.estimate.inference import effective_df, holm, intervals, p_values, simultaneous_intervals
+from dsage.estimate.inference import effective_df, holm, interval_columns, p_values
 from dsage.estimate.reasons import StopKind, StopReason
 from dsage.games.base import Floats
 
@@ -61,8 +61,27 @@ class TermEstimate:
         return self.kind in (TermKind.SAMPLED, TermKind.ENUMERATED)
 
 
+class WithErrors:
+    """What global and local estimates have in common."""
+
+    se_orderings: Floats
+    se_draws: Floats
+    reason: StopReason | None
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether the user ended the estimation."""
+        return self.reason is not None and self.reason.kind is StopKind.INTERRUPTED
+
+    @property
+    def se(self) -> Floats:
+        """Standard errors from orderings and draws, which more computing reduces."""
+        se: Floats = np.hypot(self.se_orderings, self.se_draws)
+        return se
+
+
 @dataclass(frozen=True, eq=False)
-class Estimate:
+class Estimate(WithErrors):
     """Estimated SAGE values with their errors.
 
     Attributes
@@ -130,17 +149,6 @@ class Estimate:
     df_rows: float = math.inf
 
     @property
-    def interrupted(self) -> bool:
-        """Whether the user ended the estimation."""
-        return self.reason is not None and self.reason.kind is StopKind.INTERRUPTED
-
-    @property
-    def se(self) -> Floats:
-        """Standard errors from orderings and draws, which more computing reduces."""
-        se: Floats = np.hypot(self.se_orderings, self.se_draws)
-        return se
-
-    @property
     def n_surpluses(self) -> int:
         """Number of surpluses of each feature: the orderings of the main term."""
         return next(each.n_orderings for each in self.terms if each.is_main)
@@ -169,16 +177,10 @@ class Estimate:
         value in the population is not above zero, adjusted for the number of features (Holm); it
         is 1 with fewer than two rows.
         """
-        lower, upper = intervals(self.values, self.se, confidence, df=self.df)
-        lower_all, upper_all = simultaneous_intervals(self.values, self.se, confidence, df=self.df)
         columns = {
             "feature": list(self.feature_names),
             "value": self.values,
-            "se": self.se,
-            "lower": lower,
-            "upper": upper,
-            "lower_all": lower_all,
-            "upper_all": upper_all,
+            **interval_columns(self.values, self.se, confidence, self.df),
             "se_orderings": self.se_orderings,
             "se_draws": self.se_draws,
             "se_rows": self.se_rows,
@@ -197,18 +199,9 @@ class Estimate:
         """
         if self.audit is None:
             raise ValueError("There is no audit: nothing is skipped, or it was turned off.")
-        difference, se = -self.audit.values, self.audit.se
-        df = self.audit.df
-        lower, upper = intervals(difference, se, confidence, df=df)
-        lowest, highest = simultaneous_intervals(difference, se, confidence, df=df)
-        threshold = MATTERS * np.ptp(self.values)
-        return pd.DataFrame(
-            {
-                "feature": list(self.feature_names),
-                "difference": difference,
-                "se": se,
-                "lower": lower,
-                "upper": upper,
-                "matters": (lowest > threshold) | (highest < -threshold),
-            }
-        )
+        difference, threshold = -self.audit.values, MATTERS * np.ptp(self.values)
+        columns = interval_columns(difference, self.audit.se, confidence, self.audit.df)
+        lowest, highest = columns.pop("lower_all"), columns.pop("upper_all")
+        matters = (lowest > threshold) | (highest < -threshold)
+        first = {"feature": list(self.feature_names), "difference": difference}
+        return pd.DataFrame({**first, **columns, "matters": matters})

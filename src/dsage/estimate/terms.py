@@ -18,14 +18,9 @@ from dsage.orderings import Orderings
 class Outcome(NamedTuple):
     """The result of a unit.
 
-    surplus : array of shape (n_rows, n_replicates, n_features)
-        Mean over the batch of orderings.
-    control : array of shape (n_features,)
-        The mean surpluses of the first level; zeros without one.
-    n_skipped : int array of shape (n_features,)
-        Number of surpluses that are zero by separation.
-    noted : list of (int, int, float)
-        Feature, position and mean surplus of each step that separation sets to zero, from an audit.
+    The mean surpluses over the batch of orderings, (n_rows, n_replicates, n_features), and those of
+    the first level, (n_features,); the number of surpluses that are zero by separation; and, from
+    an audit, feature, position and mean surplus of each step that separation sets to zero.
     """
 
     surplus: Floats
@@ -42,21 +37,10 @@ class Term(Protocol):
 
     def __call__(self, batch: int, rows: Rows, epoch: int) -> Asking[Outcome]:
         """Evaluate a batch of orderings on some rows, requesting risks of the model's game."""
-        ...
 
 
 class Sampled:
-    """The surpluses along sampled orderings, and those of the first level.
-
-    Parameters
-    ----------
-    walk : Walk
-        Walk of the model's game.
-    orderings : Orderings
-        The orderings.
-    control_walk, control : Walk and Game, optional
-        Walk of the first level, and its game.
-    """
+    """The surpluses along sampled orderings, and those of the first level, `control`, if any."""
 
     kind = TermKind.SAMPLED
 
@@ -83,15 +67,7 @@ class Sampled:
 
 
 class Enumerated:
-    """The surpluses averaged over all orderings, from the few risks that they need.
-
-    Parameters
-    ----------
-    enumeration : Enumeration
-        The average over all orderings.
-    control : Game, optional
-        The first level.
-    """
+    """The surpluses averaged over all orderings, from the few risks that they need."""
 
     kind = TermKind.ENUMERATED
     batch_size = 1
@@ -113,18 +89,8 @@ class Enumerated:
 class Correction:
     """SAGE minus d-SAGE: the surpluses at the coalitions themselves minus those of the main term.
 
-    Parameters
-    ----------
-    plain : Walk
-        Walk at the coalitions themselves.
-    walk : Walk
-        Walk of the main term, on the same game, so that both have the same noise.
-    oracle : Oracle
-        The separations.
-    orderings : Orderings
-        The orderings.
-    first_batch : int
-        Number of the first batch, which keeps its orderings apart from those of the main term.
+    Both walks are on the same game, so that they have the same noise. `first_batch` keeps the
+    orderings apart from those of the main term.
     """
 
     kind = TermKind.CORRECTION
@@ -142,13 +108,9 @@ class Correction:
         values = (yield from self._plain(orders, rows, epoch)).values
         difference = values - (yield from self._walk(orders, rows, epoch)).values
         skipped = by_feature(separated_steps(self._oracle, prefixes(orders), orders), orders)
-        n_features = orders.shape[1]
-        return Outcome(
-            difference.mean(axis=0),
-            np.zeros(n_features),
-            skipped.sum(axis=0),
-            _note_skipped(values.mean(axis=(1, 2)), skipped, orders),
-        )
+        noted = _note_skipped(values.mean(axis=(1, 2)), skipped, orders)
+        no_control = np.zeros(orders.shape[1])
+        return Outcome(difference.mean(axis=0), no_control, skipped.sum(axis=0), noted)
 
 
 def _note_skipped(surplus: Floats, skipped: Mask, orders: Orders) -> list[tuple[int, int, float]]:

@@ -17,38 +17,19 @@ from dsage.games.base import Floats
 
 
 class Totals:
-    """The sums over all units evaluated so far.
-
-    Parameters
-    ----------
-    plan : Plan
-        The plan.
-
-    Attributes
-    ----------
-    tallies : list of Tally
-        The mean of each term over units and shards.
-    ledger : Ledger
-        Sums by row, for the errors of draws and rows.
-    costs : int array of shape (n_terms,)
-        Distinct pairs of a coalition and a row that each term was the first to need.
-    skipped : array of shape (n_columns,)
-        Surpluses of the main term that are zero by separation.
-    noted : list of (int, int, float, int)
-        Feature, position, mean surplus and number of rows of what separation sets to zero.
-    """
+    """The sums over all units evaluated so far."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self.tallies = [Tally(plan.shards, plan.n_columns) for _ in plan.terms]
+        n_replicates, weights = plan.game.n_replicates, plan.game.weights
         self.ledger = Ledger(
-            plan.shards,
-            plan.n_columns,
-            plan.game.n_replicates,
-            len(plan.terms),
-            weights=plan.game.weights,
+            plan.shards, plan.n_columns, n_replicates, len(plan.terms), weights=weights
         )
+        # Distinct pairs of a coalition and a row that each term was the first to need.
         self.costs = np.zeros(len(plan.terms), dtype=np.int64)
+        # Surpluses of the main term that are zero by separation, and, from an audit, their feature,
+        # position, mean and number of rows.
         self.skipped = np.zeros(plan.n_columns)
         self.noted: list[tuple[int, int, float, int]] = []
 

@@ -44,9 +44,8 @@ def play(asking: Asking[_Result], game: Game) -> _Result:
 class Surpluses(NamedTuple):
     """The surpluses of all features, ordering by ordering.
 
-    values : array of shape (n_orderings, n_rows, n_replicates, n_features)
-    skipped : bool array of shape (n_orderings, n_features)
-        Whether the surplus is zero by separation.
+    `values` has shape (n_orderings, n_rows, n_replicates, n_features); `skipped`,
+    (n_orderings, n_features), marks surpluses that are zero by separation.
     """
 
     values: Floats
@@ -62,7 +61,6 @@ class Walk(Protocol):
 
     def __call__(self, orders: Orders, rows: Rows, epoch: int) -> Asking[Surpluses]:
         """Compute the surpluses along orderings (n_orderings, n_features) on some rows."""
-        ...
 
 
 def by_feature(steps: npt.NDArray[_Entry], orders: Orders) -> npt.NDArray[_Entry]:
@@ -75,16 +73,10 @@ def by_feature(steps: npt.NDArray[_Entry], orders: Orders) -> npt.NDArray[_Entry
 class Prefixes:
     """Surpluses of a game at the prefixes themselves: plain SAGE, or the paper's Algorithm 1.
 
-    Parameters
-    ----------
-    game : Game
-        The game.
-    oracle : Oracle, optional
-        Surpluses of features that it separates given the prefix are zero; a prefix that only such
-        surpluses need is not evaluated. By default nothing is skipped.
-    use_paths : bool, default=True
-        Whether to use the game's `path_risks`, where it has them. The draws of a coalition then
-        belong to the ordering, and differ from those of the same coalition elsewhere.
+    With an oracle, surpluses of features that it separates given the prefix are zero, and a prefix
+    that only such surpluses need is not evaluated. The game's `path_risks` are used, where it has
+    them, unless `use_paths` is false: the draws of a coalition then belong to the ordering, and
+    differ from those of the same coalition elsewhere.
     """
 
     def __init__(self, game: Game, oracle: Oracle | None = None, *, use_paths: bool = True) -> None:
@@ -114,11 +106,6 @@ class Boundaries:
     """Surpluses of a game at the Markov boundaries of the prefixes.
 
     A separated feature does not change the boundary, so its surplus is exactly zero.
-
-    Parameters
-    ----------
-    oracle : Oracle
-        Knows the boundaries.
     """
 
     def __init__(self, oracle: Oracle) -> None:

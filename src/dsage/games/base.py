@@ -191,11 +191,6 @@ class _Basic(Protocol):
     def risks(self, known: Mask, rows: Rows, epoch: int = 0) -> Floats: ...
 
 
-@runtime_checkable
-class _Weighted(Protocol):
-    weights: Floats | None
-
-
 class _Adapted(Game):
     """An object with the basic members of a game, and maybe weights, as a game."""
 
@@ -203,7 +198,7 @@ class _Adapted(Game):
         self._game = game
         self.feature_names = tuple(game.feature_names)
         self.n_rows, self.n_replicates = game.n_rows, game.n_replicates
-        self.weights = game.weights if isinstance(game, _Weighted) else None
+        self.weights = getattr(game, "weights", None)
 
     def risks(self, known: Mask, rows: Rows, epoch: int = 0) -> Floats:
         return self._game.risks(known, rows, epoch)
@@ -255,15 +250,7 @@ def ask(game: Game, request: Request) -> Floats:
 
 
 def prefixes(orders: Orders) -> Mask:
-    """Return the coalitions along orderings, (n_orderings, n_features + 1, n_features).
-
-    Examples
-    --------
-    >>> prefixes(np.array([[1, 0]])).astype(int)
-    array([[[0, 0],
-            [0, 1],
-            [1, 1]]])
-    """
+    """Return the coalitions along orderings, (n_orderings, n_features + 1, n_features)."""
     n_features = orders.shape[1]
     position = np.empty_like(orders)
     np.put_along_axis(position, orders, np.arange(n_features), axis=1)

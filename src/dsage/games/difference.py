@@ -64,13 +64,15 @@ class Difference(Game):
         if a.n_replicates != b.n_replicates and not (_is_single(a) or _is_single(b)):
             _refuse(f"n_replicates={a.n_replicates}, as a has", b.n_replicates)
         one, other = a.parts[0], b.parts[0]
-        if isinstance(one, ModelGame) and isinstance(other, ModelGame):
-            _check_models(one, other)
         if tuple(one.feature_names) == tuple(other.feature_names):
             ours, theirs = a.members, b.members
             if ours != theirs and ours is not None and theirs is not None:
                 _refuse(f"the groups of a, {ours}", theirs)
-        if a.is_drawn and b.is_drawn and not _have_common_noise(one, other):
+        # The noise of other games is not accessible.
+        if not (isinstance(one, ModelGame) and isinstance(other, ModelGame)):
+            return
+        _check_models(one, other)
+        if a.is_drawn and b.is_drawn and not one.noise.is_same(other.noise):
             warn(
                 "The two games have different noise, so less of it cancels, and the errors are "
                 "larger than necessary. Make both games with the same random_state (an int), "
@@ -119,13 +121,6 @@ class Difference(Game):
 def _is_single(game: Game) -> bool:
     """Return whether the one pseudo-value of a risk is exact, and can be broadcast."""
     return game.n_replicates == 1 and not game.is_drawn
-
-
-def _have_common_noise(a: Game, b: Game) -> bool:
-    """Return whether two games share their noise; assume it where it is not accessible."""
-    if isinstance(a, ModelGame) and isinstance(b, ModelGame):
-        return a.noise.is_same(b.noise)
-    return True
 
 
 def _weights(game: Game) -> Floats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -11,8 +12,8 @@ from dsage._check import refusal
 from dsage._random import Streams
 from dsage.data.frames import is_frame
 from dsage.data.layout import Layout
-from dsage.games.base import Floats, Mask, Orders, Rows
-from dsage.games.device import LoadedMeans, device_means
+from dsage.games.base import Floats, Game, Mask, Orders, Rows
+from dsage.games.device import device_means
 from dsage.games.options import GameOptions
 from dsage.games.predictor import Predictor
 from dsage.models.affine import Affine
@@ -30,12 +31,8 @@ _N_MEAN, _MEAN_EPOCH = 1 << 12, 1 << 40
 class Chunk(NamedTuple):
     """Mean predictions of some of the requested coalitions on some of the requested rows.
 
-    at : int array
-        The coalitions; along an ordering, the lengths of its prefixes.
-    here : slice
-        The rows.
-    means : array of shape (n_coalitions, n_rows, n_replicates, ...)
-        The means over the draws of each replicate.
+    The coalitions are given by position, or along an ordering by the lengths of its prefixes; the
+    means over the draws of each replicate have shape (n_coalitions, n_rows, n_replicates, ...).
     """
 
     at: Rows
@@ -43,44 +40,12 @@ class Chunk(NamedTuple):
     means: Floats
 
 
-class Expected:
-    """The predictions ``f_S(x) = E[f(X) | x_S]`` of a model, for coalitions and along orderings.
+class Expected(Game):
+    """A game from the predictions ``f_S(x) = E[f(X) | x_S]`` of a model; see :class:`ModelGame`.
 
     The expectation is a mean over draws of the unknown features, in independent replicates. An
     affine model with a sampler that knows conditional means needs no draws. With all features known
     it is the model's prediction, which is computed once.
-
-    Parameters
-    ----------
-    model : Predictor
-        The model.
-    sampler : Sampler
-        A fitted sampler.
-    X : data frame or array of shape (n_rows, n_features)
-        Evaluation rows.
-    options : GameOptions
-        How to draw, and how much memory to use.
-
-    Attributes
-    ----------
-    layout : Layout
-        The columns.
-    matrix : array of shape (n_rows, n_features)
-        The evaluation rows, classes as codes.
-    feature_names : tuple of str
-        The features.
-    predictions : array of shape (n_rows,) or (n_rows, n_outputs)
-        The model's, with all features known.
-    is_drawn : bool
-        False where conditional means suffice.
-    noise : Noise
-        The noise behind the draws.
-    n_replicates : int
-        Number of replicates; 1 where nothing is drawn.
-    n_predicted : int
-        Number of rows predicted by the model so far.
-    has_paths : bool
-        Whether `paths` is available: the sampler draws along orderings.
     """
 
     def __init__(
@@ -90,9 +55,9 @@ class Expected:
         X: Any,  # noqa: ANN401
         options: GameOptions,
     ) -> None:
+        self.model, self.sampler = model, sampler
         self._sampler = check_sampler(sampler)
         self.layout: Layout = self._sampler.layout_ or Layout.of(X)
-        self._model = model
         self.matrix = self.layout.encode(X)
         self.feature_names = self.layout.names
         self.n_rows = len(self.matrix)
@@ -108,10 +73,9 @@ class Expected:
             kind=options.noise,
         )
         self._frames = self._layout_for_model(X)
-        self.predictions = self._model.predict(self._frames.decode(self.matrix))
-        self.n_predicted = self.n_rows
-        self._affine = self._model.affine(self._frames, X) if self._sampler.has_mean else None
-        self.is_drawn = self._affine is None
+        self.predictions = model.predict(self._frames.decode(self.matrix))
+        self._n_predicted = self.n_rows
+        self._affine = model.affine(self._frames, X) if self._sampler.has_mean else None
         self.n_replicates = self.noise.n_replicates if self.is_drawn else 1
         self._device = (
             device_means(model, self._sampler, self._frames, self.n_replicates)
@@ -120,12 +84,22 @@ class Expected:
         )
         self.has_paths = self._sampler.has_orderings
 
+    @property
+    def is_drawn(self) -> bool:
+        """Whether predictions are means over draws; False where conditional means suffice."""
+        return self._affine is None
+
+    @property
+    def n_predicted(self) -> int:
+        """Number of rows predicted by the model so far."""
+        return self._n_predicted
+
     def _layout_for_model(self, X: Any) -> Layout:  # noqa: ANN401
         """Return the layout with which the model receives the type of container of X."""
         is_array = self.layout.kind == "numpy"
         return self.layout if is_frame(X) != is_array else Layout.of(X)
 
-    def mean(self) -> Floats:
+    def _mean(self) -> Floats:
         """Return the mean prediction with no feature known, (...), from a net of many draws."""
         nothing = np.zeros((1, len(self.feature_names)), dtype=np.bool_)
         first = np.zeros(1, dtype=np.intp)
@@ -138,11 +112,11 @@ class Expected:
         at_once = max(1, self._max_bytes // (8 * _COPIES * draws.shape[1]))
         for start in range(0, _N_MEAN, at_once):
             chunk = draws[start : start + at_once]
-            self.n_predicted += len(chunk)
-            total += self._model.predict(self._frames.decode(chunk)).sum(axis=0)
+            self._n_predicted += len(chunk)
+            total += self.model.predict(self._frames.decode(chunk)).sum(axis=0)
         return total / _N_MEAN
 
-    def chunks(self, known: Mask, rows: Rows, epoch: int) -> Iterator[Chunk]:
+    def _chunks(self, known: Mask, rows: Rows, epoch: int) -> Iterator[Chunk]:
         """Yield the mean predictions of all coalitions except the full one."""
         left = np.flatnonzero(~known.all(axis=1))
         for here, n_coalitions in self._row_chunks(len(rows)):
@@ -150,7 +124,7 @@ class Expected:
                 at = left[first : first + n_coalitions]
                 yield Chunk(at, here, self._means(known[at], rows[here], epoch))
 
-    def paths(
+    def _paths(
         self, orders: Orders, rows: Rows, epoch: int, needed: Mask
     ) -> Iterator[tuple[int, Chunk]]:
         """Yield the numbers of orderings, with mean predictions of their proper prefixes.
@@ -190,41 +164,31 @@ class Expected:
     ) -> Iterator[tuple[int, Chunk]]:
         """Yield the mean predictions of the needed prefixes, from one factor per ordering."""
         for here, n_coalitions in self._row_chunks(len(rows)):
-            X, noise = self.matrix[rows[here]], self.noise(rows[here], epoch)
-            scores = normal_scores(noise)
+            X, scores = self.matrix[rows[here]], normal_scores(self.noise(rows[here], epoch))
             loaded = None if self._device is None else self._device.load(X, scores)
             for number, (order, wanted) in enumerate(zip(orders, needed, strict=True)):
                 lengths = np.flatnonzero(wanted[:-1])
                 starts = range(0, len(lengths), n_coalitions)
                 chunks = [lengths[first : first + n_coalitions] for first in starts]
-                means = (
-                    self._path_means(order, X, scores, chunks)
+                draws = (
+                    self._draw_prefixes(order, X, scores, chunks)
                     if loaded is None
-                    else self._device_path_means(loaded, order, scores.shape, chunks)
+                    else map(loaded.ordering(order).draw, chunks)
                 )
-                for at, found in zip(chunks, means, strict=True):
-                    yield number, Chunk(at, here, found)
+                for at, drawn in zip(chunks, draws, strict=True):
+                    yield number, Chunk(at, here, self._predict(drawn))
 
-    def _path_means(
+    def _draw_prefixes(
         self, order: Rows, X: Floats, scores: Floats, chunks: list[Rows]
     ) -> Iterator[Floats]:
-        """Yield the mean predictions for chunks of prefixes of an ordering."""
+        """Yield the draws for chunks of prefixes of an ordering."""
         lengths = [length for at in chunks for length in at.tolist()]
         drawn = self._sampler.ordering(order).prefixes(X, scores, lengths)
         for at in chunks:
             draws = np.empty((len(at), *scores.shape))
             for each in draws:
                 each[...] = next(drawn)[1]
-            yield self._predict(draws)
-
-    def _device_path_means(
-        self, loaded: LoadedMeans, order: Rows, shape: tuple[int, ...], chunks: list[Rows]
-    ) -> Iterator[Floats]:
-        """Yield the same, computed on the device of the module."""
-        path = loaded.ordering(order)
-        for at in chunks:
-            self.n_predicted += len(at) * shape[0] * shape[1]
-            yield self._check_outputs(path.prefixes(at), 3)
+            yield draws
 
     def _means(self, known: Mask, rows: Rows, epoch: int) -> Floats:
         """Return the mean of each replicate, (n_coalitions, n_rows, n_replicates, ...)."""
@@ -232,9 +196,7 @@ class Expected:
         if self._affine is None:
             noise = self.noise(rows, epoch)
             if self._device is not None:
-                self.n_predicted += len(known) * noise.shape[0] * noise.shape[1]
-                loaded = self._device.load(X, normal_scores(noise))
-                return self._check_outputs(loaded.coalitions(known), 3)
+                return self._predict(self._device.load(X, normal_scores(noise)).draw(known))
             draws = np.empty((len(known), *noise.shape))
             for coalition, out in zip(known, draws, strict=True):
                 out[...] = self._sampler.draw(X, coalition, noise)
@@ -245,23 +207,23 @@ class Expected:
             values = values.reshape(len(known), len(rows))
         return np.expand_dims(values, 2)
 
-    def _predict(self, draws: Floats) -> Floats:
+    def _predict(self, draws: Any) -> Floats:  # noqa: ANN401
         """Return the mean prediction per replicate of draws (n_coalitions, n_rows, n_draws, d)."""
+        self._n_predicted += math.prod(draws.shape[:3])
+        if self._device is not None:
+            return self._check_outputs(self._device.of(draws), 3)
         flat = draws.reshape(-1, draws.shape[-1])
-        self.n_predicted += len(flat)
-        predicted = self._check_outputs(self._model.predict(self._frames.decode(flat)), 1)
+        predicted = self._check_outputs(self.model.predict(self._frames.decode(flat)), 1)
         shape = (*draws.shape[:2], self.n_replicates, self.noise.n_draws, *predicted.shape[1:])
         return mean_within(predicted.reshape(shape), axis=3)
 
     def _check_outputs(self, predicted: Floats, axis: int) -> Floats:
         """Return predictions whose outputs, from `axis` on, have the shape of the rows' outputs."""
         if predicted.shape[axis:] != self.predictions.shape[1:]:
-            raise refusal(
-                f"the prediction of {self._model.name}",
-                f"of shape (n_rows, {', '.join(map(str, self.predictions.shape[1:]))})",
-                (*predicted.shape[:1], *predicted.shape[axis:]),
-                "The number of outputs differs from that for the evaluation rows",
-            )
+            condition = f"of shape (n_rows, {', '.join(map(str, self.predictions.shape[1:]))})"
+            found = (*predicted.shape[:1], *predicted.shape[axis:])
+            advice = "The number of outputs differs from that for the evaluation rows"
+            raise refusal(f"the prediction of {self.model.name}", condition, found, advice)
         return predicted
 
     def _row_chunks(self, n_rows: int) -> Iterator[tuple[slice, int]]:
@@ -278,13 +240,10 @@ class Expected:
 
 
 def mean_within(values: Floats, axis: int) -> Floats:
-    """Return means within the range of the values: the mean of equal values is exactly their value.
+    """Return means within the range of the values: the mean of equal values is exactly that value.
 
-    Examples
-    --------
-    >>> values = np.full((1, 3), 0.1)
-    >>> values.mean(axis=1) == 0.1, mean_within(values, axis=1) == 0.1
-    (array([False]), array([ True]))
+    >>> np.full(3, 0.1).mean() == 0.1, mean_within(np.full((1, 3), 0.1), axis=1) == 0.1
+    (np.False_, array([ True]))
     """
     means: Floats = values.mean(axis=axis)
     return np.clip(means, values.min(axis=axis), values.max(axis=axis), out=means)

@@ -19,27 +19,9 @@ class LinearPredictor:
 
         g_S(x) = mean of f + b_S' (x_S - m_S),    b_S = C_SS^-1 c_S.
 
-    Features are standardized, and a small ridge is added to their variances.
-
-    Parameters
-    ----------
-    X : array of shape (n_rows, n_features)
-        Rows, classes as codes.
-    output : array of shape (n_rows, n_outputs)
-        The model's predictions for them.
-    weights : array of shape (n_rows,)
-        Weights of the rows, with mean one.
-
-    Attributes
-    ----------
-    Z : array of shape (n_rows, n_features)
-        The standardized rows.
-    mean : array of shape (n_outputs,)
-        Mean of the output.
-    moments, correlation : arrays of shape (n_features, n_features)
-        Second moments of `Z`, without and with the ridge.
-    slopes : array of shape (n_features, n_outputs)
-        Second moments of `Z` and the output.
+    Features are standardized, and a small ridge is added to their variances: `moments` and
+    `correlation` are the second moments of the standardized rows `Z`, without and with it, and
+    `slopes`, (n_features, n_outputs), those of `Z` and the output (n_rows, n_outputs).
     """
 
     def __init__(self, X: Floats, output: Floats, weights: Floats) -> None:

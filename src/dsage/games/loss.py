@@ -135,17 +135,13 @@ class LossGame(ModelGame):
         share = float((is_zero.any(axis=1) & ~is_zero.all(axis=1)).mean())
         if share > _MANY_ZEROS:
             self._has_warned = True
-            warn(
-                Text(
-                    [
-                        f"For {100 * share:.2g} % of the risks some draws, but not all, give the ",
-                        "class of a row a probability of zero: cross entropy is then biased, ",
-                        "however many orderings there are. Use ",
-                        Setting("loss", "brier"),
-                        ", a model without probabilities of zero, or far more draws.",
-                    ]
-                )
+            text = (
+                f"For {100 * share:.2g} % of the risks some draws, but not all, give the class of "
+                "a row a probability of zero: cross entropy is then biased, however many orderings "
+                "there are. Use "
             )
+            ending = ", a model without probabilities of zero, or far more draws."
+            warn(Text([text, Setting("loss", "brier"), ending]))
 
     def _losses(self, predictions: Floats, rows: Rows) -> Floats:
         """Return the weighted losses of predictions (n_times, n_rows, ...) of some rows."""

@@ -8,16 +8,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dsage.games.base import Floats, Game, Mask, Orders, Rows
+from dsage.games.base import Floats, Mask, Orders, Rows
 from dsage.games.expected import Expected
-from dsage.games.options import GameOptions
-from dsage.games.predictor import Predictor
 from dsage.models.losses import Loss
-from dsage.samplers.base import Sampler
-from dsage.samplers.noise import Noise
 
 
-class ModelGame(Game):
+class ModelGame(Expected):
     """A game whose risks are functions of ``f_S(x) = E[f(X) | x_S]`` for a model f.
 
     Parameters
@@ -29,14 +25,18 @@ class ModelGame(Game):
     X : data frame or array of shape (n_rows, n_features)
         Evaluation rows.
     options : GameOptions
-        How to draw.
+        How to draw, and how much memory to use.
 
     Attributes
     ----------
     matrix : array of shape (n_rows, n_features)
         The evaluation rows, classes as codes.
+    layout : Layout
+        The columns.
     predictions : array of shape (n_rows,) or (n_rows, n_outputs)
         The model's, with all features known.
+    noise : Noise
+        The noise behind the draws: games with the same noise can be compared.
     loss : Loss or None
         The loss; None where the output itself is explained.
     target : array or None
@@ -48,38 +48,6 @@ class ModelGame(Game):
     # The risks of the rows with all features known, set by subclasses.
     _full: Floats
 
-    def __init__(
-        self,
-        model: Predictor,
-        sampler: Sampler,
-        X: Any,  # noqa: ANN401
-        options: GameOptions,
-    ) -> None:
-        self.model, self.sampler = model, sampler
-        self._expected = Expected(model, sampler, X, options)
-        self.layout = self._expected.layout
-        self.matrix = self._expected.matrix
-        self.feature_names = self._expected.feature_names
-        self.n_rows = self._expected.n_rows
-        self.n_replicates = self._expected.n_replicates
-        self.predictions = self._expected.predictions
-        self.has_paths = self._expected.has_paths
-
-    @property
-    def is_drawn(self) -> bool:
-        """Whether predictions are means over draws; False where conditional means suffice."""
-        return self._expected.is_drawn
-
-    @property
-    def noise(self) -> Noise:
-        """The noise behind the draws: games with the same noise can be compared."""
-        return self._expected.noise
-
-    @property
-    def n_predicted(self) -> int:
-        """Number of rows predicted by the model so far."""
-        return self._expected.n_predicted
-
     @abstractmethod
     def _to_risks(self, means: Floats, rows: Rows) -> Floats:
         """Return the risks (n_coalitions, n_rows, n_replicates) of the mean of each replicate."""
@@ -88,7 +56,7 @@ class ModelGame(Game):
         """Return the risks of coalitions; see :class:`Game`."""
         out = np.empty((len(known), len(rows), self.n_replicates))
         out[known.all(axis=1)] = self._full[rows, None]
-        for at, here, means in self._expected.chunks(known, rows, epoch):
+        for at, here, means in self._chunks(known, rows, epoch):
             out[at, here] = self._to_risks(means, rows[here])
         return out
 
@@ -96,6 +64,6 @@ class ModelGame(Game):
         """Return the risks of the needed prefixes of orderings; see :class:`Game`."""
         out = np.zeros((*needed.shape, len(rows), self.n_replicates))
         out[:, -1] = self._full[rows, None]
-        for number, (at, here, means) in self._expected.paths(orders, rows, epoch, needed):
+        for number, (at, here, means) in self._paths(orders, rows, epoch, needed):
             out[number, at, here] = self._to_risks(means, rows[here])
         return out

@@ -94,7 +94,7 @@ class OutputGame(ModelGame):
     @cached_property
     def base_value(self) -> float:
         """The mean prediction with no feature known, ``E[f(X)]``; from 4,096 draws, if any."""
-        return float(self._expected.mean())
+        return float(self._mean())
 
     def linear_game(self) -> LinearOutput:
         """Return a cheap game similar to this one: the best linear predictor."""
@@ -116,12 +116,8 @@ class _OneOutput:
         if self._is_first_of_two:
             return 1.0 - predicted
         if self._output is not None and self._model.classes is None:
-            raise refusal(
-                "output",
-                f"left out for {self.name}, which has only one",
-                self._output,
-                "Leave it out",
-            )
+            condition = f"left out for {self.name}, which has only one"
+            raise refusal("output", condition, self._output, "Leave it out")
         return predicted
 
     @property
@@ -160,12 +156,8 @@ class _OneOutput:
         output = self._output
         is_number = isinstance(output, (int, np.integer)) and not isinstance(output, bool)
         if not is_number or not 0 <= output < n_outputs:  # type: ignore[operator]
-            raise refusal(
-                "output",
-                f"the number of one of the {n_outputs} columns of {self.name}",
-                output,
-                "They count from 0",
-            )
+            condition = f"the number of one of the {n_outputs} columns of {self.name}"
+            raise refusal("output", condition, output, "They count from 0")
         return int(output)  # type: ignore[call-overload, no-any-return]
 
     def _class(self, classes: npt.NDArray[Any]) -> int:
@@ -174,12 +166,8 @@ class _OneOutput:
             return 1
         labels = classes.tolist()
         if self._output is None or self._output not in labels:
-            raise refusal(
-                "output",
-                f"one of the classes of {self.name}",
-                self._output,
-                f"They are {shown(labels)}",
-            )
+            condition = f"one of the classes of {self.name}"
+            raise refusal("output", condition, self._output, f"They are {shown(labels)}")
         return int(labels.index(self._output))
 
 
@@ -190,11 +178,7 @@ def _as_model(model: Any) -> Model:  # noqa: ANN401
     model = as_booster(model)
     is_classifier = gives_classes(model) and not isinstance(model, type)
     if is_classifier and not hasattr(model, "predict_proba"):
-        raise refusal(
-            "model",
-            "a classifier with predict_proba, or a function that returns numbers",
-            type(model).__name__,
-            "Wrap it in sklearn.calibration.CalibratedClassifierCV, or pass its decision_function",
-            TypeError,
-        )
+        condition = "a classifier with predict_proba, or a function that returns numbers"
+        advice = "Use sklearn.calibration.CalibratedClassifierCV, or pass its decision_function"
+        raise refusal("model", condition, type(model).__name__, advice, TypeError)
     return as_model(model, "brier" if is_classifier else "squared_error")

@@ -16,21 +16,16 @@ class Predictor(Protocol):
     @property
     def name(self) -> str:
         """The name used in errors."""
-        ...
 
     @property
     def predictor(self) -> TorchPredictor | None:
         """The caller of a PyTorch module; None for other models."""
-        ...
 
     def predict(self, X: Any) -> Floats:  # noqa: ANN401
         """Return checked predictions, (n_rows,) or (n_rows, n_outputs)."""
-        ...
 
     def affine(self, layout: Layout, X: Any) -> Affine | None:  # noqa: ANN401
         """Return the model as an affine map, or None where it is not known to be one."""
-        ...
 
     def check_means(self, means: Floats, n_outputs: tuple[int, ...]) -> Floats:
         """Check means (..., *n_outputs) and return them as the game uses them."""
-        ...

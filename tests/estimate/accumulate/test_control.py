@@ -3,7 +3,7 @@ import pytest
 
 from dsage import Graph
 from dsage._random import Streams
-from dsage.estimate.accumulate.control import Control, MeanBoundaries, MeanPrefixes
+from dsage.estimate.accumulate.control import CheapWalk, Control
 from dsage.estimate.exact import enumerate_boundaries
 from dsage.estimate.walk import Boundaries, Prefixes, play
 from dsage.games import MomentGame
@@ -29,8 +29,7 @@ def game():
 
 
 def walk_of(game, case):
-    oracle, _ = CASES[case]
-    return MeanBoundaries(game, oracle) if case == "boundary" else MeanPrefixes(game, oracle)
+    return CheapWalk.of(game, *CASES[case])
 
 
 def control(game, case, *, enumerated=False, orderings="antithetic", seed=0):

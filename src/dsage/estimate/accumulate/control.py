@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping
+from typing import Any, Self
 
 import numpy as np
 
 from dsage._files import Arrays
 from dsage.estimate.walk import by_feature, separated_steps
-from dsage.games.base import Floats, Game, Orders, prefixes
-from dsage.games.boundary import distinct_boundaries
+from dsage.games.base import Floats, Game, Mask, Orders, prefixes
 from dsage.graphs.separation import Oracle
 from dsage.orderings import Orderings
 
@@ -23,65 +22,68 @@ MOST_COALITIONS = 1 << 16
 _MOST_TIMES = 256
 
 
-class MeanWalk(Protocol):
-    """The mean surpluses of a cheap game along orderings, without risks of single rows."""
+class CheapWalk:
+    """What features add along orderings in a cheap game, without risks of single rows.
 
-    def __call__(self, orders: Orders) -> Floats:
-        """Return the surpluses along orderings, (n_orderings, n_columns)."""
-        ...
-
-
-class MeanPrefixes:
-    """Mean surpluses of the moment game at prefixes: see :class:`MeanWalk`."""
-
-    def __init__(self, game: Game, oracle: Oracle | None) -> None:
-        self._game, self._oracle = game, oracle
-
-    def __call__(self, orders: Orders) -> Floats:
-        """Return the mean surpluses along orderings."""
-        skipped = separated_steps(self._oracle, prefixes(orders), orders)
-        steps = -np.diff(self._game.mean_path_risks(orders), axis=1)
-        steps[skipped] = 0.0
-        return by_feature(steps, orders)
-
-
-class MeanBoundaries:
-    """Mean surpluses of the moment game at boundaries: see :class:`MeanWalk`."""
-
-    def __init__(self, game: Game, oracle: Oracle) -> None:
-        self._game, self._oracle = game, oracle
-
-    def __call__(self, orders: Orders) -> Floats:
-        """Return the mean surpluses along orderings."""
-        boundaries, place = distinct_boundaries(self._oracle, prefixes(orders))
-        risks = self._game.mean_risks(boundaries)[place]
-        return by_feature(risks[:, :-1] - risks[:, 1:], orders)
-
-
-class Control:
-    """The mean over orderings of the surpluses of a cheap game.
-
-    Parameters
-    ----------
-    walk : MeanWalk
-        The walk of the game.
-    orderings : Orderings
-        The orderings.
-    n_columns : int
-        Number of surpluses per ordering.
-    mean : array of shape (n_columns,), optional
-        Their exact mean over all orderings.
+    `value` maps coalitions (n, n_features) to their values (n, ...); `along` maps orderings to
+    what their features add, (n_orderings, n_features, ...).
     """
 
     def __init__(
         self,
-        walk: MeanWalk,
+        value: Callable[[Mask], Floats],
+        along: Callable[[Orders], Floats],
+        oracle: Oracle | None,
+        semantics: str,
+    ) -> None:
+        self._value, self._along, self._oracle = value, along, oracle
+        self._is_at_boundaries = semantics == "boundary"
+
+    @classmethod
+    def of(cls, game: Game, oracle: Oracle | None, semantics: str) -> Self:
+        """Return the walk of the mean surpluses of a game."""
+        return cls(
+            lambda known: -game.mean_risks(known),
+            lambda orders: -np.diff(game.mean_path_risks(orders), axis=1),
+            oracle,
+            semantics,
+        )
+
+    def __call__(self, orders: Orders) -> Floats:
+        """Return what features add along orderings, in the order of the features."""
+        known = prefixes(orders)
+        if self._oracle is not None and self._is_at_boundaries:
+            boundaries, place = self._oracle.distinct_boundaries(known)
+            return by_feature(np.diff(self._value(boundaries)[place], axis=1), orders)
+        added = self._along(orders)
+        added[separated_steps(self._oracle, known, orders)] = 0.0
+        return by_feature(added, orders)
+
+
+def draw_units(
+    walk: Callable[[Orders], Floats], orderings: Orderings, first: int, n_units: int
+) -> Floats:
+    """Return the means of a walk over the batches of some units, (n_units, ...)."""
+    numbers = range(FIRST_UNIT + first, FIRST_UNIT + first + n_units)
+    values = walk(np.concatenate([orderings.batch(number) for number in numbers]))
+    means: Floats = values.reshape(n_units, -1, *values.shape[1:]).mean(axis=1)
+    return means
+
+
+class Control:
+    """The mean over orderings of the surpluses of a cheap game, (n_columns,).
+
+    With a `mean`, the exact one over all orderings, nothing is drawn.
+    """
+
+    def __init__(
+        self,
+        walk: Callable[[Orders], Floats],
         orderings: Orderings,
         n_columns: int,
         mean: Floats | None = None,
     ) -> None:
-        self._orderings = orderings
-        self._walk = walk
+        self._walk, self._orderings = walk, orderings
         self.n_units = 0
         self.is_exact = mean is not None
         self.mean: Floats = np.zeros(n_columns) if mean is None else mean
@@ -118,10 +120,7 @@ class Control:
             self._add(_AT_ONCE)
 
     def _add(self, n_units: int) -> None:
-        first = FIRST_UNIT + self.n_units
-        orders = [self._orderings.batch(first + unit) for unit in range(n_units)]
-        values = self._walk(np.concatenate(orders))
-        units = values.reshape(n_units, -1, values.shape[-1]).mean(axis=1)
+        units = draw_units(self._walk, self._orderings, self.n_units, n_units)
         mean, total = units.mean(axis=0), self.n_units + n_units
         shift = mean - self.mean
         self._spread += ((units - mean) ** 2).sum(axis=0)

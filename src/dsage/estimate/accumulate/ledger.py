@@ -11,6 +11,7 @@ from dsage._files import Arrays
 from dsage.games.base import Floats, Mask, Rows
 
 _MAX_BYTES = 2**27
+_STATE = ("counts", "epoch_counts", "freedom", "replicates", "spread", "sums", "squares", "closed")
 
 
 class Ledger:
@@ -23,16 +24,8 @@ class Ledger:
     The error from the choice of rows is estimated by the variance between rows, minus the parts of
     it that orderings and draws cause.
 
-    Parameters
-    ----------
-    shards : sequence of int arrays
-        The rows of each shard.
-    n_features, n_replicates, n_terms : int
-        Numbers of features, of replicates of draws, and of terms.
-    max_bytes : int
-        Memory limit; beyond it, only every k-th shard is tracked and represents all.
-    weights : array, optional
-        Weights of all rows, with mean one, if surpluses are weighted.
+    Beyond `max_bytes`, only every k-th shard is tracked and represents all. The weights of the rows
+    have mean one.
     """
 
     def __init__(
@@ -76,16 +69,7 @@ class Ledger:
 
     def state(self) -> Arrays:
         """Return the sums by name, without copying."""
-        return {
-            "counts": self._counts,
-            "epoch_counts": self._epoch_counts,
-            "freedom": self._freedom,
-            "replicates": self._replicates,
-            "spread": self._spread,
-            "sums": self._sums,
-            "squares": self._squares,
-            "closed": self._closed,
-        }
+        return {name: vars(self)[f"_{name}"] for name in _STATE}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Return to the sums that `state` returned."""
@@ -161,7 +145,7 @@ class Ledger:
 
     def row_variance(self, terms: Sequence[int]) -> Floats:
         """Return the variance of the mean from the choice of the rows."""
-        visited = self._visited(terms)
+        visited: Mask = np.asarray((self._counts[list(terms)] > 0).all(axis=0))
         n_features = self._sums.shape[-1]
         if visited.sum() < 2:
             return np.full(n_features, np.nan)
@@ -190,10 +174,6 @@ class Ledger:
         share = float(weights.sum() ** 2 / max((weights**2).sum(), 1e-300)) / len(weights)
         return max(share * self._n_rows - 1.0, 1.0)
 
-    def _visited(self, terms: Sequence[int]) -> Mask:
-        visited: Mask = np.asarray((self._counts[list(terms)] > 0).all(axis=0))
-        return visited
-
     def _pairs(self, terms: Sequence[int]) -> Iterator[tuple[int, int, Floats]]:
         """Yield pairs of terms with their covariances from draws, by row."""
         if self._covariance is None:
@@ -201,11 +181,7 @@ class Ledger:
         for s in terms:
             for t in terms:
                 both = self._counts[s] * self._counts[t]
-                yield (
-                    s,
-                    t,
-                    self._covariance[s, t] / np.where(both > 0, both, np.inf)[:, None],
-                )
+                yield s, t, self._covariance[s, t] / np.where(both > 0, both, np.inf)[:, None]
 
     def _n_used(self, term: int) -> float:
         """Return the number of rows a term used, estimated from the tracked rows."""

@@ -13,6 +13,7 @@ from dsage.games.base import Floats, Rows
 
 # Degrees of freedom from which on the variance within shards is trusted.
 _ENOUGH = 10
+_STATE = ("sums", "epoch_counts", "epoch_sums", "all_mean", "within", "freedom", "between")
 
 
 class Tally:
@@ -26,13 +27,6 @@ class Tally:
 
     With a control c of known mean m, the estimate is ``mean of x - beta (mean of c - m)``, and
     beta is the slope of x on c over units, shared by all features.
-
-    Parameters
-    ----------
-    shards : sequence of int arrays
-        The rows of each shard.
-    n_features : int
-        Number of features.
     """
 
     def __init__(self, shards: Sequence[Rows], n_features: int) -> None:
@@ -52,16 +46,7 @@ class Tally:
 
     def state(self) -> Arrays:
         """Return the sums by name, without copying."""
-        return {
-            "counts": self.counts,
-            "sums": self._sums,
-            "epoch_counts": self._epoch_counts,
-            "epoch_sums": self._epoch_sums,
-            "all_mean": self._all_mean,
-            "within": self._within,
-            "freedom": self._freedom,
-            "between": self._between,
-        }
+        return {"counts": self.counts} | {name: vars(self)[f"_{name}"] for name in _STATE}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Return to the sums that `state` returned."""
@@ -121,23 +106,11 @@ class Tally:
     ) -> Floats:
         """Return the variance of ``mean of x - slope * mean of c`` over orderings.
 
-        Parameters
-        ----------
-        slope : float, default=0
-            The slope on the control, as estimated.
-        gap : array of shape (n_features,), optional
-            Mean of the control minus its exact mean, which multiplies an error of the slope.
-        drawn : array of shape (n_features,), optional
-            Variance of the mean from draws. Units on different rows also differ by their draws,
-            so it is subtracted from the variance between them.
-        is_exact : bool, default=False
-            Whether units vary only by their rows, so that the variance is zero once every shard
-            was visited.
-
-        Returns
-        -------
-        array of shape (n_features,)
-            inf for a single unit.
+        `gap` is the mean of the control minus its exact mean, which multiplies an error of the
+        slope. `drawn` is the variance of the mean from draws: units on different rows also differ
+        by their draws, so it is subtracted from the variance between them. With `is_exact`, units
+        vary only by their rows, and the variance is zero once every shard was visited. It is inf
+        for a single unit.
         """
         n_units, n_features = self.n_units, self._between.shape[1]
         if is_exact and self.counts.all():

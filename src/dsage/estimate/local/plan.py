@@ -10,14 +10,18 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from dsage._check import check_count, check_member
-from dsage.estimate.accumulate.control import FIRST_UNIT, MOST_COALITIONS, Control
+from dsage.estimate.accumulate.control import (
+    MOST_COALITIONS,
+    CheapWalk,
+    Control,
+    draw_units,
+)
 from dsage.estimate.exact import Enumeration
 from dsage.estimate.options import FIRST_LEVELS
 from dsage.estimate.plan import Plan
 from dsage.estimate.terms import Outcome, Term
-from dsage.estimate.walk import Asking, by_feature, separated_steps
-from dsage.games.base import Floats, Orders, Rows, prefixes
-from dsage.games.boundary import distinct_boundaries
+from dsage.estimate.walk import Asking
+from dsage.games.base import Floats, Rows
 from dsage.games.linear import LinearOutput
 from dsage.games.output import OutputGame
 from dsage.graphs.separation import Oracle
@@ -35,14 +39,8 @@ _ONE_ROW: Rows = np.zeros(1, dtype=np.intp)
 class ByRow:
     """A term that does not average over rows: each pair of a row and a feature is a column.
 
-    Parameters
-    ----------
-    term : Term
-        The term.
-    rows : int array
-        The rows.
-    control : callable, optional
-        Maps the number of a batch to the surpluses of the first level, (n_rows * n_features,).
+    `control` maps the number of a batch to the surpluses of the first level,
+    (n_rows * n_features,).
     """
 
     def __init__(
@@ -60,31 +58,15 @@ class ByRow:
         return Outcome(surplus, control, np.tile(outcome.n_skipped, n_rows), [])
 
 
-class LinearSteps:
+class LinearSteps(CheapWalk):
     """Contributions of features to the coefficients, and so to the outputs, of a linear game.
 
-    Parameters
-    ----------
-    game : LinearOutput
-        The game.
-    oracle : Oracle or None
-        The separations.
-    semantics : {"boundary", "skip"}
-        How separated surpluses are treated; see :class:`~dsage.estimate.PlanOptions`.
+    Called with orderings, it returns them as (n_orderings, n_features, n_features).
     """
 
     def __init__(self, game: LinearOutput, oracle: Oracle | None, semantics: str) -> None:
-        self._game, self._oracle = game, oracle
-        self._at_boundaries = oracle is not None and semantics == "boundary"
-
-    def __call__(self, orders: Orders) -> Floats:
-        """Return the contributions along orderings, (n_orderings, n_features, n_features)."""
-        if self._oracle is not None and self._at_boundaries:
-            boundaries, place = distinct_boundaries(self._oracle, prefixes(orders))
-            return by_feature(np.diff(self._game.coefficients(boundaries)[place], axis=1), orders)
-        added = self._game.path_coefficients(orders)
-        added[separated_steps(self._oracle, prefixes(orders), orders)] = 0.0
-        return by_feature(added, orders)
+        super().__init__(game.coefficients, game.path_coefficients, oracle, semantics)
+        self._game = game
 
     def mean(self, enumeration: Enumeration) -> Floats:
         """Return the mean over all orderings, (n_features, n_features)."""
@@ -104,23 +86,8 @@ class LinearSteps:
 class MeanCoefficients:
     """The mean contributions to the coefficients over many orderings, for all rows at once.
 
-    Parameters
-    ----------
-    steps : LinearSteps
-        The contributions of the first level.
-    orderings : Orderings
-        The orderings.
-    n_features : int
-        Number of features.
-
-    Attributes
-    ----------
-    n_units : int
-        Number of units so far.
-    mean : array of shape (n_features, n_features)
-        Mean contribution of each feature.
-    spread : array of shape (n_features, n_features, n_features)
-        For each feature, the sums over units of squares and products around the mean.
+    `mean`, (n_features, n_features), has the mean contribution of each feature, and `spread`, for
+    each feature, the sums over units of squares and products around it.
     """
 
     def __init__(self, steps: LinearSteps, orderings: Orderings, n_features: int) -> None:
@@ -131,10 +98,7 @@ class MeanCoefficients:
 
     def add(self, n_units: int) -> None:
         """Add some units."""
-        first = FIRST_UNIT + self.n_units
-        orders = [self._orderings.batch(first + unit) for unit in range(n_units)]
-        added = self._steps(np.concatenate(orders))
-        units = added.reshape(n_units, -1, *added.shape[1:]).mean(axis=1)
+        units = draw_units(self._steps, self._orderings, self.n_units, n_units)
         mean = units.mean(axis=0)
         off, shift = units - mean, mean - self.mean
         total = self.n_units + n_units
@@ -147,18 +111,8 @@ class MeanCoefficients:
 class RowControl(Control):
     """The mean over orderings of the surpluses of a linear game, on some rows.
 
-    Parameters
-    ----------
-    steps : LinearSteps
-        The contributions of the first level.
-    coefficients : MeanCoefficients
-        The mean contributions to the coefficients, shared by all chunks of rows.
-    orderings : Orderings
-        The orderings.
-    mean : array of shape (n_features, n_features) or None
-        The exact mean contributions to the coefficients, if available.
-    rows : int array
-        The rows.
+    All chunks of rows share the mean contributions to the coefficients; `mean` is the exact one,
+    if available.
     """
 
     def __init__(
@@ -172,11 +126,7 @@ class RowControl(Control):
         self._steps, self._coefficients, self._rows = steps, coefficients, rows
         n_columns = len(rows) * len(coefficients.mean)
         exact = None if mean is None else steps.outputs(mean, rows)
-        super().__init__(self.surpluses, orderings, n_columns, exact)
-
-    def surpluses(self, orders: Orders) -> Floats:
-        """Return the surpluses along orderings, (n_orderings, n_rows * n_features)."""
-        return np.stack([self._steps.outputs(each, self._rows) for each in self._steps(orders)])
+        super().__init__(steps, orderings, n_columns, exact)
 
     def of_unit(self, unit: int) -> Floats:
         """Return the mean surpluses of a unit of orderings, (n_rows * n_features,)."""
@@ -192,21 +142,10 @@ class RowControl(Control):
 
 
 class LocalPlan(Plan):
-    """The terms of an estimate of local values.
+    """The terms of an estimate of local values, see :func:`~dsage.estimate.run_local`.
 
     The columns of the loop are pairs of a row and a feature. Rows are processed in chunks, see
     `chunks`: each is a plan of its own, which evaluates a batch of orderings on all its rows.
-
-    Parameters
-    ----------
-    game : OutputGame
-        The game.
-    first_level : {"auto", "none"}, default="auto"
-        Whether to use the linear game as a first level.
-    rows_per_ordering : int, optional
-        Rows per chunk. By default as many as have about 16,000 values together.
-    **options
-        As for :class:`~dsage.estimate.Plan`. There is no audit.
     """
 
     def __init__(
@@ -241,10 +180,8 @@ class LocalPlan(Plan):
         if self.enumeration is not None:
             n_bytes = 8 * self.enumeration.n_coalitions * self.game.n_replicates
             size = min(size, max(1, _BYTES_EXACT // n_bytes))
-        n_chunks = -(-self.game.n_rows // size)
-        return [
-            self._make_chunk(rows) for rows in np.array_split(np.arange(self.game.n_rows), n_chunks)
-        ]
+        n_rows = self.game.n_rows
+        return list(map(self._make_chunk, np.array_split(np.arange(n_rows), -(-n_rows // size))))
 
     def _make_chunk(self, rows: Rows) -> Self:
         plan = copy(self)
@@ -253,8 +190,6 @@ class LocalPlan(Plan):
         control = None if self._row_control is None else self._row_control(rows)
         plan.control = control
         main, *others = self.terms
-        plan.terms = [
-            ByRow(main, rows, None if control is None else control.of_unit),
-            *(ByRow(term, rows) for term in others),
-        ]
+        own = ByRow(main, rows, None if control is None else control.of_unit)
+        plan.terms = [own, *(ByRow(term, rows) for term in others)]
         return plan

@@ -10,12 +10,13 @@ import pandas as pd
 
 from dsage.data.frames import Frame, is_frame
 from dsage.estimate.inference import intervals
-from dsage.estimate.reasons import StopKind, StopReason
+from dsage.estimate.reasons import StopReason
+from dsage.estimate.result import WithErrors
 from dsage.games.base import Floats
 
 
 @dataclass(frozen=True, eq=False)
-class LocalEstimate:
+class LocalEstimate(WithErrors):
     """Estimated local values with their errors.
 
     Attributes
@@ -78,17 +79,6 @@ class LocalEstimate:
     seconds: float
     is_exact: bool
     reason: StopReason | None = None
-
-    @property
-    def interrupted(self) -> bool:
-        """Whether the user ended the estimation."""
-        return self.reason is not None and self.reason.kind is StopKind.INTERRUPTED
-
-    @property
-    def se(self) -> Floats:
-        """Standard errors of the values, (n_rows, n_features)."""
-        se: Floats = np.hypot(self.se_orderings, self.se_draws)
-        return se
 
     @property
     def unexplained(self) -> Floats:

@@ -29,15 +29,8 @@ Work = Callable[[str, Payload | None, Any], Any]
 
 
 class Cluster:
-    """The workers of a Dask cluster.
+    """The workers of a Dask cluster, from joblib's Dask backend.
 
-    Parameters
-    ----------
-    backend : joblib's Dask backend
-        Provides the client, the timeout for workers, and the options of its ``submit``.
-
-    Notes
-    -----
     The payload that all tasks need is sent to each worker once, and again to a restarted one. It is
     not scattered, because Dask drops copies of scattered data and fetches them again. A task whose
     worker dies is done by another worker.
@@ -59,20 +52,11 @@ class Cluster:
             return 1
 
     def results(self, work: Work, token: str, payload: Payload, tasks: Sequence[Any]) -> list[Any]:
-        """Return the results of the tasks.
+        """Return the results of the tasks, which all need the payload.
 
-        Parameters
-        ----------
-        work : callable
-            Called with the token, the payload or None, and a task; returns None if the worker does
-            not have the payload. It may be called twice for a task, because a worker died, and
-            must return the same result. The empty tuple is a valid task.
-        token : str
-            The name of the payload.
-        payload : uint8 array
-            Data that all tasks need.
-        tasks : sequence
-            The tasks.
+        `work` is called with the token, which names the payload, the payload or None, and a task;
+        it returns None if the worker does not have the payload. It may be called twice for a task,
+        because a worker died, and must return the same result. The empty tuple is a valid task.
         """
         found: dict[int, Any] = {}
         for _ in range(_MOST_LOSSES):
@@ -82,13 +66,8 @@ class Cluster:
             # Within a task of the same cluster, this frees its place for others.
             with self._backend.retrieval_context():
                 found |= self._attempt(work, token, payload, left)
-        raise refusal(
-            "the Dask cluster",
-            "one whose workers stay alive",
-            f"{_MOST_LOSSES} losses",
-            "All workers died repeatedly: check their logs and their memory",
-            ConnectionError,
-        )
+        advice = "All workers died repeatedly: check their logs and their memory"
+        raise _broken("cluster", "one whose workers stay alive", f"{_MOST_LOSSES} losses", advice)
 
     def _attempt(
         self, work: Work, token: str, payload: Payload, tasks: dict[int, Any]
@@ -111,14 +90,9 @@ class Cluster:
             self._require_scheduler()
             return {}
         except KilledWorker as error:
-            raise refusal(
-                "a task",
-                "possible to finish on a worker",
-                f"{type(error).__name__}: {error}",
-                "All workers that tried it died. Use workers with more memory, or a smaller "
-                "max_bytes in the game",
-                RuntimeError,
-            ) from error
+            condition, what = "possible to finish on a worker", f"{type(error).__name__}: {error}"
+            advice = "All that tried died. Use more memory, or a smaller max_bytes in the game"
+            raise refusal("a task", condition, what, advice, RuntimeError) from error
         finally:
             for future in futures.values():
                 future.release()
@@ -166,7 +140,9 @@ class Cluster:
         while self.client.status != "running":
             is_over = time.monotonic() - start > _SECONDS_UNREACHABLE
             if is_over or self.client.status != "connecting":
-                raise _unreachable(f"a client that is {self.client.status}")
+                advice = "Restart the cluster; a run with a checkpoint can resume on any machine"
+                found = f"a client that is {self.client.status}"
+                raise _broken("scheduler", "reachable", found, advice)
             time.sleep(0.05)
 
     def _require_workers(self) -> None:
@@ -180,14 +156,9 @@ class Cluster:
         if seconds and self._had_workers:
             seconds = max(seconds, _SECONDS_WITHOUT_WORKERS)
         if seconds and now - self._alone_since > seconds:
-            raise refusal(
-                "the Dask cluster",
-                "one with workers",
-                f"none for {seconds} s",
-                "Start some, or wait longer with joblib.parallel_config(backend='dask', "
-                "wait_for_workers_timeout=...)",
-                ConnectionError,
-            )
+            longer = "joblib.parallel_config(backend='dask', wait_for_workers_timeout=...)"
+            advice = f"Start some, or wait longer with {longer}"
+            raise _broken("cluster", "one with workers", f"none for {seconds} s", advice)
 
     def _n_threads(self) -> int:
         try:
@@ -207,6 +178,5 @@ def is_cluster(backend: object) -> bool:
     return "dask" in type(backend).__module__ and hasattr(backend, "client")
 
 
-def _unreachable(what: object) -> Exception:
-    advice = "Restart the cluster; a run with a checkpoint can resume from it, on any machine"
-    return refusal("the Dask scheduler", "reachable", str(what), advice, ConnectionError)
+def _broken(part: str, condition: str, found: str, advice: str) -> Exception:
+    return refusal(f"the Dask {part}", condition, found, advice, ConnectionError)

@@ -54,22 +54,9 @@ def check_n_jobs(n_jobs: int | None) -> int | None:
 class Jobs:
     """Evaluate requests with joblib: see :data:`dsage.games.cached.Evaluate`.
 
-    Parameters
-    ----------
-    n_jobs : int, optional
-        Number of jobs, as in joblib: -1 for all processors; by default that of
-        ``joblib.parallel_config``, or else one. The backend is also that of joblib, such as
-        ``joblib.parallel_config(backend="dask")`` for a cluster.
-
-    Examples
-    --------
-    >>> from dsage.games.base import Coalitions
-    >>> from dsage.games import MomentGame
-    >>> X = np.random.default_rng(0).normal(size=(100, 2))
-    >>> game = MomentGame(X, X[:, 0], X[:, 0], ["a", "b"])
-    >>> request = Coalitions(np.eye(2, dtype=bool), np.arange(100), 0)
-    >>> [answer.shape for answer in Jobs(1)(game, [request])]
-    [(2, 100, 1)]
+    The number of jobs counts as in joblib: -1 for all processors; by default that of
+    ``joblib.parallel_config``, or else one. The backend is also that of joblib, such as
+    ``joblib.parallel_config(backend="dask")`` for a cluster.
     """
 
     def __init__(self, n_jobs: int | None = None) -> None:
@@ -120,15 +107,12 @@ class Jobs:
             return list(joblib.Parallel(n_jobs=self.n_jobs, batch_size=1)(tasks))
         except BrokenExecutor as error:
             advice = (
-                "The model crashed there, or the memory was too small for that many copies of it. "
-                "Use fewer jobs; a crash can be seen with "
+                "The model crashed, or memory was too small for its copies: use fewer jobs, or "
             )
+            text = Text([advice, Setting("n_jobs", 1), " to see the crash"])
+            condition = "running until their work is done"
             raise refusal(
-                "worker processes",
-                "running until their work is done",
-                "one that ended",
-                Text([advice, Setting("n_jobs", 1)]),
-                RuntimeError,
+                "worker processes", condition, "one that ended", text, RuntimeError
             ) from error
 
     def _send(self, game: Game, bundles: Sequence[Sequence[Request]]) -> list[_Done]:
@@ -291,19 +275,13 @@ def _pack(game: Game, n_jobs: int | None) -> tuple[str, Payload]:
     try:
         packed = cloudpickle.dumps(game)
     except Exception as error:
-        raise refusal(
-            _culprit(game),
+        condition, found = (
             f"possible to pickle for {n_jobs} jobs",
             f"{type(error).__name__}: {error}",
-            Text(
-                [
-                    "Use ",
-                    Setting("n_jobs", 1),
-                    ", or in Python threads: with joblib.parallel_config(backend='threading')",
-                ]
-            ),
-            TypeError,
-        ) from error
+        )
+        threads = ", or in Python threads: with joblib.parallel_config(backend='threading')"
+        advice = Text(["Use ", Setting("n_jobs", 1), threads])
+        raise refusal(_culprit(game), condition, found, advice, TypeError) from error
     return blake2b(packed, digest_size=16).hexdigest(), np.frombuffer(packed, dtype=np.uint8)
 
 

@@ -80,12 +80,6 @@ def single_blas() -> Iterator[Any]:
     BLAS splits sums over many rows by threads, so their last bits depend on the machine and on the
     number of jobs. Several threads may enter at the same time: the first sets the limit, and the
     last lifts it.
-
-    Examples
-    --------
-    >>> with single_blas() as pools:
-    ...     {pool["num_threads"] for pool in pools.info() if pool["user_api"] == "blas"}
-    {1}
     """
     controller = _pools.controller()
     # The main thread is alone, or enters before all others and leaves after them.

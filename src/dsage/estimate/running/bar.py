@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import TracebackType
 from typing import Self
 
 from tqdm.auto import tqdm
@@ -12,15 +11,7 @@ from dsage.estimate.running.stopping import Stopping, share_done
 
 
 class Bar:
-    """Show units, the largest error, the savings, and the remaining time.
-
-    Parameters
-    ----------
-    rule : Stopping or None
-        The rule that ends the run.
-    is_shown : bool
-        Whether anything is shown.
-    """
+    """Show units, the largest error, the savings, and the time until a rule ends the run."""
 
     def __init__(self, rule: Stopping | None, *, is_shown: bool) -> None:
         self._rule = rule
@@ -46,10 +37,5 @@ class Bar:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._bar.close()

@@ -76,13 +76,9 @@ class Checkpoint:
         there = Fingerprint(header["texts"], arrays_under(arrays, "fingerprint"))
         differences = self._mark_of(estimation).differences(there)
         if differences:
-            raise refusal(
-                "checkpoint",
-                "of this run",
-                str(self.path),
-                f"It differs in: {'; '.join(differences)}. Use the same inputs or another path, "
-                "or delete the file to start over",
-            )
+            remedy = "Use the same inputs or another path, or delete the file to start over"
+            advice = f"It differs in: {'; '.join(differences)}. {remedy}"
+            raise refusal("checkpoint", "of this run", str(self.path), advice)
 
     def save(self, estimation: Estimation, *, is_last: bool = False) -> None:
         """Write the state if it is due. If that fails, warn once and go on."""
@@ -94,10 +90,8 @@ class Checkpoint:
         except OSError as error:
             if not self._has_warned:
                 self._has_warned = True
-                warn(
-                    f"The checkpoint {self.path} could not be written: {error}. The run continues "
-                    "and will try again."
-                )
+                found = f"The checkpoint {self.path} could not be written: {error}"
+                warn(f"{found}. The run continues and will try again.")
         self._written_at = perf_counter()
         self._took = self._written_at - start
 
@@ -107,45 +101,31 @@ class Checkpoint:
         return self._mark[1]
 
     def _write(self, estimation: Estimation) -> None:
-        mark = self._mark_of(estimation)
-        header = {
-            "format": _FORMAT,
-            "entropy": str(estimation.plan.streams.entropy),
-            "texts": mark.texts,
-        }
+        mark, entropy = self._mark_of(estimation), str(estimation.plan.streams.entropy)
+        header = {"format": _FORMAT, "entropy": entropy, "texts": mark.texts}
         arrays = nest_arrays({"fingerprint": mark.numbers, "state": estimation.state()})
         write_arrays(self.path, header, arrays, self.previous)
 
     def _damaged(self, path: Path, error: Exception) -> Exception:
-        advice = f"The previous state is {self.previous}" if self.previous.exists() else ""
-        return refusal(
-            "checkpoint",
-            "a complete file written by dsage",
-            str(path),
-            f"It is damaged or another kind of file ({error}). Delete it to start over. "
-            f"{advice}".rstrip(),
-        )
+        advice = f"It is damaged or another kind of file ({error}). Delete it to start over"
+        if self.previous.exists():
+            advice += f". The previous state is {self.previous}"
+        return refusal("checkpoint", "a complete file written by dsage", str(path), advice)
 
     def _read(self) -> tuple[dict[str, Any], Arrays] | None:
         """Return header and arrays; None without a file."""
-        path = self.path
-        if not path.exists():
-            # The run was killed between the two moves.
-            if not self.previous.exists():
-                return None
-            path = self.previous
+        # Without the file itself, the run was killed between the two moves.
+        path = next((each for each in (self.path, self.previous) if each.exists()), None)
+        if path is None:
+            return None
         try:
             header, arrays = read_arrays(path)
             written_in = header["format"]
         except DAMAGES as error:
             raise self._damaged(path, error) from error
         if written_in != _FORMAT:
-            raise refusal(
-                "checkpoint",
-                f"of format {_FORMAT}",
-                written_in,
-                "Use the version of dsage that wrote it",
-            )
+            advice = "Use the version of dsage that wrote it"
+            raise refusal("checkpoint", f"of format {_FORMAT}", written_in, advice)
         return header, arrays
 
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from hashlib import blake2b
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -32,19 +31,14 @@ _NONE = "none"
 _SAMPLER = "the risks of some coalitions (the sampler, its noise, or the model)"
 
 
-class Fingerprint:
+class Fingerprint(NamedTuple):
     """A description of a run: texts that must agree, and numbers that must nearly agree.
 
-    Parameters
-    ----------
-    texts : mapping of str to str
-        Texts by what they describe, in words for the user.
-    numbers : mapping of str to array
-        Numbers by what they describe.
+    The keys say what they describe, in words for the user.
     """
 
-    def __init__(self, texts: Mapping[str, str], numbers: Mapping[str, npt.NDArray[Any]]) -> None:
-        self.texts, self.numbers = dict(texts), dict(numbers)
+    texts: dict[str, str]
+    numbers: Arrays
 
     def differences(self, other: Fingerprint) -> list[str]:
         """Return the descriptions of what differs."""
@@ -54,10 +48,11 @@ class Fingerprint:
             if there != here:
                 shown = f" ({there} there, {here} here)" if _DIGEST not in there + here else ""
                 found.append(f"{what}{shown}")
-        for what, values in self.numbers.items():
-            if not _nearly_equal(other.numbers.get(what), values):
-                found.append(what)
-        return found
+        return found + [
+            what
+            for what, values in self.numbers.items()
+            if not _nearly_equal(other.numbers.get(what), values)
+        ]
 
 
 def fingerprint(plan: Plan) -> Fingerprint:
@@ -96,7 +91,6 @@ def _oracles(game: Game, at: str = "game") -> list[tuple[str, Oracle]]:
 
 
 def _describe_game(game: Game) -> dict[str, str]:
-    """Describe a game."""
     texts = {}
     if game.weights is not None:
         texts["the weights of the rows"] = _digest(np.ascontiguousarray(game.weights))
@@ -112,7 +106,6 @@ def _describe_game(game: Game) -> dict[str, str]:
 
 
 def _describe_plan(plan: Plan) -> dict[str, str]:
-    oracle = plan.oracle
     texts = {"the seed": str(plan.streams.entropy)}
     texts |= {f"the option {name!r}": value for name, value in plan.described.items()}
     n_batches = plan.orderings.n_batches or _N_BATCHES
@@ -121,8 +114,8 @@ def _describe_plan(plan: Plan) -> dict[str, str]:
     if isinstance(plan.orderings, Extensions):
         texts["the order of the features"] = _digest(plan.orderings.order.before)
     texts["the shards of rows"] = _digest(np.concatenate(plan.shards), len(plan.shards))
-    if oracle is not None:
-        texts["the graph"] = _digest_oracle(oracle)
+    if plan.oracle is not None:
+        texts["the graph"] = _digest_oracle(plan.oracle)
     return texts
 
 

@@ -158,21 +158,12 @@ def refine(
 def _choose_rule(estimation: Estimation, stopping: Stopping | None) -> Stopping | None:
     """Return the rule that ends a run; None if it runs to the end of the orderings."""
     if stopping is not None and not isinstance(stopping, Stopping):
-        raise refusal(
-            "stopping",
-            "a stopping rule",
-            stopping,
-            "Use one such as as_stopping(tolerance=0.05)",
-            TypeError,
-        )
+        raise refusal("stopping", "a stopping rule", stopping, "Use as_stopping(...)", TypeError)
     rule = Tolerance() if stopping is None and not estimation.plan.is_given else stopping
     if rule is not None and not estimation.plan.tells_errors and needs_errors(rule):
-        raise refusal(
-            "stopping",
-            "a number of orderings or a time, as a single replicate allows no standard errors",
-            rule,
-            "Use n_replicates=2 or more in the game, or as_stopping(n_orderings=...)",
-        )
+        condition = "a number of orderings or a time, as one replicate allows no standard errors"
+        advice = "Use n_replicates=2 or more in the game, or as_stopping(n_orderings=...)"
+        raise refusal("stopping", condition, rule, advice)
     return rule
 
 

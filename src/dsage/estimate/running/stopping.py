@@ -23,7 +23,6 @@ class Stopping(Protocol):
 
     def reason(self, progress: Estimate) -> StopReason | str | None:
         """Return why to stop, as a `StopReason` or a sentence, or None to go on."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -63,19 +62,12 @@ class Tolerance:
     def reason(self, progress: Estimate) -> StopReason | None:
         """Return why to stop, or None to go on."""
         worst = _largest_se(progress, self.min_units)
-        if worst is None:
+        if worst is None or worst > _allowed_se(self, progress):
             return None
         largest, spread = _largest_and_spread(progress)
-        if worst > self.relative * max(spread, self.relative * largest):
-            return None
-        numbers = {
-            "se": worst,
-            "allowed": self.relative,
-            "spread": spread,
-            "largest": largest,
-            "n_features": len(progress.values),
-        }
-        return StopReason(StopKind.TOLERANCE, numbers)
+        errors = {"se": worst, "allowed": self.relative}
+        scale = {"spread": spread, "largest": largest, "n_features": len(progress.values)}
+        return StopReason(StopKind.TOLERANCE, errors | scale)
 
 
 @dataclass(frozen=True)
@@ -220,11 +212,7 @@ class AnyOf:
         for rule in given:
             if not isinstance(rule, Stopping):
                 raise refusal(
-                    "rules",
-                    "objects with a method reason",
-                    rule,
-                    "Use a rule such as TimeBudget(60)",
-                    TypeError,
+                    "rules", "objects with a method reason", rule, "Use TimeBudget(60)", TypeError
                 )
         if not given:
             raise refusal("rules", "at least one", [], "Without a rule the run would not end")
@@ -287,23 +275,14 @@ def as_stopping(
     if seconds is not None:
         rules.append(TimeBudget(seconds))
     if not rules:
-        raise refusal(
-            "one of tolerance, absolute, top_k, seconds and n_orderings",
-            "given",
-            None,
-            "Without a limit the run would not end; tolerance=0.01 is usual",
-        )
+        limits = "one of tolerance, absolute, top_k, seconds and n_orderings"
+        advice = "Without a limit the run would not end; tolerance=0.01 is usual"
+        raise refusal(limits, "given", None, advice)
     return rules[0] if len(rules) == 1 else AnyOf(rules)
 
 
 def needs_errors(rule: Stopping) -> bool:
-    """Return whether a rule of this module needs standard errors.
-
-    Examples
-    --------
-    >>> needs_errors(as_stopping(tolerance=0.01, top_k=3)), needs_errors(as_stopping(seconds=60))
-    (True, False)
-    """
+    """Return whether a rule of this module needs standard errors."""
     if isinstance(rule, AnyOf):
         return all(map(needs_errors, rule.rules))
     return isinstance(rule, (Tolerance, AbsoluteTolerance, TopK))
@@ -337,12 +316,16 @@ def share_done(rule: Stopping, progress: Estimate) -> float | None:
     worst = _largest_se(progress, rule.min_units)
     if worst is None:
         return None
-    if isinstance(rule, Tolerance):
-        largest, spread = _largest_and_spread(progress)
-        wanted = rule.relative * max(spread, rule.relative * largest)
-    else:
-        wanted = rule.absolute
+    wanted = _allowed_se(rule, progress)
     return 1.0 if worst <= wanted else (wanted / worst) ** 2
+
+
+def _allowed_se(rule: Tolerance | AbsoluteTolerance, progress: Estimate) -> float:
+    """Return the largest standard error with which a rule is met."""
+    if isinstance(rule, AbsoluteTolerance):
+        return rule.absolute
+    largest, spread = _largest_and_spread(progress)
+    return rule.relative * max(spread, rule.relative * largest)
 
 
 def _largest_and_spread(progress: Estimate) -> tuple[float, float]:

@@ -19,8 +19,11 @@ import numpy as np
 import numpy.typing as npt
 
 from dsage._check import check_count, check_member, refusal
+from dsage.games.base import Floats, Mask
 from dsage.graphs.separation import Oracle, SeparationOracle
 
+Codes = npt.NDArray[np.uint32]
+Positions = npt.NDArray[np.intp]
 Semantics = Literal["boundary", "skip"]
 _Entry = TypeVar("_Entry", bound=np.generic)
 
@@ -48,7 +51,7 @@ class Enumeration:
     coalitions : bool array of shape (n_coalitions, n_features)
         The distinct coalitions whose risks are needed.
     coefficients : float array of shape (n_features, n_coalitions)
-        The contribution of each risk to each value. Rows sum to zero.
+        The contribution of each risk to each value. Positions sum to zero.
     skipped : float array of shape (n_features,)
         Share of the orderings in which the surplus of the feature is zero by separation.
 
@@ -65,9 +68,9 @@ class Enumeration:
     array([0.15, 0.35])
     """
 
-    coalitions: npt.NDArray[np.bool_]
-    coefficients: npt.NDArray[np.float64]
-    skipped: npt.NDArray[np.float64]
+    coalitions: Mask
+    coefficients: Floats
+    skipped: Floats
 
     @property
     def n_coalitions(self) -> int:
@@ -79,7 +82,7 @@ class Enumeration:
         """Number of features."""
         return int(self.coalitions.shape[1])
 
-    def values(self, risk: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    def values(self, risk: Floats) -> Floats:
         """Return the values of all features, (n_features, ...), from risks (n_coalitions, ...)."""
         if len(risk) != self.n_coalitions:
             condition = f"one number for each of the {self.n_coalitions} coalitions"
@@ -189,7 +192,7 @@ def _skip(oracle: Oracle, max_features: int, limit: int) -> Enumeration | None:
     return _collect(codes, needed, np.arange(n_features), n_features, separated)
 
 
-def _probe_active(oracle: Oracle) -> npt.NDArray[np.intp]:
+def _probe_active(oracle: Oracle) -> Positions:
     """Return features found in some boundary, from which the enumeration starts."""
     n_features = len(oracle.feature_names)
     generator = np.random.default_rng(0)  # the start does not affect the result
@@ -199,12 +202,8 @@ def _probe_active(oracle: Oracle) -> npt.NDArray[np.intp]:
 
 
 def _boundary_codes(
-    oracle: Oracle,
-    active: npt.NDArray[np.intp],
-    codes: npt.NDArray[np.uint32],
-    needed: npt.NDArray[np.bool_],
-    limit: int,
-) -> npt.NDArray[np.intp] | None:
+    oracle: Oracle, active: Positions, codes: Codes, needed: Mask, limit: int
+) -> Positions | None:
     """Fill in the boundary of every set of active features; return further active features.
 
     Let B be the features outside `active`. The oracle is queried at S + B for every set S of
@@ -231,11 +230,7 @@ def _boundary_codes(
 
 
 def _collect(
-    codes: npt.NDArray[np.uint32],
-    needed: npt.NDArray[np.bool_],
-    active: npt.NDArray[np.intp],
-    n_features: int,
-    separated: npt.NDArray[np.uint32] | None = None,
+    codes: Codes, needed: Mask, active: Positions, n_features: int, separated: Codes | None = None
 ) -> Enumeration:
     """Collect the weights of all surpluses by the coalitions at which they are evaluated.
 
@@ -284,19 +279,19 @@ def _halves(
     return pairs[:, 0].ravel(), pairs[:, 1].ravel()
 
 
-def _not_separated(separated: npt.NDArray[np.uint32], bit: int) -> npt.NDArray[np.bool_]:
+def _not_separated(separated: Codes, bit: int) -> Mask:
     """Return for the coalitions without a feature whether it is not separated."""
-    is_separated: npt.NDArray[np.bool_] = _halves(separated, bit)[0] & np.uint32(1 << bit) != 0
+    is_separated: Mask = _halves(separated, bit)[0] & np.uint32(1 << bit) != 0
     return ~is_separated
 
 
-def _decode(codes: npt.NDArray[np.uint32], n_features: int) -> npt.NDArray[np.bool_]:
+def _decode(codes: Codes, n_features: int) -> Mask:
     """Return coalitions (n_coalitions, n_features): feature j is bit j of the code."""
     rows = codes.astype("<u4")[:, None].view(np.uint8)
     return np.unpackbits(rows, axis=1, count=n_features, bitorder="little").view(np.bool_)
 
 
-def _encode(known: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint32]:
+def _encode(known: Mask) -> Codes:
     packed = np.zeros((len(known), 4), dtype=np.uint8)
     bits = np.packbits(known, axis=1, bitorder="little")
     packed[:, : bits.shape[1]] = bits

@@ -13,10 +13,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from dsage._check import check_count, check_member, refusal
-from dsage.estimate.exact import SEMANTICS, Enumeration, Semantics
+from dsage.estimate.exact import SEMANTICS, Enumeration, Positions, Semantics
+from dsage.games.base import Floats, Mask
 from dsage.graphs.separation import Oracle, as_oracle
 from dsage.orderings import Order
 from dsage.orderings.partial.ideals import MOST_IDEALS, chances, ranks_of
@@ -29,11 +29,11 @@ class _Steps(NamedTuple):
     that take it.
     """
 
-    ideals: npt.NDArray[np.bool_]
-    before: npt.NDArray[np.intp]
-    after: npt.NDArray[np.intp]
-    feature: npt.NDArray[np.intp]
-    share: npt.NDArray[np.float64]
+    ideals: Mask
+    before: Positions
+    after: Positions
+    feature: Positions
+    share: Floats
 
 
 def enumerate_extensions(
@@ -96,7 +96,7 @@ def enumerate_extensions(
     return _collect(steps, ~separated, coalitions, place)
 
 
-def _steps(order: npt.NDArray[np.bool_], max_ideals: int) -> _Steps | None:
+def _steps(order: Mask, max_ideals: int) -> _Steps | None:
     ranks = ranks_of(order, max_ideals)
     if ranks is None:
         return None
@@ -111,12 +111,7 @@ def _steps(order: npt.NDArray[np.bool_], max_ideals: int) -> _Steps | None:
     return _Steps(*map(np.concatenate, (ideals, before, after, features, share)))
 
 
-def _collect(
-    steps: _Steps,
-    live: npt.NDArray[np.bool_],
-    coalitions: npt.NDArray[np.bool_],
-    place: npt.NDArray[np.intp],
-) -> Enumeration:
+def _collect(steps: _Steps, live: Mask, coalitions: Mask, place: Positions) -> Enumeration:
     """Collect the shares of the live steps by the coalitions before and after them."""
     n_coalitions, n_features = coalitions.shape
     feature, share = steps.feature[live], steps.share[live]
@@ -128,7 +123,5 @@ def _collect(
     return Enumeration(coalitions, coefficients.reshape(n_features, n_coalitions), skipped)
 
 
-def _sum_by(
-    at: npt.NDArray[np.intp], weights: npt.NDArray[np.float64], size: int
-) -> npt.NDArray[np.float64]:
+def _sum_by(at: Positions, weights: Floats, size: int) -> Floats:
     return np.bincount(at, weights=weights, minlength=size).astype(np.float64, copy=False)

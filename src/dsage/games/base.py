@@ -249,6 +249,12 @@ def ask(game: Game, request: Request) -> Floats:
     return game.path_risks(*request) if isinstance(request, Along) else game.risks(*request)
 
 
+def count_pairs(request: Request) -> int:
+    """Return the number of pairs of a coalition and a row in a request."""
+    n_coalitions = int(request.needed.sum()) if isinstance(request, Along) else len(request.known)
+    return n_coalitions * len(request.rows)
+
+
 def prefixes(orders: Orders) -> Mask:
     """Return the coalitions along orderings, (n_orderings, n_features + 1, n_features)."""
     n_features = orders.shape[1]

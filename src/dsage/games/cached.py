@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dsage._check import check_count
+from dsage._files import Arrays
 from dsage.games.base import (
     Along,
     Coalitions,
@@ -22,6 +23,7 @@ from dsage.games.base import (
     Rows,
     Wrapped,
     ask,
+    count_pairs,
 )
 
 Key = tuple[bytes, bytes, int]
@@ -29,8 +31,6 @@ Key = tuple[bytes, bytes, int]
 
 Evaluate = Callable[[Game, Sequence[Request]], Sequence[Floats]]
 """Answers requests to a game: one after the other here, or in parallel elsewhere."""
-
-Arrays = dict[str, npt.NDArray[Any]]
 
 # Bytes of a digest: enough that two never agree by chance.
 _DIGEST = 16
@@ -125,7 +125,7 @@ class Cached(Wrapped):
                 else:
                     out[at] = found[place[0]][place[1]]
             answers.append(out)
-        self._count(requests, keys, new)
+        self._count(requests, new)
         self._keep({key: found[number][at] for key, (number, at) in new.items()})
         return answers
 
@@ -144,19 +144,13 @@ class Cached(Wrapped):
             out[number][at] = value
         return out
 
-    def _count(
-        self,
-        requests: Sequence[Request],
-        keys: Sequence[Sequence[Key]],
-        new: Mapping[Key, tuple[int, int]],
-    ) -> None:
-        for request, own in zip(requests, keys, strict=True):
+    def _count(self, requests: Sequence[Request], new: Mapping[Key, tuple[int, int]]) -> None:
+        for request in requests:
             if isinstance(request, Along):
-                n_pairs = int(request.needed.sum()) * len(request.rows)
-                self.n_evaluated += n_pairs
-                self.n_distinct += n_pairs
+                self.n_evaluated += count_pairs(request)
+                self.n_distinct += count_pairs(request)
             else:
-                self.n_shared += len(own) * len(request.rows)
+                self.n_shared += count_pairs(request)
         for key, (number, _) in new.items():
             n_rows = len(requests[number].rows)
             self.n_evaluated += n_rows

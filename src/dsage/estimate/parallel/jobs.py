@@ -28,7 +28,7 @@ from joblib.parallel import get_active_backend
 from dsage._check import DsageWarning, Setting, Text, refusal, warn
 from dsage.estimate.parallel.cluster import Cluster, is_cluster
 from dsage.estimate.parallel.pools import single_blas
-from dsage.games.base import Along, Floats, Game, Request
+from dsage.games.base import Floats, Game, Request, count_pairs
 from dsage.games.cached import in_turn
 from dsage.games.model_game import ModelGame
 from dsage.models.torch_tools import one_thread
@@ -90,7 +90,7 @@ class Jobs:
             else:
                 done = self._send(game, bundles)
         self._seconds += sum(each.seconds for each in done)
-        self._n_pairs += sum(map(_n_pairs, requests))
+        self._n_pairs += sum(map(count_pairs, requests))
         self._warn(done)
         return [answer for each in done for answer in each.answers]
 
@@ -151,7 +151,7 @@ class Jobs:
 
         There are a few tasks per job, so that slower jobs get fewer of them.
         """
-        sizes = np.array([_n_pairs(request) for request in requests], dtype=np.float64)
+        sizes = np.array(list(map(count_pairs, requests)), dtype=np.float64)
         a_job = sizes.sum() * self._seconds / max(self._n_pairs, 1.0) / n_jobs
         seconds = min(max(a_job / _TASKS_A_JOB, _SHORTEST_TASK), _SECONDS_A_TASK)
         n_bundles = min(len(requests), n_jobs * max(1, round(a_job / seconds)))
@@ -301,9 +301,3 @@ def _culprit(game: Game) -> str:
             except Exception:
                 return name
     return f"the game, {type(game).__name__},"
-
-
-def _n_pairs(request: Request) -> int:
-    if isinstance(request, Along):
-        return int(request.needed.sum()) * len(request.rows)
-    return len(request.known) * len(request.rows)

@@ -32,13 +32,20 @@ def program(*arguments, code="from dsage.cli import main; main()"):
 # The program
 
 
-def test_the_help_comes_at_once_and_names_all_commands():
+@pytest.mark.parametrize(
+    ("arguments", "names"),
+    [
+        ((), ("demo", "explain", "graph", "score-samplers", "report", "compare")),
+        (("explain",), ("--target", "gaussian, ", "antithetic")),
+    ],
+)
+def test_the_help_comes_at_once_and_is_complete(arguments, names):
     code = "import sys; sys.argv[0] = 'dsage'; from dsage.cli.app import app\n"
     code += "try:\n app()\nexcept SystemExit as end: sys.exit(end.code or 'numpy' in sys.modules)"
-    ran = program("--help", code=code)
+    ran = program(*arguments, "--help", code=code)
     assert (ran.returncode, ran.stderr) == (0, "")
-    for name in ("demo", "explain", "graph", "score-samplers", "report", "compare"):
-        assert f" {name} " in ran.stdout
+    for name in names:
+        assert f" {name}" in ran.stdout
 
 
 def test_the_program_runs_as_a_module(tmp_path):

@@ -42,26 +42,15 @@ _PIECES = re.compile(r"[^\s_\-./:,;|)\]}]*[\s_\-./:,;|)\]}]+|[^\s_\-./:,;|)\]}]+
 
 
 def text_style() -> dict[str, Any]:
-    """Return the style of text from the user: literal, never a formula.
-
-    Examples
-    --------
-    >>> text_style()["parse_math"]
-    False
-    """
+    """Return the style of text from the user: literal, never a formula."""
     return {"parse_math": False, "usetex": False, "fontfamily": _families()}
 
 
 def wrap(name: str, width: int = 36) -> str:
-    r"""Return a name on as few lines of `width` letters as possible, about equally long.
+    """Return a name on as few lines of `width` letters as possible, about equally long.
 
     Nothing is left out. Lines break after a space, underscore, dot and the like, or anywhere in a
     longer word. A character that no installed font has becomes a box.
-
-    Examples
-    --------
-    >>> wrap("mean_daily_temperature_of_the_last_seven_days", 24).split("\n")
-    ['mean_daily_temperature_', 'of_the_last_seven_days']
     """
     text = _replace_missing(name)
     widest = _fill(text, width)
@@ -74,24 +63,12 @@ def wrap(name: str, width: int = 36) -> str:
 
 
 def n_lines(name: str, width: int = 36) -> int:
-    """Return the number of lines of a wrapped name.
-
-    Examples
-    --------
-    >>> n_lines("age"), n_lines("mean_daily_temperature_of_the_last_seven_days", 24)
-    (1, 2)
-    """
+    """Return the number of lines of a wrapped name."""
     return wrap(name, width).count("\n") + 1
 
 
 def n_columns(text: str) -> int:
-    r"""Return the number of letters of the widest line; East Asian characters count twice.
-
-    Examples
-    --------
-    >>> n_columns("ab"), n_columns("\u6e29\u5ea6"), n_columns("a\nbcd")
-    (2, 4, 3)
-    """
+    """Return the number of letters of the widest line; East Asian characters count twice."""
     return max(map(_n_columns, text.split("\n")))
 
 

@@ -207,6 +207,15 @@ def test_runs_on_other_rows_are_compared_for_the_population(dsage, runs, explana
     assert f"[{line['lower']:.4g}, {line['upper']:.4g}]" in same
 
 
+def test_runs_with_unknown_errors_for_the_population_are_compared(dsage, explanations):
+    one = explanations[0]
+    unknown = replace(one.estimate, se_rows=np.full(len(one.values), np.nan))
+    replace(one, estimate=unknown).save("unknown.dsage")
+    ran = dsage("compare", "unknown.dsage", "unknown.dsage", "--csv", "both.csv")
+    assert ran.code == 0, ran.err
+    assert pd.read_csv("both.csv")["se_total"].isna().all()
+
+
 def test_runs_that_mean_different_things_are_not_compared(dsage, runs, explanations):
     one = explanations[0]
     replace(one, target="age").save("age.dsage")

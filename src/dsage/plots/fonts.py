@@ -10,6 +10,8 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib import font_manager
 
+from dsage.result.tables import text_columns
+
 # Common system fonts with letters that the font of matplotlib lacks, most specific last.
 _FALLBACKS = (
     "Noto Sans CJK SC",
@@ -54,7 +56,7 @@ def wrap(name: str, width: int = 36) -> str:
     """
     text = _replace_missing(name)
     widest = _fill(text, width)
-    least = -(-_n_columns(text) // len(widest))
+    least = -(-text_columns(text) // len(widest))
     for narrower in range(least, width):
         lines = _fill(text, narrower)
         if len(lines) == len(widest):
@@ -69,29 +71,19 @@ def n_lines(name: str, width: int = 36) -> int:
 
 def n_columns(text: str) -> int:
     """Return the number of letters of the widest line; East Asian characters count twice."""
-    return max(map(_n_columns, text.split("\n")))
+    return max(map(text_columns, text.split("\n")))
 
 
 def _fill(text: str, width: int) -> list[str]:
     lines: list[str] = [""]
     for piece in _PIECES.findall(text):
-        if _n_columns(lines[-1] + piece.rstrip()) > width and lines[-1]:
+        if text_columns(lines[-1] + piece.rstrip()) > width and lines[-1]:
             lines.append("")
         for letter in piece:
-            if _n_columns(lines[-1]) >= width and not letter.isspace():
+            if text_columns(lines[-1]) >= width and not letter.isspace():
                 lines.append("")
             lines[-1] += letter
     return [line.rstrip() for line in lines]
-
-
-def _n_columns(line: str) -> int:
-    return sum(_width(letter) for letter in line)
-
-
-def _width(letter: str) -> int:
-    if unicodedata.category(letter) in ("Mn", "Me", "Cf"):
-        return 0
-    return 2 if unicodedata.east_asian_width(letter) in ("W", "F") else 1
 
 
 def _replace_missing(name: str) -> str:

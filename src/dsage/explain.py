@@ -13,7 +13,7 @@ from typing import Any, Literal
 from dsage._check import AuditWarning, check_member, record_warnings
 from dsage._random import RandomState, Streams
 from dsage.data.groups import Groups
-from dsage.data.inputs import Inputs, check_inputs
+from dsage.data.inputs import check_inputs
 from dsage.estimate import (
     Checkpoint,
     Estimate,
@@ -26,7 +26,7 @@ from dsage.estimate import (
 from dsage.games import Game, GameOptions, Grouped, LossGame
 from dsage.graphs import GroupedOracle, Oracle
 from dsage.models.losses import Loss
-from dsage.models.resolve import ResolvedModel, find_model
+from dsage.models.resolve import find_model
 from dsage.orderings import Order, Orderings
 from dsage.result.events import Event, Phase, PhaseFinished, PhaseStarted
 from dsage.result.explanation import Explanation
@@ -40,7 +40,6 @@ from dsage.result.run_info import (
     SessionInfo,
     find_versions,
 )
-from dsage.samplers.base import Sampler
 from dsage.samplers.resolve import find_sampler, parse_sampler
 from dsage.structure.resolve import find_graph
 
@@ -172,32 +171,24 @@ def explain(
         seed = _make_seed(random_state, kept)
         for_game = GameOptions.read({**game_options, "random_state": seed})
         for_game.row_weights(len(inputs.y_test))
-        for_plan = PlanOptions.read(
-            {
-                **plan_options,
-                "estimand": estimand,
-                "orderings": orderings,
-                "n_jobs": n_jobs,
-                "random_state": seed,
-            }
-        )
+        plan_options |= {"estimand": estimand, "orderings": orderings, "n_jobs": n_jobs}
+        for_plan = PlanOptions.read({**plan_options, "random_state": seed})
         for_plan.check_features(inputs.names if grouped is None else grouped.names)
         request = parse_sampler(sampler, inputs, seed=seed)
+        is_of_classes = resolved.loss.output == "probability"
+        jobs: dict[str, Any] = {"n_jobs": n_jobs, "seed": seed, "progress": progress}
         with clock(Phase.GRAPH):
             found = find_graph(
-                graph,
-                inputs,
-                is_of_classes=resolved.loss.output == "probability",
-                n_resamples=n_resamples,
-                n_jobs=n_jobs,
-                seed=seed,
-                progress=progress,
+                graph, inputs, is_of_classes=is_of_classes, n_resamples=n_resamples, **jobs
             )
         with clock(Phase.SAMPLER):
             fitted = find_sampler(request, inputs, seed=seed, progress=progress)
         with clock(Phase.ESTIMATE):
+            rows = inputs.X_test, inputs.y_test
+            settings = {"loss": resolved.loss, **vars(for_game)}
+            game = LossGame(resolved.model, fitted.sampler, *rows, **settings)
             estimate = _estimate(
-                _make_game(resolved, fitted.sampler, inputs, for_game),
+                game,
                 found.oracle,
                 None if grouped is None else grouped.members,
                 stopping=stopping,
@@ -231,18 +222,7 @@ def explain(
 
 
 class Clock:
-    """Measures how long each phase takes, and reports its start and end.
-
-    Parameters
-    ----------
-    listen : callable, optional
-        Receives the events; they are always logged.
-
-    Attributes
-    ----------
-    seconds : dict of str to float
-        The time of each finished phase, and ``"total"`` since the beginning.
-    """
+    """Measures how long each phase takes; logs its start and end, and reports them to `listen`."""
 
     def __init__(self, listen: Callable[[Event], None] | None = None) -> None:
         self._start = time.perf_counter()
@@ -265,7 +245,7 @@ class Clock:
 
     @property
     def seconds(self) -> dict[str, float]:
-        """The time of each finished phase, and the total time."""
+        """The time of each finished phase, and in total."""
         return {**self._phases, "total": time.perf_counter() - self._start}
 
 
@@ -290,13 +270,6 @@ def _make_seed(random_state: RandomState, checkpoint: Checkpoint | None) -> int:
         return Streams(random_state).entropy
     entropy = None if checkpoint is None else checkpoint.entropy()
     return secrets.randbits(_SEED_BITS) if entropy is None else entropy
-
-
-def _make_game(
-    resolved: ResolvedModel, sampler: Sampler, inputs: Inputs, options: GameOptions
-) -> Game:
-    X, y = inputs.X_test, inputs.y_test
-    return LossGame(resolved.model, sampler, X, y, loss=resolved.loss, **vars(options))
 
 
 def _estimate(

@@ -32,13 +32,20 @@ def program(*arguments, code="from dsage.cli import main; main()"):
 # The program
 
 
-def test_the_help_comes_at_once_and_names_all_commands():
+@pytest.mark.parametrize(
+    ("arguments", "names"),
+    [
+        ((), ("demo", "explain", "graph", "score-samplers", "report", "compare")),
+        (("explain",), ("--target", "gaussian, ", "antithetic")),
+    ],
+)
+def test_the_help_comes_at_once_and_is_complete(arguments, names):
     code = "import sys; sys.argv[0] = 'dsage'; from dsage.cli.app import app\n"
     code += "try:\n app()\nexcept SystemExit as end: sys.exit(end.code or 'numpy' in sys.modules)"
-    ran = program("--help", code=code)
+    ran = program(*arguments, "--help", code=code)
     assert (ran.returncode, ran.stderr) == (0, "")
-    for name in ("demo", "explain", "graph", "score-samplers", "report", "compare"):
-        assert f" {name} " in ran.stdout
+    for name in names:
+        assert f" {name}" in ran.stdout
 
 
 def test_the_program_runs_as_a_module(tmp_path):
@@ -198,6 +205,15 @@ def test_runs_on_other_rows_are_compared_for_the_population(dsage, runs, explana
     line = pd.read_csv("apart.csv").iloc[0]
     assert f"[{line['lower_total']:.4g}, {line['upper_total']:.4g}]" in apart
     assert f"[{line['lower']:.4g}, {line['upper']:.4g}]" in same
+
+
+def test_runs_with_unknown_errors_for_the_population_are_compared(dsage, explanations):
+    one = explanations[0]
+    unknown = replace(one.estimate, se_rows=np.full(len(one.values), np.nan))
+    replace(one, estimate=unknown).save("unknown.dsage")
+    ran = dsage("compare", "unknown.dsage", "unknown.dsage", "--csv", "both.csv")
+    assert ran.code == 0, ran.err
+    assert pd.read_csv("both.csv")["se_total"].isna().all()
 
 
 def test_runs_that_mean_different_things_are_not_compared(dsage, runs, explanations):

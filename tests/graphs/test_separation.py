@@ -273,7 +273,7 @@ class TestConsensus:
         (pd.DataFrame(np.zeros((2, 3), dtype=bool)), TypeError, "known must be a boolean array; got 'DataFrame'"),
         (np.zeros((2, 3), dtype=int), TypeError, r"known must be a boolean array; got dtype"),
         (np.zeros((2, 4), dtype=bool), ValueError, r"known must be of shape \(n_coalitions, 3\); got \(2, 4\)"),
-        (np.zeros(3, dtype=bool), ValueError, r"got \(3,\)\. .* known\[None, :\] turns a vector into one row"),
+        (np.zeros(3, dtype=bool), ValueError, r"got \(3,\)\. .* known\[None, :\] makes one row"),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("method", ["separated", "boundary"])

@@ -10,7 +10,7 @@ mpl.use("agg")
 from matplotlib import pyplot as plt
 
 from dsage.plots import fonts
-from dsage.plots.fonts import n_columns, text_style, wrap
+from dsage.plots.fonts import n_columns, n_lines, text_style, wrap
 
 
 @given(
@@ -26,6 +26,9 @@ def test_wrapping_leaves_nothing_out_and_keeps_to_the_width(name, width):
 
 
 def test_lines_end_after_separators_and_are_about_equally_long():
+    long = "mean_daily_temperature_of_the_last_seven_days"
+    assert wrap(long, 24).split("\n") == ["mean_daily_temperature_", "of_the_last_seven_days"]
+    assert (n_lines("age"), n_lines(long, 24)) == (1, 2)
     assert wrap("age_at_first_visit_in_years", 16) == "age_at_first_\nvisit_in_years"
     assert wrap("a" * 41, 40) == "a" * 21 + "\n" + "a" * 20
 
@@ -62,3 +65,7 @@ def test_names_are_not_read_as_formulas():
     assert written.get_text() == "$x$ a_{"
     assert not written.get_parse_math()
     plt.close(figure)
+
+
+def test_the_widest_line_counts_and_east_asian_characters_twice():
+    assert (n_columns("ab"), n_columns("\u6e29\u5ea6"), n_columns("a\nbcd")) == (2, 4, 3)

@@ -1,3 +1,4 @@
+import math
 import re
 from dataclasses import replace
 
@@ -5,6 +6,9 @@ import numpy as np
 import pytest
 
 from dsage.estimate import StopKind, StopReason
+from dsage.models import LossSource
+from dsage.result.run_info import plain, word
+from dsage.result.tables import format_table
 from explanations import make_explanation
 
 
@@ -32,6 +36,22 @@ def test_columns_stand_under_each_other_also_with_wide_letters():
     at = {line.index("±") + sum(letter in names[1] for letter in line) - line.count("\u0301")
           for line in lines[rule + 1 : rule + 4]}  # fmt: skip
     assert len(at) == 1
+
+
+def test_a_table_has_a_rule_and_numbers_to_the_right():
+    lines = format_table(["edge", "share"], [["a -> b", "90%"], ["b", "5%"]])
+    assert lines == ["edge    share", "-------------", "a -> b    90%", "b          5%"]
+
+
+def test_choices_are_worded():
+    found = [word(value) for value in (0.123456, 1234567, True, ("a", "b"), LossSource.CHOSEN)]
+    assert found == ["0.1235", "1,234,567", "yes", "a, b", "chosen for the model and the target"]
+    assert word(math.factorial(200)) == "10^374.9"
+
+
+def test_plain_data_have_no_nan():
+    data = {"a": np.float64("nan"), "b": (np.int64(3), np.bool_(True), math.inf)}
+    assert plain(data) == {"a": None, "b": [3, True, None]}
 
 
 def test_many_features_are_cut_and_said_to_be():

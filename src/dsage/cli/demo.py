@@ -2,40 +2,28 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import typer
 from sklearn.datasets import load_diabetes
 from sklearn.model_selection import train_test_split
 
 import dsage
+from dsage.cli import output
+from dsage.cli.commands import DemoCommand
 from dsage.cli.explain import check_tolerance
 from dsage.cli.models import make_model
-from dsage.cli.output import (
-    INTERRUPTED,
-    PAGES,
-    PHASES,
-    Output,
-    Writing,
-    check_outputs,
-    finish,
-    note,
-    note_phases,
-    show,
-)
 
 
-def run_demo(report: Path, tolerance: float, *, quiet: bool) -> None:
+def run(command: DemoCommand) -> None:
     """Explain a random forest on the diabetes data, and write the report."""
-    check_outputs([Output("--report", report, PAGES)], {})
-    check_tolerance(tolerance)
+    outputs = [output.Output("--report", command.report, "The report", output.PAGES)]
+    output.check_outputs(outputs, {})
+    check_tolerance(command.tolerance)
     X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
     X_train, X_test, y_train, y_test = train_test_split(
         X, y.rename("progression"), test_size=0.3, random_state=0
     )
-    if not quiet:
-        note(f"Fitting a random forest to {len(X_train)} of {len(X)} patients.")
+    text = f"Fitting a random forest to {len(X_train)} of {len(X)} patients."
+    output.note(text, quiet=command.quiet)
     model = make_model("rf", (), is_classification=False, seed=0).fit(X_train, y_train)
     explanation = dsage.explain(
         model,
@@ -43,12 +31,11 @@ def run_demo(report: Path, tolerance: float, *, quiet: bool) -> None:
         y_train,
         X_test,
         y_test,
-        tolerance=tolerance,
+        tolerance=command.tolerance,
         random_state=0,
-        progress=not quiet and (sys.stderr.isatty() or note_phases(PHASES)),
+        progress=output.choose_progress(output.PHASES, quiet=command.quiet),
     )
-    writing = Writing("--report", report, explanation.report, "The report")
-    finish(repr(explanation), [writing], quiet=True)
-    show(f"\nThe report is in {report.resolve()}. Open it in a browser.")
+    output.finish(repr(explanation), outputs, {"--report": explanation.report}, quiet=True)
+    output.show(f"\nThe report is in {command.report.resolve()}. Open it in a browser.")
     if explanation.estimate.interrupted:
-        raise typer.Exit(INTERRUPTED)
+        raise typer.Exit(output.INTERRUPTED)

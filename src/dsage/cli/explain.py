@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-import sys
-from collections.abc import Mapping
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,28 +14,9 @@ import typer
 import dsage
 from dsage._check import check_member, check_members, refusal
 from dsage._files import DAMAGES
-from dsage.cli.models import (
-    align_columns,
-    check_target,
-    make_model,
-    note_column_order,
-    parse_labels,
-    score_held_out,
-)
-from dsage.cli.options import FITS
-from dsage.cli.output import (
-    INTERRUPTED,
-    PAGES,
-    PHASES,
-    Output,
-    Writing,
-    check_outputs,
-    finish,
-    note,
-    note_phases,
-    rename_parameter,
-)
-from dsage.cli.rows import Source, Split, note_classes, read_rows, read_test_rows, split_rows
+from dsage.cli import models, output
+from dsage.cli.commands import FITS, ExplainCommand
+from dsage.cli.rows import Split, note_classes, read_rows, read_test_rows, split_rows
 from dsage.estimate import Checkpoint, StopKind
 from dsage.graphs import Graph
 from dsage.models.files import load_model
@@ -52,245 +31,189 @@ _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 _NUMBER_AND_UNIT = re.compile(r"([0-9]*\.?[0-9]+)([smh]?)")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Request(Source):
-    """The options of the command, by name."""
-
-    target: str
-    model: Path | None
-    fit: str | None
-    classes: list[str] | None
-    trust: list[str] | None
-    trust_pickle: bool
-    test: Path | None
-    test_size: float | None
-    groups: Path | None
-    graph: str
-    resamples: int | None
-    sampler: str
-    loss: str
-    estimand: str
-    orderings: str
-    tolerance: float | None
-    time: str | None
-    report: Path | None
-    out: Path | None
-    csv: Path | None
-    json: Path | None
-    checkpoint: Path | None
-    seed: int
-    jobs: int | None
-    quiet: bool
-
-    @property
-    def labels(self) -> list[str]:
-        """The labels of ``--classes``."""
-        return [label for text in self.classes or () for label in text.split(",")]
-
-    def note(self, text: str) -> None:
-        """Note something, unless the user asked for quiet."""
-        if not self.quiet:
-            note(text)
-
-
-def run_explain(request: Request) -> None:
+def run(command: ExplainCommand) -> None:
     """Explain a model that is loaded or fitted, and write the results."""
-    _check_files(request)
-    _check_choices(request)
-    options = _collect_options(request)
+    # The checkpoint is read and written, so it comes first: no result may replace it.
+    outputs = [
+        output.Output("--checkpoint", command.checkpoint, "The state"),
+        output.Output("--out", command.out, "The run", (".dsage",)),
+        output.Output("--csv", command.csv, "The table"),
+        output.Output("--json", command.json, "The table"),
+        output.Output("--report", command.report, "The report", output.PAGES),
+    ]
+    inputs = {
+        "DATA": command.data,
+        "--test": command.test,
+        "--model": command.model,
+        "--graph": Path(command.graph),
+        "--groups": command.groups,
+    }
+    output.check_outputs(outputs, inputs)
+    _check_choices(command)
+    options = _collect_options(command)
     model = None
-    if request.model is not None:
-        model = load_model(
-            request.model, trusted=tuple(request.trust or ()), trust_pickle=request.trust_pickle
-        )
-    split = _split(request, model)
+    if command.model is not None:
+        trusted = tuple(command.trust or ())
+        model = load_model(command.model, trusted=trusted, trust_pickle=command.trust_pickle)
+    split = _split(command, model)
     for members in (options["groups"] or {}).values():
         check_members(members, list(split.X_train.columns), "--groups", "the features")
-    explanation = _explain(request, model, split, options)
-    _write(request, explanation)
+    explanation = _explain(command, model, split, options)
+    frame = explanation.to_frame()
+    writers: output.Writers = {
+        "--out": explanation.save,
+        "--csv": partial(frame.to_csv, index=False),
+        "--json": partial(frame.to_json, orient="records", indent=1, force_ascii=False),
+        "--report": explanation.report,
+    }
+    output.finish(repr(explanation), outputs, writers, quiet=command.quiet)
     if explanation.estimate.interrupted:
-        raise typer.Exit(INTERRUPTED)
+        raise typer.Exit(output.INTERRUPTED)
 
 
 def _explain(
-    request: Request,
+    command: ExplainCommand,
     model: Any,  # noqa: ANN401
     split: Split,
     options: dict[str, Any],
 ) -> Explanation:
     X_train, X_test = split.X_train, split.X_test
     if model is None:
-        model = _fit(request, split)
+        model = _fit(command, split)
     else:
-        X_train, X_test = align_columns(model, X_train), align_columns(model, X_test)
-        note_column_order(model, X_train)
-        if request.labels:
-            options["classes"] = parse_labels(request.labels, split.y_train, split.y_test)
-    name, score = score_held_out(
+        X_train, X_test = (models.align_columns(model, each) for each in (X_train, X_test))
+        models.note_column_order(model, X_train)
+        if command.labels:
+            options["classes"] = models.parse_labels(command.labels, split.y_train, split.y_test)
+    name, score = models.score_held_out(
         model,
         X_test,
         split.y_test,
-        loss=request.loss,
+        loss=command.loss,
         labels=pd.concat([split.y_train, split.y_test]).unique().tolist(),
         classes=options.get("classes"),
     )
-    request.note(f"The model's {name} on the {len(X_test)} evaluation rows is {score:.3f}.")
-    seconds_before = _read_seconds(request.checkpoint)
+    text = f"The model's {name} on the {len(X_test)} evaluation rows is {score:.3f}."
+    output.note(text, quiet=command.quiet)
+    seconds_before = _read_seconds(command.checkpoint)
     explanation = dsage.explain(
         model,
         X_train,
         split.y_train,
         X_test,
         split.y_test,
-        target=request.target,
+        target=command.target,
         discrete=split.discrete,
-        random_state=request.seed,
+        random_state=command.seed,
         **options,
     )
     is_late = options["seconds"] is not None and seconds_before >= options["seconds"]
     reason = explanation.estimate.reason
     if is_late and reason is not None and reason.kind is StopKind.TIME:
-        note(
-            f"Warning: {request.checkpoint} already holds {seconds_before:.3g} s of work, which"
+        output.note(
+            f"Warning: {command.checkpoint} already holds {seconds_before:.3g} s of work, which"
             " count toward --time, so this run ended at once. Use a longer --time to continue."
         )
     return explanation
 
 
-def _split(request: Request, model: Any) -> Split:  # noqa: ANN401
+def _split(command: ExplainCommand, model: Any) -> Split:  # noqa: ANN401
     """Read the table, and split it into training and evaluation rows."""
     is_classification: bool | None = None
     culprit = ("", "")
-    if request.fit in ("lm", "logistic"):
-        is_classification, culprit = request.fit == "logistic", ("--fit", request.fit)
-    elif request.loss != "auto":
-        is_classification = as_loss(request.loss).output == "probability"
-        culprit = ("--loss", request.loss)
+    if command.fit in ("lm", "logistic"):
+        is_classification, culprit = command.fit == "logistic", ("--fit", command.fit)
+    elif command.loss != "auto":
+        is_classification = as_loss(command.loss).output == "probability"
+        culprit = ("--loss", command.loss)
     elif model is not None:
-        is_classification = bool(request.labels) or gives_classes(model)
-        culprit = ("--model", str(request.model))
-    table = read_rows(request)
-    discrete = request.discrete or ()
-    if is_classification and request.target not in discrete:
-        check_target(table[request.target], *culprit)
-    if not request.quiet:
-        note_classes(table, request.target)
+        is_classification = bool(command.labels) or gives_classes(model)
+        culprit = ("--model", str(command.model))
+    table = read_rows(command)
+    discrete = command.discrete or ()
+    if is_classification and command.target not in discrete:
+        models.check_target(table[command.target], *culprit)
+    note_classes(table, command.target, quiet=command.quiet)
     test = None
-    if request.test is not None:
-        test = read_test_rows(request.test, request, table)
+    if command.test is not None:
+        test = read_test_rows(command.test, command, table)
     elif model is not None:
         # --quiet does not silence it: the result may be wrong.
-        note(
-            f"Warning: {request.data.name} is split at random, and the model in {request.model}"
+        output.note(
+            f"Warning: {command.data.name} is split at random, and the model in {command.model}"
             " may have been fitted to some of the evaluation rows. Its performance would look too"
             " good: provide rows that it has not seen with --test."
         )
     return split_rows(
         table,
-        request.target,
+        command.target,
         test=test,
-        test_size=_TEST_SIZE if request.test_size is None else request.test_size,
+        test_size=_TEST_SIZE if command.test_size is None else command.test_size,
         discrete=discrete,
         is_classification=is_classification,
-        seed=request.seed,
+        seed=command.seed,
     )
 
 
-def _fit(request: Request, split: Split) -> Any:  # noqa: ANN401
-    fit = request.fit or "rf"
-    model = make_model(
-        fit, split.classes, is_classification=split.is_classification, seed=request.seed
+def _fit(command: ExplainCommand, split: Split) -> Any:  # noqa: ANN401
+    fit = command.fit or "rf"
+    model = models.make_model(
+        fit, split.classes, is_classification=split.is_classification, seed=command.seed
     )
     kind = "classes" if split.is_classification else "numbers"
-    reason = "" if request.fit else ", since neither --model nor --fit is given"
-    request.note(f"Fitting {FITS[fit]} of {kind} to {len(split.y_train)} rows{reason}.")
+    reason = "" if command.fit else ", since neither --model nor --fit is given"
+    text = f"Fitting {FITS[fit]} of {kind} to {len(split.y_train)} rows{reason}."
+    output.note(text, quiet=command.quiet)
     return model.fit(split.X_train, split.y_train)
-
-
-def _write(request: Request, explanation: Explanation) -> None:
-    """Write the files, and show the ranking."""
-    frame = explanation.to_frame()
-
-    def write_json(path: Path) -> None:
-        frame.to_json(path, orient="records", indent=1, force_ascii=False)
-
-    def write_csv(path: Path) -> None:
-        frame.to_csv(path, index=False)
-
-    writings = [
-        Writing("--out", request.out, explanation.save, "The run"),
-        Writing("--csv", request.csv, write_csv, "The table"),
-        Writing("--json", request.json, write_json, "The table"),
-        Writing("--report", request.report, explanation.report, "The report"),
-    ]
-    finish(repr(explanation), writings, quiet=request.quiet)
 
 
 # What is typed on the command line
 
 
-def _check_files(request: Request) -> None:
-    # The checkpoint is read and written, so it comes first: no result may replace it.
-    outputs = [
-        Output("--checkpoint", request.checkpoint),
-        Output("--report", request.report, PAGES),
-        Output("--out", request.out, (".dsage",)),
-        Output("--csv", request.csv),
-        Output("--json", request.json),
-    ]
-    inputs = {
-        "DATA": request.data,
-        "--test": request.test,
-        "--model": request.model,
-        "--graph": Path(request.graph),
-        "--groups": request.groups,
-    }
-    check_outputs(outputs, inputs)
-
-
-def _check_choices(request: Request) -> None:
+def _check_choices(command: ExplainCommand) -> None:
     """Refuse wrong options before anything is read."""
-    if request.model is not None and request.fit is not None:
+    if command.model is not None and command.fit is not None:
         raise refusal("--model and --fit", "used one at a time", "both", "Leave one of them out")
-    if request.fit is not None:
-        check_member(request.fit, tuple(FITS), "--fit", "the models")
-    if request.labels and request.model is None:
+    if command.fit is not None:
+        check_member(command.fit, tuple(FITS), "--fit", "the models")
+    if command.labels and command.model is None:
         advice = "A model that is fitted here knows its classes: leave --classes out"
-        raise refusal("--classes", "used with --model", ",".join(request.labels), advice)
-    check_member(request.estimand, ("d-sage", "sage"), "--estimand", "the estimands")
-    check_member(request.sampler, ("auto", *SAMPLERS), "--sampler", "the samplers")
-    check_member(request.orderings, tuple(KINDS), "--orderings", "the kinds of orderings")
-    if request.loss != "auto":
-        as_loss(request.loss)
-    if request.test is not None and request.test_size is not None:
+        raise refusal("--classes", "used with --model", ",".join(command.labels), advice)
+    check_member(command.estimand, ("d-sage", "sage"), "--estimand", "the estimands")
+    check_member(command.sampler, ("auto", *SAMPLERS), "--sampler", "the samplers")
+    check_member(command.orderings, tuple(KINDS), "--orderings", "the kinds of orderings")
+    if command.loss != "auto":
+        as_loss(command.loss)
+    if command.test is not None and command.test_size is not None:
         advice = "Leave --test-size out: --test has the rows"
         raise refusal("--test and --test-size", "used one at a time", "both", advice)
-    size = request.test_size
+    size = command.test_size
     if size is not None and not (0 < size < 1 or (size >= 1 and size == int(min(size, 1e15)))):
         advice = "Use a fraction such as 0.25, or a number of rows such as 100"
         raise refusal("--test-size", "a fraction below 1, or a whole number", size, advice)
-    check_tolerance(request.tolerance)
-    check_jobs(request.jobs)
+    check_tolerance(command.tolerance)
+    check_jobs(command.jobs)
 
 
-def _collect_options(request: Request) -> dict[str, Any]:
+def _collect_options(command: ExplainCommand) -> dict[str, Any]:
     """Return the options of :func:`dsage.explain`."""
-    graph = read_graph(request.graph)
-    is_learned = isinstance(graph, str)
-    words = {phase: text for phase, text in PHASES.items() if is_learned or phase != "graph"}
+    graph = read_graph(command.graph)
+    phases = dict(output.PHASES)
+    if not isinstance(graph, str):
+        del phases["graph"]
     return {
         "graph": graph,
-        "n_resamples": request.resamples,
-        "sampler": request.sampler,
-        "loss": request.loss,
-        "estimand": request.estimand,
-        "orderings": request.orderings,
-        "tolerance": request.tolerance,
-        "seconds": None if request.time is None else parse_time(request.time),
-        "groups": None if request.groups is None else read_groups(request.groups),
-        "checkpoint": request.checkpoint,
-        "n_jobs": request.jobs,
-        "progress": not request.quiet and (sys.stderr.isatty() or note_phases(words)),
+        "n_resamples": command.resamples,
+        "sampler": command.sampler,
+        "loss": command.loss,
+        "estimand": command.estimand,
+        "orderings": command.orderings,
+        "tolerance": command.tolerance,
+        "seconds": None if command.time is None else parse_time(command.time),
+        "groups": None if command.groups is None else read_groups(command.groups),
+        "checkpoint": command.checkpoint,
+        "n_jobs": command.jobs,
+        "progress": output.choose_progress(phases, quiet=command.quiet),
     }
 
 
@@ -308,20 +231,13 @@ def check_jobs(jobs: int | None) -> None:
 
 
 def parse_time(text: str) -> float:
-    """Return a time in seconds.
-
-    Examples
-    --------
-    >>> parse_time("90"), parse_time("90s"), parse_time("1.5m"), parse_time("1h30m")
-    (90.0, 90.0, 90.0, 5400.0)
-    """
+    """Return a time, such as "90", "90s", "1.5m" or "1h30m", in seconds."""
     compact = text.strip().lower()
     parts = _NUMBER_AND_UNIT.findall(compact)
-    if "".join(number + unit for number, unit in parts) != compact or not parts:
-        advice = "Use seconds, or add a unit: 90, 90s, 5m, 1h30m"
+    is_whole = "".join(number + unit for number, unit in parts) == compact
+    if not (parts and is_whole and all(unit for _, unit in parts[:-1])):
+        advice = "Use seconds, or add a unit to each number: 90, 90s, 5m, 1h30m"
         raise refusal("--time", "a time", text, advice)
-    if any(not unit for _, unit in parts[:-1]):
-        raise refusal("--time", "a time", text, "Add a unit to each number")
     seconds = sum(float(number) * _UNITS[unit] for number, unit in parts)
     if not seconds > 0:
         raise refusal("--time", "above zero", text, "Use a longer time")
@@ -329,13 +245,7 @@ def parse_time(text: str) -> float:
 
 
 def read_graph(text: str) -> str | Graph | None:
-    """Return the graph that ``--graph`` names: a search, a graph in a file, or None.
-
-    Examples
-    --------
-    >>> read_graph("learn"), read_graph("none")
-    ('learn', None)
-    """
+    """Return the graph that ``--graph`` names: a search, a graph in a file, or None."""
     if text == "none":
         return None
     file = Path(text)
@@ -343,24 +253,19 @@ def read_graph(text: str) -> str | Graph | None:
         try:
             return Graph.load(file)
         except ValueError as error:
-            raise rename_parameter(error, "--graph") from error
+            raise output.rename_parameter(error, "--graph") from error
     if file.suffix or len(file.parts) > 1:
         advice = "Write one with: dsage graph DATA --target COLUMN --out FILE.json"
         raise refusal("--graph", "a file that exists", text, advice, FileNotFoundError)
     return check_member(text, ("learn", "none", *METHODS), "--graph", "these names, or a file")
 
 
-def read_groups(path: Path) -> Mapping[str, list[str]]:
+def read_groups(path: Path) -> dict[str, list[str]]:
     """Return groups of features from a JSON file that maps names to lists of features."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        advice = "Check the spelling"
-        raise refusal(
-            "--groups", "a file that exists", str(path), advice, FileNotFoundError
-        ) from None
     except (OSError, ValueError) as error:
-        raise refusal("--groups", "a JSON file", str(path), f"It is not: {error}") from error
+        raise refusal("--groups", "a JSON file", str(path), str(error)) from error
     is_mapping = isinstance(content, dict) and all(
         isinstance(members, list) and all(isinstance(name, str) for name in members)
         for members in content.values()
@@ -368,7 +273,7 @@ def read_groups(path: Path) -> Mapping[str, list[str]]:
     if not is_mapping or not content:
         advice = 'Write it as {"group": ["feature", "another"], ...}'
         raise refusal("--groups", "groups of names", str(path), advice)
-    return {str(group): list(members) for group, members in content.items()}
+    return content  # type: ignore[no-any-return]
 
 
 def _read_seconds(checkpoint: Path | None) -> float:

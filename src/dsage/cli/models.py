@@ -18,8 +18,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 
-from dsage._check import check_member, refusal, shown
-from dsage.cli.options import FITS
+from dsage._check import refusal, shown
 from dsage.cli.output import note
 from dsage.data.categories import sort_labels
 from dsage.data.columns import column_kind
@@ -36,25 +35,7 @@ _BOOLEANS = {"true": True, "false": False}
 
 
 def make_model(fit: str, classes: Sequence[str], *, is_classification: bool, seed: int) -> Any:  # noqa: ANN401
-    """Return an unfitted model: encoders of classes, scalers of numbers, an estimator.
-
-    Parameters
-    ----------
-    fit : {"lm", "rf", "hgb", "logistic"}
-        The kind of model.
-    classes : sequence of str
-        The columns that are classes.
-    is_classification : bool
-        Whether the target is a class.
-    seed : int
-        Seed of the model.
-
-    Examples
-    --------
-    >>> make_model("lm", [], is_classification=False, seed=0).steps[0][0]
-    'standardscaler'
-    """
-    check_member(fit, tuple(FITS), "--fit", "the models")
+    """Return an unfitted model: encoders of the columns `classes`, scalers, an estimator."""
     if fit == "lm" and is_classification:
         advice = "Choose --fit logistic, rf or hgb"
         raise refusal("--fit", "a classifier if the target is a class", fit, advice)
@@ -88,14 +69,7 @@ def make_model(fit: str, classes: Sequence[str], *, is_classification: bool, see
 
 
 def align_columns(model: Any, X: pd.DataFrame) -> pd.DataFrame:  # noqa: ANN401
-    """Return the columns in the order in which the model was fitted, if it stores their names.
-
-    Examples
-    --------
-    >>> X = pd.DataFrame({"a": [0.0, 1.0], "b": [1.0, 1.0]})
-    >>> align_columns(LinearRegression().fit(X, [1.0, 2.0]), X[["b", "a"]]).columns.tolist()
-    ['a', 'b']
-    """
+    """Return the columns in the order in which the model was fitted, if it stores their names."""
     names = getattr(model, "feature_names_in_", None)
     if names is None:
         n_wanted = getattr(model, "n_features_in_", None)
@@ -133,14 +107,7 @@ def check_target(column: pd.Series[Any], option: str, given: str) -> None:
 def parse_labels(
     texts: Sequence[str], y_train: pd.Series[Any], y_test: pd.Series[Any]
 ) -> list[str | int | float | bool]:
-    """Return the labels of ``--classes`` in the type of the target.
-
-    Examples
-    --------
-    >>> y = pd.Series([1, 3, 2])
-    >>> parse_labels(["3", "1", "2"], y, y)
-    [3, 1, 2]
-    """
+    """Return the labels of ``--classes`` in the type of the target."""
     both = pd.concat([y_train, y_test])
     try:
         labels = [_parse_label(text.strip(), both.dtype) for text in texts]
@@ -199,12 +166,6 @@ def score_held_out(
 
     It reveals a wrong order of columns or classes. The classes of a model that does not store them
     are `classes`, or by default the sorted `labels` of the target.
-
-    Examples
-    --------
-    >>> X, y = pd.DataFrame({"a": [0.0, 1.0, 2.0]}), pd.Series([0.0, 2.0, 4.0])
-    >>> score_held_out(LinearRegression().fit(X, y), X, y, loss="auto", labels=[])
-    ('R2', 1.0)
     """
     target = values(y)
     chosen = as_loss("cross_entropy" if loss == "auto" else loss)

@@ -5,16 +5,16 @@ Nothing heavy is imported at the top: ``dsage --help`` needs this module.
 
 from __future__ import annotations
 
-import functools
-import inspect
 import os
 import shlex
 import sys
 import tempfile
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
@@ -35,6 +35,9 @@ PHASES = {
 }
 """The phases of a run, in words."""
 
+Writers = Mapping[str, Callable[[Path], object]]
+"""For each option with a file, how to write it."""
+
 _SAME_NAME = (
     "checkpoint classes confidence decimal discrete drop encoding estimand graph groups loss method"
     " orderings sampler score sep target tolerance"
@@ -50,9 +53,6 @@ _OPTIONS = {
     "trusted": "--trust",
 }
 """What the parameters of the package are called here."""
-
-_DebugOption = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
-
 
 # Errors and warnings
 
@@ -79,50 +79,27 @@ class OneLineGroup(typer.core.TyperGroup):
         sys.exit(code if isinstance(code, int) else 0)
 
 
-def guard(command: Callable[..., None]) -> Callable[..., None]:
-    """Return a command that reports its errors in one line, unless ``--debug`` is given."""
-
-    @functools.wraps(command)
-    def run(*args: Any, debug: bool = False, **options: Any) -> None:  # noqa: ANN401
-        with warnings.catch_warnings():
-            _show_warnings_as_notes()
-            try:
-                command(*args, **options)
-            except KeyboardInterrupt:
-                note("Interrupted before there was a result.")
-                raise typer.Exit(INTERRUPTED) from None
-            except (typer.Exit, typer.Abort):
+@contextmanager
+def guard(*, debug: bool) -> Iterator[None]:
+    """Report errors in one line, unless `debug` is true, and warnings as notes."""
+    with warnings.catch_warnings():
+        _show_warnings_as_notes()
+        try:
+            yield
+        except KeyboardInterrupt:
+            note("Interrupted before there was a result.")
+            raise typer.Exit(INTERRUPTED) from None
+        except (typer.Exit, typer.Abort):
+            raise
+        except Exception as error:
+            if debug:
                 raise
-            except Exception as error:
-                if debug:
-                    raise
-                typer.echo(f"Error: {one_line(error)}", err=True)
-                raise typer.Exit(FAILED) from None
-
-    # typer reads the options from annotations, and needs them as objects.
-    signature = inspect.signature(command, eval_str=True)
-    kind = inspect.Parameter.KEYWORD_ONLY
-    debug = inspect.Parameter("debug", kind, default=False, annotation=_DebugOption)
-    vars(run)["__signature__"] = signature.replace(
-        parameters=[*signature.parameters.values(), debug]
-    )
-    run.__annotations__ = {**command.__annotations__, "debug": _DebugOption}
-    return run
+            note(f"Error: {one_line(error)}")
+            raise typer.Exit(FAILED) from None
 
 
 def one_line(error: BaseException) -> str:
-    r"""Return an error in one line, with its notes, naming options instead of parameters.
-
-    Examples
-    --------
-    >>> from dsage._check import Setting, Text, refusal
-    >>> one_line(refusal("n_jobs", "positive", 0, Text(["Use ", Setting("n_jobs", -1)])))
-    '--jobs must be positive; got 0. Use --jobs -1.'
-    >>> one_line(ValueError("a must be\n  b"))
-    'a must be b'
-    >>> one_line(KeyError("a"))
-    "KeyError: 'a'. Add --debug to see where it happened."
-    """
+    """Return an error in one line, with its notes, naming options instead of parameters."""
     problem = getattr(error, "problem", None)
     text = str(error)
     if problem is not None:
@@ -135,16 +112,7 @@ def one_line(error: BaseException) -> str:
 
 
 def word_setting(setting: Setting) -> str:
-    """Return a setting as it is typed on the command line.
-
-    Examples
-    --------
-    >>> from dsage._check import Setting
-    >>> word_setting(Setting("estimand", "sage")), word_setting(Setting("trust_pickle", True))
-    ('--estimand sage', '--trust-pickle')
-    >>> word_setting(Setting("drop", ["age", "a b"])), word_setting(Setting("n_draws", 8))
-    ("--drop age --drop 'a b'", 'n_draws=8')
-    """
+    """Return a setting as it is typed on the command line."""
     option = _OPTIONS.get(setting.parameter)
     if option is None:
         return str(setting)
@@ -197,9 +165,10 @@ def _show_warnings_as_notes() -> None:
 # Notes and results
 
 
-def note(text: str) -> None:
-    """Write something other than the result, to stderr."""
-    typer.echo(text, err=True)
+def note(text: str, *, quiet: bool = False) -> None:
+    """Write something other than the result to stderr, unless `quiet` is true."""
+    if not quiet:
+        typer.echo(text, err=True)
 
 
 def show(text: str) -> None:
@@ -211,49 +180,33 @@ def show(text: str) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def note_phases(words: Mapping[str, str]) -> Callable[[Event], None]:
-    """Return a listener that notes each phase in `words` when it starts."""
+def choose_progress(phases: Mapping[str, str], *, quiet: bool) -> bool | Callable[[Event], None]:
+    """Return bars for a terminal, else a listener that notes each of the phases as it starts."""
     from dsage.result.events import PhaseStarted  # noqa: PLC0415
 
     def listen(event: Event) -> None:
-        if isinstance(event, PhaseStarted) and event.phase in words:
-            note(words[event.phase])
+        if isinstance(event, PhaseStarted) and event.phase in phases:
+            note(phases[event.phase])
 
-    return listen
+    return not quiet and (sys.stderr.isatty() or listen)
 
 
 # Files
 
 
 class Output(NamedTuple):
-    """A file to write: its option, its path, and the suffixes that its name may have."""
+    """A file to write: its option, path, content in words, and the suffixes it may have."""
 
     option: str
     path: Path | None
+    content: str
     suffixes: tuple[str, ...] = ()
 
 
-class Writing(NamedTuple):
-    """How to write a file: its option, its path, a function of the path, the content in words."""
-
-    option: str
-    path: Path | None
-    write: Callable[[Path], object]
-    content: str
-
-
 def check_outputs(outputs: Iterable[Output], inputs: Mapping[str, Path | None]) -> None:
-    """Refuse files that cannot be written, or that would overwrite another.
-
-    Parameters
-    ----------
-    outputs : iterable of Output
-        The files to write.
-    inputs : mapping of str to Path or None
-        The files to read, by the names of their options or arguments.
-    """
+    """Refuse files that cannot be written, or that would overwrite another or one of `inputs`."""
     used = {option: path for option, path in inputs.items() if path is not None}
-    for option, path, suffixes in outputs:
+    for option, path, _, suffixes in outputs:
         if path is None:
             continue
         _check_name(option, path, suffixes)
@@ -262,30 +215,30 @@ def check_outputs(outputs: Iterable[Output], inputs: Mapping[str, Path | None]) 
                 advice = "It would be overwritten: choose another name"
                 raise _refusal(option, f"another file than {other}", path, advice)
         _check_writable(option, path)
+        if suffixes is PICTURES:
+            # A missing matplotlib is reported before the work is done.
+            import_module("dsage.plots")
         used[option] = path
 
 
-def finish(text: str, writings: Iterable[Writing], *, quiet: bool) -> None:
+def finish(text: str, outputs: Iterable[Output], writers: Writers, *, quiet: bool) -> None:
     """Write all files, show the result, and note which files were written and which failed.
 
-    Raises
-    ------
-    typer.Exit
-        If a file could not be written; the others are written all the same.
+    If a file cannot be written, the others are written all the same, and then the command fails.
     """
     lines, failures = [], []
-    for option, path, write, content in writings:
-        if path is None:
+    for option, path, content, _ in outputs:
+        if path is None or option not in writers:
             continue
         try:
-            write(path)
+            writers[option](path)
         except Exception as error:
             failures.append(f"{option} {path} could not be written: {one_line(error)}")
         else:
             lines.append(f"{content} is in {path}.")
     show(text)
-    for line in lines if not quiet else ():
-        note(line)
+    for line in lines:
+        note(line, quiet=quiet)
     if failures:
         note(f"Error: {' '.join(failures)}")
         raise typer.Exit(FAILED)

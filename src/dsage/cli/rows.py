@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +13,7 @@ import pandas as pd
 from sklearn.model_selection import train_test_split
 
 from dsage._check import check_member, check_members, refusal, shown
+from dsage.cli.commands import TableCommand
 from dsage.cli.output import note
 from dsage.data.columns import check_kinds, column_kind
 from dsage.data.files import read_table
@@ -27,41 +27,11 @@ _BINARY = 2
 _MOST = 0.9
 
 
-@dataclass(frozen=True, kw_only=True)
-class Source:
-    """A file with a table, and how to read it: the options of a command by name."""
+class Split(NamedTuple):
+    """Training and evaluation rows, and what is a class.
 
-    data: Path
-    target: str | None = None
-    drop: Sequence[str] | None = None
-    discrete: Sequence[str] | None = None
-    sep: str | None = None
-    decimal: str = "."
-    encoding: str = "utf-8"
-
-    @property
-    def csv_format(self) -> dict[str, Any]:
-        """The format of CSV files, as :func:`dsage.data.files.read_table` takes it."""
-        sep = "\t" if self.sep in ("tab", "\\t") else self.sep
-        return {"sep": sep, "decimal": self.decimal, "encoding": self.encoding}
-
-
-@dataclass(frozen=True, eq=False)
-class Split:
-    """Training and evaluation rows.
-
-    Attributes
-    ----------
-    X_train, X_test : pandas.DataFrame
-        Features.
-    y_train, y_test : pandas.Series
-        The target.
-    classes : tuple of str
-        The features that are classes, by their type or because the user says so.
-    discrete : tuple of str
-        The numeric columns among them.
-    is_classification : bool
-        Whether the target is a class.
+    `classes` are the features that are classes, by their type or because the user says so, and
+    `discrete` the numeric columns among them.
     """
 
     X_train: pd.DataFrame
@@ -73,17 +43,17 @@ class Split:
     is_classification: bool
 
 
-def read_rows(source: Source) -> pd.DataFrame:
+def read_rows(command: TableCommand) -> pd.DataFrame:
     """Return the table in a file, after checking its columns.
 
     The columns that the options name must exist, and no value may be missing. Text columns that
     look like numbers, names or dates are refused.
     """
-    name, discrete = source.data.name, source.discrete or ()
-    table = read_table(source.data, drop=source.drop or (), **source.csv_format)
+    name, discrete = command.data.name, command.discrete or ()
+    table = read_table(command.data, drop=command.drop or (), **command.csv_format)
     columns = [str(column) for column in table.columns]
-    if source.target is not None:
-        check_member(source.target, columns, "--target", f"the columns of {name}")
+    if command.target is not None:
+        check_member(command.target, columns, "--target", f"the columns of {name}")
         if len(columns) == 1:
             advice = "It has only the target: add features"
             raise refusal(name, "a table of two or more columns", columns, advice)
@@ -92,18 +62,14 @@ def read_rows(source: Source) -> pd.DataFrame:
     _check_missing(table, name)
     for column in columns:
         if column_kind(table[column]) == "class" and table[column].dtype != bool:
-            _check_texts(
-                table[column],
-                name,
-                is_target=column == source.target,
-                is_discrete=column in discrete,
-            )
+            is_target, is_discrete = column == command.target, column in discrete
+            _check_texts(table[column], name, is_target=is_target, is_discrete=is_discrete)
     return table
 
 
-def read_test_rows(data: Path, source: Source, table: pd.DataFrame) -> pd.DataFrame:
+def read_test_rows(data: Path, command: TableCommand, table: pd.DataFrame) -> pd.DataFrame:
     """Return the columns of `table` from another file, after checking that the types agree."""
-    test = read_table(data, columns=[str(column) for column in table.columns], **source.csv_format)
+    test = read_table(data, columns=[str(column) for column in table.columns], **command.csv_format)
     for column in table.columns:
         wanted, found = column_kind(table[column]), column_kind(test[column])
         if wanted != found:
@@ -113,15 +79,11 @@ def read_test_rows(data: Path, source: Source, table: pd.DataFrame) -> pd.DataFr
     return test
 
 
-def note_classes(table: pd.DataFrame, target: str | None) -> None:
+def note_classes(table: pd.DataFrame, target: str | None, *, quiet: bool) -> None:
     """Note which columns are classes because of their type."""
-    names = [
-        str(name)
-        for name in table.columns
-        if name != target and column_kind(table[name]) == "class"
-    ]
-    if names:
-        note(f"Not numeric, so taken for classes: {shown(names)}.")
+    kinds = {str(name): column_kind(table[name]) for name in table.columns if name != target}
+    if names := [name for name, kind in kinds.items() if kind == "class"]:
+        note(f"Not numeric, so taken for classes: {shown(names)}.", quiet=quiet)
 
 
 def split_rows(
@@ -136,22 +98,8 @@ def split_rows(
 ) -> Split:
     """Split a table into training and evaluation rows.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        The rows.
-    target : str
-        The column to predict.
-    test : pandas.DataFrame or None
-        The evaluation rows; None holds out some rows of the table.
-    test_size : float
-        The fraction of rows to hold out, or from 1 on their number.
-    discrete : sequence of str
-        Numeric columns that are classes.
-    is_classification : bool or None
-        Whether the target is a class; None decides by its values.
-    seed : int
-        Seed of the split.
+    `test` are the evaluation rows; None holds out some rows of the table: the fraction `test_size`,
+    or from 1 on this number. If `is_classification` is None, the values of the target decide.
     """
     kinds = {str(name): column_kind(table[name]) for name in table.columns}
     classes = tuple(

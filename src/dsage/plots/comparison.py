@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,9 +13,10 @@ from matplotlib.axes import Axes
 from dsage._check import check_names, refusal
 from dsage.estimate.result import TermEstimate
 from dsage.plots.auditing import check_audited, draw_zone, zone_handles
-from dsage.plots.pairs import Pair, Series, effective
+from dsage.plots.pairs import draw_pair
 from dsage.plots.style import check_explanation, legend_above, loss_name, value_label
 from dsage.result.explanation import Explanation
+from dsage.result.series import Series, combine_df
 
 
 def compare(
@@ -49,30 +52,29 @@ def compare(
     array of two matplotlib Axes
         The values, and the differences.
     """
-    explanations = _check_explanations(explanation, others)
+    explanations = _check_explanations(explanation, *others)
     named = _labels(explanations) if labels is None else _check_labels(labels, len(explanations))
-    common = [name for name in explanation.feature_names if _all_have(name, explanations)]
+    found = [set(each.feature_names) for each in explanations]
+    common = [name for name in explanation.feature_names if all(name in each for each in found)]
     if not common:
-        raise refusal(
-            "others",
-            "explanations that share features with the first",
-            list(others[0].feature_names[:6]),
-            f"The features of the first are {', '.join(map(repr, explanation.feature_names[:6]))}",
-        )
-    n_left_out = len(set().union(*(each.feature_names for each in explanations))) - len(common)
-    series = [_series(each, common, label) for each, label in zip(explanations, named, strict=True)]
+        wanted = "explanations that share features with the first"
+        advice = f"The first has {', '.join(map(repr, explanation.feature_names[:6]))}"
+        raise refusal("others", wanted, list(others[0].feature_names[:6]), advice)
+    n_left_out = len(set().union(*found)) - len(common)
+    notes = [f"{n_left_out} features that some explanations lack are left out"] * (n_left_out > 0)
+    series = [
+        Series.of(each, common, label) for each, label in zip(explanations, named, strict=True)
+    ]
     differences = [each.minus(series[0]) for each in series[1:]]
-    notes = (
-        [f"{n_left_out} features that some explanations lack are left out"] if n_left_out else []
-    )
     mean = np.mean([each.values for each in series], axis=0)
-    one = {each.estimate.estimand for each in explanations}
+    is_one = len({each.estimate.estimand for each in explanations}) == 1
     shown = (
-        value_label(explanation, None if len(one) == 1 else ""),
+        value_label(explanation, None if is_one else ""),
         f"difference: {'each' if len(explanations) > 2 else named[1]} minus {named[0]}",
     )
-    pair = Pair(common, mean, series, differences, shown, notes)
-    return np.array(pair.draw(top=top, confidence=confidence, ax=ax), dtype=object)
+    options: dict[str, Any] = {"top": top, "confidence": confidence, "ax": ax}
+    pair = draw_pair(common, mean, series, differences, shown, notes, **options)
+    return np.array(pair, dtype=object)
 
 
 def sage_and_dsage(
@@ -110,10 +112,16 @@ def sage_and_dsage(
     df = np.full(len(names), audit.df)
     difference = Series("d-SAGE", -audit.values, audit.se, df, unknown, np.ones(len(names)))
     shown = value_label(explanation, ""), "difference: d-SAGE minus SAGE"
-    pair = Pair(
-        names, explanation.values, _both(explanation, audit, difference), [difference], shown
+    left, right = draw_pair(
+        names,
+        explanation.values,
+        _both(explanation, audit, difference),
+        [difference],
+        shown,
+        top=top,
+        confidence=confidence,
+        ax=ax,
     )
-    left, right = pair.draw(top=top, confidence=confidence, ax=ax)
     draw_zone(right, explanation)
     legend_above(right, zone_handles(explanation))
     return np.array([left, right], dtype=object)
@@ -125,7 +133,7 @@ def _both(explanation: Explanation, audit: TermEstimate, difference: Series) -> 
     That one has no error from the choice of the rows.
     """
     estimate = explanation.estimate
-    own = _series(explanation, list(explanation.feature_names), "SAGE")
+    own = Series.of(explanation, explanation.feature_names, "SAGE")
     unknown = np.full(len(own.values), np.nan)
     if estimate.estimand == "sage":
         # Without the correction, whose orderings are its own.
@@ -134,72 +142,37 @@ def _both(explanation: Explanation, audit: TermEstimate, difference: Series) -> 
         values = own.values + difference.values
         return [own, Series("d-SAGE", values, se, own.df, unknown, own.df_total)]
     variances = np.stack([estimate.se**2, difference.se**2])
-    se = np.sqrt(variances.sum(axis=0))
-    sage = Series(
-        "SAGE",
-        own.values - difference.values,
-        se,
-        effective(variances, own.df, difference.df),
-        unknown,
-        own.df_total,
-    )
-    return [sage, Series("d-SAGE", own.values, own.se, own.df, own.se_total, own.df_total)]
+    se, df = np.sqrt(variances.sum(axis=0)), combine_df(variances, own.df, difference.df)
+    sage = Series("SAGE", own.values - difference.values, se, df, unknown, own.df_total)
+    return [sage, replace(own, label="d-SAGE")]
 
 
-def _series(explanation: Explanation, names: list[str], label: str) -> Series:
-    estimate = explanation.estimate
-    at = np.array([explanation.feature_names.index(name) for name in names], dtype=np.intp)
-    arrays = (
-        estimate.values,
-        estimate.se,
-        estimate.df,
-        estimate.se_total,
-        estimate.df_total,
-    )
-    return Series(label, *(array[at] for array in arrays))
-
-
-def _all_have(name: str, explanations: Sequence[Explanation]) -> bool:
-    return all(name in each.feature_names for each in explanations)
-
-
-def _check_explanations(
-    explanation: Explanation, others: Sequence[Explanation]
-) -> list[Explanation]:
-    explanations = [
-        check_explanation(explanation),
-        *(check_explanation(each, "others") for each in others),
-    ]
-    if not others:
-        raise refusal(
-            "others", "one explanation or more", others, "Pass the explanations to compare with"
-        )
+def _check_explanations(*explanations: Explanation) -> tuple[Explanation, ...]:
+    for number, each in enumerate(explanations):
+        check_explanation(each, "others" if number else "explanation")
+    if len(explanations) == 1:
+        advice = "Pass the explanations to compare with"
+        raise refusal("others", "one explanation or more", (), advice)
     losses = [loss_name(each) for each in explanations]
     if len(set(losses)) > 1:
-        raise refusal("others", f"explained with the loss {losses[0]!r}", losses[1:], _ONE_LOSS)
+        advice = "Values of different losses have different units: explain all with the same loss"
+        raise refusal("others", f"explained with the loss {losses[0]!r}", losses[1:], advice)
     return explanations
-
-
-_ONE_LOSS = "Values of different losses have different units: explain all with the same loss"
 
 
 def _check_labels(labels: Sequence[str], n_explanations: int) -> tuple[str, ...]:
     checked = check_names(labels, "labels")
     if len(checked) != n_explanations:
-        raise refusal(
-            "labels", f"{n_explanations} names", list(checked), "Pass one label per explanation"
-        )
+        advice = "Pass one label per explanation"
+        raise refusal("labels", f"{n_explanations} names", list(checked), advice)
     return checked
 
 
 def _labels(explanations: Sequence[Explanation]) -> list[str]:
     """Return distinct labels: models, models with estimands, or numbered models."""
     models = [each.choices.model.name for each in explanations]
-    kinds = {"sage": "SAGE", "d-sage": "d-SAGE"}
-    whole = [
-        f"{model}, {kinds[each.estimate.estimand]}"
-        for model, each in zip(models, explanations, strict=True)
-    ]
+    kinds = [{"sage": "SAGE", "d-sage": "d-SAGE"}[each.estimate.estimand] for each in explanations]
+    whole = [f"{model}, {kind}" for model, kind in zip(models, kinds, strict=True)]
     for labels in (models, whole):
         if len(set(labels)) == len(explanations):
             return labels

@@ -10,6 +10,8 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib import font_manager
 
+from dsage.result.tables import text_columns
+
 # Common system fonts with letters that the font of matplotlib lacks, most specific last.
 _FALLBACKS = (
     "Noto Sans CJK SC",
@@ -42,30 +44,19 @@ _PIECES = re.compile(r"[^\s_\-./:,;|)\]}]*[\s_\-./:,;|)\]}]+|[^\s_\-./:,;|)\]}]+
 
 
 def text_style() -> dict[str, Any]:
-    """Return the style of text from the user: literal, never a formula.
-
-    Examples
-    --------
-    >>> text_style()["parse_math"]
-    False
-    """
+    """Return the style of text from the user: literal, never a formula."""
     return {"parse_math": False, "usetex": False, "fontfamily": _families()}
 
 
 def wrap(name: str, width: int = 36) -> str:
-    r"""Return a name on as few lines of `width` letters as possible, about equally long.
+    """Return a name on as few lines of `width` letters as possible, about equally long.
 
     Nothing is left out. Lines break after a space, underscore, dot and the like, or anywhere in a
     longer word. A character that no installed font has becomes a box.
-
-    Examples
-    --------
-    >>> wrap("mean_daily_temperature_of_the_last_seven_days", 24).split("\n")
-    ['mean_daily_temperature_', 'of_the_last_seven_days']
     """
     text = _replace_missing(name)
     widest = _fill(text, width)
-    least = -(-_n_columns(text) // len(widest))
+    least = -(-text_columns(text) // len(widest))
     for narrower in range(least, width):
         lines = _fill(text, narrower)
         if len(lines) == len(widest):
@@ -74,47 +65,25 @@ def wrap(name: str, width: int = 36) -> str:
 
 
 def n_lines(name: str, width: int = 36) -> int:
-    """Return the number of lines of a wrapped name.
-
-    Examples
-    --------
-    >>> n_lines("age"), n_lines("mean_daily_temperature_of_the_last_seven_days", 24)
-    (1, 2)
-    """
+    """Return the number of lines of a wrapped name."""
     return wrap(name, width).count("\n") + 1
 
 
 def n_columns(text: str) -> int:
-    r"""Return the number of letters of the widest line; East Asian characters count twice.
-
-    Examples
-    --------
-    >>> n_columns("ab"), n_columns("\u6e29\u5ea6"), n_columns("a\nbcd")
-    (2, 4, 3)
-    """
-    return max(map(_n_columns, text.split("\n")))
+    """Return the number of letters of the widest line; East Asian characters count twice."""
+    return max(map(text_columns, text.split("\n")))
 
 
 def _fill(text: str, width: int) -> list[str]:
     lines: list[str] = [""]
     for piece in _PIECES.findall(text):
-        if _n_columns(lines[-1] + piece.rstrip()) > width and lines[-1]:
+        if text_columns(lines[-1] + piece.rstrip()) > width and lines[-1]:
             lines.append("")
         for letter in piece:
-            if _n_columns(lines[-1]) >= width and not letter.isspace():
+            if text_columns(lines[-1]) >= width and not letter.isspace():
                 lines.append("")
             lines[-1] += letter
     return [line.rstrip() for line in lines]
-
-
-def _n_columns(line: str) -> int:
-    return sum(_width(letter) for letter in line)
-
-
-def _width(letter: str) -> int:
-    if unicodedata.category(letter) in ("Mn", "Me", "Cf"):
-        return 0
-    return 2 if unicodedata.east_asian_width(letter) in ("W", "F") else 1
 
 
 def _replace_missing(name: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -11,28 +12,14 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from dsage._check import check_count, check_members
 from dsage.estimate.inference import intervals
+from dsage.plots import style
 from dsage.plots.fonts import n_columns, text_style, wrap
 from dsage.plots.rows import Floats
-from dsage.plots.style import (
-    INK,
-    LIGHT,
-    PALETTE,
-    SMALL,
-    check_explanation,
-    label_x,
-    label_y,
-    legend_above,
-    new_axes,
-    percent,
-    text_width,
-    tidy,
-    value_label,
-)
 from dsage.result.explanation import Explanation
 
 # Inches: the axes, and the room above and below them.
 _WIDTH, _HEIGHT, _AROUND = 4.2, 2.6, 0.9
-_LINE = SMALL * 1.3 / 72
+_LINE = style.SMALL * 1.3 / 72
 # Letters per line of a name.
 _NAME = 30
 
@@ -67,7 +54,7 @@ def convergence(
     -------
     matplotlib Axes
     """
-    names = check_explanation(explanation).feature_names
+    names = style.check_explanation(explanation).feature_names
     if features is None:
         order = np.argsort(-explanation.values, kind="stable")[: check_count(top, "top")]
     else:
@@ -76,27 +63,24 @@ def convergence(
     labels = [wrap(names[number], _NAME) for number in order]
     n_lines = sum(label.count("\n") + 1 for label in labels)
     if ax is None:
-        beside = text_width(max(map(n_columns, labels), default=0), SMALL) + 0.5
+        beside = style.text_width(max(map(n_columns, labels), default=0), style.SMALL) + 0.5
         height = max(_HEIGHT, _LINE * n_lines + 0.08 * len(labels)) + _AROUND
-        ax = new_axes(_WIDTH + beside, height)
+        ax = style.new_axes(_WIDTH + beside, height)
     history = explanation.estimate.history
     x = history.n_evaluated.astype(np.float64)
     rest = np.setdiff1d(np.arange(len(names)), order)
-    ax.plot(x, history.values[:, rest], color=LIGHT, linewidth=0.7, zorder=1)
+    ax.plot(x, history.values[:, rest], color=style.LIGHT, linewidth=0.7, zorder=1)
     low, high = _bands(explanation, confidence)
     _draw_lines(ax, x, history.values[:, order], low[:, order], high[:, order])
-    tidy(ax, grid="y")
+    style.tidy(ax, grid="y")
     _set_limits(ax, x, history.values, low[:, order], high[:, order])
-    label_x(ax, "evaluations of a coalition on a row")
-    label_y(ax, value_label(explanation))
+    style.label_x(ax, "evaluations of a coalition on a row")
+    style.label_y(ax, style.value_label(explanation))
     _name_ends(ax, labels, x[-1], history.values[-1, order])
     bands = "bands" if len(x) > 1 else "intervals at the only look,"
-    handles = [Line2D([], [], color=LIGHT, linewidth=0.7, label=f"{len(rest)} others")]
-    legend_above(
-        ax,
-        handles if len(rest) else [],
-        title=f"{percent(confidence)} {bands} for these rows",
-    )
+    handles = [Line2D([], [], color=style.LIGHT, linewidth=0.7, label=f"{len(rest)} others")]
+    title = f"{style.percent(confidence)} {bands} for these rows"
+    style.legend_above(ax, handles if len(rest) else [], title=title)
     return ax
 
 
@@ -122,22 +106,16 @@ def _draw_lines(ax: Axes, x: Floats, values: Floats, low: Floats, high: Floats) 
         ax.fill_between(
             x, low[:, number], high[:, number], where=known, color=color, alpha=0.15, linewidth=0
         )
-        ax.plot(
-            x,
-            values[:, number],
-            color=color,
-            linestyle=dashes,
-            linewidth=1.4,
-            marker="o" if len(x) == 1 else None,
-            markersize=4,
-            zorder=3,
-        )
+        line: dict[str, Any] = {"color": color, "linestyle": dashes, "linewidth": 1.4}
+        marker = "o" if len(x) == 1 else None
+        ax.plot(x, values[:, number], marker=marker, markersize=4, zorder=3, **line)
 
 
 def _line_style(number: int) -> tuple[str, str]:
     """Return a color, and dashes that distinguish lines of the same color."""
     dashes = ("solid", "dashed", "dotted", "dashdot")
-    return PALETTE[number % len(PALETTE)], dashes[number // len(PALETTE) % len(dashes)]
+    turn, color = divmod(number, len(style.PALETTE))
+    return style.PALETTE[color], dashes[turn % len(dashes)]
 
 
 def _set_limits(ax: Axes, x: Floats, values: Floats, low: Floats, high: Floats) -> None:
@@ -158,7 +136,7 @@ def _set_limits(ax: Axes, x: Floats, values: Floats, low: Floats, high: Floats) 
     bottom = max(float(wide.min()), least - 0.3 * span) - 0.04 * span
     ax.set_ylim(bottom, min(float(wide.max()), most + 0.3 * span) + 0.04 * span)
     if bottom < 0:
-        ax.axhline(0.0, color=INK, linewidth=0.8, zorder=2)
+        ax.axhline(0.0, color=style.INK, linewidth=0.8, zorder=2)
 
 
 def _name_ends(ax: Axes, labels: Sequence[str], x: float, values: Floats) -> None:
@@ -166,27 +144,21 @@ def _name_ends(ax: Axes, labels: Sequence[str], x: float, values: Floats) -> Non
     bottom, top = ax.get_ylim()
     # An approximation: the layout is not final yet.
     points = 72 * ax.get_window_extent().height / ax.figure.dpi
-    heights = np.array([(label.count("\n") + 1) * SMALL * 1.3 + 3 for label in labels]) / points
+    heights = [(label.count("\n") + 1) * style.SMALL * 1.3 + 3 for label in labels]
     wanted = (values - bottom) / (top - bottom)
-    for number, (label, at) in enumerate(zip(labels, _apart(wanted, heights), strict=True)):
+    places = _apart(wanted, np.array(heights) / points)
+    for number, (label, at) in enumerate(zip(labels, places, strict=True)):
         color, dashes = _line_style(number)
+        line = {"arrowstyle": "-", "color": color, "linewidth": 1.0, "linestyle": dashes}
         ax.annotate(
             label,
             xy=(x, values[number]),
             xytext=(1.05, at),
             textcoords=ax.transAxes,
             va="center",
-            fontsize=SMALL,
-            color=INK,
-            arrowprops={
-                "arrowstyle": "-",
-                "color": color,
-                "linewidth": 1.0,
-                "linestyle": dashes,
-                "relpos": (0.0, 0.5),
-                "shrinkA": 2.0,
-                "shrinkB": 0.0,
-            },
+            fontsize=style.SMALL,
+            color=style.INK,
+            arrowprops={**line, "relpos": (0.0, 0.5), "shrinkA": 2.0, "shrinkB": 0.0},
             annotation_clip=False,
             **text_style(),
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import accumulate, pairwise
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,22 +19,12 @@ from dsage._check import refusal
 from dsage.graphs import Graph
 from dsage.graphs.graph import check_graph
 from dsage.graphs.layout import Drawing, Edge, Point, layered
+from dsage.plots import style
 from dsage.plots.fonts import n_columns, text_style, wrap
-from dsage.plots.style import (
-    INK,
-    LINE,
-    ORANGE,
-    SIZE,
-    check_explanation,
-    legend_above,
-    new_axes,
-    percent,
-    text_width,
-)
 from dsage.result.explanation import Explanation
 
 # Light enough for dark text.
-_TARGET, _BLANKET, _OTHER = ORANGE, "#9BD3F5", "#F2F2F2"
+_TARGET, _BLANKET, _OTHER = style.ORANGE, "#9BD3F5", "#F2F2F2"
 _LINE = "#555555"
 # Letters per line of a name.
 _NAME = 22
@@ -62,14 +53,10 @@ def graph(
     -------
     matplotlib Axes
     """
-    whole = check_explanation(explanation).graph
+    whole = style.check_explanation(explanation).graph
     if whole is None:
-        raise refusal(
-            "explanation",
-            "of a run with a graph",
-            "one without",
-            "Explain with graph='learn' or with a graph",
-        )
+        advice = "Explain with graph='learn' or with a graph"
+        raise refusal("explanation", "of a run with a graph", "one without", advice)
     is_part = len(whole) > _MANY if blanket_only is None else blanket_only
     part = _around(whole, explanation.target) if is_part else whole
     note = None
@@ -127,20 +114,20 @@ def _draw(
     low, high = drawing.heights
     if ax is None:
         n_lines = max((label.count("\n") + 1 for label in labels.values()), default=1)
-        unit = max(0.5, LINE * n_lines + 0.28)
-        ax = new_axes(max(width, 3.4), max(unit * (high - low + 1) + 0.7, 1.6))
+        unit = max(0.5, style.LINE * n_lines + 0.28)
+        ax = style.new_axes(max(width, 3.4), max(unit * (high - low + 1) + 0.7, 1.6))
     boxes: dict[str, Text] = {}
     for name in graph.names:
         color = _TARGET if name == target else _BLANKET if name in blanket else _OTHER
-        style = {"boxstyle": "round,pad=0.35", "facecolor": color, "edgecolor": "#333333"}
+        box = {"boxstyle": "round,pad=0.35", "facecolor": color, "edgecolor": "#333333"}
         boxes[name] = ax.text(
             *drawing.places[name],
             labels[name],
             ha="center",
             va="center",
-            fontsize=SIZE,
-            color=INK,
-            bbox={**style, "linewidth": 0.8},
+            fontsize=style.SIZE,
+            color=style.INK,
+            bbox={**box, "linewidth": 0.8},
             **text_style(),
         )
     for edge in graph.edges:
@@ -149,7 +136,7 @@ def _draw(
     for one, other in graph.bidirected:
         points = [drawing.places[one], drawing.places[other]]
         _draw_edge(ax, points, (boxes[one], boxes[other]), "<|-|>", 1.0)
-    legend_above(ax, _handles(target, share), title=note)
+    style.legend_above(ax, _handles(target, share), title=note)
     ax.set_xlim(0.0, width)
     ax.set_ylim(low - 0.7, high + 0.7)
     ax.set_axis_off()
@@ -160,7 +147,7 @@ def _spread(drawing: Drawing, labels: dict[str, str]) -> tuple[Drawing, float]:
     """Return the drawing with columns as wide as their names, and its width in inches."""
     widths = [0.0] * max(drawing.n_columns, 1)
     for name, (x, _) in drawing.places.items():
-        widths[int(x)] = max(widths[int(x)], text_width(n_columns(labels[name])) + 0.75)
+        widths[int(x)] = max(widths[int(x)], style.text_width(n_columns(labels[name])) + 0.75)
     ends = [0.0, *accumulate(widths)]
 
     def move(point: Point) -> Point:
@@ -172,18 +159,15 @@ def _spread(drawing: Drawing, labels: dict[str, str]) -> tuple[Drawing, float]:
 
 
 def _shares(graph: Graph, strength: pd.DataFrame) -> dict[Edge, float]:
-    missing = {"from", "to", "share_either"} - set(strength.columns)
-    if missing:
-        raise refusal(
-            "strength",
-            "a frame with the columns 'from', 'to' and 'share_either'",
-            list(strength.columns),
+    columns = ["from", "to", "share_either"]
+    if not set(columns).issubset(strength.columns):
+        condition, advice = (
+            f"a frame with the columns {columns}",
             "Take it from Stability.to_frame()",
         )
-    found = {
-        frozenset(edge): float(share)
-        for *edge, share in strength[["from", "to", "share_either"]].itertuples(index=False)
-    }
+        raise refusal("strength", condition, list(strength.columns), advice)
+    lines = strength[columns].itertuples(index=False)
+    found = {frozenset(edge): float(share) for *edge, share in lines}
     return {edge: found.get(frozenset(edge), 0.0) for edge in graph.edges}
 
 
@@ -207,7 +191,7 @@ def _handles(target: str | None, share: dict[Edge, float] | None) -> list[Artist
     if share:
         for part in (1.0, 0.5):
             width, color = _edge_style(part)
-            text = f"edge in {percent(part)} of the graphs learned on resamples"
+            text = f"edge in {style.percent(part)} of the graphs learned on resamples"
             handles.append(Line2D([], [], color=color, linewidth=width, label=text))
     return handles
 
@@ -232,10 +216,8 @@ def _draw_edge(
             middle = (x + then_x) / 2
             vertices += [(middle, y), (middle, then_y), (then_x, then_y)]
             codes += [Path.CURVE4] * 3
-        line = PathPatch(
-            Path(vertices, codes), fill=False, edgecolor=color, linewidth=width, zorder=1
-        )
-        ax.add_patch(line)
+        line: dict[str, Any] = {"fill": False, "edgecolor": color, "linewidth": width}
+        ax.add_patch(PathPatch(Path(vertices, codes), zorder=1, **line))
     # A straight line would hide behind the nodes that it passes.
     is_bent = points[-2][0] == points[-1][0] or arrow == "<|-|>"
     ax.add_patch(

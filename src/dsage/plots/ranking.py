@@ -13,22 +13,9 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from dsage._check import check_count
+from dsage.plots import style
 from dsage.plots.fonts import n_lines
 from dsage.plots.rows import Floats, as_rows, draw_interval, draw_zero, interval_handles, n_shown
-from dsage.plots.style import (
-    INK,
-    LABEL,
-    LIGHT,
-    ORANGE,
-    SKY,
-    SMALL,
-    check_explanation,
-    label_x,
-    legend_above,
-    new_axes,
-    tidy,
-    value_label,
-)
 from dsage.result.explanation import Explanation
 
 # Thickness of a bar in inches.
@@ -61,7 +48,7 @@ def bar(
     -------
     matplotlib Axes
     """
-    frame = check_explanation(explanation).to_frame(confidence)
+    frame = style.check_explanation(explanation).to_frame(confidence)
     shown = frame[: n_shown(len(frame), check_count(top, "top"))]
     rest = frame[len(shown) :]
     names = shown["feature"].tolist()
@@ -69,10 +56,11 @@ def bar(
         names.append(f"{len(rest)} others: their sum, without interval")
     rows = as_rows(names)
     if ax is None:
-        ax = new_axes(*rows.size(n_notes=4, n_below=n_lines(value_label(explanation), LABEL)))
+        n_below = n_lines(style.value_label(explanation), style.LABEL)
+        ax = style.new_axes(*rows.size(n_notes=4, n_below=n_below))
     at = rows.centers[: len(shown)]
     matters = shown["audit_matters"].to_numpy(dtype=bool)
-    colors = np.where(matters, ORANGE, SKY).tolist()
+    colors = np.where(matters, style.ORANGE, style.SKY).tolist()
     ax.barh(at, shown["value"], height=_BAR, color=colors)
     if len(rest):
         _draw_rest(ax, float(rows.centers[-1]), shown, float(rest["value"].sum()))
@@ -80,10 +68,10 @@ def bar(
     handles += _audit_handles(explanation, matters)
     handles += _mark_separated(ax, at, shown, explanation)
     draw_zero(ax)
-    tidy(ax)
+    style.tidy(ax)
     rows.put(ax)
-    label_x(ax, value_label(explanation))
-    legend_above(ax, handles)
+    style.label_x(ax, style.value_label(explanation))
+    style.legend_above(ax, handles)
     return ax
 
 
@@ -93,11 +81,11 @@ def _draw_rest(ax: Axes, at: float, shown: pd.DataFrame, total: float) -> None:
     limit = 1.25 * float(np.abs(ends[np.isfinite(ends)]).max())
     is_cut = abs(total) > limit > 0
     end = float(np.clip(total, -limit, limit)) if is_cut else total
-    ax.barh(at, end, height=_BAR, color=LIGHT)
+    ax.barh(at, end, height=_BAR, color=style.LIGHT)
     if is_cut:
         text = f"{total:.3g} \u2192 " if total > 0 else f" \u2190 {total:.3g}"
         side = "right" if total > 0 else "left"
-        ax.text(end, at, text, ha=side, va="center", fontsize=SMALL, color=INK)
+        ax.text(end, at, text, ha=side, va="center", fontsize=style.SMALL, color=style.INK)
 
 
 def _draw_intervals(ax: Axes, at: Floats, shown: pd.DataFrame, confidence: float) -> list[Artist]:
@@ -105,7 +93,7 @@ def _draw_intervals(ax: Axes, at: Floats, shown: pd.DataFrame, confidence: float
     for ends, name in (("", "computing"), ("_total", "population")):
         low, high = shown[f"lower{ends}"].to_numpy(), shown[f"upper{ends}"].to_numpy()
         is_thick = name == "computing"
-        drawn[name] = draw_interval(ax, at, low, high, color=INK, is_thick=is_thick)
+        drawn[name] = draw_interval(ax, at, low, high, color=style.INK, is_thick=is_thick)
     return interval_handles(confidence, **drawn)
 
 
@@ -114,7 +102,7 @@ def _audit_handles(explanation: Explanation, matters: npt.NDArray[np.bool_]) -> 
         return []
     is_corrected = explanation.estimate.estimand == "sage"
     text = "corrected by" if is_corrected else "off SAGE by"
-    return [Patch(color=ORANGE, label=f"audit: {text} over 2 % of the range")]
+    return [Patch(color=style.ORANGE, label=f"audit: {text} over 2 % of the range")]
 
 
 def _mark_separated(
@@ -125,13 +113,9 @@ def _mark_separated(
     separated = np.array([skipped[name] >= 1.0 for name in shown["feature"]])
     if not separated.any():
         return []
-    style: dict[str, Any] = {
-        "marker": "o",
-        "markerfacecolor": "white",
-        "markeredgecolor": INK,
-        "markersize": 4.5,
-    }
-    ax.plot(np.zeros(separated.sum()), at[separated], linestyle="none", zorder=5, **style)
+    mark: dict[str, Any] = {"marker": "o", "markersize": 4.5, "linestyle": "none"}
+    mark |= {"markerfacecolor": "white", "markeredgecolor": style.INK}
+    ax.plot(np.zeros(separated.sum()), at[separated], zorder=5, **mark)
     is_corrected = explanation.estimate.estimand == "sage"
     text = f"always separated: {'only the correction' if is_corrected else 'zero'}"
-    return [Line2D([], [], linestyle="none", label=text, **style)]
+    return [Line2D([], [], label=text, **mark)]

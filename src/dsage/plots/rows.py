@@ -26,17 +26,7 @@ _LEAST = 0.5
 
 @dataclass(frozen=True)
 class Rows:
-    """Names below each other.
-
-    Attributes
-    ----------
-    labels : tuple of str
-        The names, wrapped.
-    centers : array of shape (n_rows,)
-        Inches from the top.
-    height : float
-        Total height in inches.
-    """
+    """Wrapped names below each other: inches of their centers from the top, and total height."""
 
     labels: tuple[str, ...]
     centers: Floats
@@ -63,13 +53,7 @@ class Rows:
 
 
 def as_rows(names: Sequence[str], *, least: float = _ROW) -> Rows:
-    """Return rows as high as their names need, and at least `least` inches.
-
-    Examples
-    --------
-    >>> as_rows(["a", "b"]).centers
-    array([0.13, 0.39])
-    """
+    """Return rows as high as their names need, and at least `least` inches."""
     labels = tuple(map(wrap, names))
     heights = [max(least, LINE * (label.count("\n") + 1) + 0.08) for label in labels]
     ends = np.cumsum(heights)
@@ -89,14 +73,13 @@ def draw_interval(
 
 def interval_handles(confidence: float, *, computing: bool, population: bool) -> list[Artist]:
     """Return the legend entries of the intervals that are drawn."""
-    handles: list[Artist] = []
-    if computing:
-        text = f"{percent(confidence)} interval for these rows"
-        handles.append(Line2D([], [], color=INK, linewidth=THICK, label=text))
-    if population:
-        text = f"{percent(confidence)} interval for the population"
-        handles.append(Line2D([], [], color=INK, linewidth=THIN, label=text))
-    return handles
+    text = f"{percent(confidence)} interval for"
+    kinds = ((computing, THICK, "these rows"), (population, THIN, "the population"))
+    return [
+        Line2D([], [], color=INK, linewidth=width, label=f"{text} {scope}")
+        for is_drawn, width, scope in kinds
+        if is_drawn
+    ]
 
 
 def draw_zero(ax: Axes) -> None:
@@ -105,11 +88,5 @@ def draw_zero(ax: Axes) -> None:
 
 
 def n_shown(n_features: int, top: int) -> int:
-    """Return how many features get a row of their own; "1 other" is never shown.
-
-    Examples
-    --------
-    >>> n_shown(100, 20), n_shown(21, 20), n_shown(3, 20)
-    (20, 21, 3)
-    """
+    """Return how many features get a row of their own; "1 other" is never shown."""
     return n_features if n_features <= top + 1 else top

@@ -34,24 +34,13 @@ _LETTER = 0.62
 def check_explanation(explanation: object, parameter: str = "explanation") -> Explanation:
     """Return `explanation`, or refuse other objects."""
     if not isinstance(explanation, Explanation):
-        raise refusal(
-            parameter,
-            "an Explanation",
-            type(explanation).__name__,
-            "Pass the result of dsage.explain or dsage.load",
-            TypeError,
-        )
+        found, advice = type(explanation).__name__, "Pass the result of dsage.explain or dsage.load"
+        raise refusal(parameter, "an Explanation", found, advice, TypeError)
     return explanation
 
 
 def text_width(n_letters: int, size: float = SIZE) -> float:
-    """Return the approximate width of some letters in inches.
-
-    Examples
-    --------
-    >>> round(text_width(36), 1)
-    2.8
-    """
+    """Return the approximate width of some letters in inches."""
     return n_letters * _LETTER * size / 72
 
 
@@ -73,9 +62,8 @@ def two_axes(
     # Also the array of axes that plt.subplots returns.
     given: list[Any] = list(ax) if hasattr(ax, "__iter__") else [ax]
     if len(given) != 2 or not all(isinstance(each, Axes) for each in given):
-        raise refusal(
-            "ax", "two Axes", ax, "Create them with plt.subplots(1, 2, layout='constrained')"
-        )
+        advice = "Create them with plt.subplots(1, 2, layout='constrained')"
+        raise refusal("ax", "two Axes", ax, advice)
     return given[0], given[1]
 
 
@@ -123,26 +111,12 @@ def legend_above(ax: Axes, handles: Sequence[Any], *, title: str | None = None) 
 
 
 def percent(confidence: float) -> str:
-    """Return a share in percent.
-
-    Examples
-    --------
-    >>> percent(0.95)
-    '95 %'
-    """
+    """Return a share in percent."""
     return f"{100 * confidence:.4g} %"
 
 
 def value_label(explanation: Explanation, estimand: str | None = None) -> str:
-    """Return the label of the values, with their unit.
-
-    Parameters
-    ----------
-    explanation : Explanation
-        The explanation.
-    estimand : str, optional
-        Instead of that of the run; "" for no name.
-    """
+    """Return the label of the values, with their unit; `estimand` "" leaves their name out."""
     words = {"d-sage": "d-SAGE value", "sage": "SAGE value", "": "value"}
     kind = words[explanation.estimate.estimand if estimand is None else estimand]
     return f"{kind} (reduction of {loss_name(explanation)})"

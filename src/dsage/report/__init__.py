@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dsage._check import refusal
 from dsage.report.data import report_data
 from dsage.report.page import to_html
 from dsage.result.explanation import Explanation
+from dsage.result.saving import check_path
 
 __all__ = ["report_data", "to_html", "write_report"]
 
@@ -27,11 +27,7 @@ def write_report(explanation: Explanation, path: str | Path) -> Path:
     Path
         The file.
     """
-    file = Path(path)
-    if not file.parent.is_dir():
-        raise refusal("path", "in an existing folder", str(path), "Create the folder first")
-    if file.is_dir():
-        raise refusal("path", "a file", str(path), "Add a name, such as report.html")
+    file = check_path(path)
     # A name may contain an unpaired surrogate, which UTF-8 cannot encode.
     file.write_bytes(to_html(report_data(explanation)).encode("utf-8", errors="xmlcharrefreplace"))
     return file

@@ -21,7 +21,7 @@ _CHARTED = (
 class _Column(NamedTuple):
     label: str
     hint: str
-    key: Callable[[Line], float]
+    key: str
     text: Callable[[Line], str]
 
 
@@ -34,27 +34,19 @@ def features(summary: Summary) -> list[dict[str, object]]:
     """Return name, charted numbers and cells (text and sort key) of each feature."""
     shown = _columns(summary)
     groups = summary.explanation.groups or {}
-    skipped = dict(
-        zip(
-            summary.explanation.feature_names,
-            map(float, summary.explanation.estimate.share_skipped),
-            strict=True,
-        )
-    )
-    result: list[dict[str, object]] = []
-    for line in summary.lines:
-        name = str(line["feature"])
-        result.append(
-            {
-                "name": name,
-                "members": list(groups.get(name, ())),
-                **{key: line[key] for key in _CHARTED},
-                "share_skipped": skipped[name],
-                "words": _words(summary, line, skipped[name]),
-                "cells": [{"text": each.text(line), "key": each.key(line)} for each in shown],
-            }
-        )
-    return result
+    estimate = summary.explanation.estimate
+    skipped = dict(zip(estimate.feature_names, estimate.share_skipped.tolist(), strict=True))
+    return [
+        {
+            "name": name,
+            "members": list(groups.get(name, ())),
+            **{key: line[key] for key in _CHARTED},
+            "share_skipped": skipped[name],
+            "words": _words(summary, line, skipped[name]),
+            "cells": [{"text": each.text(line), "key": float(line[each.key])} for each in shown],
+        }
+        for name, line in zip(summary.names, summary.lines, strict=True)
+    ]
 
 
 def to_csv(summary: Summary) -> str:
@@ -65,7 +57,7 @@ def to_csv(summary: Summary) -> str:
 def _words(summary: Summary, line: Line, skipped: float) -> dict[str, str]:
     """Return the texts of the tooltips."""
     scale = summary.scale
-    audit = _audit_scale(summary)
+    audit = Scale([*summary.frame["audit_difference"], *summary.frame["value"]])
     return {
         "value": scale(line["value"]),
         "share": _share(line["share"]),
@@ -77,10 +69,6 @@ def _words(summary: Summary, line: Line, skipped: float) -> dict[str, str]:
     }
 
 
-def _audit_scale(summary: Summary) -> Scale:
-    return Scale([*summary.frame["audit_difference"], *summary.frame["value"]])
-
-
 def _columns(summary: Summary) -> list[_Column]:
     scale = summary.scale
     confidence = percent(CONFIDENCE)
@@ -88,51 +76,48 @@ def _columns(summary: Summary) -> list[_Column]:
         _Column(
             "Value",
             f"How much it lowers the {summary.loss}; negative if it raises it",
-            _key("value"),
+            "value",
             _text(scale, "value"),
         ),
-        _Column("Share", _share_hint(summary), _key("share"), _text(_share, "share")),
+        _Column("Share", _share_hint(summary), "share", _text(_share, "share")),
         _Column(
             f"{confidence} interval, these rows",
             "For the value on these evaluation rows; more computing narrows it",
-            _key("lower"),
+            "lower",
             lambda line: scale.interval(line["lower"], line["upper"]),
         ),
         _Column(
             f"{confidence} interval, population",
             "For the value in the population; includes the choice of the rows",
-            _key("lower_total"),
+            "lower_total",
             lambda line: scale.interval(line["lower_total"], line["upper_total"]),
         ),
         _Column(
             "Error, computing",
             "Standard error from orderings and draws; more computing reduces it",
-            _key("se"),
+            "se",
             _text(scale, "se"),
         ),
         _Column(
             "Error, rows",
             "Standard error from the choice of the evaluation rows; only more data reduces it",
-            _key("se_rows"),
+            "se_rows",
             _text(scale, "se_rows"),
         ),
         _Column(
             "p\N{NON-BREAKING HYPHEN}value",
             "Of the hypothesis that the value in the population is not above zero, adjusted for "
             "the number of tests",
-            _key("p_value"),
+            "p_value",
             _text(p_value, "p_value"),
         ),
         _Column(
-            "Evaluated",
-            "Surpluses that were evaluated",
-            _key("n_evaluated"),
-            _text(count, "n_evaluated"),
+            "Evaluated", "Surpluses that were evaluated", "n_evaluated", _text(count, "n_evaluated")
         ),
         _Column(
             "Skipped",
             "Surpluses that are zero by the graph",
-            _key("n_skipped"),
+            "n_skipped",
             _text(count, "n_skipped"),
         ),
     ]
@@ -146,14 +131,6 @@ def _share_hint(summary: Summary) -> str:
     if not summary.some_negative:
         return "Of the sum of all values"
     return "Of the sum of all values; some are negative, so the others add up to more than the sum"
-
-
-def _key(name: str) -> Callable[[Line], float]:
-    def key(line: Line) -> float:
-        value = float(line[name])
-        return value if math.isfinite(value) else math.nan
-
-    return key
 
 
 def _text(wording: Callable[[Any], str], name: str) -> Callable[[Line], str]:

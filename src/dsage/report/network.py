@@ -21,9 +21,9 @@ def network(explanation: Explanation) -> dict[str, object]:
     if graph is None:
         text = "No graph was used: every coalition was evaluated."
         return {"sentences": [text], "nodes": [], "edges": []}
-    blanket = _blanket(explanation)
+    blanket = graph.markov_blanket(explanation.target)
     drawn = _visible(graph, explanation.target, blanket)
-    sentences = _sentences(explanation, blanket)
+    sentences = _sentences(graph, named(explanation.target), blanket)
     if len(drawn) < len(graph):
         sentences.append(
             f"The drawing shows {len(drawn)} of {len(graph)} nodes: {named(explanation.target)}, "
@@ -32,12 +32,13 @@ def network(explanation: Explanation) -> dict[str, object]:
     sentences.append("An arrow does not prove a cause: data alone leave some directions open.")
     drawing = layered(drawn)
     features = _features_of(explanation)
+    roles = {explanation.target: "target", **dict.fromkeys(blanket, "blanket")}
     nodes = [
         {
             "name": name,
             "x": x,
             "y": -y,
-            "role": _role(name, explanation.target, blanket),
+            "role": roles.get(name, "other"),
             "feature": features.get(name),
         }
         for name, (x, y) in drawing.places.items()
@@ -54,22 +55,13 @@ def shaky(explanation: Explanation) -> list[tuple[str, str]]:
     """Return the edges within target and blanket that few resamples have, in any direction."""
     if explanation.graph is None or explanation.edge_strength is None:
         return []
-    near = {explanation.target, *_blanket(explanation)}
+    near = {explanation.target, *explanation.graph.markov_blanket(explanation.target)}
     strength = _strength(explanation)
     return [
         edge
         for edge in explanation.graph.edges
         if near.issuperset(edge) and strength.get(edge, (0.0, 0.0))[1] < _WEAK
     ]
-
-
-def _blanket(explanation: Explanation) -> tuple[str, ...]:
-    graph = explanation.graph
-    return (
-        ()
-        if graph is None or explanation.target not in graph
-        else graph.markov_blanket(explanation.target)
-    )
 
 
 def _visible(graph: Graph, target: str, blanket: tuple[str, ...]) -> Graph:
@@ -88,10 +80,6 @@ def _visible(graph: Graph, target: str, blanket: tuple[str, ...]) -> Graph:
     )
 
 
-def _role(name: str, target: str, blanket: tuple[str, ...]) -> str:
-    return "target" if name == target else "blanket" if name in blanket else "other"
-
-
 def _features_of(explanation: Explanation) -> dict[str, str]:
     """Return the feature or the group of each node."""
     features = {name: name for name in explanation.feature_names}
@@ -101,11 +89,10 @@ def _features_of(explanation: Explanation) -> dict[str, str]:
 
 
 def _strength(explanation: Explanation) -> Strength:
-    frame = explanation.edge_strength
-    if frame is None:
-        return {}
     strength: Strength = {}
-    for line in frame.to_dict("records"):
+    if explanation.edge_strength is None:
+        return strength
+    for line in explanation.edge_strength.to_dict("records"):
         shares = float(line["share"]), float(line["share_either"])
         strength[str(line["from"]), str(line["to"])] = shares
         # An edge that was found in the other direction only has no share of its own.
@@ -123,20 +110,17 @@ def _edges(
     edges: list[dict[str, object]] = []
     for tail, head in drawn.edges:
         share, either = strength.get((tail, head), (0.0, 0.0))
-        words = []
-        if explanation.edge_strength is not None:
-            words.append(
-                f"In {percent(share)} of the resamples, {percent(either)} in either direction"
-            )
+        text = f"In {percent(share)} of the resamples, {percent(either)} in either direction"
+        is_known = explanation.edge_strength is not None
         edges.append(
             {
                 "from": tail,
                 "to": head,
                 "points": [(x, -y) for x, y in routes[tail, head]],
                 "both": False,
-                "strength": either if explanation.edge_strength is not None else None,
+                "strength": either if is_known else None,
                 "title": f"{named(tail)} {_ARROW} {named(head)}",
-                "words": words,
+                "words": [text] if is_known else [],
             }
         )
     for one, other in drawn.bidirected:
@@ -155,20 +139,13 @@ def _edges(
     return edges
 
 
-def _sentences(explanation: Explanation, blanket: tuple[str, ...]) -> list[str]:
-    graph, target = explanation.graph, named(explanation.target)
-    if graph is None:
-        return []
+def _sentences(graph: Graph, target: str, blanket: tuple[str, ...]) -> list[str]:
     n_edges = len(graph.edges) + len(graph.bidirected)
-    sentences = [f"The graph has {counted(len(graph), 'node')} and {counted(n_edges, 'edge')}."]
-    if explanation.target not in graph:
-        return sentences
-    if not blanket:
-        sentences.append(f"No feature is connected to {target}: the graph separates all of them.")
-    else:
-        sentences.append(
+    text = f"No feature is connected to {target}: the graph separates all of them."
+    if blanket:
+        text = (
             f"The Markov blanket of {target} is {listed(list(blanket), 8)}. Given "
             f"{'it' if len(blanket) == 1 else 'these'}, no other feature is informative about "
             f"{target}, if the graph is true."
         )
-    return sentences
+    return [f"The graph has {counted(len(graph), 'node')} and {counted(n_edges, 'edge')}.", text]

@@ -22,12 +22,14 @@ def title(summary: Summary) -> str:
 def subtitle(summary: Summary) -> str:
     """Return one line about model, data and method."""
     choices = summary.explanation.choices
+    is_sage = summary.explanation.estimate.estimand == "sage"
+    estimand = "SAGE, as d-SAGE plus correction" if is_sage else "d-SAGE"
     parts = [
         choices.model.name,
         counted(len(summary.names), summary.noun),
         counted(choices.data.n_rows_evaluation, "evaluation row"),
         f"loss: {summary.loss}",
-        _estimand(summary),
+        estimand if summary.skips else "plain SAGE",
     ]
     return " \N{MIDDLE DOT} ".join(parts)
 
@@ -106,7 +108,8 @@ def _most_of_it(summary: Summary) -> list[str]:
 def figures(summary: Summary) -> list[dict[str, str]]:
     """Return the figures at the top of the report."""
     first = summary.frame.iloc[0]
-    share = percent(first["share"])
+    share, total = percent(first["share"]), summary.total
+    direction = "lower" if total > 0 else "higher" if total < 0 else "no lower"
     result = [
         {
             "label": f"{'The only' if summary.is_single else 'Largest'} {summary.noun}",
@@ -115,8 +118,8 @@ def figures(summary: Summary) -> list[dict[str, str]]:
         },
         {
             "label": "Its value" if summary.is_single else f"All {summary.noun}s together",
-            "figure": number(abs(summary.total)),
-            "note": f"{_direction(summary.total)} {summary.loss}",
+            "figure": number(abs(total)),
+            "note": f"{direction} {summary.loss}",
         },
     ]
     if summary.skips:
@@ -138,27 +141,18 @@ def figures(summary: Summary) -> list[dict[str, str]]:
     return result
 
 
-def _orders(summary: Summary) -> str:
-    if summary.is_single:
-        return ""
-    return (
-        f"The average is over all orders in which the {summary.noun}s can become known, so those "
-        "that carry the same information share the credit. "
-    )
-
-
-def _direction(total: float) -> str:
-    return "lower" if total > 0 else "higher" if total < 0 else "no lower"
-
-
 def meaning(summary: Summary) -> list[dict[str, str]]:
     """Return what the numbers mean, for readers who have not seen a SAGE value before."""
     noun, loss = summary.noun, summary.loss
     unit = f": {summary.unit}" if summary.unit else ""
     confidence = percent(CONFIDENCE)
+    orders = (
+        f"The average is over all orders in which the {noun}s can become known, so those that "
+        "carry the same information share the credit. "
+    ) * (not summary.is_single)
     result = {
         f"The value of a {noun}": f"How much the {loss} falls, on average, when the {noun} becomes "
-        f"known to the model. {_orders(summary)}Values are in units of the loss{unit}.",
+        f"known to the model. {orders}Values are in units of the loss{unit}.",
         "The sum": _sum(summary),
         "The share": _share(summary),
         "Near zero, negative": f"Near zero, the {noun} adds little on average over all orders. It "
@@ -320,11 +314,3 @@ def _size(summary: Summary, difference: float) -> str:
 
 def _short(words: str) -> str:
     return words.removesuffix(" of the values")
-
-
-def _estimand(summary: Summary) -> str:
-    if not summary.skips:
-        return "plain SAGE"
-    if summary.explanation.estimate.estimand == "sage":
-        return "SAGE, as d-SAGE plus correction"
-    return "d-SAGE"

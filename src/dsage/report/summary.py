@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from dsage.estimate.result import MATTERS
+from dsage.models.losses import LOSSES
 from dsage.report.words import Scale, named
 from dsage.result.explanation import Explanation
 
@@ -20,24 +21,10 @@ _NEARLY = 0.05
 # Negative values below this share of the sum are negligible.
 _NEGLIGIBLE = 0.01
 
-_LOSSES = {
-    "squared_error": ("squared error", "squared units of {target}"),
-    "absolute_error": ("absolute error", "units of {target}"),
-    "cross_entropy": ("cross entropy", "nats, the unit of natural logarithms"),
-    "brier": ("Brier score", "squared differences of probabilities"),
-    "zero_one": ("share of wrong classes", "shares of the rows"),
-}
-
 
 @dataclass(frozen=True)
 class Summary:
-    """An explanation, read once for all sections.
-
-    Parameters
-    ----------
-    explanation : Explanation
-        The explanation.
-    """
+    """An explanation, read once for all sections."""
 
     explanation: Explanation
 
@@ -49,10 +36,8 @@ class Summary:
     @cached_property
     def lines(self) -> list[dict[str, Any]]:
         """The lines of `frame` as dictionaries."""
-        return [
-            {str(key): value for key, value in line.items()}
-            for line in self.frame.to_dict("records")
-        ]
+        lines: list[dict[Any, Any]] = self.frame.to_dict("records")
+        return lines
 
     @cached_property
     def names(self) -> list[str]:
@@ -73,13 +58,13 @@ class Summary:
     def loss(self) -> str:
         """The loss in words."""
         name = self.explanation.choices.loss.name
-        return _LOSSES.get(name, (name.replace("_", " "), ""))[0]
+        return str(LOSSES.traits(name)["title"]) if name in LOSSES else name.replace("_", " ")
 
     @property
     def unit(self) -> str:
         """The unit of the loss in words; empty if unknown."""
-        unit = _LOSSES.get(self.explanation.choices.loss.name, ("", ""))[1]
-        return unit.format(target="\0").replace("\0", self.target)
+        name = self.explanation.choices.loss.name.partition("(")[0]
+        return str(LOSSES.traits(name)["unit"]).format(target=self.target) if name in LOSSES else ""
 
     @property
     def total(self) -> float:

@@ -29,6 +29,11 @@ from dsage.structure.searches.base import METHODS
 # Scanning the installed packages takes half a second.
 _distributions = cache(packages_distributions)
 
+# The options of the game and the plan that are recorded as they are.
+_RECORDED = (
+    "semantics", "first_level", "exact", "rows_per_ordering", "cache_bytes",
+    "n_draws", "n_replicates", "noise", "max_bytes",
+)  # fmt: skip
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "pandas", "networkx")
 # Larger counts are shown as powers of ten.
 _LARGEST_SHOWN = 10**15
@@ -49,22 +54,8 @@ _WORDS: dict[tuple[type[Enum], str], str] = {
 class DataInfo:
     """The rows of a run.
 
-    Attributes
-    ----------
-    target : str
-        Name of the target.
-    n_features, n_class_features : int
-        The number of features, and how many of them are classes.
-    class_numbers : tuple of str
-        Features that are numbers and were declared to be classes.
-    n_groups : int or None
-        The number of groups of features; None without groups.
-    n_rows_train, n_rows_evaluation : int
-        The number of rows.
-    digest : str or None
-        A hash of the evaluation rows and their targets.
-    container : str
-        The kind of data frame or array.
+    `class_numbers` are the features that are numbers and were declared to be classes, `digest` is a
+    hash of the evaluation rows and their targets, `container` the kind of data frame or array.
     """
 
     target: str
@@ -105,30 +96,10 @@ class LossInfo:
 class EstimateInfo:
     """What was estimated, with which options, and why the estimation ended.
 
-    Attributes
-    ----------
-    estimand : str
-        ``"sage"`` or ``"d-sage"``.
-    orderings : str
-        The kind of orderings, or the partial order.
-    is_asymmetric : bool
-        Whether the orderings keep a partial order.
-    n_orderings : int
-        The number of orderings.
-    is_exact : bool
-        Whether all orderings were averaged over.
-    stopping : str
-        The stopping rule.
-    stopped_because : str
-        The reason for stopping in words; `Estimate.reason` has it for programs.
-    has_audit : bool
-        Whether the difference to SAGE was estimated.
-    semantics, first_level, exact, rows_per_ordering, cache_bytes
-        See :class:`dsage.estimate.PlanOptions`.
-    n_draws, n_replicates, noise, max_bytes
-        See :class:`dsage.games.GameOptions`.
-    is_weighted : bool
-        Whether the evaluation rows have weights.
+    `is_asymmetric` says whether the orderings keep a partial order, `is_exact` whether all of them
+    were averaged over, and `stopped_because` the reason for stopping in words (`Estimate.reason`
+    has it for programs). The options are those of :class:`dsage.estimate.PlanOptions` and
+    :class:`dsage.games.GameOptions`.
     """
 
     estimand: str
@@ -152,13 +123,10 @@ class EstimateInfo:
 
     @classmethod
     def of(
-        cls,
-        estimate: Estimate,
-        stopping: Stopping | None,
-        game: GameOptions,
-        plan: PlanOptions,
+        cls, estimate: Estimate, stopping: Stopping | None, game: GameOptions, plan: PlanOptions
     ) -> EstimateInfo:
         """Describe an estimate."""
+        options = vars(plan) | vars(game)
         orderings = plan.orderings
         is_named = isinstance(orderings, (str, Order))
         return cls(
@@ -170,16 +138,8 @@ class EstimateInfo:
             stopping="default" if stopping is None else repr(stopping),
             stopped_because=str(estimate.reason),
             has_audit=estimate.audit is not None,
-            semantics=plan.semantics,
-            first_level=plan.first_level,
-            exact=plan.exact,
-            rows_per_ordering=plan.rows_per_ordering,
-            cache_bytes=plan.cache_bytes,
-            n_draws=game.n_draws,
-            n_replicates=game.n_replicates,
-            noise=game.noise,
-            max_bytes=game.max_bytes,
             is_weighted=game.sample_weight is not None,
+            **{name: options[name] for name in _RECORDED},
         )
 
 
@@ -187,14 +147,9 @@ class EstimateInfo:
 class EvaluationInfo:
     """How much was evaluated, reused and skipped.
 
-    Attributes
-    ----------
-    n_made, n_shared : int
-        Pairs of a coalition and a row that were evaluated, and that were taken from memory.
-    n_surpluses, n_skipped : int
-        Surpluses of all features, and those that are zero by separation.
-    share_skipped : float
-        Mean over features of the share of surpluses that are zero by separation.
+    `n_made` and `n_shared` are the pairs of a coalition and a row that were evaluated, and that
+    were taken from memory. `n_skipped` surpluses are zero by separation; `share_skipped` is the
+    mean of their shares over the features.
     """
 
     n_made: int
@@ -228,17 +183,7 @@ class SecondsInfo:
 
 @dataclass(frozen=True)
 class SessionInfo:
-    """What repeats the run.
-
-    Attributes
-    ----------
-    random_state : str
-        The seed, as text: it may have more digits than other programs can read.
-    n_jobs : int or None
-        The number of jobs.
-    checkpoint : str or None
-        The file of the checkpoint.
-    """
+    """What repeats the run; the seed is text: other programs may not read that many digits."""
 
     random_state: str
     n_jobs: int | None
@@ -315,13 +260,7 @@ class RunInfo:
 
 
 def find_versions(packages: Iterable[str]) -> dict[str, str]:
-    """Return the versions of Python, of dsage, and of the packages it or the model rests on.
-
-    Parameters
-    ----------
-    packages : iterable of str
-        Names under which the packages of the model are imported.
-    """
+    """Return the versions of Python, dsage, what it needs, and the packages of the model."""
     found = {"dsage": __version__, "python": platform.python_version()}
     own = [name for package in packages for name in _distributions().get(package, [])]
     for name in dict.fromkeys([*_PACKAGES, *own]):
@@ -333,15 +272,7 @@ def find_versions(packages: Iterable[str]) -> dict[str, str]:
 
 
 def word(value: Any) -> str:  # noqa: ANN401
-    """Return a choice in words.
-
-    Examples
-    --------
-    >>> word(0.123456), word(1234567), word(True), word(("a", "b")), word(LossSource.CHOSEN)
-    ('0.1235', '1,234,567', 'yes', 'a, b', 'chosen for the model and the target')
-    >>> word(math.factorial(200))
-    '10^374.9'
-    """
+    """Return a choice in words."""
     if isinstance(value, Enum):
         return _WORDS.get((type(value), value.value), str(value.value))
     if isinstance(value, Decision):
@@ -359,21 +290,13 @@ def word(value: Any) -> str:  # noqa: ANN401
 
 
 def plain(value: Any) -> Any:  # noqa: ANN401
-    """Return `value` as JSON can hold it; None for NaN and infinities.
-
-    Examples
-    --------
-    >>> plain({"a": np.float64("nan"), "b": (np.int64(3), np.bool_(True), math.inf)})
-    {'a': None, 'b': [3, True, None]}
-    """
+    """Return `value` as JSON can hold it; None for NaN and infinities."""
     if isinstance(value, dict):
         return {str(key): plain(each) for key, each in value.items()}
-    if isinstance(value, np.ndarray):
+    if isinstance(value, (np.ndarray, np.generic)):
         return plain(value.tolist())
     if isinstance(value, (list, tuple)):
         return [plain(each) for each in value]
-    if isinstance(value, np.generic):
-        return plain(value.item())
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, float) and not math.isfinite(value):

@@ -29,14 +29,20 @@ _GRAPH = ("names", "edges", "bidirected")
 
 def save(explanation: Explanation, path: str | Path) -> Path:
     """Write an explanation into one file; see :meth:`Explanation.save`."""
+    file = check_path(path)
+    arrays: Arrays = {}
+    header = {"kind": _KIND, "format": _FORMAT, "version": __version__}
+    write_arrays(file, header | _pack(explanation, "", arrays), arrays)
+    return file
+
+
+def check_path(path: str | Path) -> Path:
+    """Return the path of a file that can be written."""
     file = Path(path)
     if not file.parent.is_dir():
         raise refusal("path", "in an existing folder", str(path), "Create the folder first")
     if file.is_dir():
         raise refusal("path", "a file", str(path), "It is a folder: name a file in it")
-    arrays: Arrays = {}
-    header = {"kind": _KIND, "format": _FORMAT, "version": __version__}
-    write_arrays(file, header | _pack(explanation, "", arrays), arrays)
     return file
 
 
@@ -62,36 +68,27 @@ def load(path: str | Path) -> Explanation:
     try:
         header, arrays = read_arrays(file)
     except DAMAGES as error:
-        raise _damaged(path, error) from error
+        raise _not_an_explanation(path, error) from error
     if header.get("kind") != _KIND:
         raise _not_an_explanation(path)
     if header.get("format") not in (1, _FORMAT):
-        raise refusal(
-            "path",
-            f"the file of an explanation in format 1 or {_FORMAT}",
-            header.get("format"),
-            f"It was written by dsage {header.get('version')}: read it with that version",
-        )
+        condition = f"the file of an explanation in format 1 or {_FORMAT}"
+        advice = f"It was written by dsage {header.get('version')}: read it with that version"
+        raise refusal("path", condition, header.get("format"), advice)
     try:
         if header["format"] == 1:
             header = upgrade(header, arrays)
         explanation: Explanation = _unpack(Explanation, header, "", arrays)
         _check_consistent(explanation)
     except (*DAMAGES, TypeError, AttributeError, IndexError) as error:
-        raise _damaged(path, error) from error
+        raise _not_an_explanation(path, error) from error
     return explanation
 
 
-def _not_an_explanation(path: str | Path) -> Exception:
-    advice = (
-        "It is damaged or something else; explanation.save(path) and dsage explain --out write"
-        " explanations"
-    )
-    return refusal("path", "the file of an explanation", str(path), advice)
-
-
-def _damaged(path: str | Path, error: Exception) -> Exception:
-    advice = f"It is damaged or was edited ({type(error).__name__}: {error}); write it again"
+def _not_an_explanation(path: str | Path, error: Exception | None = None) -> Exception:
+    advice = "It may be damaged; explanation.save(path) and dsage explain --out write explanations"
+    if error is not None:
+        advice = f"It is damaged or was edited ({type(error).__name__}: {error}); write it again"
     return refusal("path", "the file of an explanation", str(path), advice)
 
 

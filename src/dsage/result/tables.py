@@ -21,20 +21,13 @@ _MARK = "!"
 
 
 def format_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    r"""Return the lines of a table: first column left-aligned, others right, a rule below the head.
-
-    Examples
-    --------
-    >>> print(*format_table(["edge", "share"], [["a -> b", "90%"], ["b", "5%"]]), sep="\n")
-    edge    share
-    -------------
-    a -> b    90%
-    b          5%
-    """
-    widths = [max(map(_width, column)) for column in zip(heads, *rows, strict=True)]
+    """Return the lines of a table: a rule below the head, all but the first column to the right."""
+    widths = [max(map(text_columns, column)) for column in zip(heads, *rows, strict=True)]
 
     def align(cells: Sequence[str]) -> str:
-        gaps = [" " * (width - _width(cell)) for cell, width in zip(cells, widths, strict=True)]
+        gaps = [
+            " " * (width - text_columns(cell)) for cell, width in zip(cells, widths, strict=True)
+        ]
         others = [gap + cell for gap, cell in zip(gaps[1:], cells[1:], strict=True)]
         return "  ".join([cells[0] + gaps[0], *others]).rstrip()
 
@@ -89,15 +82,11 @@ def notes(explanation: Explanation) -> list[str]:
     """Return how to read the values, why the run stopped, and what the audit found."""
     estimate = explanation.estimate
     is_known = np.isfinite(estimate.se_rows).all()
+    parts = "rows and computing" if is_known else "unknown: too few rows"
+    share = f"{explanation.share_skipped:.0%} of the surpluses are zero by separation"
     lines = [
-        (
-            "value ± its standard error from computing; 95 % interval for the population "
-            f"({'rows and computing' if is_known else 'unknown: too few rows'})"
-        ),
-        (
-            f"stopped because {estimate.reason}; "
-            f"{explanation.share_skipped:.0%} of the surpluses are zero by separation"
-        ),
+        f"value ± its standard error from computing; 95 % interval for the population ({parts})",
+        f"stopped because {estimate.reason}; {share}",
     ]
     if estimate.audit is not None:
         lines.append(_audit_note(explanation))
@@ -172,9 +161,7 @@ def _digits(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> int:
     return int(np.clip(3 - math.floor(math.log10(largest)), 0, 12))
 
 
-def _width(text: str) -> int:
-    """Return the number of terminal columns of a text; East Asian letters take two."""
-    return sum(
-        0 if unicodedata.combining(letter) else 1 + (unicodedata.east_asian_width(letter) in "WF")
-        for letter in text
-    )
+def text_columns(text: str) -> int:
+    """Return the width of a text in letters; East Asian ones count twice, invisible ones not."""
+    seen = [letter for letter in text if unicodedata.category(letter) not in ("Mn", "Me", "Cf")]
+    return len(seen) + sum(unicodedata.east_asian_width(letter) in ("W", "F") for letter in seen)

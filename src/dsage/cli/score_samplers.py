@@ -3,33 +3,24 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
+from dsage.cli.commands import ScoreSamplersCommand
 from dsage.cli.output import PHASES, note, show
-from dsage.cli.rows import Source, note_classes, read_rows
+from dsage.cli.rows import note_classes, read_rows
 from dsage.result.tables import format_table
 from dsage.samplers import choose_sampler
 
 _COLUMNS = ["energy_score", "difference", "se", "fit_seconds", "draw_seconds"]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Request(Source):
-    """The options of the command, by name."""
-
-    seed: int
-    quiet: bool
-
-
-def run_score_samplers(request: Request) -> None:
+def run(command: ScoreSamplersCommand) -> None:
     """Show the scores of all samplers on a table, and which one is chosen."""
-    table = read_rows(request)
-    features = table if request.target is None else table.drop(columns=request.target)
-    if not request.quiet:
-        note_classes(features, None)
-        note(PHASES["sampler"])
-    discrete = tuple(name for name in request.discrete or () if name != request.target)
-    choice = choose_sampler(features, discrete=discrete, random_state=request.seed)
+    table = read_rows(command)
+    features = table if command.target is None else table.drop(columns=command.target)
+    note_classes(features, None, quiet=command.quiet)
+    note(PHASES["sampler"], quiet=command.quiet)
+    discrete = tuple(name for name in command.discrete or () if name != command.target)
+    choice = choose_sampler(features, discrete=discrete, random_state=command.seed)
     heads = ["sampler", *(name.replace("_", " ") for name in _COLUMNS)]
     rows = [
         [str(name), *("failed" if math.isnan(score) else f"{score:.4f}" for score in scores)]

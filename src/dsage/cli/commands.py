@@ -1,0 +1,327 @@
+"""The commands: their docstrings are their help, and their fields are their options.
+
+In help texts, ``{samplers}`` and the like stand for the names in a registry; see `app`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+FITS = {
+    "lm": "a linear regression",
+    "rf": "a random forest",
+    "hgb": "gradient boosting",
+    "logistic": "a logistic regression",
+}
+"""The models that ``--fit`` fits."""
+
+
+def _option(panel: str, metavar: str | None, text: str, *flags: str, **others: Any) -> Any:  # noqa: ANN401
+    return typer.Option(*flags, metavar=metavar, rich_help_panel=panel, help=text, **others)
+
+
+_data = partial(_option, "Data")
+_model = partial(_option, "Model")
+_method = partial(_option, "Method")
+_stopping = partial(_option, "When to stop")
+_results = partial(_option, "Results")
+_running = partial(_option, "Running")
+
+_TOLERANCE = "Stop when the largest standard error is this fraction of the range of the values"
+_Target = Annotated[str, _data("COLUMN", "The column to predict.")]
+_Csv = Annotated[Path | None, _results("FILE", "Write the table as CSV.")]
+_Plot = Annotated[Path | None, _results("FILE.png|svg|pdf", "Draw the result.")]
+_Jobs = Annotated[
+    int | None,
+    _running(
+        "NUMBER",
+        "Number of processes, -1 for all processors; results do not depend on it.",
+        show_default="1",
+    ),
+]
+_Seed = Annotated[
+    int, _running("NUMBER", "Random seed: the same seed gives the same result.", min=0)
+]
+_Quiet = Annotated[bool, _running(None, "Show no progress and no notes, only warnings.", "--quiet")]
+_Run = Annotated[
+    Path, typer.Argument(metavar="RUN", help="A file written by 'dsage explain --out'.")
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DemoCommand:
+    """Explain a random forest on scikit-learn's diabetes data, and write the report.
+
+    The data describe 442 patients with ten features, and how far the disease has progressed after
+    a year.
+    """
+
+    report: Annotated[Path, _results("FILE.html", "Write the report here.")] = Path(
+        "dsage-report.html"
+    )
+    tolerance: Annotated[float, _stopping("NUMBER", f"{_TOLERANCE}; smaller takes longer.")] = 0.03
+    quiet: _Quiet = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableCommand:
+    """A command that reads a table."""
+
+    data: Annotated[
+        Path,
+        typer.Argument(
+            metavar="DATA", help="The table: CSV or Parquet (.csv, .tsv, .csv.gz, .parquet, ...)."
+        ),
+    ]
+    target: str | None
+    drop: Annotated[list[str] | None, _data("COLUMN", "Drop this column; can be repeated.")] = None
+    discrete: Annotated[
+        list[str] | None,
+        _data("COLUMN", "Treat this numeric column as classes; can be repeated."),
+    ] = None
+    sep: Annotated[
+        str | None,
+        _data(
+            "CHARACTER",
+            "Field separator of CSV files, such as ';'; 'tab' for tabs.",
+            show_default="comma, or tab in .tsv",
+        ),
+    ] = None
+    decimal: Annotated[str, _data("CHARACTER", "Decimal separator of CSV files, such as ','.")] = (
+        "."
+    )
+    encoding: Annotated[str, _data("NAME", "Encoding of CSV files, such as latin-1 or cp1252.")] = (
+        "utf-8"
+    )
+
+    @property
+    def csv_format(self) -> dict[str, Any]:
+        """The format of CSV files, as :func:`dsage.data.files.read_table` takes it."""
+        sep = "\t" if self.sep in ("tab", "\\t") else self.sep
+        return {"sep": sep, "decimal": self.decimal, "encoding": self.encoding}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExplainCommand(TableCommand):
+    """Rank the features of a table by how much they contribute to a model's performance.
+
+    DATA is split into training and evaluation rows, unless --test provides the latter. dsage learns
+    a graph, selects a sampler and a loss, and estimates the values until they are precise enough.
+    Ctrl-C stops earlier: the values so far are shown and saved, and the exit code is 130.
+    """
+
+    target: _Target
+    test: Annotated[
+        Path | None,
+        _data("FILE", "A table of evaluation rows that the model was not fitted to."),
+    ] = None
+    test_size: Annotated[
+        float | None,
+        _data(
+            "SIZE",
+            "Hold out this fraction of DATA, or this number of rows, for evaluation.",
+            show_default="0.25",
+        ),
+    ] = None
+    groups: Annotated[
+        Path | None,
+        _data("FILE.json", 'Explain groups of features: {"group": ["feature", ...], ...}.'),
+    ] = None
+    model: Annotated[
+        Path | None,
+        _model(
+            "FILE",
+            "A fitted model: .skops, .onnx, XGBoost (.json, .ubj), LightGBM (.txt), or a pickle.",
+        ),
+    ] = None
+    fit: Annotated[
+        str | None,
+        _model(
+            "|".join(FITS),
+            f"Fit {', '.join(FITS.values())}; used if no --model is given.",
+            show_default="rf",
+        ),
+    ] = None
+    classes: Annotated[
+        list[str] | None,
+        _model(
+            "LABEL,LABEL,...",
+            "Class labels of a model that does not store them, in the order of its probability"
+            " columns; can be repeated.",
+        ),
+    ] = None
+    trust: Annotated[
+        list[str] | None,
+        _model(
+            "TYPE",
+            "Accept this type in a skops file; can be repeated. The error for an untrusted file"
+            " names its types.",
+        ),
+    ] = None
+    trust_pickle: Annotated[
+        bool,
+        _model(
+            None,
+            "Load a pickle or joblib file. It can run ANY program with your rights: use only files"
+            " that you made yourself or whose author you trust.",
+            "--trust-pickle",
+        ),
+    ] = False
+    graph: Annotated[
+        str,
+        _method(
+            "FILE|learn|none",
+            "A graph saved by 'dsage graph'; 'learn', or a search ({searches}), to learn one;"
+            " 'none' for plain SAGE.",
+        ),
+    ] = "learn"
+    resamples: Annotated[
+        int | None,
+        _method(
+            "NUMBER",
+            "Learn the graph again from this many halves of the rows, to see how stable it is.",
+            show_default="20, or 0 for many columns",
+            min=0,
+        ),
+    ] = None
+    sampler: Annotated[
+        str,
+        _method(
+            "NAME",
+            "How to draw unknown features: {samplers}; auto selects one by its score on held-out"
+            " rows.",
+        ),
+    ] = "auto"
+    loss: Annotated[
+        str,
+        _method(
+            "NAME",
+            "{losses}, where pinball takes a quantile: pinball(0.9); auto selects one by the model"
+            " and the target.",
+        ),
+    ] = "auto"
+    estimand: Annotated[
+        str,
+        _method(
+            "d-sage|sage",
+            "sage corrects the bias that skipping by the graph can cause; it takes longer.",
+        ),
+    ] = "d-sage"
+    orderings: Annotated[str, _method("NAME", "How to draw the orderings: {orderings}.")] = (
+        "antithetic"
+    )
+    tolerance: Annotated[
+        float | None, _stopping("NUMBER", f"{_TOLERANCE}.", show_default="0.01")
+    ] = None
+    time: Annotated[
+        str | None,
+        _stopping(
+            "TIME",
+            "Stop estimating after this time: 90, 90s, 5m, 1h. With --tolerance, whichever comes"
+            " first. With --checkpoint, the time of earlier sessions counts.",
+        ),
+    ] = None
+    report: Annotated[
+        Path | None, _results("FILE.html", "Write a report: one page that works offline.")
+    ] = None
+    out: Annotated[
+        Path | None,
+        _results("FILE.dsage", "Save the run for 'dsage report', 'dsage compare' and dsage.load."),
+    ] = None
+    csv: _Csv = None
+    json: Annotated[Path | None, _results("FILE", "Write the table as JSON.")] = None
+    checkpoint: Annotated[
+        Path | None, _running("FILE", "Keep the state here: the same command resumes the run.")
+    ] = None
+    seed: _Seed = 0
+    jobs: _Jobs = None
+    quiet: _Quiet = False
+
+    @property
+    def labels(self) -> list[str]:
+        """The labels of ``--classes``."""
+        return [label for text in self.classes or () for label in text.split(",")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class GraphCommand(TableCommand):
+    """Learn the causal graph of a table, and show what the target depends on.
+
+    Given its Markov blanket, the target is independent of all other features.
+    """
+
+    target: _Target
+    method: Annotated[str, _method("NAME", "The search: auto, {searches}.")] = "auto"
+    score: Annotated[
+        str,
+        _method(
+            "NAME",
+            "The score to optimize: {scores}; auto selects one by the types of the columns.",
+        ),
+    ] = "auto"
+    resamples: Annotated[
+        int,
+        _method(
+            "NUMBER",
+            "Learn again from this many halves of the rows, to see how stable each edge is.",
+            min=0,
+        ),
+    ] = 20
+    out: Annotated[
+        Path | None,
+        _results("FILE.json", "Save the graph for 'dsage explain --graph FILE.json'."),
+    ] = None
+    plot: _Plot = None
+    dot: Annotated[Path | None, _results("FILE", "Write the graph for Graphviz.")] = None
+    seed: _Seed = 0
+    jobs: _Jobs = None
+    quiet: _Quiet = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoreSamplersCommand(TableCommand):
+    """Score the samplers that can draw the features of a table, on held-out rows.
+
+    The energy score measures the distance between draws and data: lower is better. The marginal
+    sampler ignores the known features, and so shows what conditioning gains.
+    """
+
+    target: Annotated[
+        str | None, _data("COLUMN", "Exclude the target: samplers draw features only.")
+    ] = None
+    seed: _Seed = 0
+    quiet: _Quiet = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportCommand:
+    """Write the report of a saved run: one HTML page that works offline."""
+
+    run: _Run
+    out: Annotated[
+        Path | None, _results("FILE.html", "Write the report here.", show_default="RUN.html")
+    ] = None
+    quiet: _Quiet = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompareCommand:
+    """Show the values of two saved runs side by side, with intervals of their differences.
+
+    The intervals assume that the runs are independent. For two models on the same rows,
+    dsage.estimate.compare_games in Python is more precise: it uses the same noise for both.
+    """
+
+    run: _Run
+    other: Annotated[Path, typer.Argument(metavar="RUN", help="The run to compare it with.")]
+    confidence: Annotated[
+        float, _running("NUMBER", "Confidence level of the intervals.", min=0.5, max=0.9999)
+    ] = 0.95
+    plot: _Plot = None
+    csv: _Csv = None
+    quiet: _Quiet = False

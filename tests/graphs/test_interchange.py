@@ -175,7 +175,7 @@ def test_as_graph_takes_every_kind():
     assert as_graph(graph.to_networkx()) == graph
     assert as_graph(graph.to_adjacency()) == graph
     assert as_graph(cpdag(Graph(list("abc"), [("a", "c"), ("b", "c")]))).parents("c") == ("a", "b")
-    with pytest.raises(TypeError, match=r"graph must be a Graph, CPDAG, .* got 'list'"):
+    with pytest.raises(TypeError, match=r"graph must be a dsage\.Graph, CPDAG, .* got 'list'"):
         as_graph([("a", "b")])
 
 

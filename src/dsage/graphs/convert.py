@@ -36,6 +36,6 @@ def as_graph(graph: Graph | Any) -> Graph:  # noqa: ANN401
         return Graph.from_causal_learn(graph)
     if is_frame(graph):
         return Graph.from_adjacency(graph)
-    condition = "a Graph, CPDAG, networkx.DiGraph, causal-learn graph or adjacency data frame"
+    condition = "a dsage.Graph, CPDAG, networkx.DiGraph, causal-learn graph or adjacency data frame"
     advice = "Build a dsage.Graph(names, edges)"
     raise refusal("graph", condition, type(graph).__name__, advice, TypeError)

@@ -15,7 +15,7 @@ from dsage._check import refusal
 Floats = npt.NDArray[np.float64]
 
 MIN_UNITS = 30
-"""Units from which on a standard error is trusted; with fewer it is often far too small."""
+"""Units needed before a standard error is trusted; with fewer it is often far too small."""
 
 
 def intervals(

@@ -1,4 +1,4 @@
-"""Why an estimation ended: a kind and its numbers, put into words only where they are shown."""
+"""Why an estimation ended: a kind and its numbers. The text is derived from them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class StopReason:
     >>> reason.kind
     <StopKind.TIME: 'seconds'>
     >>> str(reason)
-    'the time of 60 seconds is spent'
+    'the time limit of 60 seconds is reached'
     """
 
     kind: StopKind
@@ -84,7 +84,7 @@ _WORDS: dict[StopKind, Callable[..., str]] = {
     StopKind.ABSOLUTE: "the largest standard error, {se:.3g}, is within {allowed:.3g}".format,
     StopKind.TOP_K: _top_k,
     StopKind.ORDERINGS: lambda n, is_all: f"{n} orderings are done{', all there are' * is_all}",
-    StopKind.TIME: "the time of {seconds:g} seconds is spent".format,
+    StopKind.TIME: "the time limit of {seconds:g} seconds is reached".format,
     StopKind.EXHAUSTED: "there is nothing left to evaluate".format,
     StopKind.INTERRUPTED: "it was interrupted".format,
     StopKind.OTHER: "of an unknown reason".format,

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from dsage._files import Arrays
 from dsage.games.base import Floats, Rows
 
-# Degrees of freedom from which on the variance within shards is trusted.
+# Degrees of freedom needed before the variance within shards is trusted.
 _ENOUGH = 10
 _STATE = ("sums", "epoch_counts", "epoch_sums", "all_mean", "within", "freedom", "between")
 

@@ -39,7 +39,7 @@ class Tolerance:
     relative : float, default=0.01
         Share of the range.
     min_units : int, default=30
-        Units from which on the standard errors are trusted.
+        Number of units needed before the standard errors are trusted.
 
     Examples
     --------
@@ -79,7 +79,7 @@ class AbsoluteTolerance:
     absolute : float
         The largest standard error.
     min_units : int, default=30
-        Units from which on the standard errors are trusted.
+        Number of units needed before the standard errors are trusted.
     """
 
     absolute: float
@@ -112,7 +112,7 @@ class TopK:
     confidence : float, default=0.95
         Joint confidence of the intervals.
     min_units : int, default=30
-        Units from which on the standard errors are trusted.
+        Number of units needed before the standard errors are trusted.
 
     Examples
     --------
@@ -254,7 +254,7 @@ def as_stopping(
     confidence : float, default=0.95
         Joint confidence for `top_k`.
     min_units : int, default=30
-        Units from which on the standard errors are trusted.
+        Number of units needed before the standard errors are trusted.
 
     Examples
     --------

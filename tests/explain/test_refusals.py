@@ -19,7 +19,7 @@ from explain_case import QUIET, chain, mixed
     ("change", "error", "text"),
     [
         ({"graph": "lern"}, ValueError, "Did you mean 'learn'"),
-        ({"graph": 3}, TypeError, "graph must be a Graph"),
+        ({"graph": 3}, TypeError, "graph must be a dsage.Graph"),
         ({"sampler": "gausian"}, ValueError, "Did you mean 'gaussian'"),
         ({"sampler": Gaussian}, TypeError, r"Make an instance: Gaussian\(\)"),
         ({"loss": "mse"}, ValueError, "Did you mean 'squared_error'"),

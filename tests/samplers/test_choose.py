@@ -1,4 +1,5 @@
 import pickle
+import time
 
 import numpy as np
 import pandas as pd
@@ -84,6 +85,15 @@ def test_the_best_is_taken_if_no_simpler_one_is_within_a_standard_error():
     assert not choice.decision.is_simpler
     assert (choice.decision.difference, choice.decision.se) == (0.0, 0.0)
     assert "best has the lowest" in choice.reason
+
+
+def test_seconds_to_fit_and_to_draw_are_parts_of_the_time_that_passes():
+    start = time.perf_counter()
+    scores = choose_sampler(correlated(100), [Gaussian()], n_coalitions=2).scores
+    passed = time.perf_counter() - start
+    seconds = scores[["fit_seconds", "draw_seconds"]].to_numpy()
+    assert (seconds > 0).all()
+    assert seconds.sum() < passed
 
 
 def test_chosen_sampler_is_fitted_to_all_rows_and_candidates_stay_as_they_were():

@@ -142,6 +142,32 @@ def test_calibration_tells_too_sure_from_too_unsure():
     assert (np.abs(right) < 4).all()
 
 
+def test_standard_error_of_matches_is_that_of_the_differences_between_shares():
+    frame = pd.DataFrame({"c": list("abc") * 4})
+
+    class Own:
+        def __init__(self, draws):
+            self.draws = np.array(draws, float)
+
+        def fit(self, X):
+            return self
+
+        def draw(self, X, known, noise):
+            return np.tile(self.draws, (4, 1))[:, :, None]
+
+    def line(draws):
+        return evaluate(Own(draws), frame, n_draws=2, coalitions=[[False]]).calibration.loc[0]
+
+    # As often equal to the row as to each other: always, always, never.
+    equal = line([[0, 0], [1, 1], [0, 1]])
+    assert equal["observed"] == equal["nominal"] == pytest.approx(2 / 3)
+    assert equal["se"] == 0
+    # Observed 1, 0, 1/2 and nominal 1, 1, 0: they differ by 0, -1, 1/2.
+    differences = np.tile([0.0, -1.0, 0.5], 4)
+    se = differences.std(ddof=1) / np.sqrt(12)
+    assert line([[0, 0], [0, 0], [2, 1]])["se"] == pytest.approx(se)
+
+
 def test_ties_count_as_half_inside():
     # A constant is where its draws are, and covered as often as any interval should be.
     X = np.column_stack([np.random.default_rng(0).standard_normal(50), np.ones(50)])

@@ -245,6 +245,13 @@ def test_classes_are_refused_by_name():
         Gaussian().fit(frame)
 
 
+def test_singular_moments_are_taken_as_they_are():
+    with pytest.warns(UserWarning, match=r"\['b'\] follow from the columns before"):
+        sampler = Gaussian.from_moments([0.0, 1.0], [[1.0, 2.0], [2.0, 4.0]], ["a", "b"])
+    drawn = sampler.draw([[3.0, 0.0]], mask(2, 0), np.full((1, 1, 2), 0.9))
+    np.testing.assert_allclose(drawn, [[[3.0, 7.0]]])
+
+
 @pytest.mark.parametrize(
     ("mean", "covariance", "names", "told"),
     [

@@ -139,6 +139,12 @@ def test_the_same_component_is_chosen_in_every_coalition_that_says_the_same():
     assert 150 < (drawn[0] > 0).sum() < 350
 
 
+def test_weights_count_by_their_share_of_the_sum():
+    sampler = GaussianMixture.from_parameters([1.0, 3.0], [[-2.0], [2.0]], np.ones((2, 1, 1)))
+    np.testing.assert_allclose(sampler.weights_, [0.25, 0.75])
+    np.testing.assert_allclose(sampler.mean(np.zeros((1, 1)), np.array([False])), [[1.0]])
+
+
 def singular(n_rows=300):
     X = two_modes(n_rows, 2)
     return pd.DataFrame(

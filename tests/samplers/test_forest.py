@@ -15,7 +15,14 @@ from sklearn.ensemble import RandomForestClassifier
 from dsage.samplers.clustered import ClusteredGaussian
 from dsage.samplers.evaluation import evaluate
 from dsage.samplers.forest import Forest, draw_within, find_boxes
-from dsage.samplers.leaves import Posterior, choose_leaves, match_moments, truncated_moments
+from dsage.samplers.leaves import (
+    Boxes,
+    Leaves,
+    Posterior,
+    choose_leaves,
+    match_moments,
+    truncated_moments,
+)
 from dsage.samplers.marginal import Marginal
 
 TRUTH = ClusteredGaussian.random(3, 3, random_state=3)
@@ -142,6 +149,17 @@ def test_leaves_partition_the_rows_and_hold_at_least_min_leaf_of_them():
         points = np.random.default_rng(3).normal(0, 3, (200, 1, 3))
         inside = ((points > boxes.low[of_tree]) & (points <= boxes.high[of_tree])).all(axis=2)
         assert (inside.sum(axis=1) == 1).all()
+
+
+def test_each_leaf_has_the_moments_of_all_its_rows_in_all_trees():
+    X = np.array([[1.0], [4.0], [10.0], [13.0], [19.0]])
+    leaf_of = np.array([[0, 0, 1, 1, 1], [2, 2, 2, 3, 3]])
+    whole = np.full((4, 1), np.inf)
+    leaves = Leaves(X, np.zeros(1, int), Boxes(-whole, whole, leaf_of), 1.0)
+    rows = [X[leaf_of[tree] == leaf, 0] for tree, leaf in ((0, 0), (1, 2), (0, 1), (1, 3))]
+    np.testing.assert_allclose(leaves.mean[0], [values.mean() for values in rows])
+    np.testing.assert_allclose(leaves.scale[0], [values.std(ddof=1) for values in rows])
+    np.testing.assert_allclose(np.exp(leaves.log_weight), [len(values) / 10 for values in rows])
 
 
 def test_synthetic_rows_keep_within_the_values_of_one_leaf():

@@ -119,7 +119,7 @@ class Model:
 
         Parameters
         ----------
-        means : array of shape (..., *n_outputs)
+        means : array of shape (...,) or (..., n_outputs)
             Means over draws.
         n_outputs : tuple
             Empty, or the number of outputs.

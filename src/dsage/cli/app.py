@@ -39,7 +39,7 @@ class _Command(typer.core.TyperCommand):
 
     def format_help(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401
         for parameter in self.params:
-            text = parameter.help  # type: ignore[attr-defined]
+            text = parameter.help or ""  # type: ignore[attr-defined]
             for placeholder, folder in _REGISTRIES.items():
                 if placeholder in text:
                     text = text.replace(placeholder, ", ".join(_registered_names(folder)))

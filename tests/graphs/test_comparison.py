@@ -76,6 +76,25 @@ def test_sizes_of_the_conditioning_sets_are_binomial(monkeypatch):
     )
 
 
+@pytest.mark.parametrize("d", [64, 65, 130])
+def test_each_of_many_features_is_known_as_often_as_the_others(d):
+    known = []
+
+    class Spy(NoSeparation):
+        def separated(self, rows):
+            known.append(rows.mean(axis=0))
+            return super().separated(rows)
+
+    names = [f"v{i}" for i in range(d)]
+    n_queries = 10_000
+    compare_graphs(Spy(names), NoSeparation(names), "y", n_queries=n_queries, random_state=0)
+    (share,) = known
+    # Known with probability 1/2, unless it is the feature in question.
+    expected = (1 - 1 / d) / 2
+    error = math.sqrt(expected * (1 - expected) / n_queries)
+    assert np.abs(share - expected).max() <= 5 * error
+
+
 @pytest.mark.parametrize("name", PAPER_GRAPHS)
 def test_shares_of_the_papers_graphs(name):
     """Equal to the three printed digits where exhaustive, else within two Monte-Carlo errors' sum.

@@ -139,6 +139,7 @@ def test_survives_pickle_and_copy_with_its_oracle(graph):
         ((["a", "b"], ["ab"]), ValueError, "edges must be pairs of names; got 'ab'"),
         ((["a", "b"], [("a", "b", "c")]), ValueError, "edges must be pairs of names"),
         ((["a", "b"], [{"a", "b"}]), ValueError, "edges must be pairs of names"),
+        ((["a", "b"], [(["a"], "b")]), ValueError, "must be one of the nodes of the graph"),
         ((["a", "b"], None), TypeError, "edges must be an iterable of pairs; got None"),
         ((["a"], [], 1), TypeError, "bidirected must be an iterable of pairs; got 1"),
         (([], [("a", "b")]), ValueError, "got 'a'. There are none."),

@@ -35,6 +35,16 @@ def test_an_edge_passes_one_point_in_each_column_between_its_ends():
         assert not set(route[1:-1]) & set(drawing.places.values())
 
 
+def test_nodes_of_a_column_are_one_apart_and_a_passing_edge_takes_less_room():
+    drawing = layered(Graph(["a", "b", "c", "d"], [("a", "d"), ("b", "d"), ("c", "d")]))
+    heights = sorted(drawing.places[name][1] for name in "abc")
+    assert heights == [-1.0, 0.0, 1.0]
+    assert drawing.heights == (-1.0, 1.0)
+    passed = layered(Graph(["a", "b", "c"], [("a", "b"), ("b", "c"), ("a", "c")]))
+    gap = abs(passed.routes["a", "c"][1][1] - passed.places["b"][1])
+    assert 0.5 < gap < 1.0
+
+
 def test_a_cycle_shares_a_column():
     drawing = layered(Graph(["a", "b", "c"], [("a", "b"), ("b", "a"), ("b", "c")]))
     columns = {name: x for name, (x, _) in drawing.places.items()}

@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dsage.graphs import Graph, LinearGaussian, cpdag, random_dag, random_linear_gaussian
-from dsage.graphs.pdag import Pdag, bits_of, members, topological_order
 from dsage.structure.constraints import Constraints, graph_of
 from dsage.structure.moments import Moments
 from dsage.structure.scores.base import Score
@@ -62,45 +61,6 @@ def members_of_class(parents):
         graph = Graph(names, turned)
         if graph.is_acyclic and cpdag(graph) == wanted:
             yield graph
-
-
-# Classes as sets of bits
-
-
-@settings(max_examples=60, deadline=None)
-@given(seeds, st.integers(2, 12), st.floats(0, 6))
-def test_class_equals_the_one_of_the_graph_with_names(seed, n_nodes, degree):
-    graph = random_dag(n_nodes, min(degree, n_nodes - 1), random_state=seed)
-    names = graph.names
-    pdag = Pdag.of_class(parents_of(graph))
-    wanted = cpdag(graph)
-    assert wanted.directed == {
-        (names[tail], names[head])
-        for head, tails in enumerate(pdag.parents)
-        for tail in members(tails)
-    }
-    assert wanted.undirected == {
-        frozenset((names[one], names[other]))
-        for one, others in enumerate(pdag.neighbors)
-        for other in members(others)
-    }
-
-
-@settings(max_examples=60, deadline=None)
-@given(seeds, st.integers(2, 12), st.floats(0, 6))
-def test_dag_of_a_class_belongs_to_it(seed, n_nodes, degree):
-    graph = random_dag(n_nodes, min(degree, n_nodes - 1), random_state=seed)
-    pdag = Pdag.of_class(parents_of(graph))
-    parents = pdag.to_dag()
-    assert Pdag.of_class(parents) == pdag
-    assert graph_of(graph.names, parents).is_dag
-    rank = {node: place for place, node in enumerate(topological_order(parents))}
-    assert all(rank[tail] < rank[head] for head, tails in enumerate(parents) for tail in tails)
-
-
-def test_undirected_square_has_no_dag():
-    square = Pdag([0] * 4, [bits_of(((i - 1) % 4, (i + 1) % 4)) for i in range(4)])
-    assert square.to_dag() is None
 
 
 # Deletions

@@ -17,7 +17,7 @@ from dsage.structure.scores.discrete import DiscreteLikelihood
 from dsage.structure.scores.gaussian import GaussianScore
 from dsage.structure.searches.bes import bes
 from dsage.structure.searches.boss import _OrderSearch, boss
-from dsage.structure.searches.grow_shrink import NOWHERE, GrowShrink
+from dsage.structure.searches.grow_shrink import NOWHERE, GrowShrink, tolerance
 
 seeds = st.integers(0, 10_000)
 
@@ -176,6 +176,23 @@ def test_equal_candidates_are_taken_in_the_order_of_the_variables():
 
     tree = tree_of(Indifferent(), 3, Constraints(Indifferent.names))
     assert tree.grow([2, 1, 0, 3], 3).parents == (0,)
+
+
+def test_a_gain_within_the_tolerance_neither_adds_nor_removes_a_parent():
+    class Tied(Score):
+        """Parents a, b, c are found in this order; without a it would be as good."""
+
+        names = ("a", "b", "c", "d", "e")
+
+        def family(self, node, parents):
+            known = {(0,): 1.0, (0, 1): 2.0, (0, 1, 2): 3.0}
+            known[1, 2] = known[0, 1, 2, 3] = 3.0 + tolerance(3.0)
+            return known.get(parents, 0.0)
+
+    tree = tree_of(Tied(), 4, Constraints(Tied.names))
+    end = tree.grow(range(5), 4)
+    assert end.parents == (0, 1, 2)
+    assert tree.shrink(end) == ((0, 1, 2), 3.0)
 
 
 # The search

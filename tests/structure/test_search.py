@@ -159,6 +159,21 @@ def test_ties_go_to_the_first_addition_by_tail_and_then_head(n_rows):
     assert hill_climb(score, closed).trace[0][:3] == ("add", "b", "a")
 
 
+@pytest.mark.parametrize(("worse", "head"), [(2**-26, 1), (2**-25, 2)])
+def test_deletions_within_the_tolerance_are_ties_that_go_to_the_first(worse, head):
+    class Costly(Score):
+        """Every parent costs one, and that of b less."""
+
+        names = ("a", "b", "c")
+
+        def family(self, node, parents):
+            return -(1.0 - (node == 1) * worse) * len(parents)
+
+    table = MoveTable(Costly(), Constraints(Costly.names), [(), (0,), (0,)])
+    assert table.tolerance == 2**-26
+    assert table.best().change == ("delete", 0, head)
+
+
 def test_a_move_scores_no_more_than_two_nodes_anew():
     score = score_of(0, n_nodes=30, n_rows=1000)
     result = tabu(score)
@@ -410,6 +425,14 @@ def test_what_the_score_does_not_allow_never_happens(search, seed):
     path = graphs_along(result, [()] * 6)
     assert all(parents[0] == () and len(parents[1]) <= 1 for parents in path)
     assert len(result.graph.edges) > 6
+
+
+def test_an_edge_that_the_score_forbids_is_not_made_by_turning_another_around():
+    score = TableScore(score_of(0))
+    table = MoveTable(score, Constraints(score.names), [(), (), (0,), (2,), (), ()])
+    assert not table.is_legal(("reverse", 0, 2))
+    assert table.is_legal(("delete", 0, 2))
+    assert table.is_legal(("reverse", 2, 3))
 
 
 @SEARCHES

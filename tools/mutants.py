@@ -21,7 +21,7 @@ import sys
 import tempfile
 import tomllib
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
@@ -32,7 +32,7 @@ PACKAGES = ("games", "estimate", "samplers", "structure", "graphs")
 KNOWN = ROOT / "tools" / "mutants.toml"
 TABLE = ROOT / "benchmarks" / "results" / "mutants.md"
 # A mutant may loop for ever: it is killed after this many times the usual time, and a start-up.
-_PATIENCE, _START_UP = 5.0, 60.0
+_PATIENCE, _START_UP = 3.0, 60.0
 # Shorter expressions are shown with their whole line.
 _SHORT = 8
 
@@ -352,7 +352,9 @@ def judge_all(
                 copies.put(source)
 
         with ThreadPoolExecutor(n_jobs) as pool:
-            yield from zip(mutants, pool.map(run, mutants), strict=True)
+            running = {pool.submit(run, mutant): mutant for mutant in mutants}
+            for done in as_completed(running):
+                yield running[done], done.result()
 
 
 def write_table(verdicts: dict[Mutant, str], reasons: dict[str, dict[str, str]], seed: int) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Mapping
@@ -19,7 +20,7 @@ Arrays = dict[str, npt.NDArray[Any]]
 _HEADER = "header"
 
 # The errors that reading a damaged zip file may raise; NotImplementedError is a RuntimeError.
-DAMAGES = (OSError, ValueError, KeyError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error)
+DAMAGES = (OSError, ValueError, KeyError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error, SyntaxError, tokenize.TokenError)
 
 
 def write_arrays(

@@ -255,6 +255,8 @@ def machine() -> dict[str, object]:
     """Return what the last bits depend on: libraries, and the processor that they compute for."""
     return {
         "processor": platform.machine(),
+        # Since Python 3.12 the built-in sum of floats rounds otherwise.
+        "python": ".".join(platform.python_version_tuple()[:2]),
         "blas": sorted(
             {str(each.get("architecture")) for each in threadpool_info() if "blas" in str(each)}
         ),

@@ -20,7 +20,17 @@ Arrays = dict[str, npt.NDArray[Any]]
 _HEADER = "header"
 
 # The errors that reading a damaged zip file may raise; NotImplementedError is a RuntimeError.
-DAMAGES = (OSError, ValueError, KeyError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error, SyntaxError, tokenize.TokenError)
+DAMAGES = (
+    OSError,
+    ValueError,
+    KeyError,
+    EOFError,
+    RuntimeError,
+    zipfile.BadZipFile,
+    zlib.error,
+    SyntaxError,
+    tokenize.TokenError,
+)
 
 
 def write_arrays(

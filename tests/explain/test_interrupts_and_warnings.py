@@ -136,5 +136,7 @@ def test_what_is_ignored_is_kept_and_what_is_an_error_is_raised(rows):
         warnings.simplefilter("ignore")
         found = dsage.explain(model, X_train, y_train, X_test, y_test, **options)
     assert any("one" in text for text in found.warnings)
-    with pytest.raises(UserWarning, match="one"):
-        dsage.explain(model, X_train, y_train, X_test, y_test, **options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(UserWarning, match="one"):
+            dsage.explain(model, X_train, y_train, X_test, y_test, **options)

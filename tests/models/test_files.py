@@ -46,8 +46,9 @@ def write(folder, name, content):
 
 
 def exported(folder, model, X, **options):
-    content = to_onnx(model, X, **options).SerializeToString()
-    return write(folder, "model.onnx", content)
+    graph = to_onnx(model, X, target_opset={"": 21, "ai.onnx.ml": 3}, **options)
+    graph.ir_version = 10  # that of the oldest allowed onnxruntime
+    return write(folder, "model.onnx", graph.SerializeToString())
 
 
 # Files in general
@@ -434,7 +435,8 @@ def test_a_damaged_onnx_file_is_refused(tmp_path):
 def test_a_classifier_without_probabilities_is_refused(tmp_path):
     X, y = numbers()
     tree = DecisionTreeClassifier(max_depth=2).fit(X.to_numpy(), y > 0)
-    graph = to_onnx(tree, X.to_numpy(np.float32)[:1])
+    graph = to_onnx(tree, X.to_numpy(np.float32)[:1], target_opset=21)
+    graph.ir_version = 10
     del graph.graph.output[1:]
     file = write(tmp_path, "model.onnx", graph.SerializeToString())
     with pytest.raises(ValueError, match="labels and their probabilities; got"):

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from dsage.estimate import Estimate, intervals
@@ -152,8 +153,8 @@ class Explanation:
                 "lower_total": lower_total,
                 "upper_total": upper_total,
                 "share": share,
-                "n_evaluated": [n_surpluses - skipped for skipped in n_skipped],
-                "n_skipped": n_skipped,
+                "n_evaluated": _counts([n_surpluses - skipped for skipped in n_skipped]),
+                "n_skipped": _counts(n_skipped),
                 **self._audit_columns(confidence),
                 "p_value": base["p_value"].to_numpy(),
             }
@@ -218,3 +219,9 @@ class Plotter:
 
     def __repr__(self) -> str:
         return "Plotter(bar, convergence, graph, audit, sage_and_dsage, compare)"
+
+
+def _counts(counts: list[int]) -> npt.NDArray[Any]:
+    """Return counts as an array; of objects where integers are too large for NumPy."""
+    is_large = max(counts, default=0) > np.iinfo(np.int64).max
+    return np.array(counts, object if is_large else np.int64)

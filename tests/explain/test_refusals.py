@@ -76,15 +76,15 @@ def test_lengths_that_differ_are_named(model, rows):
 
 
 @pytest.mark.parametrize("name", ["X_train", "y_train", "X_test", "y_test"])
-def test_missing_values_are_named_with_the_argument_they_are_in(model, rows, name):
+def test_infinite_features_and_missing_targets_are_named_with_their_argument(model, rows, name):
     given = dict(zip(["X_train", "y_train", "X_test", "y_test"], rows, strict=True))
     broken = given[name].copy()
     if name.startswith("X"):
-        broken.loc[broken.index[3], "b"] = np.nan
+        broken.loc[broken.index[3], "b"] = np.inf
     else:
         broken.iloc[3] = np.nan
     given[name] = broken
-    with pytest.raises(ValueError, match="missing") as caught:
+    with pytest.raises(ValueError, match="must be finite") as caught:
         dsage.explain(model, *given.values(), **QUIET)
     assert f"This is about {name}." in caught.value.__notes__
     if name.startswith("X"):

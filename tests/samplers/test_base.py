@@ -104,6 +104,8 @@ def test_options_survive_cloning():
     sampler = Recorder(discrete=("c",), dtype=np.float32, max_bytes=10)
     assert clone(sampler).get_params() == {
         "discrete": ("c",),
+        "kinds": None,
+        "groups": None,
         "dtype": np.float32,
         "max_bytes": 10,
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from numbers import Number
 from typing import Any
@@ -15,43 +15,59 @@ import pandas as pd
 
 from dsage._check import Setting, Text, refusal, warn
 from dsage.data.categories import Categories
-from dsage.data.missing import check_finite
+from dsage.data.kinds import (
+    CLASSES,
+    Kind,
+    choices,
+    guess_number,
+    is_identifier,
+    is_whole,
+)
+from dsage.data.numbers import Numbers
+from dsage.data.possible import Codes, Range
+from dsage.data.storage import EXACT, Floats, Storage, all_missing, own_dtype
+from dsage.data.times import Times, is_time
 
-Floats = npt.NDArray[np.float64]
-
-_EXACT = 2.0**53  # up to here every whole number is a float
-
-_ARRAY_KINDS = dict.fromkeys("bUS", "class") | dict.fromkeys("iuf", "number")
+_ARRAY_KINDS = (
+    dict.fromkeys("bUS", "class") | dict.fromkeys("iuf", "number") | dict.fromkeys("mM", "time")
+)
+_WORDS = {
+    "number": "numbers",
+    "class": "strings, booleans or categories",
+    "time": "dates or times",
+}
 
 
 def column_kind(native: Any) -> str:  # noqa: ANN401
-    """Return whether a column holds a ``"number"``, a ``"class"`` or something ``"other"``.
+    """Return what a column holds: a ``"number"``, ``"class"``, ``"time"`` or something ``"other"``.
 
-    Strings, booleans, categories and other objects are classes.
+    Strings, booleans, categories and other objects are classes, and so is a column without a type,
+    all of whose values are missing.
 
     Examples
     --------
+    >>> import pandas as pd
     >>> column_kind(np.array([1, 2])), column_kind(pd.Series(["a"])), column_kind(np.array([1j]))
     ('number', 'class', 'other')
     """
-    return dtype_kind(_find_dtype(native))
-
-
-def _find_dtype(native: Any) -> Any:  # noqa: ANN401
-    """Return the dtype of a column, NumPy's for an array and narwhals' for a series."""
-    is_array = isinstance(native, np.ndarray)
-    return (native if is_array else nw.from_native(native, series_only=True)).dtype
+    if isinstance(native, np.ndarray):
+        return dtype_kind(native.dtype)
+    kind = dtype_kind(nw.from_native(native, series_only=True).dtype)
+    if kind == "other" and is_time(native):
+        return "time"
+    is_null = str(own_dtype(native)).lower().removesuffix("[pyarrow]") == "null"
+    return "class" if kind == "other" and is_null else kind
 
 
 def dtype_kind(dtype: Any) -> str:  # noqa: ANN401
-    """Return the kind of a column from its dtype, NumPy's or narwhals'."""
+    """Return what a dtype, NumPy's or narwhals', holds."""
     if isinstance(dtype, np.dtype):
         return _ARRAY_KINDS.get(dtype.kind, "other")
     if dtype.is_numeric():
         return "number"
     if isinstance(dtype, (nw.String, nw.Boolean, nw.Categorical, nw.Enum, nw.Object)):
         return "class"
-    return "other"
+    return "time" if dtype.is_temporal() else "other"
 
 
 def is_boolean(dtype: Any) -> bool:  # noqa: ANN401
@@ -64,10 +80,16 @@ def is_numeric(dtype: Any) -> bool:  # noqa: ANN401
     return dtype_kind(dtype) == "number" or is_boolean(dtype)
 
 
-def check_kinds(names: Iterable[str], kinds: Iterable[str]) -> None:
-    """Refuse columns that are neither numbers nor classes, by name."""
-    if odd := [name for name, kind in zip(names, kinds, strict=True) if kind == "other"]:
-        condition = "numbers, strings, booleans or categories"
+def check_kinds(
+    names: Iterable[str],
+    kinds: Iterable[str],
+    allowed: Iterable[str] = ("number", "class", "time"),
+) -> None:
+    """Refuse columns that hold something else than numbers, classes and times, by name."""
+    wanted = tuple(allowed)
+    if odd := [name for name, kind in zip(names, kinds, strict=True) if kind not in wanted]:
+        times = ", dates or times" if "time" in wanted else ""
+        condition = f"numbers, strings, booleans or categories{times}"
         advice = "Convert these columns, or leave them out"
         raise refusal("the columns", condition, odd, advice, TypeError)
 
@@ -77,40 +99,101 @@ class Column:
     """A column as it was in training."""
 
     name: str
-    kind: str  # "number" or "class": what its dtype holds
-    dtype: Any  # of its own library
-    # The range of a continuous column of integers, as floats that convert back.
-    limits: tuple[float, float] | None = None
-    categories: Categories | None = None  # of a discrete column
+    holds: str  # "number", "class" or "time": what its dtype holds
+    storage: Storage
+    kind: Kind
+    value_kind: Kind  # what the values are, if it is constant, a copy or an identifier
+    is_given: bool = False  # whether the user said the kind
+    may_miss: bool = False  # whether values were missing in training
+    possible: Codes | Range | None = None  # None: any value
 
     @classmethod
-    def of(cls, name: str, native: Any, *, discrete: bool) -> Column:  # noqa: ANN401
-        """Learn a column; a column of numbers is discrete only if `discrete` is true."""
-        kind = column_kind(native)
-        dtype = native.type if hasattr(native, "type") else native.dtype
-        if discrete or kind == "class":
-            column = cls(name, kind, dtype, categories=Categories.of(native, name))
-            if not discrete:
-                column._warn_if_numbers()
-            return column
-        found = _find_dtype(native)
-        is_integer = found.kind in "iu" if isinstance(found, np.dtype) else found.is_integer()
-        column = cls(name, kind, dtype, limits=_integer_limits(dtype) if is_integer else None)
-        if column.limits is not None and column.limits[1] > _EXACT:
-            column._warn_if_rounded(native)
-        return column
+    def learn(cls, name: str, native: Any, given: Kind | None) -> tuple[Column, Floats]:  # noqa: ANN401
+        """Learn a column; return it and its values as floats."""
+        holds = column_kind(native)
+        is_flag = holds == "class" and _is_flag(native)
+        if given is not None and given not in (allowed := choices(holds, is_boolean=is_flag)):
+            condition = f"a kind that a column of {_WORDS[holds]} can have"
+            advice = f"It can be {' or '.join(map(repr, map(str, allowed)))}"
+            raise refusal(f"kinds[{name!r}]", condition, str(given), advice)
+        storage: Storage
+        if holds == "class" or given in CLASSES:
+            storage = Categories.of(native, name)
+        else:
+            storage = Times.of(native, name) if holds == "time" else Numbers.of(native)
+        values = storage.encode(native, name)
+        absent = np.isnan(values) if storage.missing_code < 0 else values == storage.missing_code
+        column = cls(name, holds, storage, Kind.NUMBER, Kind.NUMBER, given is not None)
+        column = replace(column, may_miss=bool(absent.any()))
+        present = values[~absent] if column.may_miss else values
+        column = column._with_kind(present, given, len(values), is_flag=is_flag)
+        column._warn_of_surprises(present, native, given)
+        return column, values
+
+    def _with_kind(
+        self, present: Floats, given: Kind | None, n_rows: int, *, is_flag: bool
+    ) -> Column:
+        """Return the column with its kind, and the values that it can have."""
+        distinct = present[:0]
+        kind = Kind.TIME if self.holds == "time" else Kind.CLASS
+        if isinstance(self.storage, Numbers):
+            kind, distinct = guess_number(present[np.isfinite(present)], n_rows)
+        elif is_flag:
+            kind = Kind.BOOLEAN
+        elif isinstance(self.storage, Categories) and self.storage.is_ordered:
+            kind = Kind.ORDERED_CLASS
+        if given is not None:
+            kind = given
+            if kind == Kind.INTEGER and not is_whole(present):
+                odd = float(present[present != np.rint(present)][0])
+                advice = "Round it, or choose 'number' or 'codes'"
+                condition = "of whole numbers to be of the kind integer"
+                raise refusal(f"column {self.name!r}", condition, odd, advice)
+            if kind == Kind.CODES:
+                distinct = np.unique(present)
+        shown = kind
+        is_constant = not len(present) or (present[0] == present).all()
+        if is_constant and not (self.may_miss and len(present)):
+            shown = Kind.CONSTANT
+        elif given is None and is_identifier(present, kind):
+            shown = Kind.IDENTIFIER
+        possible: Codes | Range | None = None
+        if kind == Kind.CODES:
+            possible = Codes(distinct)
+        elif kind in (Kind.INTEGER, Kind.TIME) and len(present):
+            possible = Range(float(present.min()), float(present.max()))
+        return replace(self, kind=shown, value_kind=kind, possible=possible)
+
+    @property
+    def categories(self) -> Categories | None:
+        """The categories of a class."""
+        return self.storage if isinstance(self.storage, Categories) else None
+
+    @property
+    def sort(self) -> object:
+        """What columns have in common whose floats stand for the same values."""
+        if isinstance(self.storage, Categories):
+            return ("class", *map(repr, self.storage.labels))
+        if isinstance(self.storage, Times):
+            times = self.storage
+            return ("time", times.what, times.tick, times.origin, times.unit)
+        return "number"
 
     def encode(self, native: Any) -> Floats:  # noqa: ANN401
-        """Return the values as floats, a discrete column's as codes, NaN for missing values.
+        """Return the values as floats: classes as codes, missing numbers and times as NaN.
 
         Refuse a column of another kind than in training, and unseen categories.
         """
-        self._check_kind(column_kind(native))
-        if self.categories is not None:
-            return self.categories.encode(native, self.name)
-        if isinstance(native, np.ndarray):
-            return native.astype(np.float64)
-        return np.asarray(nw.from_native(native, series_only=True).to_numpy(), np.float64)
+        return (
+            self.storage.encode(native, self.name) if self._fits(native) else self._nothing(native)
+        )
+
+    def extended(self, native: Any) -> Column:  # noqa: ANN401
+        """Return a column that knows further categories and missing values."""
+        if not self._fits(native):
+            native = np.full(len(native), np.nan)
+        storage = self.storage.extended(native, self.name, may_miss=self.may_miss)
+        return self if storage is self.storage else replace(self, storage=storage)
 
     def check_encoded(self, values: npt.NDArray[Any]) -> Floats:
         """Return values that are encoded already as floats, after checking that they are."""
@@ -120,68 +203,69 @@ class Column:
             raise refusal(name, condition, values.dtype, advice, TypeError)
         floats = values.astype(np.float64)
         if self.categories is not None:
-            self._check_codes(floats)
+            self.categories.check_codes(floats, self.name)
         return floats
 
     def decode(self, values: npt.NDArray[Any], container: str) -> Any:  # noqa: ANN401
         """Return floats as an array or a series of the column's library and dtype."""
-        if self.categories is not None:
-            return self.categories.decode(self._check_codes(values))
-        numbers = values if self.limits is None else self._round(values)
-        if isinstance(self.dtype, np.dtype):
-            return numbers.astype(self.dtype, copy=False)
-        if container == "pandas":
-            return pd.array(numbers, dtype=self.dtype)
-        series = nw.new_series(self.name, numbers, backend=container)  # type: ignore[arg-type]
-        return series.to_native().cast(self.dtype)
+        return self.storage.decode(values, self.name, container)
 
-    def _warn_if_numbers(self) -> None:
-        """Warn of a column of objects that are all numbers: hardly meant to be classes."""
-        if self.categories is None or self.dtype != np.dtype(object) or not len(self.categories):
-            return
-        if all(
-            isinstance(label, (Number, Decimal)) and not isinstance(label, (bool, np.bool_))
-            for label in self.categories.labels
+    def _fits(self, native: Any) -> bool:  # noqa: ANN401
+        """Return whether a column holds what it held in training; False if it is all missing."""
+        found = column_kind(native)
+        if found == self.holds:
+            return True
+        if all_missing(native):
+            return False
+        condition = f"of {_WORDS[self.holds]}, as in training"
+        value = _WORDS.get(found, "another type")
+        advice = "Convert it to the type it had"
+        raise refusal(f"column {self.name!r}", condition, value, advice, TypeError)
+
+    def _nothing(self, native: Any) -> Floats:  # noqa: ANN401
+        if self.categories is not None:
+            return self.categories.encode(np.full(len(native), np.nan), self.name)
+        return np.full(len(native), np.nan)
+
+    def _warn_of_surprises(self, present: Floats, native: Any, given: Kind | None) -> None:  # noqa: ANN401
+        if self.categories is None:
+            if not self._is_exact(present):
+                self._warn(
+                    "has whole numbers beyond 2**53, which are rounded. Leave it out if it is a"
+                    " key;"
+                )
+        elif (
+            given is None
+            and own_dtype(native) == np.dtype(object)
+            and _are_numbers(self.categories)
         ):
+            # Objects that are all numbers are hardly meant to be classes.
             self._warn("holds numbers as objects, which are taken for classes. Convert them, or,")
 
-    def _warn_if_rounded(self, native: Any) -> None:  # noqa: ANN401
-        # Comparisons with NaN, for missing values, are false.
-        if (np.abs(self.encode(native)) > _EXACT).any():
-            self._warn(
-                "has whole numbers beyond 2**53, which are rounded. Leave it out if it is a key;"
-            )
+    def _is_exact(self, present: Floats) -> bool:
+        """Return whether floats can hold the whole numbers of a dtype of integers."""
+        if not isinstance(self.storage, Numbers) or self.storage.limits is None:
+            return True
+        return self.storage.limits[1] <= EXACT or not (np.abs(present) > EXACT).any()
 
     def _warn(self, text: str) -> None:
         start = f"Column {self.name!r} {text} if it is a class, pass "
         warn(Text([start, Setting("discrete", [self.name]), "."]))
 
-    def _check_kind(self, found: str) -> None:
-        words = {"number": "numbers", "class": "strings, booleans or categories"}
-        if found != self.kind:
-            condition = f"of {words[self.kind]}, as in training"
-            value = words.get(found, "another type")
-            advice = "Convert it to the type it had"
-            raise refusal(f"column {self.name!r}", condition, value, advice, TypeError)
 
-    def _check_codes(self, values: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
-        n_categories = 0 if self.categories is None else len(self.categories)
-        good = (values >= 0) & (values < n_categories) & (values == np.floor(values))
-        if not good.all():
-            name, bad = f"column {self.name!r} of the matrix", float(values[np.argmin(good)])
-            condition = f"codes, whole numbers from 0 to {n_categories - 1}"
-            raise refusal(name, condition, bad, "Encode the data with the layout first")
-        return values.astype(np.intp)
-
-    def _round(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        check_finite(values[:, None], [self.name])
-        low, high = self.limits or (-np.inf, np.inf)
-        rounded: Floats = np.clip(np.rint(values, dtype=np.float64), low, high)
-        return rounded.astype(np.uint64 if low == 0 else np.int64)
+def _is_flag(native: Any) -> bool:  # noqa: ANN401
+    """Return whether a column is of booleans; they may be objects where some are missing."""
+    if isinstance(native, np.ndarray):
+        return is_boolean(native.dtype)
+    dtype = nw.from_native(native, series_only=True).dtype
+    if not isinstance(dtype, nw.Object) or not len(native):
+        return is_boolean(dtype)
+    flags = [isinstance(value, (bool, np.bool_)) for value in native]
+    return any(flags) and bool(np.all(np.array(flags) | np.asarray(pd.isna(native))))
 
 
-def _integer_limits(dtype: Any) -> tuple[float, float]:  # noqa: ANN401
-    name = str(dtype).lower().removesuffix("[pyarrow]")
-    info = np.iinfo(np.int64 if name.endswith("128") else name)
-    high = float(info.max)
-    return float(info.min), high if int(high) <= info.max else float(np.nextafter(high, 0.0))
+def _are_numbers(categories: Categories) -> bool:
+    return bool(len(categories.labels)) and all(
+        isinstance(label, (Number, Decimal)) and not isinstance(label, (bool, np.bool_))
+        for label in categories.labels
+    )

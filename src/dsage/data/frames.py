@@ -12,7 +12,7 @@ import pandas as pd
 from scipy import sparse
 
 from dsage._check import check_names, check_shape, refusal, shown
-from dsage.data.columns import check_kinds, dtype_kind
+from dsage.data.columns import check_kinds, column_kind, dtype_kind
 from dsage.data.missing import missing_values
 
 Array = npt.NDArray[Any]
@@ -64,8 +64,11 @@ class Frame:
 
     @property
     def kinds(self) -> dict[str, str]:
-        """The kind of each column: ``"number"`` or ``"class"``; others are refused."""
+        """What each column holds: ``"number"``, ``"class"`` or ``"time"``; others are refused."""
         kinds = {name: dtype_kind(dtype) for name, dtype in self.dtypes.items()}
+        # narwhals does not know all dtypes.
+        unclear = [name for name, kind in kinds.items() if kind == "other"]
+        kinds |= {name: column_kind(self.column(name)) for name in unclear}
         check_kinds(kinds.keys(), kinds.values())
         return kinds
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
-from dsage._check import Setting, Text, check_members, refusal
+from dsage._check import Setting, Text, refusal, shown, warn
 from dsage.data.frames import Frame, check_dense, is_frame, open_frame, take_rows
+from dsage.data.kinds import Kind
 from dsage.data.layout import Layout
 from dsage.data.targets import Array, are_numbers, values
 
@@ -24,9 +26,13 @@ class Inputs:
     y_train: Array
     X_test: Any
     y_test: Array
+    # Learned from the training rows; it knows further categories of the evaluation rows.
     layout: Layout
     target: str  # a name that no feature has
     discrete: tuple[str, ...]  # columns of numbers that are classes
+    # Options with which the same layout is learned again.
+    kinds: Mapping[str, str] | None = None
+    groups: Mapping[str, Iterable[str]] | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -56,27 +62,65 @@ def check_inputs(
     *,
     target: str | None = None,
     discrete: str | Iterable[str] = (),
+    kinds: Mapping[str, str] | None = None,
+    groups: Mapping[str, Iterable[str]] | None = None,
 ) -> Inputs:
     """Check the rows and targets; errors name the columns.
 
-    The name of the target is by default that of `y_train`, or ``"target"``.
+    The name of the target is by default that of `y_train`, or ``"target"``. For `discrete`, `kinds`
+    and `groups` see :meth:`dsage.data.layout.Layout.of`. Warnings tell what evaluation rows have
+    and training rows lack, and which columns look like identifiers.
     """
     for name, X in (("X_train", X_train), ("X_test", X_test)):
         check_dense(X, name)
     if is_frame(X_train) != is_frame(X_test):
         advice = "Pass two data frames with the same columns, or two arrays"
-        kinds = (type(X_train).__name__, type(X_test).__name__)
-        raise refusal("X_train and X_test", "of one kind", kinds, advice, TypeError)
+        found = (type(X_train).__name__, type(X_test).__name__)
+        raise refusal("X_train and X_test", "of one kind", found, advice, TypeError)
     with name_argument("X_train"):
-        layout = Layout.of(X_train, discrete=discrete)
-        n_train = len(layout.encode(X_train))
+        learned = Layout.of(X_train, discrete=discrete, kinds=kinds, groups=groups)
+        n_train = Frame(X_train).n_rows
     with name_argument("X_test"):
-        n_test = len(layout.encode(X_test))
+        layout = learned.extend(X_test)
+        matrix = layout.encode(X_test)
     train = _check_target("y_train", y_train, X_train, n_train)
-    test = _check_target("y_test", y_test, X_test, n_test)
+    test = _check_target("y_test", y_test, X_test, len(matrix))
     named = _target_name(target, y_train, layout.names)
-    classes = check_members(discrete, layout.names, "discrete", "the columns of the data")
-    return Inputs(X_train, train, X_test, test, layout, named, classes)
+    _tell_identifiers(layout)
+    _tell_unseen(learned, layout, matrix)
+    classes = layout.numbers_as_classes
+    return Inputs(X_train, train, X_test, test, layout, named, classes, kinds, groups)
+
+
+def _tell_identifiers(layout: Layout) -> None:
+    for name, kind in zip(layout.names, layout.kinds, strict=True):
+        if kind == Kind.IDENTIFIER:
+            value = layout.value_kinds[layout.names.index(name)]
+            start = (
+                f"Column {name!r} has another value in every row, like an identifier: it carries"
+                " nothing but the row. Leave it out or, if it is no identifier, say so with "
+            )
+            warn(Text([start, Setting("kinds", {name: str(value)}), "."]))
+
+
+def _tell_unseen(learned: Layout, extended: Layout, matrix: npt.NDArray[np.float64]) -> None:
+    """Warn of categories and missing values that only the evaluation rows have."""
+    for name in extended.names:
+        old, new = learned.categories(name), extended.categories(name)
+        if further := new[len(old) :]:
+            categories = "category" if len(further) == 1 else "categories"
+            them = "it, draws ignore it" if len(further) == 1 else "them, draws ignore them"
+            warn(
+                f"Column {name!r} has {len(further)} {categories} in X_test that X_train lacks"
+                f" ({shown(further)}): nothing is known about {them}."
+            )
+    only = extended.is_missing(matrix).any(axis=0) & ~learned.may_miss
+    if names := [name for name, flag in zip(extended.names, only, strict=True) if flag]:
+        start = f"Column {names[0]!r} has" if len(names) == 1 else f"Columns {shown(names)} have"
+        warn(
+            f"{start} missing values in X_test, but none in X_train: nothing is known about them,"
+            " draws ignore them."
+        )
 
 
 def _check_target(name: str, y: Any, X: Any, n_rows: int) -> Array:  # noqa: ANN401

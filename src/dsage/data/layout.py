@@ -2,30 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
 from typing import Any, Self
 
-import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from dsage._check import check_members, check_shape, refusal, shown
+from dsage._check import check_shape, refusal, shown
+from dsage.data.categories import Categories
 from dsage.data.columns import Column
 from dsage.data.frames import Frame
-from dsage.data.missing import check_finite
+from dsage.data.groups import Groups
+from dsage.data.kinds import Kind, check_given_kinds
+from dsage.data.missing import check_infinite
+from dsage.data.numbers import Numbers
+from dsage.data.patterns import find_copies, find_exclusive
+from dsage.data.possible import Exclusive, Possible
+from dsage.data.storage import library
 
 Floats = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
 
 
 class Layout:
     """The columns of a data set, to turn data frames into matrices and back.
 
-    Numbers become floats: whole numbers beyond 2**53 are rounded, with a warning. Strings,
-    booleans, categories and other objects, and the columns named in `discrete`, become codes
-    0 .. n_categories - 1: declared categories in their order (all of them, seen or not), ``False``
-    before ``True``, other values sorted. `n_categories` is 0 for continuous columns; those that
-    hold whole numbers, to which `decode` rounds, are marked in `is_whole`.
+    Numbers become floats: whole numbers beyond 2**53 are rounded, with a warning. Times become
+    distances from the earliest one. Strings, booleans, categories and other objects, and the
+    columns that are said to be classes, become codes 0 .. n_categories - 1: declared categories in
+    their order (all of them, seen or not), ``False`` before ``True``, other values sorted.
+
+    A missing number or time is NaN. Missing values of a class are one more category, the last one;
+    `decode` gives back the missing value of the column's own type. Where a column has several (None
+    and NaN), it is the null of its type, or the first one.
+
+    Attributes
+    ----------
+    kind : {"pandas", "polars", "pyarrow", "numpy"}
+        The library.
+    names : tuple of str
+        The columns.
+    kinds, value_kinds : tuple of Kind
+        The kind of each column, see :mod:`dsage.data.kinds`; the latter says of constants, copies
+        and identifiers what their values are.
+    n_categories : int array of shape (n_features,)
+        The number of categories with that of missing values; 0 for numbers and times.
+    missing_codes : int array of shape (n_features,)
+        The code of missing values of a class; -1 if none are missing, and for numbers and times.
+    may_miss : bool array of shape (n_features,)
+        The columns with missing values in training.
+    is_whole : bool array of shape (n_features,)
+        The columns of a type of whole numbers, to which `decode` rounds.
+    copies : dict of int to int
+        Columns that repeat an earlier one in training, and that column.
+    exclusive : tuple of Exclusive
+        Sets of columns of zeros and ones of which at most one is 1.
+    possible : Possible
+        The values that can occur.
 
     Examples
     --------
@@ -42,40 +78,110 @@ class Layout:
     True
     """
 
-    def __init__(self, kind: str, columns: Sequence[Column]) -> None:
+    def __init__(
+        self,
+        kind: str,
+        columns: Sequence[Column],
+        *,
+        copies: Mapping[int, int] | None = None,
+        exclusive: Iterable[Exclusive] = (),
+    ) -> None:
         self.kind = kind
         self.names = tuple(column.name for column in columns)
-        counts = [len(column.categories or ()) for column in columns]
+        self.kinds = tuple(column.kind for column in columns)
+        self.value_kinds = tuple(column.value_kind for column in columns)
+        storages = [column.storage for column in columns]
+        counts = [storage.n_categories for storage in storages]
         self.n_categories: npt.NDArray[np.intp] = np.array(counts, np.intp)
-        is_whole = [column.limits is not None for column in columns]
-        self.is_whole: npt.NDArray[np.bool_] = np.array(is_whole, bool)
+        codes = [storage.missing_code for storage in storages]
+        self.missing_codes: npt.NDArray[np.intp] = np.array(codes, np.intp)
+        self.may_miss: Mask = np.array([column.may_miss for column in columns], bool)
+        is_whole = [isinstance(each, Numbers) and each.limits is not None for each in storages]
+        self.is_whole: Mask = np.array(is_whole, bool)
+        self.copies = dict(copies or {})
+        self.exclusive = tuple(exclusive)
         self._columns = tuple(columns)
 
     @classmethod
-    def of(cls, data: Any, *, discrete: str | Iterable[str] = ()) -> Self:  # noqa: ANN401
+    def of(
+        cls,
+        data: Any,  # noqa: ANN401
+        *,
+        discrete: str | Iterable[str] = (),
+        kinds: Mapping[str, str] | None = None,
+        groups: Mapping[str, Iterable[str]] | None = None,
+    ) -> Self:
         """Learn the layout of a data frame (pandas, polars, pyarrow) or of an array.
 
-        The categories of the columns of numbers in `discrete` are the values that occur.
+        Parameters
+        ----------
+        data : data frame or array of shape (n_rows, n_features)
+            The training rows.
+        discrete : str or iterable of str, default=()
+            Columns of numbers that are classes; their categories are the values that occur.
+        kinds : dict of str to str, optional
+            The kinds of columns that :mod:`dsage.data.kinds` would guess wrong, such as
+            ``{"zip": "class"}``.
+        groups : dict of str to list of str, optional
+            Groups of columns. Columns of zeros and ones in one group exclude each other if at most
+            one of them is 1 in every row.
         """
         frame = Frame(data)
         if frame.library not in ("pandas", "polars", "pyarrow", "numpy"):
             condition, advice = "of pandas, polars or pyarrow", "Convert it to one of them"
             raise refusal("the data frame", condition, frame.library, advice, TypeError)
         names = tuple(frame.kinds)
-        classes = check_members(discrete, names, "discrete", "the columns of the data")
-        columns = [Column.of(name, frame.column(name), discrete=name in classes) for name in names]
-        return cls(frame.library, columns)
+        given = check_given_kinds(kinds, discrete, names)
+        learned = [Column.learn(name, frame.column(name), given.get(name)) for name in names]
+        columns, values = [column for column, _ in learned], [values for _, values in learned]
+        check_infinite(values, names)
+        is_constant = [column.kind == Kind.CONSTANT for column in columns]
+        sorts = [
+            None if alike else column.sort
+            for alike, column in zip(is_constant, columns, strict=True)
+        ]
+        copies = find_copies(values, sorts)
+        for at in copies:
+            if not columns[at].is_given:
+                columns[at] = replace(columns[at], kind=Kind.COPY)
+        members = {} if groups is None else _members(groups, names)
+        pairs = zip(columns, values, strict=True)
+        is_flag = np.array([_is_flag(column, each) for column, each in pairs], bool)
+        exclusive = find_exclusive(values, is_flag, members)
+        return cls(frame.library, columns, copies=copies, exclusive=exclusive)
 
     def __repr__(self) -> str:
         counts = self.n_categories.tolist()
         return f"Layout(kind={self.kind!r}, names={self.names}, n_categories={counts})"
 
-    def encode(self, data: Any, known: npt.NDArray[np.bool_] | None = None) -> Floats:  # noqa: ANN401
+    @cached_property
+    def possible(self) -> Possible:
+        """The values that can occur."""
+        limits = {at: column.possible for at, column in enumerate(self._columns)}
+        known = {at: each for at, each in limits.items() if each is not None}
+        return Possible(known, self.exclusive)
+
+    @property
+    def numbers_as_classes(self) -> tuple[str, ...]:
+        """The columns of numbers that the user says to be classes."""
+        return tuple(
+            column.name
+            for column in self._columns
+            if column.holds == "number" and column.categories is not None
+        )
+
+    def categories(self, name: str) -> tuple[Any, ...]:
+        """Return the categories of a class, without missing values, in the order of their codes."""
+        storage = self._columns[self.names.index(name)].storage
+        return tuple(storage.labels) if isinstance(storage, Categories) else ()
+
+    def encode(self, data: Any, known: Mask | None = None) -> Floats:  # noqa: ANN401
         """Return data as a matrix (n_rows, n_features), classes as codes.
 
         Columns of a data frame are found by name, in any order; further columns are ignored. If
         the layout is that of a data frame, an array is taken for an encoded matrix. If `known` is
-        given, the other columns are not read, and are 0.
+        given, the other columns are not read, and are 0. Infinite numbers and unseen categories
+        are refused.
         """
         frame = Frame(data, self.names)
         is_encoded = frame.is_array and self.kind != "numpy"
@@ -84,8 +190,29 @@ class Layout:
             column = self._columns[position]
             encode = column.check_encoded if is_encoded else column.encode
             encoded[:, position] = encode(frame.column(column.name))
-        check_finite(encoded, self.names)
+        check_infinite(encoded.T, self.names)
         return np.ascontiguousarray(encoded)
+
+    def extend(self, data: Any) -> Self:  # noqa: ANN401
+        """Return a layout that knows the categories and missing values of further rows, too.
+
+        New categories, and that of missing values, come after those of training, whose codes stay.
+        What training says about the columns stays: `kinds`, `may_miss`, `copies`, `exclusive` and
+        `possible`.
+        """
+        frame = Frame(data, self.names)
+        if frame.is_array and self.kind != "numpy":
+            return self
+        columns = [column.extended(frame.column(column.name)) for column in self._columns]
+        if all(new is old for new, old in zip(columns, self._columns, strict=True)):
+            return self
+        return type(self)(self.kind, columns, copies=self.copies, exclusive=self.exclusive)
+
+    def is_missing(self, matrix: npt.NDArray[np.floating[Any]]) -> Mask:
+        """Return which entries of an encoded matrix (..., n_features) are missing."""
+        codes = np.where(self.missing_codes < 0, np.nan, self.missing_codes)
+        missing: Mask = np.isnan(matrix) | (matrix == codes)
+        return missing
 
     def decode(self, matrix: npt.NDArray[np.floating[Any]]) -> Any:  # noqa: ANN401
         """Return a matrix (n_rows, n_features) in the container of the training data.
@@ -109,17 +236,41 @@ class Layout:
         if self.kind == "pandas":
             return pd.DataFrame(columns, index=range(len(matrix)), copy=False)
         # narwhals itself would drop the dictionaries of pyarrow when it makes a table.
-        library = nw.Implementation.from_backend(self.kind).to_native_namespace()  # type: ignore[arg-type]
-        return (library.table if self.kind == "pyarrow" else library.DataFrame)(columns)
+        made = library(self.kind)
+        return (made.table if self.kind == "pyarrow" else made.DataFrame)(columns)
 
     def _decode_array(self, matrix: npt.NDArray[Any]) -> npt.NDArray[Any]:
         if self._is_plain(matrix.dtype):
             return matrix
-        decoded = np.empty(matrix.shape, self._columns[0].dtype)
-        for position, column in enumerate(self._columns):
-            decoded[:, position] = column.decode(matrix[:, position], "numpy")
-        return decoded
+        columns = [
+            column.decode(matrix[:, position], "numpy")
+            for position, column in enumerate(self._columns)
+        ]
+        return np.stack(columns, axis=1)
 
     def _is_plain(self, dtype: np.dtype[Any]) -> bool:
         """Return whether all columns are floats of this type, so that nothing is converted."""
-        return all(column.categories is None and column.dtype == dtype for column in self._columns)
+        storages = (column.storage for column in self._columns)
+        return all(
+            isinstance(each, Numbers) and each.limits is None and each.dtype == dtype
+            for each in storages
+        )
+
+
+def _is_flag(column: Column, values: Floats) -> bool:
+    """Return whether a column has only zeros and ones."""
+    is_class = column.holds == "class" and column.value_kind != Kind.BOOLEAN
+    if column.may_miss or is_class or column.value_kind in (Kind.NUMBER, Kind.TIME):
+        return False
+    categories = column.categories
+    if categories is not None and list(categories.labels) != [0, 1]:
+        return False
+    return bool(((values == 0) | (values == 1)).all()) and len(values) > 0
+
+
+def _members(
+    groups: Mapping[str, Iterable[str]], names: tuple[str, ...]
+) -> dict[str, tuple[int, ...]]:
+    """Return the positions of the columns in each group."""
+    made = groups if isinstance(groups, Groups) else Groups(groups, names)
+    return {name: tuple(map(names.index, each)) for name, each in made.members.items()}

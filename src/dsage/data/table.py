@@ -13,6 +13,7 @@ from scipy.stats import rankdata
 
 from dsage._check import check_member, check_members, refusal
 from dsage.data.categories import factorize
+from dsage.data.columns import check_kinds
 from dsage.data.frames import Frame
 from dsage.data.missing import check_finite, missing_values
 
@@ -48,6 +49,7 @@ class Table:
         self._transform = check_member(transform, TRANSFORMS, "transform", "the transforms")
         self._frame = Frame(data, names)
         kinds = self._frame.kinds
+        check_kinds(kinds.keys(), kinds.values(), ("number", "class"))
         self.names, self.n_rows = self._frame.names, self._frame.n_rows
         classes = set(check_members(discrete, self.names, "discrete", "the columns of the data"))
         classes |= {name for name, kind in kinds.items() if kind == "class"}

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -23,6 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dsage._check import check_count, refusal
 from dsage.data.layout import Layout
+from dsage.data.missing import check_finite, missing_values
 from dsage.samplers.checks import Floats, Mask, check_coalition, check_noise, check_sizes, pick
 
 if TYPE_CHECKING:
@@ -209,6 +210,11 @@ class BaseSampler(BaseEstimator, Sampler):  # type: ignore[misc]
     ----------
     discrete : str or iterable of str, default=()
         Columns of numbers that are classes. Strings, booleans and categories always are.
+    kinds : dict of str to str, optional
+        Kinds of columns that would be guessed wrong, such as ``{"zip": "class"}``; see
+        :mod:`dsage.data.kinds`.
+    groups : dict of str to list of str, optional
+        Groups of columns: zeros and ones in one group may exclude each other.
     dtype : {numpy.float64, numpy.float32}, default=numpy.float64
         The type of the result; computations are in float64.
     max_bytes : int, default=2**28
@@ -228,6 +234,8 @@ class BaseSampler(BaseEstimator, Sampler):  # type: ignore[misc]
     """
 
     discrete: str | Iterable[str] = ()
+    kinds: Mapping[str, str] | None = None
+    groups: Mapping[str, Iterable[str]] | None = None
     dtype: npt.DTypeLike = np.float64
     max_bytes: int = 2**28
     layout_: Layout = field(init=False)
@@ -248,7 +256,9 @@ class BaseSampler(BaseEstimator, Sampler):  # type: ignore[misc]
         """
         self._result_type()
         check_count(self.max_bytes, "max_bytes")
-        layout = Layout.of(X, discrete=self.discrete)
+        layout = Layout.of(X, discrete=self.discrete, kinds=self.kinds, groups=self.groups)
+        if layout.may_miss.any():
+            raise missing_values(pick(layout.names, layout.may_miss))
         matrix = layout.encode(X)
         for size, what in zip(matrix.shape, ("row", "column"), strict=True):
             if not size:
@@ -289,7 +299,9 @@ class BaseSampler(BaseEstimator, Sampler):  # type: ignore[misc]
         """Return rows as a matrix, unknown columns as 0, and the coalition, both checked."""
         check_is_fitted(self)
         known = check_coalition(known, self.feature_names_)
-        return self.layout_.encode(X, known), known
+        rows = self.layout_.encode(X, known)
+        check_finite(rows, self.feature_names_)
+        return rows, known
 
     @property
     def has_mean(self) -> bool:  # type: ignore[override]

@@ -65,7 +65,9 @@ class ClusteredGaussian(Sampler):
             "cluster": [f"g{k}" for k in range(n_clusters)],
             "child": [f"c{k}" for k in range(self.child.shape[1])],
         }
-        self.layout_ = Layout.of(self._frame(np.zeros((1, len(self.feature_names_)))))
+        first = self._frame(np.zeros((1, len(self.feature_names_))))
+        numbers = dict.fromkeys(self.feature_names_[1:-1], "number")
+        self.layout_ = Layout.of(first, kinds=numbers)
         self.n_categories_ = self.layout_.n_categories
 
     @classmethod

@@ -203,7 +203,8 @@ def layout_of_numbers(means: Floats, names: Iterable[str] | None, parameter: str
     checked = [f"X{n + 1}" for n in range(n_features)] if names is None else check_names(names)
     if len(checked) != n_features:
         raise refusal("names", f"{n_features} names", len(checked), "Pass one per feature")
-    return Layout.of(pd.DataFrame(np.zeros((1, n_features)), columns=list(checked)))
+    frame = pd.DataFrame(np.zeros((1, n_features)), columns=list(checked))
+    return Layout.of(frame, kinds=dict.fromkeys(checked, "number"))
 
 
 def require_continuous(sampler: BaseSampler) -> None:

@@ -11,6 +11,7 @@ from dsage.samplers.function import FunctionSampler
 from dsage.samplers.gaussian import Gaussian
 from dsage.samplers.info import Decision, SamplerInfo, SamplerSource
 from dsage.samplers.marginal import Marginal
+from dsage.samplers.mix import Mix
 from dsage.samplers.mixture import GaussianMixture
 from dsage.samplers.neighbors import Neighbors
 from dsage.samplers.registry import SAMPLERS
@@ -30,6 +31,7 @@ __all__ = [
     "GaussianCopula",
     "GaussianMixture",
     "Marginal",
+    "Mix",
     "Neighbors",
     "Sampler",
     "SamplerInfo",

@@ -57,6 +57,7 @@ class Sampler(ABC):
     has_mean: bool = False
     has_orderings: bool = False
     draws_on_device: bool = False
+    takes_missing: bool = False
 
     @abstractmethod
     def fit(self, X: Any) -> Self:  # noqa: ANN401
@@ -257,7 +258,7 @@ class BaseSampler(BaseEstimator, Sampler):  # type: ignore[misc]
         self._result_type()
         check_count(self.max_bytes, "max_bytes")
         layout = Layout.of(X, discrete=self.discrete, kinds=self.kinds, groups=self.groups)
-        if layout.may_miss.any():
+        if layout.may_miss.any() and not self.takes_missing:
             raise missing_values(pick(layout.names, layout.may_miss))
         matrix = layout.encode(X)
         for size, what in zip(matrix.shape, ("row", "column"), strict=True):
@@ -300,7 +301,8 @@ class BaseSampler(BaseEstimator, Sampler):  # type: ignore[misc]
         check_is_fitted(self)
         known = check_coalition(known, self.feature_names_)
         rows = self.layout_.encode(X, known)
-        check_finite(rows, self.feature_names_)
+        if not self.takes_missing:
+            check_finite(rows, self.feature_names_)
         return rows, known
 
     @property

@@ -1,0 +1,97 @@
+"""Margins of numbers: as they are, in standard units, or as normal scores."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Self
+
+import numpy as np
+from scipy.special import ndtri
+
+from dsage.samplers.checks import Floats
+
+# Between the knots the scores are linear. More knots follow the noise of the margins.
+_MAX_KNOTS = 200
+
+
+class Scale(StrEnum):
+    """How a mixture sees numbers."""
+
+    STANDARD = "standard units"
+    SCORES = "normal scores"
+
+
+@dataclass(frozen=True, eq=False)
+class Margins:
+    """Monotone, piecewise linear maps of columns to the scale of the mixture, and back.
+
+    The first and the last piece go on beyond the knots. `knots` and `scores` have one array per
+    column; in standard units there are two knots, one standard deviation apart.
+    """
+
+    knots: tuple[Floats, ...]
+    scores: tuple[Floats, ...]
+
+    @classmethod
+    def of(cls, X: Floats, scale: Scale) -> Self:
+        """Learn the maps of columns (n_rows, n_numbers); NaN entries are left out."""
+        pairs = [_learn(column[~np.isnan(column)], scale) for column in X.T]
+        return cls(tuple(knots for knots, _ in pairs), tuple(scores for _, scores in pairs))
+
+    def to_scores(self, X: Floats) -> Floats:
+        """Return columns (n_rows, n_numbers) on the scale of the mixture."""
+        out = np.empty(X.shape)
+        for at in range(X.shape[1]):
+            out[:, at] = _interpolate(X[:, at], self.knots[at], self.scores[at])
+        return out
+
+    def to_values(self, scores: Floats, at: int) -> Floats:
+        """Return values of one column from scores of any shape."""
+        return _interpolate(scores, self.scores[at], self.knots[at])
+
+    def log_slopes(self, X: Floats) -> Floats:
+        """Return the logarithm of the product of the slopes at each row; NaN entries count 0."""
+        total = np.zeros(len(X))
+        for at in range(X.shape[1]):
+            knots, scores = self.knots[at], self.scores[at]
+            piece = _pieces(X[:, at], knots)
+            slope = (scores[piece + 1] - scores[piece]) / (knots[piece + 1] - knots[piece])
+            total += np.where(np.isnan(X[:, at]), 0.0, np.log(slope))
+        return total
+
+
+def _learn(values: Floats, scale: Scale) -> tuple[Floats, Floats]:
+    center = float(values.mean()) if len(values) else 0.0
+    spread = float(values.std()) if len(values) else 1.0
+    spread = spread if spread > 0.0 else 1.0
+    standard = np.array([center, center + spread]), np.array([0.0, 1.0])
+    if scale is Scale.STANDARD or len(values) < 2:
+        return standard
+    ordered = np.sort(values)
+    n = len(ordered)
+    chosen = np.unique(np.linspace(0, n - 1, min(n, _MAX_KNOTS)).astype(np.intp))
+    knots, first = np.unique(ordered[chosen], return_index=True)
+    if len(knots) < 2:
+        return standard
+    scores = ndtri((chosen + 0.5) / n)
+    # Equal values share the mean of their scores.
+    sums = np.add.reduceat(scores, first)
+    counts = np.diff(np.append(first, len(scores)))
+    return knots, sums / counts
+
+
+def _pieces(x: Floats, knots: Floats) -> np.ndarray[tuple[int, ...], np.dtype[np.intp]]:
+    return np.clip(np.searchsorted(knots, x) - 1, 0, len(knots) - 2)
+
+
+def _interpolate(x: Floats, knots: Floats, values: Floats) -> Floats:
+    if len(knots) == 2:
+        slope = (values[1] - values[0]) / (knots[1] - knots[0])
+        line: Floats = values[0] + (x - knots[0]) * slope
+        return line
+    piece = _pieces(x, knots)
+    low = knots[piece]
+    slopes = np.diff(values) / np.diff(knots)
+    broken: Floats = values[piece] + (x - low) * slopes[piece]
+    return broken

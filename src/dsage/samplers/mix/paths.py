@@ -1,0 +1,233 @@
+"""Draws from a mixture for the prefixes of an ordering of the columns.
+
+With the numbers in the order in which they become known, each component has a Cholesky factor
+``S = L L'``. A draw from it, given the first q numbers, is ``mean + L [z_1 .. z_q, e_(q+1) ..]``
+with ``z = L^-1 (x - mean)`` and e the normal scores of noise. The components' probabilities given
+what is known change by one factor when a column becomes known. One factorization serves all
+prefixes.
+
+Draws of a row do not depend on the other rows, to the bit: z and e are rounded to a grid, so that
+products with the rounded factor are exact (see :mod:`dsage.samplers.conditioning`), and everything
+else is computed element by element.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dsage.samplers.checks import Floats, Ints, Mask
+from dsage.samplers.conditioning import as_grid, exact_factor, grid_scores
+from dsage.samplers.mix.em import Components
+from dsage.samplers.mix.impute import patterns
+from dsage.samplers.mix.margins import Margins
+from dsage.samplers.mix.states import StateDraws, Uniforms, remainder
+from dsage.samplers.mix.trees import Trees
+from dsage.samplers.mix.variables import Variables
+from dsage.samplers.recent import Recent
+
+_FAR = 128.0  # standard deviations: values beyond count as so far
+NEVER = np.iinfo(np.intp).max
+_CACHE_BYTES = 2**25
+
+
+@dataclass(frozen=True, eq=False)
+class Factors:
+    """The factors of all components, with the numbers in some order."""
+
+    lower: Floats  # (n_components, n_numbers, n_numbers)
+    exact: Floats  # transposed and rounded, in steps of the grid
+    log_scale: Floats  # logarithms of the diagonals, (n_components, n_numbers)
+
+
+class Drawer:
+    """Draws from a mixture, given columns of the data. Immutable; thread-safe."""
+
+    def __init__(
+        self, variables: Variables, components: Components, margins: Margins, trees: Trees
+    ) -> None:
+        self.variables, self.components, self.margins = variables, components, margins
+        self.log_weights = np.log(components.weights)
+        self.states = StateDraws(variables, components, trees)
+        size = max(1, 16 * components.covariances.size)
+        self._recent: Recent[Factors] = Recent(max(1, _CACHE_BYTES // size))
+
+    def draw(self, X: Floats, noise: Floats, order: Ints, lengths: Sequence[int]) -> Floats:
+        """Return draws (n_lengths, n_rows, n_draws, n_columns) given prefixes of an ordering.
+
+        Columns of X that are not in the ordering are ignored. The draws for a length do not depend
+        on the other lengths.
+        """
+        out = np.empty((len(lengths), *noise.shape))
+        step = np.full(X.shape[1], NEVER)
+        step[order] = np.arange(1, len(order) + 1)
+        scores, states = self._read(X, step < NEVER)
+        # A special value is known as such: the number itself stays unknown.
+        for gaps, rows in patterns(np.isnan(scores)):
+            group = _Group(self, X[rows], scores[rows], states[rows], gaps, step)
+            out[:, rows] = group.draw(noise[rows], lengths)
+        for position, length in enumerate(lengths):
+            known = order[:length]
+            out[position][..., known] = X[:, None, known]
+        return out
+
+    def _read(self, X: Floats, is_read: Mask) -> tuple[Floats, Ints]:
+        """Return scores of the numbers, NaN if special, and states; -1 if nothing is known."""
+        numbers, tables = self.variables.numbers, self.variables.tables
+        values = np.zeros((len(X), len(numbers)))
+        states = np.full((len(X), len(self.variables.n_states)), -1)
+        for position, table in enumerate(tables):
+            if is_read[table.columns].all():
+                states[:, position] = table.read_states(X)
+        for position, number in enumerate(numbers):
+            if readable := [column for column in number.columns if is_read[column]]:
+                x = X[:, readable[0]]
+                marks = number.mark(x)
+                values[:, position] = np.where(marks > 0, np.nan, x)
+                if number.table >= 0:
+                    # Missing outside of training only: nothing is known.
+                    states[:, number.table] = np.where(np.isnan(x) & (marks == 0), -1, marks)
+        return self.margins.to_scores(values), states
+
+    def factors(self, order: Ints) -> Factors:
+        """Return the factors of all components, with the numbers in this order."""
+        return self._recent.get(order.tobytes(), lambda: self._factor(order))
+
+    def _factor(self, order: Ints) -> Factors:
+        permuted = self.components.covariances[:, order[:, None], order]
+        lower: Floats = np.linalg.cholesky(permuted).astype(np.float64, copy=False)
+        exact = np.stack([exact_factor(each, _FAR) for each in lower]) if lower.size else lower
+        return Factors(lower, exact, np.log(np.diagonal(lower, axis1=1, axis2=2)))
+
+
+class _Group:
+    """Rows whose numbers have the same gaps.
+
+    `step` is the length of the shortest prefix that has a column.
+    """
+
+    def __init__(
+        self, drawer: Drawer, X: Floats, scores: Floats, states: Ints, gaps: Mask, step: Ints
+    ) -> None:
+        self._drawer, self._X, self._states, self._step = drawer, X, states, step
+        firsts = [int(step[list(n.columns)].min()) for n in drawer.variables.numbers]
+        self._when = np.array(firsts, np.intp)  # the prefix from which a number is known
+        self._known_when = np.where(gaps, NEVER, self._when)
+        self.order = np.argsort(self._known_when, kind="stable")
+        self.factors = drawer.factors(self.order)
+        self.z = self._whiten(scores)
+
+    def _whiten(self, scores: Floats) -> Floats:
+        """Return z of all rows and components, in the order of the numbers; 0 if never known."""
+        components = self._drawer.components
+        order, lower = self.order, self.factors.lower
+        n_known = int((self._known_when < NEVER).sum())
+        rest = scores[:, None, order] - components.means[:, order]
+        whitened = np.zeros((len(scores), len(components), len(order)))
+        for at in range(n_known):
+            z = rest[:, :, at] / lower[:, at, at]
+            np.clip(z, -_FAR, _FAR, out=z)
+            whitened[:, :, at] = z
+            if at + 1 < n_known:
+                rest[:, :, at + 1 : n_known] -= z[:, :, None] * lower[:, at + 1 : n_known, at]
+        return whitened
+
+    def draw(self, noise: Floats, lengths: Sequence[int]) -> Floats:
+        """Return draws (n_lengths, n_rows, n_draws, n_columns)."""
+        given = self._drawer.states.given(self._X, self._states, self._step, lengths)
+        logs = self._log_shares(lengths) + given.log_shares
+        shares = np.exp(logs - logs.max(axis=2, keepdims=True))
+        bounds = np.cumsum(shares, axis=2)
+        u = noise[None, :, :, 0] * bounds[:, :, -1:]
+        chosen = np.zeros(u.shape, np.intp)
+        for component in range(len(self._drawer.components) - 1):
+            chosen += u > bounds[:, :, component, None]
+        low = np.take_along_axis(bounds, np.maximum(chosen - 1, 0), axis=2)
+        width = np.take_along_axis(shares, chosen, axis=2)
+        uniforms = Uniforms(noise, remainder(u, np.where(chosen > 0, low, 0.0), width))
+        out = np.empty((*chosen.shape, noise.shape[2]))
+        marks = self._drawer.states.draw(out, given, chosen, uniforms)
+        if len(self.order):
+            self._draw_numbers(out, chosen, uniforms, marks, lengths)
+        return out
+
+    def _log_shares(self, lengths: Sequence[int]) -> Floats:
+        """Return log probabilities from known numbers, (n_lengths, n_rows, n_components)."""
+        logs = np.tile(self._drawer.log_weights, (len(self._X), 1))
+        out = np.empty((len(lengths), *logs.shape))
+        known_when = self._known_when[self.order]
+        at = 0
+        for position, length in enumerate(lengths):
+            # Sums in the order of the numbers, whatever the lengths are.
+            while at < len(known_when) and known_when[at] <= length:
+                logs -= 0.5 * self.z[:, :, at] ** 2 + self.factors.log_scale[:, at]
+                at += 1
+            out[position] = logs
+        return out
+
+    def _draw_numbers(
+        self,
+        out: Floats,
+        chosen: Ints,
+        uniforms: Uniforms,
+        marks: dict[int, tuple[Ints, Floats]],
+        lengths: Sequence[int],
+    ) -> None:
+        """Write the draws of the unknown numbers; `marks` has states of special values."""
+        drawer, order = self._drawer, self.order
+        numbers = drawer.variables.numbers
+        scores = self._scores(chosen, uniforms, marks)
+        rows = np.arange(chosen.shape[1])[:, None]
+        known_when = self._known_when[order]
+        for i, length in enumerate(lengths):
+            if n_known := int((known_when <= length).sum()):
+                scores[i, :, :, :n_known] = as_grid(self.z[rows, chosen[i], :n_known])
+        flat = chosen.ravel()
+        drawn = self._multiply(scores.reshape(-1, len(order)), flat)
+        drawn += drawer.components.means[:, order][flat]
+        drawn = drawn.reshape(scores.shape)
+        for place, at in enumerate(order.tolist()):
+            unknown = [i for i, length in enumerate(lengths) if self._when[at] > length]
+            if not unknown:
+                continue
+            x = drawer.margins.to_values(drawn[unknown, :, :, place], at)
+            if numbers[at].table in marks:
+                states = marks[numbers[at].table][0][unknown]
+                special = np.append(0.0, numbers[at].special)
+                x = np.where(states > 0, special[states], x)
+            for column in numbers[at].columns:
+                out[unknown, :, :, column] = x
+
+    def _scores(
+        self, chosen: Ints, uniforms: Uniforms, marks: dict[int, tuple[Ints, Floats]]
+    ) -> Floats:
+        """Return normal scores, in steps of the grid."""
+        numbers = self._drawer.variables.numbers
+        scores = np.empty((*chosen.shape, len(self.order)))
+        columns = np.array([numbers[at].columns[0] for at in self.order])
+        tables = np.array([numbers[at].table for at in self.order])
+        plain = np.flatnonzero((tables < 0) & (columns > 0))
+        scores[..., plain] = grid_scores(uniforms.noise[:, :, columns[plain]])
+        for place in np.flatnonzero((tables >= 0) | (columns == 0)).tolist():
+            table = int(tables[place])
+            u = uniforms.first if table < 0 else marks[table][1]
+            scores[..., place] = grid_scores(u)
+        return scores
+
+    def _multiply(self, scores: Floats, chosen: Ints) -> Floats:
+        """Return the products of scores (n, n_numbers) with the factors of their components."""
+        by_component = np.argsort(chosen, kind="stable")
+        ends = np.cumsum(np.bincount(chosen, minlength=len(self._drawer.components)))
+        taken = scores[by_component]
+        products = np.empty_like(taken)
+        start = 0
+        for component, end in enumerate(ends.tolist()):
+            if end > start:
+                part = slice(start, end)
+                np.matmul(taken[part], self.factors.exact[component], out=products[part])
+            start = end
+        out = np.empty_like(products)
+        out[by_component] = products
+        return out

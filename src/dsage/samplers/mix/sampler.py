@@ -1,0 +1,150 @@
+"""The mixture sampler."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from dsage._check import check_count
+from dsage._random import RandomState, Streams
+from dsage.data.layout import Layout
+from dsage.samplers.base import BaseSampler
+from dsage.samplers.checks import Floats, Ints, Mask
+from dsage.samplers.mix.paths import Drawer
+from dsage.samplers.mix.select import fit_mixture
+from dsage.samplers.mix.variables import Variables
+from dsage.samplers.registry import ANY_DATA, SAMPLERS
+
+
+@SAMPLERS.register(
+    "mix",
+    summary="a mixture of normals times tables, for mixed, clustered, curved and incomplete data",
+    fits=ANY_DATA,
+    candidate_for=ANY_DATA,
+    complexity=4,
+)
+@dataclass(kw_only=True, eq=False, repr=False)
+class Mix(BaseSampler):
+    r"""Draw from a mixture of Gaussians times tables.
+
+    With weights :math:`w_k`, numbers z and table variables b,
+
+    .. math:: p(x) = \sum_k w_k \, N(z; m_k, S_k) \prod_b T_{kb}[x_b \mid x_{parent(b)}].
+
+    Tables have the states of a class, of codes (numbers with few values), of columns of zeros and
+    ones that exclude each other, and of the special values of a number: missing, and values that
+    many rows share. Within a component, numbers are Gaussian and independent of the tables; tables
+    are independent, or form trees (Chow & Liu) where that fits better. Given the known features,
+    components have the probabilities of Bayes' rule. So a missing value is known
+    as missing, and is drawn as missing with its conditional probability.
+
+    The number of components, trees or none, numbers as they are or as normal scores, and how much
+    covariances are shrunk to the pooled one are chosen by the likelihood of held-out rows.
+    The sampler is the average of several fits from different starts: a single fit can be far off.
+
+    Rare categories of a class with many categories share a state with similar ones. Categories
+    that training lacks say nothing about other features.
+
+    Parameters
+    ----------
+    n_components : int or "auto", default="auto"
+        Number of components of each fit.
+    n_fits : int, default=5
+        Number of fits that are averaged.
+    random_state : int, numpy Generator or None, default=0
+        Seed of the fits; draws depend on their noise only.
+    discrete, kinds, groups, dtype, max_bytes
+        As in :class:`~dsage.samplers.base.BaseSampler`.
+
+    Attributes
+    ----------
+    fit_ : dsage.samplers.mix.select.Fit
+        The components, the margins of numbers, and the held-out likelihoods of all choices.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> side = rng.choice([-3.0, 3.0], 400)
+    >>> X = np.column_stack([side, side]) + rng.standard_normal((400, 2))
+    >>> sampler = Mix().fit(X)
+    >>> draws = sampler.draw([[3.0, 0.0]], np.array([True, False]), rng.random((1, 100, 2)))
+    >>> bool(draws[0, :, 1].mean() > 2)
+    True
+    """
+
+    n_components: int | Literal["auto"] = "auto"
+    n_fits: int = 5
+    random_state: RandomState = 0
+    takes_missing = True
+
+    def _fit(self, X: Floats) -> None:
+        size = self.n_components
+        variables = Variables.of(X, self.layout_)
+        values, states = variables.read(X)
+        self.fit_ = fit_mixture(
+            values,
+            states,
+            variables.n_states,
+            Streams(self.random_state),
+            size=None if size == "auto" else check_count(size, "n_components"),
+            n_fits=check_count(self.n_fits, "n_fits"),
+        )
+        fit = self.fit_
+        self._drawer = Drawer(variables, fit.components, fit.margins, fit.trees)
+
+    has_orderings = True
+
+    def _draw(self, X: Floats, known: Mask, noise: Floats) -> Floats:
+        order = np.flatnonzero(known)
+        drawn: Floats = self._drawer.draw(X, noise, order, [len(order)])[0]
+        return drawn[..., ~known]
+
+    def ordering(self, order: Sequence[int] | npt.NDArray[np.intp]) -> MixOrdering:
+        """Return an object that draws for all prefixes of an ordering of the features."""
+        return MixOrdering(self._drawer, self.layout_, np.asarray(order, np.intp))
+
+    def prepare(self, noise: Floats) -> Floats:
+        """Return the noise itself, which `ordering` takes."""
+        return noise
+
+    def _bytes_per_row(self, known: Mask, n_draws: int) -> int:
+        n_numbers = len(self._drawer.variables.numbers)
+        n_components = len(self._drawer.components)
+        return 8 * (n_draws * (5 * n_numbers + 2 * len(known) + 8) + n_components * (n_numbers + 4))
+
+
+class MixOrdering:
+    """All prefixes of one ordering, from one factorization (made by :meth:`Mix.ordering`)."""
+
+    def __init__(self, drawer: Drawer, layout: Layout, order: Ints) -> None:
+        self._drawer, self._layout, self.order = drawer, layout, order
+
+    def prefixes(
+        self,
+        X: Any,  # noqa: ANN401
+        noise: Floats,
+        lengths: Iterable[int] | None = None,
+    ) -> Iterator[tuple[int, Floats]]:
+        """Draw the features after each prefix of the ordering, given the prefix.
+
+        Parameters
+        ----------
+        X : array of shape (n_rows, n_features)
+            Encoded rows. Features in none of the prefixes are ignored.
+        noise : array of shape (n_rows, n_draws, n_features)
+            Uniforms in (0, 1).
+        lengths : iterable of int, optional
+            The lengths of the prefixes, ascending; by default all, 0 to n_features.
+
+        Yields
+        ------
+        int, array of shape (n_rows, n_draws, n_features)
+            The length of a prefix, and the draws.
+        """
+        chosen = list(range(len(self.order) + 1) if lengths is None else lengths)
+        if chosen:
+            yield from zip(chosen, self._drawer.draw(X, noise, self.order, chosen), strict=True)

@@ -71,6 +71,11 @@ class Drawer:
         for position, length in enumerate(lengths):
             known = order[:length]
             out[position][..., known] = X[:, None, known]
+            for number in self.variables.numbers:
+                given = [column for column in number.columns if step[column] <= length]
+                if 0 < len(given) < len(number.columns):
+                    copies = [column for column in number.columns if column not in given]
+                    out[position][..., copies] = X[:, None, given[:1]]
         return out
 
     def _read(self, X: Floats, is_read: Mask) -> tuple[Floats, Ints]:

@@ -23,7 +23,8 @@ _GROWTH = 1.5  # size of the final fits: averages of mixtures can be finer than 
 _MIN_ROWS_PER_COMPONENT = 8
 _GAIN = 1e-4  # of the mean log likelihood
 _COARSE = 2e-4  # tolerance of fits for the choice
-_N_ROUNDS = 3  # fills of the gaps before the choice
+# Fills of the gaps before the choice. Where most values are missing, many are needed.
+_N_ROUNDS = 6
 # Products and sums that the choice, and the final fits, may cost: about a second or two each.
 _CHOICE_COST, _FINAL_COST = 1.5e10, 4e10
 _STEPS = 30  # of the EM algorithm, on average
@@ -131,7 +132,9 @@ class _Gaps:
         components: Components | None = None
         for _ in range(_N_ROUNDS):
             rows = Rows(filled, states[chosen], trees)
-            components = fit_components(rows, size, float(n_numbers), rng, start=components)
+            components = fit_components(
+                rows, size, float(n_numbers), rng, tolerance=_COARSE, start=components
+            )
             filled = fill_gaps(components, scores, self._cells[chosen], rng)
             self._components = components
 

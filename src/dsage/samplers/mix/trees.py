@@ -142,13 +142,15 @@ class Evidence:
         # For each variable: how likely is what is known in its subtree, given each of its states.
         self._likely: dict[int, Floats] = {}
         messages: dict[int, Floats] = {}
+        n_rows = len(next(iter(allowed.values())))
+        self.log_shares = np.zeros((n_rows, len(tables[0])))
         for node in reversed(allowed):
             likely = np.repeat(allowed[node][:, None, :], len(tables[node]), axis=1)
             for child in children[node]:
                 likely *= messages[child]
             self._likely[node] = likely
             messages[node], logs = self._send(node, likely)
-            self.log_shares = logs if node == next(reversed(allowed)) else self.log_shares + logs
+            self.log_shares += logs
 
     def _send(self, node: int, likely: Floats) -> tuple[Floats, Floats]:
         """Return the likelihood given each state of the parent, and the logarithm of its scale."""

@@ -1,0 +1,370 @@
+"""The mixture of normals times tables: its parts, and draws against known conditionals."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+from scipy.stats import norm
+
+from dsage._random import Streams
+from dsage.samplers import Mix, evaluate
+from dsage.samplers.clustered import ClusteredGaussian
+from dsage.samplers.mix.em import Components, Rows, fit_components
+from dsage.samplers.mix.impute import fill_gaps, patterns
+from dsage.samplers.mix.margins import Margins, Scale
+from dsage.samplers.mix.select import fit_mixture
+from dsage.samplers.mix.trees import Evidence, Trees
+from dsage.samplers.mix.variables import Variables
+
+
+def uniforms(n_rows, n_draws, n_features, seed=0):
+    return np.random.default_rng(seed).uniform(1e-9, 1 - 1e-9, (n_rows, n_draws, n_features))
+
+
+def mask(n_features, *known):
+    flags = np.zeros(n_features, bool)
+    flags[list(known)] = True
+    return flags
+
+
+# Margins
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    values=st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=60),
+    scale=st.sampled_from(list(Scale)),
+)
+def test_scores_turn_back_into_values(values, scale):
+    X = np.array(values)[:, None]
+    margins = Margins.of(X, scale)
+    back = margins.to_values(margins.to_scores(X)[:, 0], 0)
+    np.testing.assert_allclose(back, X[:, 0], rtol=1e-7, atol=1e-7 * (1 + np.abs(X).max()))
+
+
+def test_normal_scores_of_a_skewed_margin_are_normal():
+    x = np.random.default_rng(0).lognormal(size=(2000, 1))
+    scores = Margins.of(x, Scale.SCORES).to_scores(x)[:, 0]
+    assert stats.kstest(scores, "norm").statistic < 0.02
+
+
+def test_densities_of_different_scales_can_be_compared():
+    # The density of the values is that of the scores times the slope.
+    rng = np.random.default_rng(0)
+    x = rng.lognormal(size=(4000, 1))
+    margins = Margins.of(x[:3000], Scale.SCORES)
+    held = x[3000:]
+    found = norm.logpdf(margins.to_scores(held)[:, 0]) + margins.log_slopes(held)
+    truth = stats.lognorm.logpdf(held[:, 0], 1.0)
+    assert abs((found - truth).mean()) < 0.05
+
+
+# The EM algorithm
+
+
+def rows_of(n_rows=400, seed=0):
+    rng = np.random.default_rng(seed)
+    side = rng.integers(2, size=n_rows)
+    Z = rng.normal(size=(n_rows, 2)) + 4.0 * side[:, None]
+    states = np.column_stack([(rng.random(n_rows) < 0.2 + 0.6 * side).astype(np.intp)])
+    return Rows(Z, states, Trees.none([2])), side
+
+
+def test_log_densities_are_those_of_the_mixture():
+    rows, _ = rows_of(50)
+    found = fit_components(rows, 3, 2.0, np.random.default_rng(0))
+    total = np.zeros(50)
+    for k in range(3):
+        density = stats.multivariate_normal(found.means[k], found.covariances[k]).pdf(rows.Z)
+        total += found.weights[k] * density * found.tables[0][k, 0, rows.states[:, 0]]
+    np.testing.assert_allclose(rows.log_densities(found), np.log(total), rtol=1e-9)
+
+
+def test_a_fit_finds_the_clusters_and_their_tables():
+    rows, side = rows_of(2000)
+    found = fit_components(rows, 2, 2.0, np.random.default_rng(0)).sort()
+    order = np.argsort(found.means[:, 0])
+    np.testing.assert_allclose(found.means[order, 0], [0.0, 4.0], atol=0.15)
+    np.testing.assert_allclose(found.tables[0][order, 0, 1], [0.2, 0.8], atol=0.05)
+    np.testing.assert_allclose(found.weights[order], [1 - side.mean(), side.mean()], atol=0.03)
+
+
+def test_steps_from_a_fit_raise_the_likelihood():
+    rows, _ = rows_of(500)
+    rough = fit_components(rows, 4, 2.0, np.random.default_rng(1), tolerance=1.0)
+    fine = fit_components(rows, 4, 2.0, np.random.default_rng(1), start=rough)
+    assert rows.log_densities(fine).sum() > rows.log_densities(rough).sum()
+
+
+def test_chunks_do_not_change_a_fit(monkeypatch):
+    rows, _ = rows_of(300)
+    whole = fit_components(rows, 3, 2.0, np.random.default_rng(0))
+    monkeypatch.setattr("dsage.samplers.mix.em._CHUNK_BYTES", 8 * rows.n_columns * 37)
+    monkeypatch.setattr("dsage.samplers.mix.em._KEPT_BYTES", 0)
+    parts = fit_components(rows_of(300)[0], 3, 2.0, np.random.default_rng(0))
+    np.testing.assert_allclose(parts.means, whole.means, rtol=1e-8)
+    np.testing.assert_allclose(parts.covariances, whole.covariances, rtol=1e-7)
+
+
+def test_an_average_has_the_mean_of_the_densities():
+    rows, _ = rows_of(60)
+    fits = [fit_components(rows, 2, 2.0, np.random.default_rng(seed)) for seed in (0, 1)]
+    both = np.exp([rows.log_densities(fit) for fit in fits]).mean(axis=0)
+    np.testing.assert_allclose(np.exp(rows.log_densities(Components.pool(fits))), both, rtol=1e-9)
+
+
+# Trees
+
+
+def chain(n_rows, rng, stay=0.8):
+    """Three classes, each mostly the one before."""
+    states = np.zeros((n_rows, 3), np.intp)
+    states[:, 0] = rng.integers(3, size=n_rows)
+    for at in (1, 2):
+        other = rng.integers(3, size=n_rows)
+        states[:, at] = np.where(rng.random(n_rows) < stay, states[:, at - 1], other)
+    return states
+
+
+def test_trees_follow_the_strongest_dependences():
+    states = chain(3000, np.random.default_rng(0))
+    trees = Trees.of(states, (3, 3, 3))
+    edges = {frozenset((n, p)) for n, p in enumerate(trees.parents) if p >= 0}
+    assert edges == {frozenset((0, 1)), frozenset((1, 2))}
+    assert not Trees.of(np.random.default_rng(1).integers(3, size=(500, 3)), (3, 3, 3)).has_edges
+
+
+def test_evidence_is_that_of_the_joint_table():
+    # A tree of three variables, everything by enumeration.
+    rng = np.random.default_rng(0)
+    trees = Trees((1, -1, 1), (2, 3, 2))
+    tables = [
+        rng.dirichlet(np.ones(2), (4, 3)),
+        rng.dirichlet(np.ones(3), (4, 1)),
+        rng.dirichlet(np.ones(2), (4, 3)),
+    ]
+    joint = np.einsum("kba,kb,kbc->kabc", tables[0], tables[1][:, 0], tables[2])
+    allowed = {1: np.array([[1.0, 0.0, 1.0]]), 0: np.array([[1.0, 1.0]]), 2: np.array([[0.0, 1.0]])}
+    evidence = Evidence(trees, tables, allowed)
+    keep = joint * allowed[1][0][None, None, :, None] * allowed[2][0]
+    np.testing.assert_allclose(np.exp(evidence.log_shares[0]), keep.sum(axis=(1, 2, 3)))
+    chosen, root = np.array([[2, 3]]), np.zeros((1, 2), np.intp)
+    bounds = evidence.bounds(1, chosen, root)[0]
+    for draw, component in enumerate(chosen[0]):
+        shares = keep[component].sum(axis=(0, 2))
+        found = np.diff(np.append(0.0, bounds[draw])) / bounds[draw, -1]
+        np.testing.assert_allclose(found, shares / shares.sum())
+
+
+def test_classes_in_a_chain_are_drawn_given_both_neighbors():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(chain(4000, rng).astype(str), columns=["a", "b", "c"])
+    sampler = Mix().fit(frame)
+    X = sampler.layout_.encode(frame)[:1]
+    X[0, [0, 2]] = 0, 1
+    n_draws = 4000
+    draws = sampler.draw(X, mask(3, 0, 2), uniforms(1, n_draws, 3))[0, :, 1]
+    step = np.full((3, 3), 0.2 / 3) + 0.8 * np.eye(3)
+    truth = step[0] * step[:, 1] / (step[0] @ step[:, 1])
+    found = np.bincount(draws.astype(int), minlength=3) / n_draws
+    # The fit's own error counts: about 450 rows have these two classes.
+    np.testing.assert_allclose(found, truth, atol=4 * np.sqrt(0.25 / 450))
+
+
+# Gaps
+
+
+def test_patterns_are_each_yielded_once_with_their_rows():
+    gaps = np.random.default_rng(0).random((50, 3)) < 0.5
+    seen = np.zeros(50, int)
+    for pattern, rows in patterns(gaps):
+        assert (gaps[rows] == pattern).all()
+        seen[rows] += 1
+    assert (seen == 1).all()
+
+
+def test_gaps_are_filled_by_draws_given_the_rest():
+    covariance = np.array([[1.0, 0.8], [0.8, 1.0]])
+    normal = Components(np.ones(1), np.zeros((1, 2)), covariance[None], ())
+    scores = np.column_stack([np.full(20_000, 1.5), np.full(20_000, np.nan)])
+    filled = fill_gaps(normal, scores, np.zeros((20_000, 0), np.intp), np.random.default_rng(0))
+    assert (filled[:, 0] == 1.5).all()
+    assert filled[:, 1].mean() == pytest.approx(1.2, abs=4 * 0.6 / np.sqrt(20_000))
+    assert filled[:, 1].std() == pytest.approx(0.6, abs=0.02)
+
+
+def incomplete(n_rows, seed=0):
+    """Two correlated numbers; the second is missing where the first is high."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=n_rows)
+    y = 0.8 * x + 0.6 * rng.normal(size=n_rows)
+    gone = rng.random(n_rows) < 1 / (1 + np.exp(-2 * x))
+    return pd.DataFrame({"x": x, "y": np.where(gone, np.nan, y)})
+
+
+def test_missing_values_are_drawn_with_their_conditional_probability():
+    sampler = Mix().fit(incomplete(4000))
+    for x in (-1.5, 0.0, 1.5):
+        draws = sampler.draw([[x, 0.0]], mask(2, 0), uniforms(1, 4000, 2))[0, :, 1]
+        truth = 1 / (1 + np.exp(-2 * x))
+        assert np.isnan(draws).mean() == pytest.approx(truth, abs=0.08)
+        if truth < 0.9:  # enough rows to learn from
+            assert np.nanmean(draws) == pytest.approx(0.8 * x, abs=0.15)
+
+
+def test_a_value_known_as_missing_says_what_its_absence_says():
+    sampler = Mix().fit(incomplete(4000))
+    draws = sampler.draw([[0.0, np.nan]], mask(2, 1), uniforms(1, 4000, 2))[0, :, 0]
+    wide = incomplete(200_000, seed=1)
+    truth = wide.loc[wide["y"].isna(), "x"].mean()
+    assert draws.mean() == pytest.approx(truth, abs=0.08)
+
+
+def test_a_value_missing_only_outside_of_training_says_nothing():
+    complete = incomplete(1000).dropna()
+    sampler = Mix().fit(complete)
+    noise = uniforms(1, 500, 2)
+    unknown = sampler.draw([[0.0, np.nan]], mask(2), noise)[0, :, 0]
+    known = sampler.draw([[0.0, np.nan]], mask(2, 1), noise)[0, :, 0]
+    assert abs(known.mean() - unknown.mean()) < 4 * np.sqrt(2 / 500)
+
+
+def test_every_fit_fills_the_gaps_anew():
+    values = incomplete(600)[["x", "y"]].to_numpy()
+    states = np.isnan(values[:, [1]]).astype(np.intp)
+    fit = fit_mixture(values, states, (2,), Streams(0), size=1, n_fits=3)
+    assert len(np.unique(fit.components.means[:, 1])) == 3
+
+
+# Variables
+
+
+def test_what_has_few_values_is_a_table_and_the_rest_a_number():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "code": rng.integers(4, size=400),
+            "count": rng.integers(15, size=400),
+            "age": rng.integers(18, 90, size=400),
+            "income": np.where(rng.random(400) < 0.3, 0.0, rng.lognormal(size=400)),
+            "city": rng.choice(["a", "b"], 400),
+            "gap": np.where(rng.random(400) < 0.1, np.nan, rng.normal(size=400)),
+        }
+    )
+    sampler = Mix().fit(frame)
+    variables = Variables.of(sampler.layout_.encode(frame), sampler.layout_)
+    assert [n.columns for n in variables.numbers] == [(2,), (3,), (5,)]
+    assert variables.numbers[1].special.tolist() == [0.0]
+    assert np.isnan(variables.numbers[2].special).all()
+    assert sorted(int(t.columns[0]) for t in variables.tables) == [0, 1, 4]
+
+
+def test_a_frequent_value_is_drawn_exactly_and_as_often_as_it_occurs():
+    rng = np.random.default_rng(0)
+    low = rng.normal(size=3000)
+    X = np.column_stack([low, np.where(low < 0, 0.0, rng.lognormal(size=3000))])
+    draws = Mix().fit(X).draw([[-1.5, 0.0], [1.5, 0.0]], mask(2, 0), uniforms(2, 1000, 2))[:, :, 1]
+    assert (draws[0] == 0).mean() > 0.95
+    assert (draws[1] == 0).mean() < 0.05
+
+
+def test_exclusive_columns_are_drawn_as_the_class_that_they_are():
+    rng = np.random.default_rng(0)
+    kind = rng.integers(3, size=1500)
+    size = 3.0 * kind + rng.normal(size=1500)
+    frame = pd.get_dummies(pd.DataFrame({"size": size, "kind": kind.astype(str)}), dtype=float)
+    sampler = Mix().fit(frame)
+    noise = uniforms(2, 500, 4)
+    draws = sampler.draw([[6.0, 0, 0, 0], [3.0, 0, 0, 0]], mask(4, 0), noise)
+    assert (draws[..., 1:].sum(axis=2) == 1).all()
+    assert draws[0, :, 3].mean() > 0.85
+    # One column known to be 0 leaves two classes.
+    draws = sampler.draw([[6.0, 0, 0, 0]], mask(4, 0, 3), noise[:1])
+    assert (draws[0, :, 1:3].sum(axis=1) == 1).all()
+    assert draws[0, :, 2].mean() > 0.85
+
+
+def test_copies_are_drawn_as_copies():
+    rng = np.random.default_rng(0)
+    x, c = rng.normal(size=300), rng.choice(["a", "b"], 300)
+    frame = pd.DataFrame({"x": x, "again": x, "c": c, "d": c})
+    sampler = Mix().fit(frame)
+    M = sampler.layout_.encode(frame)[:20]
+    draws = sampler.draw(M, mask(4), uniforms(20, 50, 4))
+    assert (draws[..., 0] == draws[..., 1]).all()
+    assert (draws[..., 2] == draws[..., 3]).all()
+    given_copy = sampler.draw(M, mask(4, 1, 3), uniforms(20, 50, 4))
+    assert (given_copy[..., 0] == M[:, None, 0]).all()
+    assert (given_copy[..., 2] == M[:, None, 2]).all()
+
+
+def test_a_class_with_thousands_of_levels_keeps_its_frequent_ones_and_groups_the_others():
+    rng = np.random.default_rng(0)
+    level = np.where(rng.random(4000) < 0.5, 0, rng.integers(1, 2001, size=4000))
+    frame = pd.DataFrame({"zip": level.astype(str), "x": np.where(level == 0, 5.0, level / 1000)})
+    frame["x"] += 0.1 * rng.normal(size=4000)
+    sampler = Mix().fit(frame)
+    codes = {name: code for code, name in enumerate(sampler.layout_.categories("zip"))}
+    noise = uniforms(1, 1000, 2)
+    draws = sampler.draw([[codes["0"], 0.0]], mask(2, 0), noise)[0, :, 1]
+    assert draws.mean() == pytest.approx(5.0, abs=0.05)
+    drawn = sampler.draw([[0.0, 5.0]], mask(2, 1), noise)[0, :, 0]
+    assert (drawn == codes["0"]).mean() > 0.95
+    # Levels of low x are grouped with levels of low x.
+    drawn = sampler.draw([[0.0, 0.2]], mask(2, 1), noise)[0, :, 0].astype(int)
+    names = np.array(sampler.layout_.categories("zip"))[drawn].astype(int)
+    assert np.median(names) < 700
+
+
+# Draws
+
+
+def test_draws_are_near_the_best_possible_ones_on_mixed_data():
+    truth = ClusteredGaussian.random(3, 3, random_state=3)
+    holdout = truth.sample(400, random_state=1)
+    best = evaluate(truth, holdout, n_coalitions=16)
+    found = evaluate(Mix().fit(truth.sample(2000, random_state=2)), holdout, n_coalitions=16)
+    off = found.compare(best).loc["all"]
+    assert off["difference"] < 0.01 + 2 * off["se"]
+
+
+def test_prefixes_draw_from_the_conditionals_that_coalitions_do():
+    frame = incomplete(1500).assign(c=lambda f: (f["x"] > 0).map({True: "u", False: "v"}))
+    sampler = Mix().fit(frame)
+    X = sampler.layout_.encode(frame)[:1]
+    order = np.array([2, 0, 1])
+    n_draws = 20_000
+    noise = uniforms(1, n_draws, 3)
+    for length, draws in sampler.ordering(order).prefixes(X, noise):
+        known = mask(3, *order[:length])
+        single = sampler.draw(X, known, uniforms(1, n_draws, 3, seed=1))
+        for column in np.flatnonzero(~known):
+            ours, other = draws[0, :, column], single[0, :, column]
+            spread = np.nanstd(np.append(ours, other)) + 1e-12
+            assert abs(np.nanmean(ours) - np.nanmean(other)) < 5 * spread * np.sqrt(2 / n_draws)
+            assert abs(np.isnan(ours).mean() - np.isnan(other).mean()) < 5 * np.sqrt(0.5 / n_draws)
+
+
+def test_draws_of_a_prefix_depend_on_no_other_row_or_prefix():
+    sampler = Mix().fit(incomplete(500))
+    X = sampler.layout_.encode(incomplete(40, seed=1))
+    noise = uniforms(40, 6, 2)
+    every = dict(sampler.ordering([1, 0]).prefixes(X, noise))
+    for length in (0, 1):
+        ((_, one),) = sampler.ordering([1, 0]).prefixes(X[7:9], noise[7:9], [length])
+        np.testing.assert_array_equal(one, every[length][7:9])
+
+
+def test_equal_noise_couples_draws_of_similar_coalitions():
+    truth = ClusteredGaussian.random(2, 3, random_state=1)
+    rows = truth.sample(1500, random_state=0)
+    sampler = Mix().fit(rows)
+    X = sampler.layout_.encode(rows)[:200]
+    d = X.shape[1]
+    few, more = mask(d, 1), mask(d, 1, 2)
+    same = uniforms(200, 30, d)
+    a, b = sampler.draw(X, few, same), sampler.draw(X, more, same)
+    c = sampler.draw(X, more, uniforms(200, 30, d, seed=9))
+    assert np.var(a[..., 3] - b[..., 3]) < 0.8 * np.var(a[..., 3] - c[..., 3])

@@ -86,9 +86,20 @@ def _find_obstacle(
     precision; a device does neither.
     """
     if not sampler.draws_on_device:
+        if moved := _moved(sampler):
+            return "used with columns whose draws need not be whole numbers or codes", moved
         return "used with a sampler that draws on a device, such as Gaussian", sampler.name
     needed = 1 if predictor.is_single else 2
     short = [layout.names[at] for at in np.flatnonzero(column_precision(layout) < needed)]
     if short:
         return "used with columns of floats, no shorter than the module's", short
     return None
+
+
+def _moved(sampler: Sampler) -> list[str]:
+    """Return the columns whose draws are moved to possible values."""
+    if sampler.layout_ is None:
+        return []
+    possible = sampler.layout_.possible
+    together = {int(column) for each in possible.exclusive for column in each.columns}
+    return [sampler.layout_.names[at] for at in sorted(together | possible.columns.keys())]

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from dsage.samplers.ordering import Ordering
 
 T = TypeVar("T")
+Result = npt.NDArray[np.floating[Any]]
+Write = Callable[[Result, Floats, Mask, Floats], None]
 
 
 class Sampler(ABC):
@@ -285,15 +287,33 @@ class BaseSampler(BaseEstimator, Sampler):  # type: ignore[misc]
 
         Columns of a frame are found by name. If `fit` received a frame, an array is taken as
         encoded already, classes as codes. ``layout_.decode`` converts draws into a frame.
+
+        Draws are possible values: codes that occur in training, whole numbers and times within
+        the range of training, and patterns of training for columns that exclude each other (see
+        :class:`~dsage.data.possible.Possible`). Draws that are not are moved to the nearest one.
         """
         rows, known = self._encode(X, known)
-        noise = check_noise(noise, len(rows), self.n_features_)
+        return self._fill(rows, known, check_noise(noise, *rows.shape), self._write)
+
+    def _fill(self, rows: Floats, known: Mask, noise: Floats, write: Write) -> Floats:
+        """Return draws of all features in chunks of rows, moved to possible values."""
         drawn = np.empty(noise.shape, self._result_type())
-        drawn[:, :, known] = rows[:, None, known]
-        if not known.all():
-            for chunk in self._chunks(len(rows), known, noise.shape[1]):
-                drawn[chunk, :, ~known] = self._draw(rows[chunk], known, noise[chunk])
+        possible = self.layout_.possible
+        # Draws are moved before they are rounded to another precision.
+        is_direct = possible.is_free or drawn.dtype == np.float64
+        for chunk in self._chunks(len(rows), known, noise.shape[1]):
+            part = drawn[chunk] if is_direct else np.empty(noise[chunk].shape)
+            write(part, rows[chunk], known, noise[chunk])
+            possible.snap(part, known)
+            if not is_direct:
+                drawn[chunk] = part
         return drawn
+
+    def _write(self, out: Result, rows: Floats, known: Mask, noise: Floats) -> None:
+        """Write all features of a chunk of rows into `out`."""
+        out[:, :, known] = rows[:, None, known]
+        if not known.all():
+            out[:, :, ~known] = self._draw(rows, known, noise)
 
     def _encode(self, X: Any, known: npt.ArrayLike) -> tuple[Floats, Mask]:  # noqa: ANN401
         """Return rows as a matrix, unknown columns as 0, and the coalition, both checked."""
@@ -308,8 +328,22 @@ class BaseSampler(BaseEstimator, Sampler):  # type: ignore[misc]
         """Whether `mean` is available: `_mean` is implemented."""
         return type(self)._mean is not BaseSampler._mean
 
+    @property
+    def has_orderings(self) -> bool:  # type: ignore[override]
+        """Whether `ordering` is available: it is implemented."""
+        return type(self).ordering is not Sampler.ordering
+
+    @property
+    def draws_on_device(self) -> bool:  # type: ignore[override]
+        """Whether `on_device` is available: nothing has to be moved to possible values."""
+        is_free = not self.is_fitted or self.layout_.possible.is_free
+        return is_free and type(self).on_device is not Sampler.on_device
+
     def mean(self, X: Any, known: Mask) -> Floats:  # noqa: ANN401
         """Return the conditional expectation of the features given the known ones.
+
+        It is that of the distribution itself, before draws are moved to possible values: the mean
+        of a column of zeros and ones is the share of ones, not 0 or 1.
 
         Parameters
         ----------

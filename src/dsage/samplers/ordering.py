@@ -85,8 +85,8 @@ class Ordering:
 
         One array of draws is updated from prefix to prefix. The draws for a length do not depend on
         the other lengths, nor those of a row on the other rows, to the bit. It needs little more
-        than ``8 n_rows n_draws n_features`` bytes beside the arguments: pass rows in chunks to
-        bound that.
+        than ``8 n_rows n_draws n_features`` bytes beside the arguments, and twice that where draws
+        have to be moved to possible values: pass rows in chunks to bound that.
 
         Parameters
         ----------
@@ -102,8 +102,9 @@ class Ordering:
         n_known : int
             The length of the prefix.
         draws : array of shape (n_rows, n_draws, n_features)
-            Features in the order of the data, contiguous; known ones keep their values. A read-only
-            view of an array that the next step changes: use or copy it before that.
+            Features in the order of the data, contiguous; known ones keep their values, others are
+            possible ones. A read-only view of an array that the next step changes: use or copy it
+            before that.
         """
         n_features = len(self.order)
         wanted = check_lengths(range(n_features + 1) if lengths is None else lengths, n_features)
@@ -117,12 +118,19 @@ class Ordering:
     ) -> Iterator[tuple[int, Floats]]:
         z = self._whiten(rows, max(lengths, default=0))
         draws = self._all_unknown(scores)
-        view = draws.transpose(1, 2, 0)
+        # Steps go on from draws as they are, so those that are moved are copies.
+        shown = draws if self._layout.possible.is_free else np.empty_like(draws)
+        view = shown.transpose(1, 2, 0)
         view.flags.writeable = False
         at = 0
         for length in lengths:
             self._make_known(draws, rows, z, scores, at, length)
             at = length
+            if shown is not draws:
+                np.copyto(shown, draws)
+                known = np.zeros(len(self.order), bool)
+                known[self.order[:length]] = True
+                self._layout.possible.snap(shown.transpose(1, 2, 0), known)
             yield length, view
 
     def _whiten(self, rows: Floats, length: int) -> Floats:

@@ -56,12 +56,18 @@ class DeviceMeans:
 
 
 def device_means(
-    model: Predictor, sampler: Sampler, layout: Layout, n_replicates: int
+    model: Predictor,
+    sampler: Sampler,
+    layout: Layout,
+    n_replicates: int,
+    *,
+    is_usable: bool = True,
 ) -> DeviceMeans | None:
     """Return an object that computes means on a module's device; None where the CPU draws.
 
     Raises a TypeError where the module asks for draws on the device that cannot be made there. The
-    layout has the columns as the model sees them.
+    layout has the columns as the model sees them; `is_usable` says whether draws can depend on all
+    values of the rows.
     """
     predictor = model.predictor
     if predictor is None or predictor.draws == "host":
@@ -69,6 +75,8 @@ def device_means(
     if predictor.draws == "auto" and module_place(predictor.module)[0].type == "cpu":
         return None
     obstacle = _find_obstacle(predictor, sampler, layout)
+    if obstacle is None and not is_usable:
+        obstacle = ("used with rows whose missing values occur in training", "others")
     if obstacle is None:
         return DeviceMeans(model, sampler, n_replicates)
     if predictor.draws == "auto":

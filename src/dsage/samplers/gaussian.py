@@ -110,6 +110,8 @@ class Gaussian(BaseSampler):
             The positions of the features, each once.
         """
         check_is_fitted(self)
+        if not self.has_orderings:
+            return Sampler.ordering(self, order)
         positions = np.asarray(order)
         is_whole = positions.dtype.kind in "iu"
         if not is_whole or sorted(positions.tolist()) != list(range(self.n_features_)):

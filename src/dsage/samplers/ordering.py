@@ -10,6 +10,7 @@ import numpy as np
 
 from dsage._check import check_count, refusal
 from dsage.data.layout import Layout
+from dsage.data.missing import check_finite
 from dsage.samplers.checks import Floats, Ints
 from dsage.samplers.conditioning import (
     GRID,
@@ -73,7 +74,9 @@ class Ordering:
 
         It is 0 for a feature that is determined by the features before it.
         """
-        return np.ascontiguousarray(self._whiten(self._layout.encode(X), len(self.order)).T)
+        rows = self._layout.encode(X)
+        check_finite(rows, self._layout.names)
+        return np.ascontiguousarray(self._whiten(rows, len(self.order)).T)
 
     def prefixes(
         self,
@@ -91,7 +94,7 @@ class Ordering:
         Parameters
         ----------
         X : data frame or array of shape (n_rows, n_features)
-            The rows. Features in none of the prefixes are ignored.
+            The rows, without missing values. Features in none of the prefixes are ignored.
         scores : array of shape (n_rows, n_draws, n_features)
             ``normal_scores(noise)``, features in the order of the data, for all orderings.
         lengths : iterable of int, optional
@@ -111,6 +114,7 @@ class Ordering:
         ever_known = np.zeros(n_features, bool)
         ever_known[self.order[: max(wanted, default=0)]] = True
         rows = self._layout.encode(X, ever_known)
+        check_finite(rows, self._layout.names)
         return self._prefixes(rows, check_scores(scores, len(rows), n_features), wanted)
 
     def _prefixes(

@@ -22,7 +22,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from benchmarks.table import markdown, publish, seconds
 from dsage.datasets import paper_graph
-from dsage.samplers.base import Floats, Mask
+from dsage.samplers.checks import Floats, Mask
 from dsage.samplers.conditioning import normal_scores
 from dsage.samplers.copula import GaussianCopula
 from dsage.samplers.gaussian import Gaussian

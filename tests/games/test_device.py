@@ -137,6 +137,9 @@ def test_draws_that_cannot_be_made_on_the_device_are_refused_if_asked_for():
         chosen(network(), "module", sampler=Marginal().fit(X))
     with pytest.raises(TypeError, match=r"columns of floats, .*; got \['a', 'c'\]"):
         chosen(network(), "module", layout=Layout.of(X.assign(a=1, c=2)))
+    codes = X.assign(b=np.where(X["b"] > 0, 1.0, -1.0))
+    with pytest.raises(TypeError, match=r"need not be whole numbers or codes; got \['b'\]"):
+        chosen(network(), "module", sampler=Gaussian().fit(codes), layout=Layout.of(codes))
 
 
 def test_columns_in_single_precision_are_for_modules_in_single_precision():

@@ -26,7 +26,7 @@ class Averager(Recorder):
         return np.full((len(X), (~known).sum()), 7.0)
 
 
-FRAME = pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": ["x", "y", "x"], "c": [4, 5, 6]})
+FRAME = pd.DataFrame({"a": [1.5, 2.0, 3.0], "b": ["x", "y", "x"], "c": [4.5, 5.5, 6.5]})
 
 
 def uniforms(n_rows, n_draws, n_features):
@@ -81,7 +81,7 @@ def test_a_mean_exists_only_where_it_is_implemented():
     sampler = Averager().fit(FRAME)
     assert sampler.has_mean
     means = sampler.mean(FRAME, np.array([True, True, False]))
-    np.testing.assert_array_equal(means, [[1, 0, 7], [2, 1, 7], [3, 0, 7]])
+    np.testing.assert_array_equal(means, [[1.5, 0, 7], [2, 1, 7], [3, 0, 7]])
     with pytest.raises(ValueError, match=r"got \['b'\]\. Classes have no mean"):
         sampler.mean(FRAME, np.array([True, False, False]))
     np.testing.assert_array_equal(

@@ -255,8 +255,6 @@ def test_bad_input_is_refused(case):
     first = X.columns[0]
     with pytest.raises(NotFittedError):
         make(case).draw(X, known, noise)
-    with pytest.raises(ValueError, match=rf"'{first}'.*missing values|missing values.*'{first}'"):
-        sampler.draw(X.assign(**{first: X[first].where(X.index > 2)}), known, noise)
     with pytest.raises(ValueError, match=f"These are missing: '{first}'"):
         sampler.draw(X.drop(columns=first), known, noise)
     with pytest.raises(ValueError, match=rf"known must be of shape \({n_features},\)"):
@@ -267,21 +265,30 @@ def test_bad_input_is_refused(case):
         sampler.draw(X, known, noise[1:])
     with pytest.raises(ValueError, match=r"noise must be strictly between 0 and 1; got 1\.0"):
         sampler.draw(X, known, np.ones_like(noise))
-    with pytest.raises(ValueError, match="finite and without missing values"):
-        make(case).fit(X.assign(**{first: X[first].where(X.index > 2)}))
     with pytest.raises(ValueError, match=r"X must be of (at least one row|more rows)"):
         make(case).fit(X.iloc[:0])
-    classes = [
-        name
-        for name in X.columns[:-1]
-        if sampler.layout_.n_categories[list(X.columns).index(name)] > 2
-    ]
-    for name in classes:
-        with pytest.raises(
-            ValueError,
-            match=f"column '{name}' must be made of the categories seen in training; got 'odd'",
-        ):
-            sampler.draw(X.assign(**{name: "odd"}), known, noise)
+
+
+@every
+def test_draws_do_not_depend_on_known_values_that_training_lacks(case):
+    sampler, X, noise = fitted(case), rows_of(case), noise_for(case)
+    n_features = sampler.n_features_
+    some = np.arange(n_features) % 2 == 0
+    first = X.columns[0]
+    new = X.astype({first: object}) if sampler.n_categories_[0] else X
+    gone = new.assign(**{first: new[first].where(X.index > 2)})
+    frames = [gone, X.assign(**{first: "odd"})] if sampler.n_categories_[0] else [gone]
+    for frame in frames:
+        draws = sampler.draw(frame, some, noise)
+        without = sampler.draw(X, some & (np.arange(n_features) > 0), noise)
+        is_new = frame[first].isna().to_numpy() | (frame[first] == "odd").to_numpy()
+        np.testing.assert_array_equal(draws[is_new][..., 1:], without[is_new][..., 1:])
+        np.testing.assert_array_equal(
+            draws[~is_new], sampler.draw(X[~is_new], some, noise[~is_new])
+        )
+        decoded = sampler.layout_.extend(frame).decode(draws[:, 0])[first]
+        assert (decoded.isna() == frame[first].isna()).all()
+        assert ((decoded == "odd") == (frame[first] == "odd")).all()
 
 
 @every

@@ -193,17 +193,20 @@ class Layout:
         check_infinite(encoded.T, self.names)
         return np.ascontiguousarray(encoded)
 
-    def extend(self, data: Any) -> Self:  # noqa: ANN401
+    def extend(self, data: Any, known: Mask | None = None) -> Self:  # noqa: ANN401
         """Return a layout that knows the categories and missing values of further rows, too.
 
         New categories, and that of missing values, come after those of training, whose codes stay.
         What training says about the columns stays: `kinds`, `may_miss`, `copies`, `exclusive` and
-        `possible`.
+        `possible`. If `known` is given, the other columns are not read.
         """
         frame = Frame(data, self.names)
         if frame.is_array and self.kind != "numpy":
             return self
-        columns = [column.extended(frame.column(column.name)) for column in self._columns]
+        columns = list(self._columns)
+        for position in range(len(columns)) if known is None else np.flatnonzero(known):
+            column = columns[position]
+            columns[position] = column.extended(frame.column(column.name))
         if all(new is old for new, old in zip(columns, self._columns, strict=True)):
             return self
         return type(self)(self.kind, columns, copies=self.copies, exclusive=self.exclusive)

@@ -56,12 +56,18 @@ class DeviceMeans:
 
 
 def device_means(
-    model: Predictor, sampler: Sampler, layout: Layout, n_replicates: int
+    model: Predictor,
+    sampler: Sampler,
+    layout: Layout,
+    n_replicates: int,
+    *,
+    is_usable: bool = True,
 ) -> DeviceMeans | None:
     """Return an object that computes means on a module's device; None where the CPU draws.
 
     Raises a TypeError where the module asks for draws on the device that cannot be made there. The
-    layout has the columns as the model sees them.
+    layout has the columns as the model sees them; `is_usable` says whether draws can depend on all
+    values of the rows.
     """
     predictor = model.predictor
     if predictor is None or predictor.draws == "host":
@@ -69,6 +75,8 @@ def device_means(
     if predictor.draws == "auto" and module_place(predictor.module)[0].type == "cpu":
         return None
     obstacle = _find_obstacle(predictor, sampler, layout)
+    if obstacle is None and not is_usable:
+        obstacle = ("used with rows whose missing values occur in training", "others")
     if obstacle is None:
         return DeviceMeans(model, sampler, n_replicates)
     if predictor.draws == "auto":
@@ -86,9 +94,20 @@ def _find_obstacle(
     precision; a device does neither.
     """
     if not sampler.draws_on_device:
+        if moved := _moved(sampler):
+            return "used with columns whose draws need not be whole numbers or codes", moved
         return "used with a sampler that draws on a device, such as Gaussian", sampler.name
     needed = 1 if predictor.is_single else 2
     short = [layout.names[at] for at in np.flatnonzero(column_precision(layout) < needed)]
     if short:
         return "used with columns of floats, no shorter than the module's", short
     return None
+
+
+def _moved(sampler: Sampler) -> list[str]:
+    """Return the columns whose draws are moved to possible values."""
+    if sampler.layout_ is None:
+        return []
+    possible = sampler.layout_.possible
+    together = {int(column) for each in possible.exclusive for column in each.columns}
+    return [sampler.layout_.names[at] for at in sorted(together | possible.columns.keys())]

@@ -128,7 +128,10 @@ def _weights(game: Game) -> Floats:
 
 
 def _are_equal(one: npt.NDArray[Any], other: npt.NDArray[Any]) -> bool:
-    return one.shape == other.shape and bool((one == other).all())
+    # Missing values are equal to each other.
+    return one.shape == other.shape and bool(
+        ((one == other) | ((one != one) & (other != other))).all()
+    )
 
 
 def _check_models(a: ModelGame, b: ModelGame) -> None:

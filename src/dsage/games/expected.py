@@ -46,6 +46,9 @@ class Expected(Game):
     The expectation is a mean over draws of the unknown features, in independent replicates. An
     affine model with a sampler that knows conditional means needs no draws. With all features known
     it is the model's prediction, which is computed once.
+
+    Rows may have categories and missing values that training lacks. They are known to the model,
+    and draws do not depend on them; all draws are then made coalition by coalition.
     """
 
     def __init__(
@@ -57,7 +60,8 @@ class Expected(Game):
     ) -> None:
         self.model, self.sampler = model, sampler
         self._sampler = check_sampler(sampler)
-        self.layout: Layout = self._sampler.layout_ or Layout.of(X)
+        learned = self._sampler.layout_
+        self.layout: Layout = Layout.of(X) if learned is None else learned.extend(X)
         self.matrix = self.layout.encode(X)
         self.feature_names = self.layout.names
         self.n_rows = len(self.matrix)
@@ -75,14 +79,21 @@ class Expected(Game):
         self._frames = self._layout_for_model(X)
         self.predictions = model.predict(self._frames.decode(self.matrix))
         self._n_predicted = self.n_rows
-        self._affine = model.affine(self._frames, X) if self._sampler.has_mean else None
+        # A sampler that was fitted to an array takes arrays for rows that are not encoded.
+        self._is_raw = learned is not None and learned.kind == "numpy"
+        self._is_raw &= bool(self.layout.n_categories.any())
+        self._rows = self.layout.decode(self.matrix) if self._is_raw else self.matrix
+        is_usable = bool(self._sampler.usable(self.matrix).all())
+        has_mean = self._sampler.has_mean and is_usable
+        self._affine = model.affine(self._frames, X) if has_mean else None
         self.n_replicates = self.noise.n_replicates if self.is_drawn else 1
+        sampler, n_replicates = self._sampler, self.n_replicates
         self._device = (
-            device_means(model, self._sampler, self._frames, self.n_replicates)
+            device_means(model, sampler, self._frames, n_replicates, is_usable=is_usable)
             if self.is_drawn
             else None
         )
-        self.has_paths = self._sampler.has_orderings
+        self.has_paths = sampler.has_orderings and is_usable
 
     @property
     def is_drawn(self) -> bool:
@@ -107,7 +118,7 @@ class Expected(Game):
             mean: Floats = self._means(nothing, first, 0)[0, 0, 0]
             return mean
         noise = Noise(self._streams, len(self.feature_names), n_replicates=1, n_draws=_N_MEAN)
-        draws = self._sampler.draw(self.matrix[:1], nothing[0], noise(first, _MEAN_EPOCH))[0]
+        draws = self._sampler.draw(self._rows[:1], nothing[0], noise(first, _MEAN_EPOCH))[0]
         total = np.zeros(self.predictions.shape[1:])
         at_once = max(1, self._max_bytes // (8 * _COPIES * draws.shape[1]))
         for start in range(0, _N_MEAN, at_once):
@@ -145,7 +156,7 @@ class Expected(Game):
         of an affine model given the first k features is ``a + w'mean + sum over i <= k of
         (L'w)_i z_i``: all prefixes need one factor and a cumulative sum.
         """
-        X = self.matrix[rows]
+        X = self._rows[rows]
         lengths, here = np.arange(len(self.feature_names)), slice(0, len(rows))
         for number, order in enumerate(orders):
             ordering = self._sampler.ordering(order)
@@ -164,7 +175,7 @@ class Expected(Game):
     ) -> Iterator[tuple[int, Chunk]]:
         """Yield the mean predictions of the needed prefixes, from one factor per ordering."""
         for here, n_coalitions in self._row_chunks(len(rows)):
-            X, scores = self.matrix[rows[here]], normal_scores(self.noise(rows[here], epoch))
+            X, scores = self._rows[rows[here]], normal_scores(self.noise(rows[here], epoch))
             loaded = None if self._device is None else self._device.load(X, scores)
             for number, (order, wanted) in enumerate(zip(orders, needed, strict=True)):
                 lengths = np.flatnonzero(wanted[:-1])
@@ -192,7 +203,7 @@ class Expected(Game):
 
     def _means(self, known: Mask, rows: Rows, epoch: int) -> Floats:
         """Return the mean of each replicate, (n_coalitions, n_rows, n_replicates, ...)."""
-        X = self.matrix[rows]
+        X = self._rows[rows]
         if self._affine is None:
             noise = self.noise(rows, epoch)
             if self._device is not None:
@@ -200,6 +211,9 @@ class Expected(Game):
             draws = np.empty((len(known), *noise.shape))
             for coalition, out in zip(known, draws, strict=True):
                 out[...] = self._sampler.draw(X, coalition, noise)
+                if self._is_raw:
+                    # A sampler numbers the new categories of these rows only.
+                    out[:, :, coalition] = self.matrix[rows][:, None, coalition]
             return self._predict(draws)
         means = (self._sampler.mean(X, coalition) for coalition in known)
         values = np.stack([self._affine.predict(mean) for mean in means])

@@ -21,10 +21,12 @@ class LinearPredictor:
 
     Features are standardized, and a small ridge is added to their variances: `moments` and
     `correlation` are the second moments of the standardized rows `Z`, without and with it, and
-    `slopes`, (n_features, n_outputs), those of `Z` and the output (n_rows, n_outputs).
+    `slopes`, (n_features, n_outputs), those of `Z` and the output (n_rows, n_outputs). Missing
+    values count as the mean of those that are present.
     """
 
     def __init__(self, X: Floats, output: Floats, weights: Floats) -> None:
+        X = fill_with_means(X, weights)
         centered = X - np.average(X, axis=0, weights=weights)
         scale = np.sqrt(np.average(centered**2, axis=0, weights=weights))
         self.Z = centered / np.where(scale > 0, scale, 1.0)
@@ -57,6 +59,17 @@ class LinearPredictor:
             inverse[:, k, :k] = -np.einsum("oi,oif->of", factors[:, k, :k], inverse[:, :k, :k])
             inverse[:, k, : k + 1] /= factors[:, k, k, None]
         return inverse
+
+
+def fill_with_means(X: Floats, weights: Floats) -> Floats:
+    """Return rows whose missing values are the means of their columns, 0 if all are missing."""
+    absent = np.isnan(X)
+    if not absent.any():
+        return X
+    present = np.where(absent, 0.0, weights[:, None])
+    total = present.sum(axis=0)
+    means = (present * np.where(absent, 0.0, X)).sum(axis=0) / np.where(total > 0, total, 1.0)
+    return np.where(absent, means, X)
 
 
 class LinearOutput(Game):

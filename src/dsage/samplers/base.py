@@ -1,195 +1,39 @@
-"""What a conditional sampler is, and what the samplers of the package share.
+"""What the samplers of the package share: checks, frames, chunks, missing and possible values.
 
-A sampler is a pure function of noise: the same rows, coalition and noise give the same draws, to
-the bit, in any batch, process or order. It keeps no generator.
-
-Any object with `fit` and `draw` is accepted as a sampler; its `mean` is used if it has one.
-:class:`BaseSampler` makes it easy to write one, and
-:class:`~dsage.samplers.FunctionSampler` turns a function into one.
+See :mod:`dsage.samplers.interface` for what a sampler is. :class:`BaseSampler` makes it easy to
+write one, and :class:`~dsage.samplers.FunctionSampler` turns a function into one.
 """
 
 from __future__ import annotations
 
-import copy
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from dsage._check import check_count, refusal
 from dsage.data.layout import Layout
-from dsage.data.missing import check_finite, missing_values
-from dsage.samplers.checks import Floats, Mask, check_coalition, check_noise, check_sizes, pick
+from dsage.data.possible import Possible
+from dsage.samplers.checks import (
+    Floats,
+    Ints,
+    Mask,
+    check_coalition,
+    check_noise,
+    check_sizes,
+    pick,
+)
+from dsage.samplers.gaps import Gaps, read_rows, split_by_pattern
+from dsage.samplers.interface import AdaptedSampler, Sampler, check_sampler
 
-if TYPE_CHECKING:
-    from dsage.samplers.device import DeviceGaussian
-    from dsage.samplers.ordering import Ordering
+__all__ = ["AdaptedSampler", "BaseSampler", "Result", "Sampler", "Write", "check_sampler"]
 
-T = TypeVar("T")
-
-
-class Sampler(ABC):
-    """Draws of the unknown features given the known ones.
-
-    `fit` and `draw` are required. The rest is optional: attributes say whether a sampler has it.
-
-    Attributes
-    ----------
-    layout_ : Layout or None
-        The columns that the sampler was fitted to; None if it does not know them.
-    feature_names_ : tuple of str or None
-        Their names; None if it does not know them.
-    has_mean : bool
-        Whether `mean` is available; affine models then need no draws.
-    has_orderings : bool
-        Whether `ordering` is available, which draws for all prefixes of an ordering at once.
-    draws_on_device : bool
-        Whether `on_device` is available, which draws on a device of PyTorch.
-    """
-
-    layout_: Layout | None = None
-    feature_names_: tuple[str, ...] | None = None
-    has_mean: bool = False
-    has_orderings: bool = False
-    draws_on_device: bool = False
-    takes_missing: bool = False
-
-    @abstractmethod
-    def fit(self, X: Any) -> Self:  # noqa: ANN401
-        """Learn the joint distribution from rows (n_rows, n_features): a frame or an array."""
-
-    @abstractmethod
-    def draw(self, X: Any, known: Mask, noise: Floats) -> Floats:  # noqa: ANN401
-        """Draw the unknown features jointly, given the known ones.
-
-        Parameters
-        ----------
-        X : data frame or array of shape (n_rows, n_features)
-            The rows. The columns of unknown features are ignored.
-        known : bool array of shape (n_features,)
-            The coalition.
-        noise : array of shape (n_rows, n_draws, n_features)
-            Uniforms in (0, 1), one per feature: the only source of randomness.
-
-        Returns
-        -------
-        array of shape (n_rows, n_draws, n_features)
-            Known features keep their values; classes are codes.
-        """
-
-    @property
-    def name(self) -> str:
-        """The name of the sampler in tables and messages."""
-        return type(self).__name__
-
-    @property
-    def is_fitted(self) -> bool:
-        """Whether the sampler can draw."""
-        return _is_fitted(self)
-
-    def clone(self) -> Self:
-        """Return a copy with the same options, to be fitted."""
-        return _clone(self)
-
-    def mean(self, X: Any, known: Mask) -> Floats:  # noqa: ANN401, ARG002
-        """Return the conditional expectation of all features, (n_rows, n_features)."""
-        raise self._lacks("that knows conditional means", "Use draw instead")
-
-    def ordering(self, order: Sequence[int] | npt.NDArray[np.intp]) -> Ordering:  # noqa: ARG002
-        """Return an object that draws for all prefixes of an ordering of the features."""
-        raise self._lacks("that draws along orderings", "Draw for the coalitions instead")
-
-    def on_device(self, device: Any, dtype: Any) -> DeviceGaussian:  # noqa: ANN401, ARG002
-        """Return an object that draws on a device of PyTorch, in the precision of `dtype`."""
-        advice = "Draw on the CPU instead: TorchPredictor(module, draws='host')"
-        raise self._lacks("that draws on a device", advice)
-
-    def _lacks(self, condition: str, advice: str) -> Exception:
-        return refusal("sampler", f"one {condition}", self.name, advice, TypeError)
-
-
-class AdaptedSampler(Sampler):
-    """A user's object with `fit` and `draw`, and maybe `mean`, as a :class:`Sampler`."""
-
-    def __init__(self, given: Any) -> None:  # noqa: ANN401
-        self._adopt(given)
-
-    def _adopt(self, given: Any) -> None:  # noqa: ANN401
-        self.given = given
-        self.has_mean = hasattr(given, "mean")
-        self.layout_ = getattr(given, "layout_", None)
-        names = getattr(given, "feature_names_", None)
-        self.feature_names_ = None if names is None else tuple(names)
-
-    def __repr__(self) -> str:
-        return repr(self.given)
-
-    def fit(self, X: Any) -> Self:  # noqa: ANN401
-        """Fit the object."""
-        self._adopt(self.given.fit(X))
-        return self
-
-    def draw(self, X: Any, known: Mask, noise: Floats) -> Floats:  # noqa: ANN401
-        """Draw from the object."""
-        draws: Floats = self.given.draw(X, known, noise)
-        return draws
-
-    def mean(self, X: Any, known: Mask) -> Floats:  # noqa: ANN401
-        """Return the object's conditional expectation."""
-        means: Floats = self.given.mean(X, known)
-        return means
-
-    @property
-    def name(self) -> str:
-        """The class of the object."""
-        return type(self.given).__name__
-
-    @property
-    def is_fitted(self) -> bool:
-        """Whether the object has fitted attributes, which end in an underscore."""
-        return _is_fitted(self.given)
-
-    def clone(self) -> Self:
-        """Return an adapter of a copy of the object."""
-        return type(self)(_clone(self.given))
-
-
-def _clone(sampler: T) -> T:
-    copied: T = clone(sampler) if hasattr(sampler, "get_params") else copy.deepcopy(sampler)
-    return copied
-
-
-def _is_fitted(sampler: object) -> bool:
-    """Return whether an object has fitted attributes; it need not be scikit-learn's kind."""
-    names = getattr(sampler, "__dict__", {})
-    return any(name.endswith("_") and not name.startswith("__") for name in names)
-
-
-def check_sampler(sampler: object, parameter: str = "sampler") -> Sampler:
-    """Return a sampler, or an object with `fit` and `draw` as one.
-
-    Examples
-    --------
-    >>> check_sampler("gaussian")
-    Traceback (most recent call last):
-    TypeError: sampler must be an object with fit and draw; got 'gaussian'. Pass a sampler of
-    dsage.samplers, or wrap a function with FunctionSampler.
-    """
-    condition = "an object with fit and draw"
-    if isinstance(sampler, type):
-        advice = f"Make an instance: {sampler.__name__}()"
-        raise refusal(parameter, condition, sampler, advice, TypeError)
-    if isinstance(sampler, Sampler):
-        return sampler
-    if not (hasattr(sampler, "fit") and hasattr(sampler, "draw")):
-        advice = "Pass a sampler of dsage.samplers, or wrap a function with FunctionSampler"
-        raise refusal(parameter, condition, sampler, advice, TypeError)
-    return AdaptedSampler(sampler)
+Result = npt.NDArray[np.floating[Any]]
+Write = Callable[[Result, Floats, Mask, Floats], None]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -206,6 +50,12 @@ class BaseSampler(BaseEstimator, Sampler):  # type: ignore[misc]
     - optionally ``_mean(X, known) -> (n_rows, n_unknown)``, the conditional expectation, which
       makes `mean` available;
     - optionally ``_bytes_per_row(known, n_draws)``, the memory that `_draw` needs for one row.
+
+    Neither receives categories that training lacks, nor missing numbers, unless `takes_missing` is
+    set on the class: then missing numbers are NaN, in the columns where training has some
+    (``layout_.may_miss``). For other samplers the base class fills the gaps of training rows, draws
+    which unknown numbers are missing, and leaves known ones that are missing out of the coalition;
+    see :class:`~dsage.samplers.gaps.Gaps`. A missing class is a category.
 
     Parameters
     ----------
@@ -241,6 +91,7 @@ class BaseSampler(BaseEstimator, Sampler):  # type: ignore[misc]
     max_bytes: int = 2**28
     layout_: Layout = field(init=False)
     feature_names_: tuple[str, ...] = field(init=False)
+    _gaps: Gaps | None = field(init=False, default=None)
 
     def fit(self, X: Any, y: object = None) -> Self:  # noqa: ANN401, ARG002
         """Learn the joint distribution of the features.
@@ -250,17 +101,18 @@ class BaseSampler(BaseEstimator, Sampler):  # type: ignore[misc]
         Parameters
         ----------
         X : data frame (pandas, polars, pyarrow) or array of shape (n_rows, n_features)
-            Training rows, without missing values. Numbers must not exceed 1e150 nor, unless they
-            are constant, vary by less than 1e-150: their squares must be floats.
+            Training rows. Numbers must not exceed 1e150 nor, unless they are constant, vary by less
+            than 1e-150: their squares must be floats.
         y : object, optional
             Ignored; present by convention.
         """
         self._result_type()
         check_count(self.max_bytes, "max_bytes")
         layout = Layout.of(X, discrete=self.discrete, kinds=self.kinds, groups=self.groups)
-        if layout.may_miss.any() and not self.takes_missing:
-            raise missing_values(pick(layout.names, layout.may_miss))
-        matrix = layout.encode(X)
+        return self.fit_encoded(layout, layout.encode(X))
+
+    def fit_encoded(self, layout: Layout, matrix: Floats) -> Self:
+        """Learn from rows that are encoded already, see :meth:`fit`."""
         for size, what in zip(matrix.shape, ("row", "column"), strict=True):
             if not size:
                 raise refusal("X", f"of at least one {what}", matrix.shape, "Add some")
@@ -268,6 +120,9 @@ class BaseSampler(BaseEstimator, Sampler):  # type: ignore[misc]
         before = self.__dict__.copy()
         self._set_layout(layout)
         try:
+            if self._has_gaps and not self.takes_missing:
+                gaps = self._gaps = Gaps(layout, matrix, self.max_bytes)
+                matrix = gaps.fill(matrix)
             self._fit(matrix)
         except BaseException:
             # Half of one fit and half of another would draw without an error.
@@ -280,38 +135,109 @@ class BaseSampler(BaseEstimator, Sampler):  # type: ignore[misc]
         self.feature_names_ = layout.names
         self.n_features_ = len(layout.names)
         self.n_categories_ = layout.n_categories
+        self._gaps = None
+
+    @property
+    def _possible(self) -> Possible:
+        """The values to which draws are moved."""
+        return self.layout_.possible
+
+    @property
+    def _has_gaps(self) -> bool:
+        """Whether numbers are missing in training."""
+        return self.is_fitted and bool((self.layout_.may_miss & (self.n_categories_ == 0)).any())
 
     def draw(self, X: Any, known: Mask, noise: Floats) -> Floats:  # noqa: ANN401
         """Draw the unknown features jointly, given the known ones; see :meth:`Sampler.draw`.
 
         Columns of a frame are found by name. If `fit` received a frame, an array is taken as
         encoded already, classes as codes. ``layout_.decode`` converts draws into a frame.
+
+        Draws are possible values: codes that occur in training, whole numbers and times within
+        the range of training, and patterns of training for columns that exclude each other (see
+        :class:`~dsage.data.possible.Possible`). Draws that are not are moved to the nearest one.
+
+        Known categories that training lacks, and known missing values in columns that had none, are
+        kept, but draws do not depend on them. Their codes are those of ``layout_.extend(X)``.
         """
-        rows, known = self._encode(X, known)
-        noise = check_noise(noise, len(rows), self.n_features_)
+        return self.draw_encoded(*self._encode(X, known), noise)
+
+    def draw_encoded(self, rows: Floats, known: Mask, noise: Floats) -> Floats:
+        """Draw for rows (n_rows, n_features) that are encoded, with unknown columns as 0."""
+        return self._fill(rows, known, check_noise(noise, *rows.shape), self._write)
+
+    def _fill(self, rows: Floats, known: Mask, noise: Floats, write: Write) -> Floats:
+        """Return draws of all features in chunks of rows, moved to possible values."""
         drawn = np.empty(noise.shape, self._result_type())
-        drawn[:, :, known] = rows[:, None, known]
-        if not known.all():
-            for chunk in self._chunks(len(rows), known, noise.shape[1]):
-                drawn[chunk, :, ~known] = self._draw(rows[chunk], known, noise[chunk])
+        if known.all():
+            drawn[...] = rows[:, None]
+            return drawn
+        possible = self._possible
+        # Draws are moved before they are rounded to another precision.
+        is_direct = possible.is_free or drawn.dtype == np.float64
+        for here, given in self._portions(rows, known, noise.shape[1]):
+            some, part_noise = rows[here], noise[here]
+            part = drawn[here] if is_direct else np.empty(part_noise.shape)
+            is_whole = given is known
+            write(part, some if is_whole else np.where(given, some, 0.0), given, part_noise)
+            if not is_whole:
+                part[:, :, known] = some[:, None, known]
+            if self._gaps is not None:
+                self._gaps.hide(part, some, known, part_noise)
+            possible.snap(part, known)
+            if not (is_direct and isinstance(here, slice)):
+                drawn[here] = part
         return drawn
+
+    def _portions(
+        self, rows: Floats, known: Mask, n_draws: int
+    ) -> Iterator[tuple[Ints | slice, Mask]]:
+        """Yield chunks of rows, each with the known features on which its draws can depend."""
+        for at, given in split_by_pattern(self.usable(rows), known):
+            n_rows = len(rows) if isinstance(at, slice) else len(at)
+            for chunk in self._chunks(n_rows, given, n_draws):
+                yield (chunk if isinstance(at, slice) else at[chunk]), given
+
+    def usable(self, matrix: Floats) -> Mask:
+        """Return the entries of encoded rows on which draws can depend: those known to training."""
+        is_seen = (self.n_categories_ == 0) | (matrix < self.n_categories_)
+        takes_it = self.takes_missing & self.layout_.may_miss
+        found: Mask = is_seen & (takes_it | ~np.isnan(matrix))
+        return found
+
+    def _write(self, out: Result, rows: Floats, known: Mask, noise: Floats) -> None:
+        """Write all features of a chunk of rows into `out`."""
+        out[:, :, known] = rows[:, None, known]
+        out[:, :, ~known] = self._draw(rows, known, noise)
 
     def _encode(self, X: Any, known: npt.ArrayLike) -> tuple[Floats, Mask]:  # noqa: ANN401
         """Return rows as a matrix, unknown columns as 0, and the coalition, both checked."""
         check_is_fitted(self)
         known = check_coalition(known, self.feature_names_)
-        rows = self.layout_.encode(X, known)
-        if not self.takes_missing:
-            check_finite(rows, self.feature_names_)
-        return rows, known
+        return read_rows(self.layout_, X, known), known
 
     @property
     def has_mean(self) -> bool:  # type: ignore[override]
-        """Whether `mean` is available: `_mean` is implemented."""
-        return type(self)._mean is not BaseSampler._mean
+        """Whether `mean` is available: `_mean` is implemented, and no numbers are missing."""
+        return type(self)._mean is not BaseSampler._mean and not self._has_gaps
+
+    @property
+    def has_orderings(self) -> bool:  # type: ignore[override]
+        """Whether `ordering` is available: it is implemented, for missing numbers too if any."""
+        is_able = self.takes_missing or not self._has_gaps
+        return is_able and type(self).ordering is not Sampler.ordering
+
+    @property
+    def draws_on_device(self) -> bool:  # type: ignore[override]
+        """Whether `on_device` is available: nothing has to be moved to possible values."""
+        is_free = not self.is_fitted or self._possible.is_free
+        return is_free and not self._has_gaps and type(self).on_device is not Sampler.on_device
 
     def mean(self, X: Any, known: Mask) -> Floats:  # noqa: ANN401
         """Return the conditional expectation of the features given the known ones.
+
+        It is that of the distribution itself, before draws are moved to possible values: the mean
+        of a column of zeros and ones is the share of ones, not 0 or 1.
 
         Parameters
         ----------
@@ -332,9 +258,12 @@ class BaseSampler(BaseEstimator, Sampler):  # type: ignore[misc]
             advice = "Classes have no mean: use draw, or make these columns known"
             raise refusal("known", "true for all columns of classes", discrete, advice)
         means = rows.astype(self._result_type())
-        if not known.all():
-            for chunk in self._chunks(len(rows), known, 1):
-                means[chunk, ~known] = self._mean(rows[chunk], known)
+        for here, given in self._portions(rows, known, 1):
+            if not given.all():
+                of_unknown = self._mean(np.where(given, rows[here], 0.0), given)
+                part = means[here]
+                part[:, ~known] = of_unknown[:, ~known[~given]]
+                means[here] = part
         return means
 
     def _fit(self, X: Floats) -> None:

@@ -25,7 +25,8 @@ def pick(names: Sequence[str], flags: Mask) -> list[str]:
 
 def check_sizes(matrix: Floats, layout: Layout) -> None:
     """Refuse columns of numbers whose squares overflow or underflow."""
-    low, high = matrix.min(axis=0), matrix.max(axis=0)
+    # These leave missing values out.
+    low, high = np.fmin.reduce(matrix), np.fmax.reduce(matrix)
     huge = np.maximum(-low, high) > LARGEST
     # Halved, since the range of numbers near the largest float overflows.
     tiny = (low < high) & (high / 2 - low / 2 < 1 / LARGEST)

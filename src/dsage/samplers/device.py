@@ -10,6 +10,7 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from dsage._check import check_known
+from dsage.data.missing import check_finite
 from dsage.models.torch_tools import require_torch
 from dsage.samplers.checks import Floats, Ints, Mask
 from dsage.samplers.conditioning import GRID, check_scores
@@ -48,6 +49,7 @@ class DeviceGaussian:
     def load(self, X: Any, scores: Floats) -> DeviceRows:  # noqa: ANN401
         """Send rows and ``scores = normal_scores(noise)`` to the device."""
         matrix = self.sampler.layout_.encode(X)
+        check_finite(matrix, self.sampler.feature_names_)
         return DeviceRows(self, matrix, check_scores(scores, *matrix.shape))
 
     def send(self, values: npt.NDArray[Any]) -> Any:  # noqa: ANN401

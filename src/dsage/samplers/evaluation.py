@@ -36,10 +36,10 @@ class Evaluation:
     calibration : pandas.DataFrame
         One line per feature and measure. ``coverage`` of numbers: the share of rows whose value is
         in the central interval of the draws (``observed``), and the share that should be
-        (``nominal``). ``match`` of classes: how often a draw equals the class of the row
-        (``observed``), and how often it equals another draw (``nominal``), which should be the
-        same; it is less if the draws are overconfident. ``se`` is the standard error of the
-        difference, over rows.
+        (``nominal``); a missing number is below all others. ``match`` of classes: how often a draw
+        equals the class of the row (``observed``), and how often it equals another draw
+        (``nominal``), which should be the same; it is less if the draws are overconfident. ``se``
+        is the standard error of the difference, over rows.
     """
 
     feature_names: tuple[str, ...]
@@ -106,15 +106,19 @@ def evaluate(
 
     divided by the square root of the number of unknown features. Distances are Euclidean, over the
     unknown features: numbers divided by their standard deviation in `X`, classes as one column per
-    category. Draws of integer columns are rounded, as they are for a model. The expected score is
-    minimal for draws from the true conditional distribution, for any number of draws.
+    category. A missing number lies one standard deviation beside the mean of those that are
+    present, in a direction of its own: its squared distance from one that is present is 2 on
+    average, as that of two classes. Draws of integer columns are rounded, as they are for a model.
+    The expected score is minimal for draws from the true conditional distribution, for any number
+    of draws.
 
     Parameters
     ----------
     sampler : Sampler
         A fitted sampler.
     X : data frame or array of shape (n_rows, n_features)
-        Rows not used to fit it. For a sampler without `layout_`, classes are coded as in `X`.
+        Rows not used to fit it; they may have categories and missing values that training lacks.
+        For a sampler without `layout_`, classes are coded as in `X`.
     n_coalitions : int, default=32
         Number of random coalitions, all different, of sizes 0, 1, .., n_features - 1, 0, 1, ..
     n_draws : int, default=20
@@ -143,7 +147,7 @@ def evaluate(
     """
     checked = check_sampler(sampler)
     n_draws = check_count(n_draws, "n_draws", minimum=2)
-    layout = checked.layout_ or Layout.of(X)
+    layout = Layout.of(X) if checked.layout_ is None else checked.layout_.extend(X)
     matrix = layout.encode(X)
     if len(matrix) < 2:
         raise refusal("X", "of at least two rows", len(matrix), "Pass more rows")
@@ -153,15 +157,14 @@ def evaluate(
         known = random_coalitions(n_features, check_count(n_coalitions, "n_coalitions"), streams)
     else:
         known = check_known(coalitions, layout.names)
-    deviation = matrix.std(axis=0)
-    scale = np.where(deviation > 0, deviation, 1.0)
+    scale = _deviations(matrix)
     scores = np.zeros((len(known), len(matrix)))
     calibration = _Calibration(layout, matrix)
     for number, coalition in enumerate(known):
         noise = streams("evaluate-noise", number).random((len(matrix), n_draws, n_features))
         # The generator may return 0, which is not in (0, 1).
         draws = np.asarray(checked.draw(X, coalition, np.maximum(noise, 2.0**-54)), np.float64)
-        _check_draws(draws, noise.shape, ~coalition, layout.names)
+        _check_draws(draws, noise.shape, ~coalition, layout)
         unknown = np.flatnonzero(~coalition)
         if layout.is_whole.any():
             draws = np.where(layout.is_whole, np.rint(draws), draws)
@@ -170,15 +173,24 @@ def evaluate(
     return Evaluation(layout.names, known, scores, calibration.to_frame())
 
 
-def _check_draws(
-    draws: Floats, shape: tuple[int, ...], unknown: Mask, names: tuple[str, ...]
-) -> None:
-    """Refuse draws of a user's sampler that cannot be scored."""
+def _check_draws(draws: Floats, shape: tuple[int, ...], unknown: Mask, layout: Layout) -> None:
+    """Refuse draws of a user's sampler that cannot be scored; numbers may be missing."""
     advice = "Return (n_rows, n_draws, n_features), the known features with their values"
     check_shape(draws, shape, "the sampler's draws", advice)
-    if bad := pick(names, unknown & np.any(~np.isfinite(draws), axis=(0, 1))):
+    may_miss = layout.may_miss & (layout.n_categories == 0)
+    odd = ~np.isfinite(draws) & ~(may_miss & np.isnan(draws))
+    if bad := pick(layout.names, unknown & odd.any(axis=(0, 1))):
         advice = "The draws of these columns are not"
         raise refusal("the sampler's draws", "finite", bad, advice)
+
+
+def _deviations(matrix: Floats) -> Floats:
+    """Return the standard deviations of the values that are present; 1 for a constant."""
+    deviation = matrix.std(axis=0)
+    for column in np.flatnonzero(np.isnan(deviation)):
+        present = matrix[~np.isnan(matrix[:, column]), column]
+        deviation[column] = present.std() if len(present) else 0.0
+    return np.where(deviation > 0, deviation, 1.0)
 
 
 def random_coalitions(n_features: int, n_coalitions: int, streams: Streams) -> Mask:
@@ -206,11 +218,14 @@ def energy_scores(
     """Return the unbiased energy score of each row, divided by the root of the number of features.
 
     `features` are the columns that count; without any, scores are 0. Numbers, which have 0
-    categories, are divided by `scale`.
+    categories, are divided by `scale`; NaN is a missing one.
     """
     n_rows, n_draws, _ = draws.shape
     if not len(features):
         return np.zeros(n_rows)
+    may_miss: Mask = np.any(np.isnan(X), axis=0) | np.any(np.isnan(draws), axis=(0, 1))
+    if may_miss.any():
+        centers = np.array([_mean_of_present(column) for column in X.T])
     scores = np.empty(n_rows)
     step = max(1, _CHUNK // n_draws**2)
     for start in range(0, n_rows, step):
@@ -219,6 +234,12 @@ def energy_scores(
         to_row, apart = np.zeros((size, n_draws)), np.zeros((size, n_draws, n_draws))
         for feature in features:
             x, y = X[rows, None, feature], draws[rows, :, feature]
+            if may_miss[feature]:
+                absent, missing = np.isnan(x), np.isnan(y)
+                to_row += missing != absent
+                apart += missing[:, :, None] != missing[:, None, :]
+                x = np.where(absent, centers[feature], x)
+                y = np.where(missing, centers[feature], y)
             if n_categories[feature]:
                 to_row += 2.0 * (y != x)
                 apart += 2.0 * (y[:, :, None] != y[:, None, :])
@@ -229,6 +250,11 @@ def energy_scores(
         scores[rows] = np.sqrt(to_row).mean(axis=1) - among
     scores /= math.sqrt(len(features))
     return scores
+
+
+def _mean_of_present(column: Floats) -> float:
+    present = column[~np.isnan(column)]
+    return float(present.mean()) if len(present) else 0.0
 
 
 class _Calibration:
@@ -243,7 +269,11 @@ class _Calibration:
     def add(self, draws: Floats, unknown: Ints) -> None:
         n_draws = draws.shape[1]
         for feature in unknown:
-            x, y = self._X[:, feature, None], draws[:, :, feature]
+            # A missing number is below all others.
+            x, y = (
+                np.where(np.isnan(each), -np.inf, each)
+                for each in (self._X[:, feature, None], draws[:, :, feature])
+            )
             self._count[feature] += 1
             n_categories = self._layout.n_categories[feature]
             if n_categories:

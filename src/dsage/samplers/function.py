@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dsage._check import check_shape, refusal
+from dsage.data.possible import Possible
 from dsage.samplers.base import BaseSampler
 from dsage.samplers.checks import Floats, Mask, pick
 
@@ -23,7 +24,8 @@ class FunctionSampler(BaseSampler):
     The function is called once per row. `x_known` has shape (n_draws, n_known): the row's known
     values, once per draw. It returns the unknown features (n_draws, n_unknown), in the order of the
     columns, one draw for each row of `x_known`, with `rng` as its only source of randomness.
-    Classes are codes, in and out.
+    Classes are codes, in and out. Draws are used as they are: they are not moved to values that
+    occur in training.
 
     The sampler is a pure function of noise: `rng` is a PCG64 generator whose seed is the 128-bit
     BLAKE2b digest of all of the row's noise, (n_draws, n_features). So the draws of a row do not
@@ -48,6 +50,10 @@ class FunctionSampler(BaseSampler):
     """
 
     function: DrawFunction
+
+    @property
+    def _possible(self) -> Possible:
+        return Possible({})
 
     def _fit(self, X: Floats) -> None:  # noqa: ARG002
         given: object = self.function

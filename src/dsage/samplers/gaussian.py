@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Self
 
@@ -14,8 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from dsage._check import check_member, check_names, check_shape, refusal, warn
 from dsage.data.layout import Layout
-from dsage.samplers.base import BaseSampler
-from dsage.samplers.checks import Floats, Ints, Mask, check_noise, pick
+from dsage.samplers.base import BaseSampler, Result, Sampler
+from dsage.samplers.checks import Floats, Ints, Mask, pick
 from dsage.samplers.conditioning import Normal, as_grid, check_scores, grid_scores
 from dsage.samplers.device import DeviceGaussian
 from dsage.samplers.ordering import Ordering
@@ -68,8 +68,6 @@ class Gaussian(BaseSampler):
             [2.   , 3.768]]])
     """
 
-    has_orderings = True
-    draws_on_device = True
     covariance: Literal["empirical", "ledoit-wolf", "oas"] = "empirical"
     discrete: str | Iterable[str] = field(default=(), init=False)
 
@@ -112,6 +110,8 @@ class Gaussian(BaseSampler):
             The positions of the features, each once.
         """
         check_is_fitted(self)
+        if not self.has_orderings:
+            return Sampler.ordering(self, order)
         positions = np.asarray(order)
         is_whole = positions.dtype.kind in "iu"
         if not is_whole or sorted(positions.tolist()) != list(range(self.n_features_)):
@@ -122,6 +122,8 @@ class Gaussian(BaseSampler):
 
     def on_device(self, device: Any, dtype: Any) -> DeviceGaussian:  # noqa: ANN401
         """Return an object that draws on a device of PyTorch, in the precision of `dtype`."""
+        if not self.draws_on_device:
+            return Sampler.on_device(self, device, dtype)
         return DeviceGaussian(self, device, dtype)
 
     def _fit(self, X: Floats) -> None:
@@ -134,11 +136,6 @@ class Gaussian(BaseSampler):
         self.mean_, self.covariance_ = mean, covariance
         self._normal = Normal(mean, covariance)
         warn_determined(self._normal, self.feature_names_)
-
-    def draw(self, X: Any, known: Mask, noise: Floats) -> Floats:  # noqa: ANN401
-        """Draw the unknown features jointly, given the known ones; see :class:`BaseSampler`."""
-        rows, known = self._encode(X, known)
-        return self._fill(rows, known, check_noise(noise, *rows.shape), grid_scores)
 
     def draw_scores(self, X: Any, known: Mask, scores: Floats) -> Floats:  # noqa: ANN401
         """Draw from normal scores instead of noise: cheaper if noise is used for many coalitions.
@@ -156,16 +153,13 @@ class Gaussian(BaseSampler):
             ``draw(X, known, noise)``, to the bit.
         """
         rows, known = self._encode(X, known)
-        return self._fill(rows, known, check_scores(scores, *rows.shape), as_grid)
+        return self._fill(rows, known, check_scores(scores, *rows.shape), self._write_scores)
 
-    def _fill(
-        self, rows: Floats, known: Mask, noise: Floats, to_grid: Callable[[Floats], Floats]
-    ) -> Floats:
-        given = self._normal.given(known)
-        drawn = np.empty(noise.shape, self._result_type())
-        for chunk in self._chunks(len(rows), known, noise.shape[1]):
-            given.fill(drawn[chunk], rows[chunk], noise[chunk], to_grid)
-        return drawn
+    def _write(self, out: Result, rows: Floats, known: Mask, noise: Floats) -> None:
+        self._normal.given(known).fill(out, rows, noise, grid_scores)
+
+    def _write_scores(self, out: Result, rows: Floats, known: Mask, noise: Floats) -> None:
+        self._normal.given(known).fill(out, rows, noise, as_grid)
 
     def _mean(self, X: Floats, known: Mask) -> Floats:
         return self._normal.given(known).mean(X[:, known])

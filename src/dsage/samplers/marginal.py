@@ -44,6 +44,7 @@ class Marginal(BaseSampler):
             [ 5., 20.]]])
     """
 
+    takes_missing = True
     joint: bool = True
 
     def _fit(self, X: Floats) -> None:

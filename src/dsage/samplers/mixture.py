@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from dsage._check import check_count, check_member, check_shape, refusal, warn
 from dsage._random import RandomState, Streams
+from dsage.data.missing import check_finite
 from dsage.samplers.base import BaseSampler
 from dsage.samplers.checks import Floats, Ints, Mask
 from dsage.samplers.conditioning import (
@@ -252,7 +253,9 @@ class GaussianMixture(BaseSampler):
         -------
         array of shape (n_rows, n_components)
         """
-        return self._responsibilities(*self._encode(X, known)).T
+        rows, known = self._encode(X, known)
+        check_finite(rows, self.feature_names_)
+        return self._responsibilities(rows, known).T
 
     def _responsibilities(self, X: Floats, known: Mask) -> Floats:
         """Return the components' probabilities, shape (n_components, n_rows)."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from dsage._check import check_count, refusal
 from dsage.data.layout import Layout
+from dsage.data.missing import check_finite
 from dsage.samplers.checks import Floats, Ints
 from dsage.samplers.conditioning import (
     GRID,
@@ -73,7 +74,9 @@ class Ordering:
 
         It is 0 for a feature that is determined by the features before it.
         """
-        return np.ascontiguousarray(self._whiten(self._layout.encode(X), len(self.order)).T)
+        rows = self._layout.encode(X)
+        check_finite(rows, self._layout.names)
+        return np.ascontiguousarray(self._whiten(rows, len(self.order)).T)
 
     def prefixes(
         self,
@@ -85,13 +88,13 @@ class Ordering:
 
         One array of draws is updated from prefix to prefix. The draws for a length do not depend on
         the other lengths, nor those of a row on the other rows, to the bit. It needs little more
-        than ``8 n_rows n_draws n_features`` bytes beside the arguments: pass rows in chunks to
-        bound that.
+        than ``8 n_rows n_draws n_features`` bytes beside the arguments, and twice that where draws
+        have to be moved to possible values: pass rows in chunks to bound that.
 
         Parameters
         ----------
         X : data frame or array of shape (n_rows, n_features)
-            The rows. Features in none of the prefixes are ignored.
+            The rows, without missing values. Features in none of the prefixes are ignored.
         scores : array of shape (n_rows, n_draws, n_features)
             ``normal_scores(noise)``, features in the order of the data, for all orderings.
         lengths : iterable of int, optional
@@ -102,14 +105,16 @@ class Ordering:
         n_known : int
             The length of the prefix.
         draws : array of shape (n_rows, n_draws, n_features)
-            Features in the order of the data, contiguous; known ones keep their values. A read-only
-            view of an array that the next step changes: use or copy it before that.
+            Features in the order of the data, contiguous; known ones keep their values, others are
+            possible ones. A read-only view of an array that the next step changes: use or copy it
+            before that.
         """
         n_features = len(self.order)
         wanted = check_lengths(range(n_features + 1) if lengths is None else lengths, n_features)
         ever_known = np.zeros(n_features, bool)
         ever_known[self.order[: max(wanted, default=0)]] = True
         rows = self._layout.encode(X, ever_known)
+        check_finite(rows, self._layout.names)
         return self._prefixes(rows, check_scores(scores, len(rows), n_features), wanted)
 
     def _prefixes(
@@ -117,12 +122,19 @@ class Ordering:
     ) -> Iterator[tuple[int, Floats]]:
         z = self._whiten(rows, max(lengths, default=0))
         draws = self._all_unknown(scores)
-        view = draws.transpose(1, 2, 0)
+        # Steps go on from draws as they are, so those that are moved are copies.
+        shown = draws if self._layout.possible.is_free else np.empty_like(draws)
+        view = shown.transpose(1, 2, 0)
         view.flags.writeable = False
         at = 0
         for length in lengths:
             self._make_known(draws, rows, z, scores, at, length)
             at = length
+            if shown is not draws:
+                np.copyto(shown, draws)
+                known = np.zeros(len(self.order), bool)
+                known[self.order[:length]] = True
+                self._layout.possible.snap(shown.transpose(1, 2, 0), known)
             yield length, view
 
     def _whiten(self, rows: Floats, length: int) -> Floats:

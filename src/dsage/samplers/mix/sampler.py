@@ -96,14 +96,16 @@ class Mix(BaseSampler):
         fit = self.fit_
         self._drawer = Drawer(variables, fit.components, fit.margins, fit.trees)
 
-    has_orderings = True
+    def usable(self, rows: Floats) -> Mask:
+        """Return that all entries can be conditioned on: what is new to the fit says nothing."""
+        return np.ones(rows.shape, bool)
 
     def _draw(self, X: Floats, known: Mask, noise: Floats) -> Floats:
         order = np.flatnonzero(known)
         drawn: Floats = self._drawer.draw(X, noise, order, [len(order)])[0]
         return drawn[..., ~known]
 
-    def ordering(self, order: Sequence[int] | npt.NDArray[np.intp]) -> MixOrdering:
+    def ordering(self, order: Sequence[int] | npt.NDArray[np.intp]) -> MixOrdering:  # type: ignore[override]
         """Return an object that draws for all prefixes of an ordering of the features."""
         return MixOrdering(self._drawer, self.layout_, np.asarray(order, np.intp))
 

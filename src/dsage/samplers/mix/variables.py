@@ -6,7 +6,7 @@ zeros and ones that exclude each other (one table together), and the special val
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -36,12 +36,15 @@ class Table:
         The state of each level; several levels of a class may share one.
     shares : array of shape (n_levels,)
         The share of each level in its state.
+    is_class : bool
+        Whether the levels are codes of categories: those that training lacks are like no other.
     """
 
     columns: Ints
     values: Floats
     state_of: Ints
     shares: Floats
+    is_class: bool = False
 
     @property
     def n_states(self) -> int:
@@ -62,6 +65,8 @@ class Table:
             agrees = self.agrees(X, np.ones(len(self.columns), bool))
             return np.where(agrees.any(axis=1), agrees.argmax(axis=1), -1)
         x, values = X[:, self.columns[0]], self.values[:, 0]
+        if self.is_class:
+            return np.where((x >= 0) & (x < len(values)), x, -1).astype(np.intp)
         n_present = int((~np.isnan(values)).sum())
         missing = n_present if n_present < len(values) else -1
         if not n_present:
@@ -200,7 +205,8 @@ def _join(columns: Ints, states: Floats, copies: dict[int, list[int]]) -> Table:
 def _class_table(columns: Ints, codes: Floats, layout: Layout, axis: Floats | None) -> Table:
     """Return the table of a class; rare categories of one with many are grouped by similarity."""
     n_levels = int(layout.n_categories[columns[0]])
-    table = _plain_table(columns, np.arange(n_levels, dtype=np.float64))
+    plain = _plain_table(columns, np.arange(n_levels, dtype=np.float64))
+    table = replace(plain, is_class=True)
     if n_levels <= MAX_STATES or axis is None:
         return table
     levels = codes.astype(np.intp)
@@ -221,7 +227,7 @@ def _class_table(columns: Ints, codes: Floats, layout: Layout, axis: Floats | No
     state_of[rare] += n_own
     in_state = np.bincount(state_of, weights=counts)[state_of]
     shares = np.where(in_state > 0, counts / np.maximum(in_state, 1.0), 0.0)
-    return Table(columns, table.values, state_of, shares)
+    return replace(table, state_of=state_of, shares=shares)
 
 
 def _main_axis(X: Floats, layout: Layout) -> Floats:

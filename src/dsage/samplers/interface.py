@@ -1,0 +1,196 @@
+"""What a conditional sampler is.
+
+A sampler is a pure function of noise: the same rows, coalition and noise give the same draws, to
+the bit, in any batch, process or order. It keeps no generator.
+
+Any object with `fit` and `draw` is accepted as a sampler; its `mean` is used if it has one.
+"""
+
+from __future__ import annotations
+
+import copy
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import clone
+
+from dsage._check import refusal
+from dsage.data.layout import Layout
+from dsage.samplers.checks import Floats, Mask
+
+if TYPE_CHECKING:
+    from dsage.samplers.device import DeviceGaussian
+    from dsage.samplers.ordering import Ordering
+
+T = TypeVar("T")
+
+
+class Sampler(ABC):
+    """Draws of the unknown features given the known ones.
+
+    `fit` and `draw` are required. The rest is optional: attributes say whether a sampler has it.
+
+    Attributes
+    ----------
+    layout_ : Layout or None
+        The columns that the sampler was fitted to; None if it does not know them.
+    feature_names_ : tuple of str or None
+        Their names; None if it does not know them.
+    takes_missing : bool
+        Whether missing numbers are values to it, which it learns, conditions on and draws.
+    has_mean : bool
+        Whether `mean` is available; affine models then need no draws.
+    has_orderings : bool
+        Whether `ordering` is available, which draws for all prefixes of an ordering at once.
+    draws_on_device : bool
+        Whether `on_device` is available, which draws on a device of PyTorch.
+    """
+
+    layout_: Layout | None = None
+    feature_names_: tuple[str, ...] | None = None
+    takes_missing: ClassVar[bool] = False
+    has_mean: bool = False
+    has_orderings: bool = False
+    draws_on_device: bool = False
+
+    @abstractmethod
+    def fit(self, X: Any) -> Self:  # noqa: ANN401
+        """Learn the joint distribution from rows (n_rows, n_features): a frame or an array."""
+
+    @abstractmethod
+    def draw(self, X: Any, known: Mask, noise: Floats) -> Floats:  # noqa: ANN401
+        """Draw the unknown features jointly, given the known ones.
+
+        Parameters
+        ----------
+        X : data frame or array of shape (n_rows, n_features)
+            The rows. The columns of unknown features are ignored.
+        known : bool array of shape (n_features,)
+            The coalition.
+        noise : array of shape (n_rows, n_draws, n_features)
+            Uniforms in (0, 1), one per feature: the only source of randomness.
+
+        Returns
+        -------
+        array of shape (n_rows, n_draws, n_features)
+            Known features keep their values; classes are codes.
+        """
+
+    @property
+    def name(self) -> str:
+        """The name of the sampler in tables and messages."""
+        return type(self).__name__
+
+    @property
+    def is_fitted(self) -> bool:
+        """Whether the sampler can draw."""
+        return _is_fitted(self)
+
+    def clone(self) -> Self:
+        """Return a copy with the same options, to be fitted."""
+        return _clone(self)
+
+    def usable(self, matrix: Floats) -> Mask:
+        """Return the entries of encoded rows (n_rows, n_features) on which draws can depend.
+
+        The others are left out of the coalition where they are known.
+        """
+        return np.ones(matrix.shape, bool)
+
+    def mean(self, X: Any, known: Mask) -> Floats:  # noqa: ANN401, ARG002
+        """Return the conditional expectation of all features, (n_rows, n_features)."""
+        raise self._lacks("that knows conditional means", "Use draw instead")
+
+    def ordering(self, order: Sequence[int] | npt.NDArray[np.intp]) -> Ordering:  # noqa: ARG002
+        """Return an object that draws for all prefixes of an ordering of the features."""
+        raise self._lacks("that draws along orderings", "Draw for the coalitions instead")
+
+    def on_device(self, device: Any, dtype: Any) -> DeviceGaussian:  # noqa: ANN401, ARG002
+        """Return an object that draws on a device of PyTorch, in the precision of `dtype`."""
+        advice = "Draw on the CPU instead: TorchPredictor(module, draws='host')"
+        raise self._lacks("that draws on a device", advice)
+
+    def _lacks(self, condition: str, advice: str) -> Exception:
+        return refusal("sampler", f"one {condition}", self.name, advice, TypeError)
+
+
+class AdaptedSampler(Sampler):
+    """A user's object with `fit` and `draw`, and maybe `mean`, as a :class:`Sampler`."""
+
+    def __init__(self, given: Any) -> None:  # noqa: ANN401
+        self._adopt(given)
+
+    def _adopt(self, given: Any) -> None:  # noqa: ANN401
+        self.given = given
+        self.has_mean = hasattr(given, "mean")
+        self.layout_ = getattr(given, "layout_", None)
+        names = getattr(given, "feature_names_", None)
+        self.feature_names_ = None if names is None else tuple(names)
+
+    def __repr__(self) -> str:
+        return repr(self.given)
+
+    def fit(self, X: Any) -> Self:  # noqa: ANN401
+        """Fit the object."""
+        self._adopt(self.given.fit(X))
+        return self
+
+    def draw(self, X: Any, known: Mask, noise: Floats) -> Floats:  # noqa: ANN401
+        """Draw from the object."""
+        draws: Floats = self.given.draw(X, known, noise)
+        return draws
+
+    def mean(self, X: Any, known: Mask) -> Floats:  # noqa: ANN401
+        """Return the object's conditional expectation."""
+        means: Floats = self.given.mean(X, known)
+        return means
+
+    @property
+    def name(self) -> str:
+        """The class of the object."""
+        return type(self.given).__name__
+
+    @property
+    def is_fitted(self) -> bool:
+        """Whether the object has fitted attributes, which end in an underscore."""
+        return _is_fitted(self.given)
+
+    def clone(self) -> Self:
+        """Return an adapter of a copy of the object."""
+        return type(self)(_clone(self.given))
+
+
+def _clone(sampler: T) -> T:
+    copied: T = clone(sampler) if hasattr(sampler, "get_params") else copy.deepcopy(sampler)
+    return copied
+
+
+def _is_fitted(sampler: object) -> bool:
+    """Return whether an object has fitted attributes; it need not be scikit-learn's kind."""
+    names = getattr(sampler, "__dict__", {})
+    return any(name.endswith("_") and not name.startswith("__") for name in names)
+
+
+def check_sampler(sampler: object, parameter: str = "sampler") -> Sampler:
+    """Return a sampler, or an object with `fit` and `draw` as one.
+
+    Examples
+    --------
+    >>> check_sampler("gaussian")
+    Traceback (most recent call last):
+    TypeError: sampler must be an object with fit and draw; got 'gaussian'. Pass a sampler of
+    dsage.samplers, or wrap a function with FunctionSampler.
+    """
+    condition = "an object with fit and draw"
+    if isinstance(sampler, type):
+        advice = f"Make an instance: {sampler.__name__}()"
+        raise refusal(parameter, condition, sampler, advice, TypeError)
+    if isinstance(sampler, Sampler):
+        return sampler
+    if not (hasattr(sampler, "fit") and hasattr(sampler, "draw")):
+        advice = "Pass a sampler of dsage.samplers, or wrap a function with FunctionSampler"
+        raise refusal(parameter, condition, sampler, advice, TypeError)
+    return AdaptedSampler(sampler)

@@ -25,7 +25,7 @@ from dsage.data.kinds import (
 )
 from dsage.data.numbers import Numbers
 from dsage.data.possible import Codes, Range
-from dsage.data.storage import EXACT, Floats, Storage, all_missing, own_dtype
+from dsage.data.storage import Floats, Storage, all_missing, own_dtype
 from dsage.data.times import Times, is_time
 
 _ARRAY_KINDS = (
@@ -244,10 +244,11 @@ class Column:
 def _find_surprise(column: Column, present: Floats, native: Any, given: Kind | None) -> str:  # noqa: ANN401
     """Return what a user may not expect of a column, empty if there is nothing."""
     storage = column.storage
-    if isinstance(storage, Numbers) and storage.limits is not None:
-        if storage.limits[1] > EXACT and (np.abs(present) > EXACT).any():
-            return "has whole numbers beyond 2**53, which are rounded"
-    elif isinstance(storage, Times) and storage.rounded > 1:
+    if isinstance(storage, Numbers) and storage.is_rounded(present):
+        if storage.limits is None:
+            return "has decimal numbers of more than 15 digits, which are rounded"
+        return "has whole numbers beyond 2**53, which are rounded"
+    if isinstance(storage, Times) and storage.rounded > 1:
         return (
             f"has times that are too fine for their range, rounded to {storage.rounded:.0f} ticks"
         )

@@ -255,7 +255,10 @@ class Layout:
             column.decode(matrix[:, position], "numpy")
             for position, column in enumerate(self._columns)
         ]
-        return np.stack(columns, axis=1)
+        first = columns[0].dtype
+        # The order of bytes would be lost.
+        alike = all(column.dtype == first for column in columns)
+        return np.stack(columns, axis=1, dtype=first if alike else None)
 
     def _is_plain(self, dtype: np.dtype[Any]) -> bool:
         """Return whether all columns are floats of this type, so that nothing is converted."""

@@ -114,7 +114,9 @@ def _decode(layout: Layout, at: int, values: Floats) -> list[str]:
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= _WIDTH else f"{text[: _WIDTH - 3]}..."
+    # Texts of broken files may hold half a letter, which no table can.
+    whole = text.encode("utf-8", "backslashreplace").decode("utf-8")
+    return whole if len(whole) <= _WIDTH else f"{whole[: _WIDTH - 3]}..."
 
 
 def _remarks(layout: Layout, at: int, *, is_given: bool) -> list[str]:

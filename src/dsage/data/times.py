@@ -150,7 +150,8 @@ def read_ticks(native: Any) -> Ticks:  # noqa: ANN401
 def _read_numpy(array: npt.NDArray[Any], *, zoned: bool) -> Ticks:
     unit, multiple = np.datetime_data(array.dtype)
     tick = _UNITS.get(unit)
-    values = np.ascontiguousarray(array).view(np.int64)
+    native = array.astype(array.dtype.newbyteorder("="), copy=False)
+    values = np.ascontiguousarray(native).view(np.int64)
     absent = values == _NOT_A_TIME
     what = "date" if array.dtype.kind == "M" else "duration"
     ticks = np.where(absent, 0, values)
@@ -236,7 +237,7 @@ def _write_ticks(ticks: Ints, absent: Mask | None, dtype: Any, name: str, contai
         if absent is not None:
             ticks[absent] = _NOT_A_TIME
         if isinstance(dtype, np.dtype):
-            return ticks.view(dtype)
+            return ticks.view(dtype.newbyteorder("=")).astype(dtype, copy=False)
         index = pd.DatetimeIndex(ticks.view(f"M8[{dtype.unit}]"))
         return index.tz_localize("UTC").tz_convert(dtype.tz).array
     if container == "polars":

@@ -175,6 +175,15 @@ class Layout:
         storage = self._columns[self.names.index(name)].storage
         return tuple(storage.labels) if isinstance(storage, Categories) else ()
 
+    @property
+    def surprises(self) -> tuple[str, ...]:
+        """What a user may not expect of each column, in words; empty if there is nothing."""
+        return tuple(column.surprise for column in self._columns)
+
+    def decode_column(self, name: str, values: Floats) -> Any:  # noqa: ANN401
+        """Return floats of one column as an array or a series of its library and dtype."""
+        return self._columns[self.names.index(name)].decode(values, self.kind)
+
     def encode(self, data: Any, known: Mask | None = None) -> Floats:  # noqa: ANN401
         """Return data as a matrix (n_rows, n_features), classes as codes.
 
@@ -249,7 +258,10 @@ class Layout:
             column.decode(matrix[:, position], "numpy")
             for position, column in enumerate(self._columns)
         ]
-        return np.stack(columns, axis=1)
+        first = columns[0].dtype
+        # The order of bytes would be lost.
+        alike = all(column.dtype == first for column in columns)
+        return np.stack(columns, axis=1, dtype=first if alike else None)
 
     def _is_plain(self, dtype: np.dtype[Any]) -> bool:
         """Return whether all columns are floats of this type, so that nothing is converted."""
@@ -275,5 +287,5 @@ def _members(
     groups: Mapping[str, Iterable[str]], names: tuple[str, ...]
 ) -> dict[str, tuple[int, ...]]:
     """Return the positions of the columns in each group."""
-    made = groups if isinstance(groups, Groups) else Groups(groups, names)
-    return {name: tuple(map(names.index, each)) for name, each in made.members.items()}
+    members = Groups(groups, names).members
+    return {name: tuple(map(names.index, each)) for name, each in members.items()}

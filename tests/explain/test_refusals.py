@@ -64,8 +64,6 @@ def test_what_is_no_data_is_refused(model, rows):
         TypeError, match=r"X_train must be a data frame or an array; got 'data\.csv'"
     ):
         dsage.explain(model, "data.csv", *rows[1:], **QUIET)
-    with pytest.raises(TypeError, match="X_test must be a data frame or an array; got None"):
-        dsage.explain(model, *rows[:2], None, rows[3], **QUIET)
 
 
 def test_lengths_that_differ_are_named(model, rows):

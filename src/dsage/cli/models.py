@@ -23,7 +23,7 @@ from dsage.cli.output import note
 from dsage.data.categories import sort_labels
 from dsage.data.columns import column_kind
 from dsage.data.targets import codes, values
-from dsage.models.boosters import as_booster
+from dsage.models.adapt import adapt
 from dsage.models.losses import as_loss, choose_loss
 from dsage.models.model import as_model
 
@@ -134,7 +134,7 @@ def note_column_order(model: Any, X: pd.DataFrame) -> None:  # noqa: ANN401
 
     ``--quiet`` does not silence it: another order gives wrong results.
     """
-    if not _has_names(as_booster(model)):
+    if not _has_names(adapt(model)):
         note(
             "Warning: the model has no column names; its columns are assumed to be in this order:"
             f" {', '.join(map(str, X.columns))}."

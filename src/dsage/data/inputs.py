@@ -10,10 +10,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dsage._check import Setting, Text, check_members, refusal
+from dsage._check import Setting, Text, check_members, refusal, warn
 from dsage.data.frames import Frame, check_dense, is_frame, open_frame, take_rows
 from dsage.data.layout import Layout
 from dsage.data.targets import Array, are_numbers, values
+
+_SHARED = (
+    "X and y are used both to learn graph and sampler and to evaluate the model: the values are "
+    "those of performance on new rows only if the model was not fitted to them."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +32,7 @@ class Inputs:
     layout: Layout
     target: str  # a name that no feature has
     discrete: tuple[str, ...]  # columns of numbers that are classes
+    is_shared: bool = False  # whether all rows serve for everything
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -51,16 +57,25 @@ class Inputs:
 def check_inputs(
     X_train: Any,  # noqa: ANN401
     y_train: Any,  # noqa: ANN401
-    X_test: Any,  # noqa: ANN401
-    y_test: Any,  # noqa: ANN401
+    X_test: Any = None,  # noqa: ANN401
+    y_test: Any = None,  # noqa: ANN401
     *,
     target: str | None = None,
     discrete: str | Iterable[str] = (),
 ) -> Inputs:
     """Check the rows and targets; errors name the columns.
 
-    The name of the target is by default that of `y_train`, or ``"target"``.
+    Without `X_test` and `y_test` all rows serve for everything, with a warning. The name of the
+    target is by default that of `y_train`, or ``"target"``.
     """
+    is_shared = X_test is None and y_test is None
+    if is_shared:
+        X_test, y_test = X_train, y_train
+        warn(_SHARED)
+    elif X_test is None or y_test is None:
+        absent, other = ("X_test", "y_test") if X_test is None else ("y_test", "X_test")
+        advice = "Pass both, or neither: then all rows are used to learn and to evaluate"
+        raise refusal(absent, f"given if {other} is", None, advice, TypeError)
     for name, X in (("X_train", X_train), ("X_test", X_test)):
         check_dense(X, name)
     if is_frame(X_train) != is_frame(X_test):
@@ -76,7 +91,7 @@ def check_inputs(
     test = _check_target("y_test", y_test, X_test, n_test)
     named = _target_name(target, y_train, layout.names)
     classes = check_members(discrete, layout.names, "discrete", "the columns of the data")
-    return Inputs(X_train, train, X_test, test, layout, named, classes)
+    return Inputs(X_train, train, X_test, test, layout, named, classes, is_shared)
 
 
 def _check_target(name: str, y: Any, X: Any, n_rows: int) -> Array:  # noqa: ANN401

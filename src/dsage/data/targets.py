@@ -69,6 +69,13 @@ def probabilities(soft: Floats, n_classes: int | None) -> Floats:
     return soft
 
 
+def are_probabilities(matrix: Floats) -> bool:
+    """Return whether the rows of a matrix are probabilities of two or more classes."""
+    is_between = (matrix >= -_SUM_TOLERANCE) & (matrix <= 1 + _SUM_TOLERANCE)
+    is_sum = np.abs(matrix.sum(axis=1) - 1) <= _SUM_TOLERANCE
+    return bool(matrix.shape[1] > 1 and is_between.all() and is_sum.all())
+
+
 def as_classes(classes: Any) -> pd.Index[Any]:  # noqa: ANN401
     """Return classes in their order; labels of different types stay what they are."""
     return pd.Index(classes if isinstance(classes, np.ndarray) else list(classes))
@@ -85,18 +92,24 @@ def codes(labels: Array, classes: Sequence[Any] | Array | None, n_classes: int |
             raise refusal("y", condition, index.tolist()[:6], advice)
     else:
         index = as_classes(classes)
-    # pandas' look-up does not treat True and 1 as equal.
-    if index.dtype == np.bool_:
-        index = index.astype(np.int64)
-    if labels.dtype == np.bool_ and index.dtype.kind in "iuf":
-        labels = labels.astype(np.int64)
-    found_at = index.get_indexer(pd.Index(labels))
+    found_at = find_codes(labels, index)
     if (found_at < 0).any():
         unknown = pd.unique(pd.Series(labels[found_at < 0])).tolist()
         condition = f"of the model's classes ({shown(index.tolist())})"
         value = unknown[0] if len(unknown) == 1 else unknown[:6]
         raise refusal("y", condition, value, "Leave these rows out, or use the labels of training")
-    return np.asarray(found_at, np.intp)
+    return found_at
+
+
+def find_codes(labels: Array, classes: Any) -> npt.NDArray[np.intp]:  # noqa: ANN401
+    """Return the positions of labels in `classes`, -1 for those that are not among them."""
+    index = as_classes(classes)
+    # pandas' look-up does not treat True and 1 as equal.
+    if index.dtype == np.bool_:
+        index = index.astype(np.int64)
+    if labels.dtype == np.bool_ and index.dtype.kind in "iuf":
+        labels = labels.astype(np.int64)
+    return np.asarray(index.get_indexer(pd.Index(labels)), np.intp)
 
 
 def check_prediction(

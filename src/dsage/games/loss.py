@@ -7,19 +7,25 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
-from dsage._check import Setting, Text, warn
+from dsage._check import Setting, Text, refusal, warn
+from dsage.data.categories import sort_labels
+from dsage.data.targets import values
 from dsage.games.base import Floats, Rows
 from dsage.games.expected import mean_within
 from dsage.games.model_game import ModelGame
 from dsage.games.moment import MomentGame
 from dsage.games.options import GameOptions
-from dsage.models.losses import EPSILON, Loss, as_loss, choose_loss
+from dsage.models.calling import some_rows
+from dsage.models.losses import EPSILON, Loss, LossReason, as_loss, decide_loss
 from dsage.models.model import Model, as_model
 from dsage.samplers.base import Sampler
 
 # Each changes a risk by about ten nats: from this share on, that shows in the mean.
 _MANY_ZEROS = 0.002
+# The variance of larger losses would not be finite.
+_LARGEST = 1e140
 
 
 class LossGame(ModelGame):
@@ -47,7 +53,7 @@ class LossGame(ModelGame):
         Their targets. With None the model's own output takes their place.
     loss : str, callable or Loss, default="auto"
         The loss, see :func:`dsage.models.as_loss`; ``"auto"`` is cross entropy for classifiers and
-        squared error otherwise.
+        squared error for regressors; for functions see :func:`dsage.models.choose_loss`.
     **options
         `n_draws`, `n_replicates`, `noise`, `sample_weight`, `random_state` and `max_bytes`, see
         :class:`~dsage.games.GameOptions`.
@@ -77,8 +83,8 @@ class LossGame(ModelGame):
         **options: Any,  # noqa: ANN401
     ) -> None:
         checked = GameOptions.read(options, "loss")
-        self.loss = choose_loss(model, y) if loss == "auto" else as_loss(loss)
-        checked_model = model if isinstance(model, Model) else as_model(model, self.loss)
+        checked_model = _check_model(model, X, y, loss)
+        self.loss = checked_model.loss if loss == "auto" else as_loss(loss)
         super().__init__(checked_model, sampler, X, checked)
         self.target = self.loss.target_for(self.predictions, y, checked_model.classes)
         self.weights = checked.row_weights(self.n_rows)
@@ -145,4 +151,37 @@ class LossGame(ModelGame):
 
     def _losses(self, predictions: Floats, rows: Rows) -> Floats:
         """Return the weighted losses of predictions (n_times, n_rows, ...) of some rows."""
-        return self.loss.many(self.target[rows], predictions) * self.weights[rows]
+        with np.errstate(over="ignore", invalid="ignore"):
+            losses = self.loss.many(self.target[rows], predictions) * self.weights[rows]
+        if losses.size and not (losses.max() <= _LARGEST and losses.min() >= -_LARGEST):
+            raise self._refuse_losses(predictions, rows)
+        return losses
+
+    def _refuse_losses(self, predictions: Floats, rows: Rows) -> Exception:
+        """Return the error for losses that are not finite, or too large to be squared."""
+        condition = f"finite, and at most {_LARGEST:.0e}, for {self.model.name}"
+        found = f"others, from predictions up to {np.abs(predictions).max():.3g}"
+        if self.target.dtype.kind == "f":
+            found += f" and targets up to {np.abs(self.target[rows]).max():.3g}"
+        advice = "Divide the target and the predictions by a constant"
+        return refusal(f"the losses ({self.loss.name})", condition, found, advice)
+
+
+def _check_model(
+    model: Any,  # noqa: ANN401
+    X: Any,  # noqa: ANN401
+    y: Any,  # noqa: ANN401
+    loss: str | Callable[..., Any] | Loss,
+) -> Model:
+    """Return the model for a loss; ``"auto"`` is chosen by what it returns for some rows."""
+    if isinstance(model, Model):
+        return model
+    if loss != "auto":
+        return as_model(model, loss)
+    if y is None:
+        return as_model(model, decide_loss(model).loss)
+    chosen = decide_loss(model, y, some_rows(X))
+    # Votes need the classes.
+    has_votes = chosen.reason is LossReason.LABELS
+    labels = sort_labels(pd.unique(pd.Series(values(y))).tolist()) if has_votes else None
+    return as_model(model, chosen.loss, classes=labels)

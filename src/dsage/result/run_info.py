@@ -20,6 +20,7 @@ from dsage.data.groups import Groups
 from dsage.data.inputs import Inputs
 from dsage.estimate import Estimate, PlanOptions, Stopping
 from dsage.games import GameOptions
+from dsage.models.losses import LossReason
 from dsage.models.resolve import LossSource, ModelInfo
 from dsage.orderings import Order
 from dsage.samplers.info import Decision, SamplerInfo, SamplerSource
@@ -45,6 +46,13 @@ _WORDS: dict[tuple[type[Enum], str], str] = {
     (GraphSource, "learned"): "learned from the training rows",
     (GraphSource, "vote"): "given: a vote of graphs",
     (LossSource, "chosen"): "chosen for the model and the target",
+    (LossReason, "classifier"): "the model is a classifier",
+    (LossReason, "regressor"): "the model is a regressor",
+    (LossReason, "last layer"): "the last layer of the module gives probabilities",
+    (LossReason, "probabilities"): "the model returns probabilities of the target's classes",
+    (LossReason, "labels"): "the model returns classes",
+    (LossReason, "classes"): "the target has classes",
+    (LossReason, "numbers"): "target and predictions are numbers",
     (SamplerSource, "chosen"): "chosen by its held-out score",
     (SamplerSource, "named"): "given by name",
 }
@@ -55,7 +63,8 @@ class DataInfo:
     """The rows of a run.
 
     `class_numbers` are the features that are numbers and were declared to be classes, `digest` is a
-    hash of the evaluation rows and their targets, `container` the kind of data frame or array.
+    hash of the evaluation rows and their targets, `container` the kind of data frame or array, and
+    `is_shared` whether the evaluation rows are those from which graph and sampler were learned.
     """
 
     target: str
@@ -67,6 +76,7 @@ class DataInfo:
     n_rows_evaluation: int
     digest: str | None
     container: str
+    is_shared: bool = False
 
     @classmethod
     def of(cls, inputs: Inputs, groups: Groups | None) -> DataInfo:
@@ -81,15 +91,17 @@ class DataInfo:
             n_rows_evaluation=len(inputs.y_test),
             digest=_digest(inputs),
             container=inputs.layout.kind,
+            is_shared=inputs.is_shared,
         )
 
 
 @dataclass(frozen=True)
 class LossInfo:
-    """The loss, and whether it was given or chosen."""
+    """The loss, whether it was given or chosen, and why it was chosen."""
 
     name: str
     source: LossSource
+    reason: LossReason | None = None
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ def test_without_evaluation_rows_all_rows_serve_for_everything(model, rows):
 
 
 def test_one_of_the_two_alone_is_refused(model, rows):
-    with pytest.raises(TypeError, match="y_test must be given if X_test is; got None. Pass both"):
+    with pytest.raises(TypeError, match=r"y_test must be given if X_test is; got None\. Pass both"):
         dsage.explain(model, *rows[:3], **OPTIONS)
     with pytest.raises(TypeError, match="X_test must be given if y_test is"):
         dsage.explain(model, *rows[:2], y_test=rows[3], **OPTIONS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 import joblib
@@ -58,8 +59,17 @@ def prediction_function(model: Any) -> Callable[[Any], Any]:  # noqa: ANN401
 
 
 def name_model(model: object) -> str:
-    """Return the name of a model for messages: its class, or the name of the function."""
+    """Return the name of a model for messages: its class, or the name of the function.
+
+    Examples
+    --------
+    >>> name_model(len), name_model("text".title), name_model(lambda X: X), name_model(1.0)
+    ('len', 'str.title', 'the function', 'float')
+    """
     named = getattr(model, "__name__", None)
     if named == "<lambda>":
         return "the function"
+    owner = getattr(model, "__self__", None)
+    if isinstance(named, str) and owner is not None and not isinstance(owner, ModuleType):
+        return f"{type(owner).__name__}.{named}"
     return named if isinstance(named, str) else type(model).__name__

@@ -24,6 +24,10 @@ class CatBoostOfClasses:
         self.classes_ = np.asarray(model.classes_)
         self.__name__ = "CatBoost"
 
+    def predict(self, X: Any) -> npt.NDArray[Any]:  # noqa: ANN401
+        """Return the classes of rows, (n_rows,)."""
+        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
+
     def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:  # noqa: ANN401
         """Return the probabilities of rows, (n_rows, n_classes)."""
         return np.asarray(self.model.predict(X, prediction_type="Probability"))

@@ -35,7 +35,7 @@ _TYPES = {
 # Where estimators keep it; `objective_` is what LightGBM made of the `objective`.
 _ATTRIBUTES = ("objective_", "objective", "loss", "criterion", "family")
 # Estimators that predict with another one.
-_INNER = ("best_estimator_", "regressor_", "final_estimator_", "estimator_")
+_INNER = ("best_estimator_", "regressor_", "final_estimator_")
 
 
 def find_fitted_loss(model: Any) -> FittedLoss | None:  # noqa: ANN401

@@ -101,8 +101,8 @@ def find_model(
 
 
 def _warn_of_order(model: Model) -> None:
-    """Warn of the assumed order of classes, unless they are numbers."""
-    if model.classes is None or are_numbers(model.classes):
+    """Warn of the assumed order of classes, unless they are numbers or booleans."""
+    if model.classes is None or model.classes.dtype.kind == "b" or are_numbers(model.classes):
         return
     text = (
         f"{model.name} does not store its classes: the columns of its probabilities are "

@@ -118,8 +118,8 @@ def check_prediction(
     """Return a model's output as floats; refuse what the loss of this name cannot use."""
     raw = np.asarray(prediction)
     advice = {
-        "value": "Explain one output at a time, with a function that returns its column; or choose"
-        " a loss of classes such as 'cross_entropy', if these are probabilities",
+        "value": "Pass y with one column per output, or a function that returns one of them; or"
+        " choose a loss of classes such as 'cross_entropy', if these are probabilities",
         "probability": _NOT_LABELS,
         "any": "Return one number, or one row of numbers, per row",
     }[output]

@@ -88,7 +88,10 @@ def explain(
     model : estimator, pipeline, booster, torch.nn.Module or callable
         The fitted model; see :func:`dsage.models.as_model`.
     X_train, y_train : data frame or array of shape (n_rows, n_features), array of shape (n_rows,)
-        Rows from which graph and sampler are learned: usually the training rows of the model.
+        Rows from which graph and sampler are learned: usually the training rows of the model. The
+        target may have several columns, of shape (n_rows, n_outputs), for a model that predicts
+        them all: losses of numbers are summed over them, the result also has the values of each
+        (`per_output`), and no graph is learned.
     X_test, y_test : data frame or array, array, optional
         Rows on which the model is evaluated: it must not have been fitted to them. Without them,
         as in ``explain(model, X, y)``, all rows serve for everything, to learn and to evaluate:

@@ -13,7 +13,7 @@ import pandas as pd
 from dsage._check import Setting, Text, check_members, refusal, warn
 from dsage.data.frames import Frame, check_dense, is_frame, open_frame, take_rows
 from dsage.data.layout import Layout
-from dsage.data.targets import Array, are_numbers, values
+from dsage.data.targets import Array, are_numbers, output_names, values
 
 _SHARED = (
     "X and y are used both to learn graph and sampler and to evaluate the model: the values are "
@@ -33,6 +33,7 @@ class Inputs:
     target: str  # a name that no feature has
     discrete: tuple[str, ...]  # columns of numbers that are classes
     is_shared: bool = False  # whether all rows serve for everything
+    outputs: tuple[str, ...] = ()  # the columns of the target, if there are several
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -90,8 +91,12 @@ def check_inputs(
     train = _check_target("y_train", y_train, X_train, n_train)
     test = _check_target("y_test", y_test, X_test, n_test)
     named = _target_name(target, y_train, layout.names)
+    if train.shape[1:] != test.shape[1:]:
+        condition = f"of the columns of y_train, whose shape is {train.shape}"
+        raise refusal("y_test", condition, test.shape, "Pass the same targets for both")
+    outputs = () if train.ndim == 1 else output_names(y_train, train.shape[1], named)
     classes = check_members(discrete, layout.names, "discrete", "the columns of the data")
-    return Inputs(X_train, train, X_test, test, layout, named, classes, is_shared)
+    return Inputs(X_train, train, X_test, test, layout, named, classes, is_shared, outputs)
 
 
 def _check_target(name: str, y: Any, X: Any, n_rows: int) -> Array:  # noqa: ANN401

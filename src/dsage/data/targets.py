@@ -41,6 +41,13 @@ def values(y: Any) -> Array:  # noqa: ANN401
     return array
 
 
+def output_names(y: Any, n_outputs: int, target: str) -> tuple[str, ...]:  # noqa: ANN401
+    """Return names of the columns of a target: those of a data frame, or numbered ones."""
+    if is_frame(y):
+        return tuple(map(str, open_frame(y).columns))
+    return tuple(f"{target}_{number + 1}" for number in range(n_outputs))
+
+
 def are_numbers(array: Array) -> bool:
     """Return whether a target consists of numbers; booleans are classes."""
     if array.dtype.kind == "O":

@@ -63,8 +63,9 @@ class DataInfo:
     """The rows of a run.
 
     `class_numbers` are the features that are numbers and were declared to be classes, `digest` is a
-    hash of the evaluation rows and their targets, `container` the kind of data frame or array, and
-    `is_shared` whether the evaluation rows are those from which graph and sampler were learned.
+    hash of the evaluation rows and their targets, `container` the kind of data frame or array,
+    `is_shared` whether the evaluation rows are those from which graph and sampler were learned, and
+    `outputs` the columns of the target, if it has several.
     """
 
     target: str
@@ -77,6 +78,7 @@ class DataInfo:
     digest: str | None
     container: str
     is_shared: bool = False
+    outputs: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, inputs: Inputs, groups: Groups | None) -> DataInfo:
@@ -92,6 +94,7 @@ class DataInfo:
             digest=_digest(inputs),
             container=inputs.layout.kind,
             is_shared=inputs.is_shared,
+            outputs=inputs.outputs,
         )
 
 

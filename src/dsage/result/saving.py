@@ -187,6 +187,10 @@ def _check_consistent(explanation: Explanation) -> None:
     arrays.append(estimate.history.values[-1])
     if any(isinstance(array, np.ndarray) and array.shape != shape for array in arrays):
         raise ValueError("the arrays have different lengths")
+    outputs = () if estimate.outputs is None else vars(estimate.outputs).values()
+    wide = (len(explanation.choices.data.outputs), *shape)
+    if any(array.shape != wide for array in outputs) or (not outputs and wide[0]):
+        raise ValueError("the arrays of the outputs have different shapes")
     if not np.isfinite(estimate.values).all():
         raise ValueError("a value is not finite")
     if explanation.graph is not None and explanation.target not in explanation.graph:

@@ -53,8 +53,8 @@ def explain(
     model: Any,  # noqa: ANN401
     X_train: Any,  # noqa: ANN401
     y_train: Any,  # noqa: ANN401
-    X_test: Any,  # noqa: ANN401
-    y_test: Any,  # noqa: ANN401
+    X_test: Any = None,  # noqa: ANN401
+    y_test: Any = None,  # noqa: ANN401
     *,
     graph: Any = "learn",  # noqa: ANN401
     sampler: Any = "auto",  # noqa: ANN401
@@ -89,9 +89,14 @@ def explain(
     model : estimator, pipeline, booster, torch.nn.Module or callable
         The fitted model; see :func:`dsage.models.as_model`.
     X_train, y_train : data frame or array of shape (n_rows, n_features), array of shape (n_rows,)
-        Rows from which graph and sampler are learned: usually the training rows of the model.
-    X_test, y_test : data frame or array, array
-        Rows on which the model is evaluated: it must not have been fitted to them.
+        Rows from which graph and sampler are learned: usually the training rows of the model. The
+        target may have several columns, of shape (n_rows, n_outputs), for a model that predicts
+        them all: losses of numbers are summed over them, the result also has the values of each
+        (`per_output`), and no graph is learned.
+    X_test, y_test : data frame or array, array, optional
+        Rows on which the model is evaluated: it must not have been fitted to them. Without them,
+        as in ``explain(model, X, y)``, all rows serve for everything, to learn and to evaluate:
+        then the model must not have been fitted to `X` and `y`, of which a warning reminds.
     graph : str, callable, Graph, other graph, Stability, Oracle or None, default="learn"
         ``"learn"``, or a method of :func:`dsage.learn_graph` by name; a graph of any kind that
         :func:`dsage.graphs.as_graph` reads, the target among its nodes; a callable that receives
@@ -207,7 +212,7 @@ def explain(
         data=DataInfo.of(inputs, grouped),
         graph=found.info,
         sampler=fitted.info,
-        loss=LossInfo(resolved.loss.name, resolved.loss_source),
+        loss=LossInfo(resolved.loss.name, resolved.loss_source, resolved.loss_reason),
         estimate=EstimateInfo.of(estimate, stopping, for_game, for_plan),
         evaluations=EvaluationInfo.of(estimate),
         seconds=SecondsInfo(**clock.seconds),

@@ -105,7 +105,7 @@ def test_a_number_with_two_values_is_a_class_unless_the_model_says_otherwise(dsa
     X.assign(outcome=(X["outcome"] > 0).astype(int)).to_csv("two.csv", index=False)
     options = ("--target", "outcome", "--graph", "none", *FAST, "--out", "run.dsage")
     ran = dsage("explain", "two.csv", "--fit", "hgb", *options)
-    assert "'outcome' has two values, so it is taken for a class." in ran.err
+    assert "'outcome' is taken for classes: it has two values (0, 1)." in ran.err
     assert package.load("run.dsage").choices.loss.name == "cross_entropy"
     ran = dsage("explain", "two.csv", "--fit", "lm", *options)
     assert "two values" not in ran.err
@@ -156,12 +156,34 @@ def test_a_model_is_loaded_and_the_user_is_warned_of_rows_that_it_may_have_seen(
     options = ("--model", model, "--target", "outcome", *FAST)
     ran = dsage("explain", "data.csv", *options)
     assert ran.code == 0, ran.err
-    assert "Warning: data.csv is split at random" in ran.err
-    assert "model.skops" in ran.err
+    assert "Warning: all rows of data.csv are used both to learn" in ran.err
+    assert "only if the model in model.skops was not fitted to them" in ran.err
     assert "--test" in ran.err
+    assert "X and y" not in ran.err
+    assert "90 evaluation rows" in ran.out
+    ran = dsage("explain", "data.csv", *options, "--test-size", 0.5)
+    assert "Warning: data.csv is split at random into rows to learn" in ran.err
+    assert "45 evaluation rows" in ran.out
     ran = dsage("explain", "data.csv", *options, "--test", "test.csv")
     assert ran.code == 0
-    assert "split at random" not in ran.err
+    assert "Warning" not in ran.err
+
+
+def test_the_rows_of_a_loaded_model_are_explained_as_in_python(dsage):
+    model = saved()
+    fast = ("--graph", "none", "--sampler", "gaussian", "--out", "run.dsage")
+    ran = dsage("explain", "data.csv", "--model", model, "--target", "outcome", *fast)
+    assert ran.code == 0, ran.err
+    found = package.load("run.dsage")
+    assert found.choices.data.is_shared
+    X = pd.read_csv("data.csv")
+    y = X.pop("outcome")
+    with pytest.warns(UserWarning, match="used both"):
+        same = package.explain(
+            LinearRegression().fit(table()[X.columns], table()["outcome"]), X, y, graph=None,
+            sampler="gaussian", random_state=0, progress=False,
+        )  # fmt: skip
+    np.testing.assert_allclose(found.values, same.values, rtol=1e-9)
 
 
 def test_a_pickle_is_loaded_where_it_is_trusted(dsage):

@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 
 import dsage
 from dsage.estimate import Checkpoint
-from dsage.models.resolve import LossSource
+from dsage.models import LossReason, LossSource
 from dsage.orderings import Order
 from dsage.result.run_info import LossInfo
 from dsage.samplers import Gaussian, Marginal
@@ -111,7 +111,7 @@ def test_an_unfitted_sampler_is_not_changed(model, rows):
 def test_every_choice_is_recorded(explanation):
     choices = explanation.choices
     assert choices.model.name == "LinearRegression"
-    assert choices.loss == LossInfo("squared_error", LossSource.CHOSEN)
+    assert choices.loss == LossInfo("squared_error", LossSource.CHOSEN, LossReason.REGRESSOR)
     assert (choices.data.n_rows_train, choices.data.n_rows_evaluation) == (200, 100)
     assert (choices.graph.source, choices.graph.method) == (GraphSource.LEARNED, "auto")
     assert choices.graph.markov_blanket == ("c",)

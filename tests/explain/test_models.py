@@ -4,11 +4,13 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.ensemble import HistGradientBoostingRegressor
-from sklearn.linear_model import Ridge
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV
 
 import dsage
+from dsage.models import LossReason
 from explain_case import QUIET, chain
 
 OPTIONS = {"graph": None, "sampler": "gaussian", "n_orderings": 8, **QUIET}
@@ -88,3 +90,35 @@ def test_a_module_of_pytorch():
 def test_any_function():
     rows = numbers()
     check(lambda X: 2 * X["c"].to_numpy(), rows, "squared_error")
+
+
+@pytest.mark.parametrize("base", [Ridge(), HistGradientBoostingRegressor(max_iter=20)])
+def test_a_regressor_of_a_transformed_target_is_judged_on_the_scale_of_the_target(base):
+    X_train, y_train, X_test, y_test = numbers()
+    low = min(y_train.min(), y_test.min()) - 1
+    rows = (X_train, y_train - low, X_test, y_test - low)
+    model = TransformedTargetRegressor(base, func=np.log, inverse_func=np.exp).fit(*rows[:2])
+    check(model, rows, "squared_error")
+    found = dsage.explain(model, *rows, **OPTIONS)
+    inner = model.regressor_
+    same = dsage.explain(lambda X: np.exp(inner.predict(X)), *rows, **OPTIONS)
+    np.testing.assert_allclose(found.values, same.values, rtol=1e-9)
+
+
+def test_probabilities_of_a_function_are_told_in_the_choices():
+    rows = classes()
+    fitted = LogisticRegression().fit(*rows[:2])
+    expected = dsage.explain(fitted, *rows, **OPTIONS)
+    functions = (
+        fitted.predict_proba,
+        lambda X: fitted.predict_proba(X)[:, 1],
+        lambda X: fitted.predict_proba(X)[:, [1]],
+    )
+    for function in functions:
+        found = dsage.explain(function, *rows, **OPTIONS)
+        np.testing.assert_allclose(found.values, expected.values, rtol=1e-9)
+        assert found.choices.loss.reason is LossReason.PROBABILITIES
+        assert "the model returns probabilities of the target's classes" in repr(found.choices)
+    boolean = (rows[0], rows[1] == 1, rows[2], rows[3] == 1)
+    found = dsage.explain(fitted.predict_proba, *boolean, **OPTIONS)
+    np.testing.assert_allclose(found.values, expected.values, rtol=1e-9)

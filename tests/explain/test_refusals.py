@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.linear_model import LinearRegression, LogisticRegression
-from sklearn.multioutput import MultiOutputRegressor
 
 import dsage
 from dsage.samplers import Gaussian
@@ -64,8 +63,6 @@ def test_what_is_no_data_is_refused(model, rows):
         TypeError, match=r"X_train must be a data frame or an array; got 'data\.csv'"
     ):
         dsage.explain(model, "data.csv", *rows[1:], **QUIET)
-    with pytest.raises(TypeError, match="X_test must be a data frame or an array; got None"):
-        dsage.explain(model, *rows[:2], None, rows[3], **QUIET)
 
 
 def test_lengths_that_differ_are_named(model, rows):
@@ -166,20 +163,6 @@ def test_evaluation_rows_without_a_column_are_refused(model, rows):
     X_train, y_train, X_test, y_test = rows
     with pytest.raises(ValueError, match="These are missing: 'b'"):
         dsage.explain(model, X_train, y_train, X_test.drop(columns="b"), y_test, **QUIET)
-
-
-def test_several_targets_have_no_graph_to_learn(rows):
-    X_train, y_train, X_test, y_test = rows
-    both = np.column_stack([y_train, y_train]), np.column_stack([y_test, y_test])
-    model = MultiOutputRegressor(LinearRegression()).fit(X_train, both[0])
-    with pytest.raises(ValueError, match="one output at a time"):
-        dsage.explain(model, X_train, both[0], X_test, both[1], **QUIET)
-
-    def squared(y, prediction):
-        return ((y - prediction) ** 2).sum(axis=1)
-
-    with pytest.raises(ValueError, match="A graph is learned for one target"):
-        dsage.explain(model, X_train, both[0], X_test, both[1], loss=squared, **QUIET)
 
 
 def test_few_rows_are_enough_for_a_sampler_that_is_named(rows):

@@ -505,7 +505,7 @@ def test_a_model_that_fails_on_draws_says_so():
             values[3] = np.nan
         return values
 
-    game = LossGame(breaks, SAMPLER, X, Y)
+    game = LossGame(breaks, SAMPLER, X, Y, loss="squared_error")
     with pytest.raises(ValueError, match="breaks must be finite; got '1 of 320 rows"):
         game.risks(EVERY[:1], ROWS)
 
@@ -553,4 +553,4 @@ def test_zeros_are_not_warned_of_where_there_are_none_or_they_do_no_harm(loss):
 
 def test_probabilities_without_a_loss_of_classes_are_told_apart_from_several_outputs():
     with pytest.raises(ValueError, match="choose a loss of classes such as 'cross_entropy'"):
-        LossGame(hard, SAMPLER, X, (Y > 0).astype(int))
+        LossGame(hard, SAMPLER, X, (Y > 0).astype(int), loss="squared_error")

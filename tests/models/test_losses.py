@@ -247,9 +247,29 @@ def test_losses_of_numbers_refuse_labels(y):
         as_loss("squared_error").target(y)
 
 
-def test_losses_of_numbers_refuse_several_targets():
-    with pytest.raises(ValueError, match=r"y must be of shape \(n_rows,\).*pinball\(0.2\)"):
-        as_loss("pinball(0.2)").target(np.zeros((3, 2)))
+@pytest.mark.parametrize("name", OF_NUMBERS)
+def test_losses_of_numbers_are_summed_over_several_targets(name):
+    loss, random = as_loss(name), np.random.default_rng(0)
+    y = loss.target(random.normal(size=(4, 2)))
+    several = random.normal(size=(3, 4, 2))
+    each = [loss.many(y[:, at], several[..., at]) for at in (0, 1)]
+    np.testing.assert_array_equal(loss.by_output(y, several), np.stack(each, axis=-1))
+    np.testing.assert_allclose(loss.many(y, several), each[0] + each[1])
+    np.testing.assert_allclose(loss(y, several[0]), (each[0] + each[1])[0])
+
+
+def test_predictions_must_have_a_column_for_each_target():
+    loss = as_loss("squared_error")
+    assert loss.target_for(np.zeros((3, 2)), np.ones((3, 2))).shape == (3, 2)
+    for shape in ((3,), (3, 3)):
+        with pytest.raises(ValueError, match=r"of shape \(n_rows, 2\); .*one column for each col"):
+            loss.target_for(np.zeros(shape), np.ones((3, 2)))
+
+
+def test_a_function_as_a_loss_of_numbers_takes_one_target():
+    loss = as_loss(lambda y, p: abs(y - p), output="value")
+    with pytest.raises(ValueError, match=r"y must be of shape \(n_rows,\).*one output at a time"):
+        loss.target(np.zeros((3, 2)))
 
 
 def test_a_label_that_the_model_does_not_know_is_named():
@@ -311,7 +331,7 @@ def test_labels_are_refused_as_predictions(name, advice):
 
 
 def test_losses_of_numbers_refuse_several_outputs():
-    with pytest.raises(ValueError, match=r"of shape \(n_rows,\) for squared_error; .* one output"):
+    with pytest.raises(ValueError, match=r"of shape \(n_rows,\) for squared_error; .* per output"):
         as_loss("squared_error").check(np.zeros((4, 2)))
 
 

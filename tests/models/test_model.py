@@ -100,8 +100,11 @@ def test_the_model_is_given_the_container_of_the_user_and_gives_floats(container
         return np.arange(len(X))
 
     X = CONTAINERS[container](numbers()[0])
-    predicted = as_model(function, "squared_error").predict(X)
-    assert seen[0] is X
+    model = as_model(function, "squared_error")
+    predicted = model.predict(X)
+    assert type(seen[0]) is type(X)
+    model.predict(X, is_disposable=True)
+    assert seen[1] is X
     assert predicted.dtype == np.float64
     assert predicted.tolist() == list(range(40))
 

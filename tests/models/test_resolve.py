@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from dsage.data.inputs import check_inputs
-from dsage.models import LossSource
+from dsage.models import LossReason, LossSource
 from dsage.models.resolve import find_model
 
 X = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 2)), columns=["a", "b"])
@@ -20,8 +20,11 @@ CLASSIFIER = make_pipeline(StandardScaler(), LogisticRegression()).fit(X, Y)
 
 
 def test_a_pipeline_is_recorded_with_its_steps_classes_and_chosen_loss():
-    loss, source, model, info = find_model(CLASSIFIER, "auto", None, check_inputs(X, Y, X, Y))
+    loss, source, model, info, reason = find_model(
+        CLASSIFIER, "auto", None, check_inputs(X, Y, X, Y)
+    )
     assert (loss.name, source) == ("cross_entropy", LossSource.CHOSEN)
+    assert reason is LossReason.CLASSIFIER
     assert (model.name, info.name) == ("Pipeline", "Pipeline")
     assert info.type_name == "sklearn.pipeline.Pipeline"
     assert info.steps == ("StandardScaler", "LogisticRegression")
@@ -33,8 +36,10 @@ def test_a_pipeline_is_recorded_with_its_steps_classes_and_chosen_loss():
 def test_a_given_loss_and_a_function_are_recorded():
     y = X["a"].to_numpy()
     inputs = check_inputs(X, y, X, y)
-    loss, source, _, info = find_model(lambda rows: rows["a"], "absolute_error", None, inputs)
-    assert (loss.name, source) == ("absolute_error", LossSource.GIVEN)
+    loss, source, _, info, reason = find_model(
+        lambda rows: rows["a"], "absolute_error", None, inputs
+    )
+    assert (loss.name, source, reason) == ("absolute_error", LossSource.GIVEN, None)
     assert (info.name, info.steps, info.classes) == ("the function", (), None)
 
 

@@ -119,9 +119,10 @@ class TableCommand:
 class ExplainCommand(TableCommand):
     """Rank the features of a table by how much they contribute to a model's performance.
 
-    DATA is split into training and evaluation rows, unless --test provides the latter. dsage learns
-    a graph, selects a sampler and a loss, and estimates the values until they are precise enough.
-    Ctrl-C stops earlier: the values so far are shown and saved, and the exit code is 130.
+    DATA is split into training and evaluation rows, unless --test provides the latter, or --model a
+    model that is already fitted: then all rows serve for both. dsage learns a graph, selects a
+    sampler and a loss, and estimates the values until they are precise enough. Ctrl-C stops
+    earlier: the values so far are shown and saved, and the exit code is 130.
     """
 
     target: _Target
@@ -134,7 +135,7 @@ class ExplainCommand(TableCommand):
         _data(
             "SIZE",
             "Hold out this fraction of DATA, or this number of rows, for evaluation.",
-            show_default="0.25",
+            show_default="0.25; with --model, all rows are used to learn and to evaluate",
         ),
     ] = None
     groups: Annotated[

@@ -24,6 +24,7 @@ from dsage.cli.rows import (
     read_test_rows,
     split_rows,
 )
+from dsage.cli.target import Asked, take_target
 from dsage.estimate import Checkpoint, StopKind
 from dsage.graphs import Graph
 from dsage.models.files import load_model
@@ -105,12 +106,12 @@ def _explain(
     kinds, _ = find_kinds(command, [*map(str, X_train.columns), command.target])
     kinds.pop(command.target, None)
     seconds_before = _read_seconds(command.checkpoint)
+    held_out = () if split.is_shared else (X_test, split.y_test)
     explanation = dsage.explain(
         model,
         X_train,
         split.y_train,
-        X_test,
-        split.y_test,
+        *held_out,
         target=command.target,
         discrete=split.discrete,
         kinds=kinds,
@@ -129,39 +130,58 @@ def _explain(
 
 def _split(command: ExplainCommand, model: Any) -> Split:  # noqa: ANN401
     """Read the table, and split it into training and evaluation rows."""
-    is_classification: bool | None = None
-    culprit = ("", "")
-    if command.fit in ("lm", "logistic"):
-        is_classification, culprit = command.fit == "logistic", ("--fit", command.fit)
-    elif command.loss != "auto":
-        is_classification = as_loss(command.loss).output == "probability"
-        culprit = ("--loss", command.loss)
-    elif model is not None:
-        is_classification = bool(command.labels) or gives_classes(model)
-        culprit = ("--model", str(command.model))
     table = read_rows(command)
     _, discrete = find_kinds(command, list(map(str, table.columns)))
-    if is_classification and command.target not in discrete:
-        models.check_target(table[command.target], *culprit)
+    taken = take_target(
+        table[command.target],
+        asked=_find_asked(command, model),
+        is_discrete=command.target in discrete,
+    )
+    output.note(taken.text, quiet=command.quiet)
     note_classes(table, command.target, quiet=command.quiet)
     test = None
+    test_size = _TEST_SIZE if command.test_size is None else command.test_size
     if command.test is not None:
         test = read_test_rows(command.test, command, table)
     elif model is not None:
         # --quiet does not silence it: the result may be wrong.
-        output.note(
-            f"Warning: {command.data.name} is split at random, and the model in {command.model}"
-            " may have been fitted to some of the evaluation rows. Its performance would look too"
-            " good: provide rows that it has not seen with --test."
-        )
+        output.note(_warn_of_seen_rows(command))
+        if command.test_size is None:
+            test = table
     return split_rows(
         table,
         command.target,
         test=test,
-        test_size=_TEST_SIZE if command.test_size is None else command.test_size,
+        test_size=test_size,
         discrete=discrete,
-        is_classification=is_classification,
+        is_classification=taken.is_classification,
         seed=command.seed,
+    )
+
+
+def _find_asked(command: ExplainCommand, model: Any) -> Asked | None:  # noqa: ANN401
+    """Return what the options ask the target to be; None if they leave it open."""
+    if command.fit in ("lm", "logistic"):
+        return Asked("--fit", command.fit, command.fit == "logistic")
+    if command.loss != "auto":
+        return Asked("--loss", command.loss, as_loss(command.loss).output == "probability")
+    if model is None:
+        return None
+    return Asked("--model", str(command.model), bool(command.labels) or gives_classes(model))
+
+
+def _warn_of_seen_rows(command: ExplainCommand) -> str:
+    """Return the warning that the loaded model may have been fitted to the evaluation rows."""
+    name = command.data.name
+    which = (
+        f"all rows of {name} are used both to learn graph and sampler and to evaluate"
+        if command.test_size is None
+        else f"{name} is split at random into rows to learn from and rows to evaluate"
+    )
+    return (
+        f"Warning: {which} the model: the values are those of performance on new rows only if the"
+        f" model in {command.model} was not fitted to them. Otherwise provide rows that it has not"
+        " seen with --test."
     )
 
 

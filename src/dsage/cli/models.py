@@ -21,16 +21,14 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 from dsage._check import refusal, shown
 from dsage.cli.output import note
 from dsage.data.categories import sort_labels
-from dsage.data.columns import column_kind
 from dsage.data.targets import codes, values
-from dsage.models.boosters import as_booster
+from dsage.models.adapt import adapt
+from dsage.models.calling import some_rows
 from dsage.models.losses import as_loss, choose_loss
 from dsage.models.model import as_model
 
 # With pure leaves, forests predict probabilities of 0 and 1, and cross entropy would be infinite.
 _MIN_LEAF = 5
-# A target with more distinct integers than this is probably not a class.
-_MAX_CLASSES = 20
 _BOOLEANS = {"true": True, "false": False}
 
 
@@ -88,22 +86,6 @@ def align_columns(model: Any, X: pd.DataFrame) -> pd.DataFrame:  # noqa: ANN401
     return X[list(names)]
 
 
-def check_target(column: pd.Series[Any], option: str, given: str) -> None:
-    """Refuse a continuous target if an option asks for a classifier."""
-    if column_kind(column) != "number":
-        return
-    n_values = column.nunique()
-    is_whole = bool((column == column.round()).all())
-    if n_values <= 2 or (is_whole and n_values <= max(_MAX_CLASSES, len(column) / 10)):
-        return
-    name = str(column.name)
-    advice = (
-        f"{name!r} has {n_values} distinct numbers. Fit a regression, --fit lm or --fit rf; or, if"
-        f" they are classes, add --discrete {name!r}"
-    )
-    raise refusal(option, "suited to a numeric target", given, advice)
-
-
 def parse_labels(
     texts: Sequence[str], y_train: pd.Series[Any], y_test: pd.Series[Any]
 ) -> list[str | int | float | bool]:
@@ -134,7 +116,7 @@ def note_column_order(model: Any, X: pd.DataFrame) -> None:  # noqa: ANN401
 
     ``--quiet`` does not silence it: another order gives wrong results.
     """
-    if not _has_names(as_booster(model)):
+    if not _has_names(adapt(model)):
         note(
             "Warning: the model has no column names; its columns are assumed to be in this order:"
             f" {', '.join(map(str, X.columns))}."
@@ -170,7 +152,7 @@ def score_held_out(
     target = values(y)
     chosen = as_loss("cross_entropy" if loss == "auto" else loss)
     if loss == "auto" and not classes:
-        chosen = choose_loss(model, target)
+        chosen = choose_loss(model, target, some_rows(X))
     checked = as_model(model, chosen, classes=classes)
     predicted = checked.predict(X)
     if chosen.output != "probability":

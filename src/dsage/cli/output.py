@@ -156,6 +156,8 @@ def _show_warnings_as_notes() -> None:
     warnings.simplefilter("default", UserWarning)
     # A model without column names gets columns with names, and the user is told once.
     warnings.filterwarnings("ignore", message="X has feature names")
+    # The command says it with the name of the file.
+    warnings.filterwarnings("ignore", message="X and y are used both to learn")
 
     def show_warning(warning: Warning | str, *_: Any, **__: Any) -> None:  # noqa: ANN401
         text = getattr(warning, "text", str(warning))

@@ -22,8 +22,6 @@ from dsage.data.kinds import CLASSES, SAYABLE, Kind
 Indices = npt.NDArray[np.intp]
 
 _MIN_ROWS = 10
-# A numeric target with this many distinct values is taken for a class.
-_BINARY = 2
 # At least this fraction of a column's texts must be numbers or dates to say so.
 _MOST = 0.9
 
@@ -32,7 +30,7 @@ class Split(NamedTuple):
     """Training and evaluation rows, and what is a class.
 
     `classes` are the features that are classes, by their type or because the user says so, and
-    `discrete` the numeric columns among them.
+    `discrete` the numeric columns among them. `is_shared` is whether both have all rows.
     """
 
     X_train: pd.DataFrame
@@ -42,6 +40,7 @@ class Split(NamedTuple):
     classes: tuple[str, ...]
     discrete: tuple[str, ...]
     is_classification: bool
+    is_shared: bool
 
 
 def read_rows(command: TableCommand) -> pd.DataFrame:
@@ -134,13 +133,13 @@ def split_rows(
     test: pd.DataFrame | None,
     test_size: float,
     discrete: Sequence[str],
-    is_classification: bool | None,
+    is_classification: bool,
     seed: int,
 ) -> Split:
     """Split a table into training and evaluation rows.
 
-    `test` are the evaluation rows; None holds out some rows of the table: the fraction `test_size`,
-    or from 1 on this number. If `is_classification` is None, the values of the target decide.
+    `test` are the evaluation rows, which may be the table itself; None holds out some rows of the
+    table: the fraction `test_size`, or from 1 on this number.
     """
     kinds = {str(name): column_kind(table[name]) for name in table.columns}
     classes = tuple(
@@ -148,12 +147,6 @@ def split_rows(
         for name, kind in kinds.items()
         if name != target and (kind == "class" or name in discrete)
     )
-    if not is_classification:
-        is_open = is_classification is None
-        is_classification = kinds[target] == "class" or target in discrete
-        if is_open and not is_classification and is_class(table[target], discrete):
-            is_classification = True
-            note(f"{target!r} has two values, so it is taken for a class.")
     train, evaluation = table, test
     if evaluation is None:
         labels = table[target] if is_classification else None
@@ -168,6 +161,7 @@ def split_rows(
         classes=classes,
         discrete=tuple(name for name in classes if kinds[name] == "number"),
         is_classification=is_classification,
+        is_shared=test is table,
     )
 
 

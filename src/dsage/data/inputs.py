@@ -16,7 +16,12 @@ from dsage.data.frames import Frame, check_dense, is_frame, open_frame, take_row
 from dsage.data.groups import Groups
 from dsage.data.kinds import Kind, check_given_kinds
 from dsage.data.layout import Layout
-from dsage.data.targets import Array, are_numbers, values
+from dsage.data.targets import Array, are_numbers, output_names, values
+
+_SHARED = (
+    "X and y are used both to learn graph and sampler and to evaluate the model: the values are "
+    "those of performance on new rows only if the model was not fitted to them."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +39,8 @@ class Inputs:
     # Options with which the same layout is learned again.
     kinds: Mapping[str, str] | None = None
     groups: Mapping[str, Iterable[str]] | None = None
+    is_shared: bool = False  # whether all rows serve for everything
+    outputs: tuple[str, ...] = ()  # the columns of the target, if there are several
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -64,8 +71,8 @@ class Inputs:
 def check_inputs(
     X_train: Any,  # noqa: ANN401
     y_train: Any,  # noqa: ANN401
-    X_test: Any,  # noqa: ANN401
-    y_test: Any,  # noqa: ANN401
+    X_test: Any = None,  # noqa: ANN401
+    y_test: Any = None,  # noqa: ANN401
     *,
     target: str | None = None,
     discrete: str | Iterable[str] = (),
@@ -74,10 +81,19 @@ def check_inputs(
 ) -> Inputs:
     """Check the rows and targets; errors name the columns.
 
-    The name of the target is by default that of `y_train`, or ``"target"``. For `discrete`, `kinds`
+    Without `X_test` and `y_test` all rows serve for everything, with a warning. The name of the
+    target is by default that of `y_train`, or ``"target"``. For `discrete`, `kinds`
     and `groups` see :meth:`dsage.data.layout.Layout.of`. Warnings tell what evaluation rows have
     and training rows lack, and which columns look like identifiers.
     """
+    is_shared = X_test is None and y_test is None
+    if is_shared:
+        X_test, y_test = X_train, y_train
+        warn(_SHARED)
+    elif X_test is None or y_test is None:
+        absent, other = ("X_test", "y_test") if X_test is None else ("y_test", "X_test")
+        advice = "Pass both, or neither: then all rows are used to learn and to evaluate"
+        raise refusal(absent, f"given if {other} is", None, advice, TypeError)
     for name, X in (("X_train", X_train), ("X_test", X_test)):
         check_dense(X, name)
     if is_frame(X_train) != is_frame(X_test):
@@ -96,10 +112,16 @@ def check_inputs(
     train = _check_target("y_train", y_train, X_train, frame.n_rows)
     test = _check_target("y_test", y_test, X_test, len(matrix))
     named = _target_name(target, y_train, layout.names)
+    if train.shape[1:] != test.shape[1:]:
+        condition = f"of the columns of y_train, whose shape is {train.shape}"
+        raise refusal("y_test", condition, test.shape, "Pass the same targets for both")
+    outputs = () if train.ndim == 1 else output_names(y_train, train.shape[1], named)
     _tell_identifiers(layout)
     _tell_unseen(learned, layout, matrix)
     classes = layout.numbers_as_classes
-    return Inputs(X_train, train, X_test, test, layout, named, classes, kinds, members)
+    return Inputs(
+        X_train, train, X_test, test, layout, named, classes, kinds, members, is_shared, outputs
+    )
 
 
 def _tell_identifiers(layout: Layout) -> None:

@@ -41,6 +41,13 @@ def values(y: Any) -> Array:  # noqa: ANN401
     return array
 
 
+def output_names(y: Any, n_outputs: int, target: str) -> tuple[str, ...]:  # noqa: ANN401
+    """Return names of the columns of a target: those of a data frame, or numbered ones."""
+    if is_frame(y):
+        return tuple(map(str, open_frame(y).columns))
+    return tuple(f"{target}_{number + 1}" for number in range(n_outputs))
+
+
 def are_numbers(array: Array) -> bool:
     """Return whether a target consists of numbers; booleans are classes."""
     if array.dtype.kind == "O":
@@ -69,6 +76,13 @@ def probabilities(soft: Floats, n_classes: int | None) -> Floats:
     return soft
 
 
+def are_probabilities(matrix: Floats) -> bool:
+    """Return whether the rows of a matrix are probabilities of two or more classes."""
+    is_between = (matrix >= -_SUM_TOLERANCE) & (matrix <= 1 + _SUM_TOLERANCE)
+    is_sum = np.abs(matrix.sum(axis=1) - 1) <= _SUM_TOLERANCE
+    return bool(matrix.shape[1] > 1 and is_between.all() and is_sum.all())
+
+
 def as_classes(classes: Any) -> pd.Index[Any]:  # noqa: ANN401
     """Return classes in their order; labels of different types stay what they are."""
     return pd.Index(classes if isinstance(classes, np.ndarray) else list(classes))
@@ -85,18 +99,24 @@ def codes(labels: Array, classes: Sequence[Any] | Array | None, n_classes: int |
             raise refusal("y", condition, index.tolist()[:6], advice)
     else:
         index = as_classes(classes)
-    # pandas' look-up does not treat True and 1 as equal.
-    if index.dtype == np.bool_:
-        index = index.astype(np.int64)
-    if labels.dtype == np.bool_ and index.dtype.kind in "iuf":
-        labels = labels.astype(np.int64)
-    found_at = index.get_indexer(pd.Index(labels))
+    found_at = find_codes(labels, index)
     if (found_at < 0).any():
         unknown = pd.unique(pd.Series(labels[found_at < 0])).tolist()
         condition = f"of the model's classes ({shown(index.tolist())})"
         value = unknown[0] if len(unknown) == 1 else unknown[:6]
         raise refusal("y", condition, value, "Leave these rows out, or use the labels of training")
-    return np.asarray(found_at, np.intp)
+    return found_at
+
+
+def find_codes(labels: Array, classes: Any) -> npt.NDArray[np.intp]:  # noqa: ANN401
+    """Return the positions of labels in `classes`, -1 for those that are not among them."""
+    index = as_classes(classes)
+    # pandas' look-up does not treat True and 1 as equal.
+    if index.dtype == np.bool_:
+        index = index.astype(np.int64)
+    if labels.dtype == np.bool_ and index.dtype.kind in "iuf":
+        labels = labels.astype(np.int64)
+    return np.asarray(index.get_indexer(pd.Index(labels)), np.intp)
 
 
 def check_prediction(
@@ -105,8 +125,8 @@ def check_prediction(
     """Return a model's output as floats; refuse what the loss of this name cannot use."""
     raw = np.asarray(prediction)
     advice = {
-        "value": "Explain one output at a time, with a function that returns its column; or choose"
-        " a loss of classes such as 'cross_entropy', if these are probabilities",
+        "value": "Pass y with one column per output, or a function that returns one of them; or"
+        " choose a loss of classes such as 'cross_entropy', if these are probabilities",
         "probability": _NOT_LABELS,
         "any": "Return one number, or one row of numbers, per row",
     }[output]

@@ -17,7 +17,7 @@ from dsage.estimate.loop import Estimation
 from dsage.estimate.options import PlanOptions
 from dsage.estimate.plan import Plan
 from dsage.estimate.reasons import StopKind, StopReason
-from dsage.estimate.result import Estimate, TermEstimate, TermKind
+from dsage.estimate.result import Estimate, OutputEstimate, TermEstimate, TermKind
 from dsage.estimate.running.checkpoint import Checkpoint, as_checkpoint
 from dsage.estimate.running.run import estimate, refine, run
 from dsage.estimate.running.stopping import (
@@ -42,6 +42,7 @@ __all__ = [
     "History",
     "LocalEstimate",
     "NOrderings",
+    "OutputEstimate",
     "Plan",
     "PlanOptions",
     "StopKind",

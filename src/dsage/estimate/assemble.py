@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +10,7 @@ import pandas as pd
 
 from dsage.estimate.accumulate.history import History
 from dsage.estimate.inference import effective_df
-from dsage.estimate.result import Estimate, TermEstimate, TermKind
+from dsage.estimate.result import Estimate, OutputEstimate, TermEstimate, TermKind
 from dsage.estimate.totals import Totals
 from dsage.games.base import Floats
 
@@ -25,20 +25,26 @@ def assemble(totals: Totals, history: History, seconds: float) -> Estimate:
         if plan.estimand == "sage":
             terms.append(audit)
     n_orderings, n_units = _count(totals)
+    columns = {
+        "values": np.sum([term.values for term in terms], axis=0),
+        "se_orderings": np.sqrt(sum(totals.variance(term) for term in estimated)),
+        "se_draws": totals.draw_se(estimated),
+        "se_rows": np.sqrt(totals.ledger.row_variance(estimated)),
+        "df": _find_df(totals, terms),
+    }
+    n_values = plan.n_values
+    terms = [_take(term, n_values) for term in terms]
     estimate = Estimate(
         feature_names=plan.names,
-        values=np.sum([term.values for term in terms], axis=0),
-        se_orderings=np.sqrt(sum(totals.variance(term) for term in estimated)),
-        se_draws=totals.draw_se(estimated),
-        se_rows=np.sqrt(totals.ledger.row_variance(estimated)),
-        df=_find_df(totals, terms),
+        **{name: column[:n_values] for name, column in columns.items()},
+        outputs=_split_outputs(columns, plan.n_outputs),
         n_orderings=n_orderings,
         n_units=n_units,
         n_evaluated=plan.game.n_evaluated,
         n_shared=plan.game.n_shared,
-        share_skipped=_find_share_skipped(totals),
+        share_skipped=_find_share_skipped(totals)[:n_values],
         terms=tuple(terms),
-        audit=audit,
+        audit=None if audit is None else _take(audit, n_values),
         skipped_surpluses=_make_skipped_frame(totals),
         seconds=seconds,
         is_exact=_is_exact(totals),
@@ -48,6 +54,19 @@ def assemble(totals: Totals, history: History, seconds: float) -> Estimate:
     )
     history = history.after(estimate.values, estimate.se, n_units, estimate.n_evaluated, seconds)
     return replace(estimate, history=history)
+
+
+def _take(term: TermEstimate, n_values: int) -> TermEstimate:
+    """Return a term without the columns of single outputs."""
+    return replace(term, values=term.values[:n_values], se=term.se[:n_values])
+
+
+def _split_outputs(columns: Mapping[str, Floats], n_outputs: int) -> OutputEstimate | None:
+    """Return the columns of single outputs, which follow those of their sum."""
+    if not n_outputs:
+        return None
+    apart = {name: each.reshape(1 + n_outputs, -1)[1:] for name, each in columns.items()}
+    return OutputEstimate(**apart)
 
 
 def _is_exact(totals: Totals) -> bool:

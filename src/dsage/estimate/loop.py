@@ -69,7 +69,7 @@ class Estimation:
         self.on_pause: Callable[[], None] | None = None
         self.is_whole = True
         self._totals = Totals(plan)
-        self._history = History.empty(plan.n_columns)
+        self._history = History.empty(plan.n_values)
         self._seconds = 0.0
         self._epoch = 0
         self._epoch_started_at = 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,11 @@ from dsage.estimate.accumulate.control import MOST_COALITIONS, CheapWalk, Contro
 from dsage.estimate.exact import Enumeration, enumerate_boundaries
 from dsage.estimate.exact_order import enumerate_extensions
 from dsage.estimate.options import PlanOptions, can_enumerate
+from dsage.estimate.outputs import ByOutput, WalksWithSum, with_sum
 from dsage.estimate.parallel.jobs import Jobs
-from dsage.estimate.terms import Correction, Enumerated, Sampled, Term
+from dsage.estimate.terms import Correction, Enumerated, MainTerm, Sampled, Term
 from dsage.estimate.walk import Boundaries, Prefixes, Walk
-from dsage.games.base import Game, Rows, as_game
+from dsage.games.base import Floats, Game, Orders, Rows, as_game
 from dsage.games.boundary import check_oracle
 from dsage.games.cached import Cached
 from dsage.graphs.separation import NoSeparation, Oracle
@@ -66,6 +68,10 @@ class Plan:
         Whether risks are estimated from draws.
     shares : bool
         Whether orderings have coalitions in common.
+    n_outputs : int
+        Number of outputs that have values of their own, beside those of their sum; mostly 0.
+    n_columns : int
+        Number of values that are estimated together.
 
     Notes
     -----
@@ -94,24 +100,32 @@ class Plan:
             oracle = check_oracle(oracle, game)
         self.streams = Streams(self.options.random_state)
         self.names = tuple(game.feature_names)
-        self.n_columns = len(self.names)
+        apart = game.apart()
+        self.n_outputs = 0 if apart is None else apart.n_outputs
+        self.n_columns = len(self.names) * (1 + self.n_outputs)
         self.is_drawn = game.is_drawn
         self.shares = oracle is not None and self.options.semantics == "boundary"
         self.estimand = "sage" if oracle is None else self.options.estimand
         cache_bytes, jobs = self.options.cache_bytes, Jobs(self.options.n_jobs)
-        self.game = Cached(game, max_bytes=cache_bytes, evaluate=jobs)
+        played = game if apart is None else apart
+        self.game = Cached(played, max_bytes=cache_bytes, evaluate=jobs)
         self.oracle = oracle
         self.orderings = self.options.make_orderings(self.names, self.streams)
         self.is_given = self.orderings.n_batches is not None
-        cheap, exact = self._first_level(game), self.options.exact
-        enumeration = self._enumerate(exact, has_control=cheap is not None)
-        self.control = None if cheap is None else self._make_control(cheap, enumeration)
+        cheap, exact = self._first_levels(played), self.options.exact
+        enumeration = self._enumerate(exact, has_control=bool(cheap))
+        self.control = self._make_control(cheap, enumeration) if cheap else None
         is_affordable = enumeration is not None and enumeration.n_coalitions <= self._few
         is_wanted = exact == "always" or (exact == "auto" and is_affordable)
         self.enumeration = enumeration if is_wanted else None
-        self.terms: list[Term] = [self._main_term(cheap)]
+        self.terms: list[Term] = [self._main_term(*cheap)]
         if oracle is not None and (self.options.audit or self.options.estimand == "sage"):
             self.terms.append(self._correction(oracle))
+        if self.n_outputs:
+            levels = [self._main_term(level) for level in cheap]
+            main, *others = self.terms
+            self.terms = [ByOutput(main, self.n_outputs, levels)]
+            self.terms += [ByOutput(term, self.n_outputs) for term in others]
         self.shards = self._make_shards()
 
     @property
@@ -122,9 +136,19 @@ class Plan:
         return {"estimand": self.estimand, **named}
 
     @property
+    def n_replicates(self) -> int:
+        """Number of pseudo-values per risk, or per risk of an output."""
+        return self.game.n_replicates // self.game.n_outputs
+
+    @property
+    def n_values(self) -> int:
+        """Number of values of the estimate itself, without those of single outputs."""
+        return self.n_columns // (1 + self.n_outputs)
+
+    @property
     def tells_errors(self) -> bool:
         """Whether standard errors can be estimated: a single replicate has none of its own."""
-        return not self.is_drawn or self.game.n_replicates > 1
+        return not self.is_drawn or self.n_replicates > 1
 
     def _walk_of(self, game: Game) -> Walk:
         if self.oracle is None:
@@ -133,11 +157,14 @@ class Plan:
             return Prefixes(game, self.oracle)
         return Boundaries(self.oracle)
 
-    def _make_control(self, game: Game, enumeration: Enumeration | None) -> Control:
-        mean = None
+    def _make_control(self, games: Sequence[Game], enumeration: Enumeration | None) -> Control:
+        means: list[Floats] = []
         if enumeration is not None and enumeration.n_coalitions <= MOST_COALITIONS:
-            mean = enumeration.values(game.mean_risks(enumeration.coalitions))
-        walk = CheapWalk.of(game, self.oracle, self.options.semantics)
+            coalitions = enumeration.coalitions
+            means = [enumeration.values(game.mean_risks(coalitions)) for game in games]
+        walks = [CheapWalk.of(game, self.oracle, self.options.semantics) for game in games]
+        walk: Callable[[Orders], Floats] = WalksWithSum(walks) if self.n_outputs else walks[0]
+        mean = None if not means else with_sum(means) if self.n_outputs else means[0]
         return Control(walk, self.orderings, self.n_columns, mean)
 
     def _enumerate(self, exact: str, *, has_control: bool) -> Enumeration | None:
@@ -175,13 +202,16 @@ class Plan:
         """Number of coalitions up to which enumeration is cheaper than sampling."""
         return _FEW_ORDERINGS * (len(self.names) + 1)
 
-    def _first_level(self, game: Game) -> Game | None:
+    def _first_levels(self, game: Game) -> tuple[Game, ...]:
+        """Return the first level, or that of each output; none if that is not wanted."""
         # Where an ordering takes a long chain to draw, very many cost more than they save.
         is_slow = isinstance(self.orderings, Extensions) and not self.orderings.is_exact
         is_wanted = self.options.first_level == "auto" and not self.is_given and not is_slow
-        return game.first_level() if is_wanted else None
+        return game.first_levels() if is_wanted else ()
 
-    def _main_term(self, first_level: Game | None) -> Term:
+    def _main_term(self, *first_levels: Game) -> MainTerm:
+        """Return the main term, with its first level if there is just one."""
+        first_level = first_levels[0] if len(first_levels) == 1 else None
         if self.enumeration is not None:
             return Enumerated(self.enumeration, first_level)
         walk = self._walk_of(self.game)

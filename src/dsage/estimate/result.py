@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 import numpy as np
 import pandas as pd
 
+from dsage._check import refusal
 from dsage.estimate.accumulate.history import History
 from dsage.estimate.inference import effective_df, holm, interval_columns, p_values
 from dsage.estimate.reasons import StopKind, StopReason
@@ -66,12 +67,6 @@ class WithErrors:
 
     se_orderings: Floats
     se_draws: Floats
-    reason: StopReason | None
-
-    @property
-    def interrupted(self) -> bool:
-        """Whether the user ended the estimation."""
-        return self.reason is not None and self.reason.kind is StopKind.INTERRUPTED
 
     @property
     def se(self) -> Floats:
@@ -80,8 +75,41 @@ class WithErrors:
         return se
 
 
+class Finished:
+    """An estimate that ended for a reason."""
+
+    reason: StopReason | None
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether the user ended the estimation."""
+        return self.reason is not None and self.reason.kind is StopKind.INTERRUPTED
+
+
 @dataclass(frozen=True, eq=False)
-class Estimate(WithErrors):
+class OutputEstimate(WithErrors):
+    """The values of each output of a model, where the values of an estimate are their sum.
+
+    Orderings and draws are the same, so that the values of the outputs add up to those of the
+    estimate, but for rounding.
+
+    Attributes
+    ----------
+    values : array of shape (n_outputs, n_features)
+        The estimated values.
+    se_orderings, se_draws, se_rows, df : arrays of shape (n_outputs, n_features)
+        Their errors, see :class:`Estimate`.
+    """
+
+    values: Floats
+    se_orderings: Floats
+    se_draws: Floats
+    se_rows: Floats
+    df: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate(WithErrors, Finished):
     """Estimated SAGE values with their errors.
 
     Attributes
@@ -125,6 +153,8 @@ class Estimate(WithErrors):
         Why the estimation ended; None while it is under way.
     df_rows : float
         Degrees of freedom of `se_rows`, for the tests.
+    outputs : OutputEstimate or None
+        The values of single outputs, where the target has several columns.
     """
 
     feature_names: tuple[str, ...]
@@ -147,6 +177,17 @@ class Estimate(WithErrors):
     history: History
     reason: StopReason | None = None
     df_rows: float = math.inf
+    outputs: OutputEstimate | None = None
+
+    def of_output(self, at: int) -> Estimate:
+        """Return the estimate of one output, by its number; it has no audit, terms and history."""
+        if self.outputs is None or not 0 <= at < len(self.outputs.values):
+            n_outputs = 0 if self.outputs is None else len(self.outputs.values)
+            condition = f"the number of one of {n_outputs} outputs"
+            raise refusal("output", condition, at, "They count from 0")
+        own = {name: array[at] for name, array in vars(self.outputs).items()}
+        none = History.empty(len(self.feature_names))
+        return replace(self, **own, terms=(), audit=None, history=none, outputs=None)
 
     @property
     def n_surpluses(self) -> int:

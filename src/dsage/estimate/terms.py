@@ -39,6 +39,13 @@ class Term(Protocol):
         """Evaluate a batch of orderings on some rows, requesting risks of the model's game."""
 
 
+class MainTerm(Term, Protocol):
+    """The mean surplus, which may have a first level."""
+
+    def control(self, batch: int, rows: Rows) -> Floats:
+        """Return the mean surpluses of the first level, (n_features,); 0 without one."""
+
+
 class Sampled:
     """The surpluses along sampled orderings, and those of the first level, `control`, if any."""
 
@@ -59,11 +66,19 @@ class Sampled:
         """Evaluate a batch of orderings on some rows; see :class:`Term`."""
         orders = self._orderings.batch(batch)
         values, skipped = yield from self._walk(orders, rows, epoch)
-        control = np.zeros(orders.shape[1])
-        if self._control_walk is not None and self._control is not None:
-            cheap = play(self._control_walk(orders, rows, 0), self._control)
-            control = cheap.values.mean(axis=(0, 1, 2))
+        control = self._surpluses(orders, rows)
         return Outcome(values.mean(axis=0), control, skipped.sum(axis=0), [])
+
+    def control(self, batch: int, rows: Rows) -> Floats:
+        """Return the mean surpluses of the first level; see :class:`MainTerm`."""
+        return self._surpluses(self._orderings.batch(batch), rows)
+
+    def _surpluses(self, orders: Orders, rows: Rows) -> Floats:
+        if self._control_walk is None or self._control is None:
+            return np.zeros(orders.shape[1])
+        cheap = play(self._control_walk(orders, rows, 0), self._control)
+        means: Floats = cheap.values.mean(axis=(0, 1, 2))
+        return means
 
 
 class Enumerated:
@@ -75,15 +90,22 @@ class Enumerated:
     def __init__(self, enumeration: Enumeration, control: Game | None) -> None:
         self._enumeration, self._control = enumeration, control
 
-    def __call__(self, batch: int, rows: Rows, epoch: int) -> Asking[Outcome]:  # noqa: ARG002
+    def __call__(self, batch: int, rows: Rows, epoch: int) -> Asking[Outcome]:
         """Average over all orderings on some rows; see :class:`Term`."""
         coalitions, coefficients = self._enumeration.coalitions, self._enumeration.coefficients
         risks = yield Coalitions(coalitions, rows, epoch)
         surplus = np.einsum("fc,crg->rgf", coefficients, risks)
-        control = np.zeros(len(coefficients))
-        if self._control is not None:
-            control = coefficients @ self._control.risks(coalitions, rows).mean(axis=(1, 2))
+        control = self.control(batch, rows)
         return Outcome(surplus, control, np.zeros(len(coefficients), dtype=np.intp), [])
+
+    def control(self, batch: int, rows: Rows) -> Floats:  # noqa: ARG002
+        """Return the mean surpluses of the first level; see :class:`MainTerm`."""
+        coefficients = self._enumeration.coefficients
+        if self._control is None:
+            return np.zeros(len(coefficients))
+        risks = self._control.risks(self._enumeration.coalitions, rows)
+        means: Floats = coefficients @ risks.mean(axis=(1, 2))
+        return means
 
 
 class Correction:

@@ -22,7 +22,7 @@ class Totals:
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self.tallies = [Tally(plan.shards, plan.n_columns) for _ in plan.terms]
-        n_replicates, weights = plan.game.n_replicates, plan.game.weights
+        n_replicates, weights = plan.n_replicates, plan.game.weights
         self.ledger = Ledger(
             plan.shards, plan.n_columns, n_replicates, len(plan.terms), weights=weights
         )

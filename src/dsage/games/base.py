@@ -39,6 +39,9 @@ class Game(ABC):
         weights. The standard error of the choice of rows, `se_rows`, depends on them.
     has_paths : bool, default=False
         Whether `path_risks` is implemented.
+    n_outputs : int, default=1
+        Number of outputs whose pseudo-values stand one after the other in the last axis of the
+        risks; above 1 only for what `apart` returns.
 
     Examples
     --------
@@ -57,6 +60,7 @@ class Game(ABC):
     n_replicates: int = 1
     weights: Floats | None = None
     has_paths: bool = False
+    n_outputs: int = 1
 
     @abstractmethod
     def risks(self, known: Mask, rows: Rows, epoch: int = 0) -> Floats:
@@ -101,6 +105,19 @@ class Game(ABC):
     def first_level(self) -> Game | None:
         """Return a similar game whose `mean_risks` are cheap, to serve as a control; or None."""
         return None
+
+    def apart(self) -> Game | None:
+        """Return the same game with the risks of its outputs apart; None if it has only one.
+
+        Its risks have `n_outputs` times the pseudo-values, first those of the first output. They
+        are `n_outputs` times the risk of the output, so that the mean of all is that of this game.
+        """
+        return None
+
+    def first_levels(self) -> tuple[Game, ...]:
+        """Return a `first_level` for each of the outputs that are apart, if there are any."""
+        level = self.first_level()
+        return () if level is None else (level,)
 
     def mean_risks(self, known: Mask) -> Floats:
         """Return the means over all rows of the risks of coalitions, (n_coalitions,)."""
@@ -158,6 +175,7 @@ class Wrapped(Game):
         self.n_rows = self.game.n_rows
         self.n_replicates = self.game.n_replicates
         self.weights = self.game.weights
+        self.n_outputs = self.game.n_outputs
 
     @property
     def is_drawn(self) -> bool:

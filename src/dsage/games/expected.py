@@ -227,8 +227,11 @@ class Expected(Game):
         if self._device is not None:
             return self._check_outputs(self._device.of(draws), 3)
         flat = draws.reshape(-1, draws.shape[-1])
-        predicted = self._check_outputs(self.model.predict(self._frames.decode(flat)), 1)
-        shape = (*draws.shape[:2], self.n_replicates, self.noise.n_draws, *predicted.shape[1:])
+        # Nothing reads these draws again, so the model need not get a copy.
+        predicted = self.model.predict(self._frames.decode(flat), is_disposable=True)
+        predicted = self._check_outputs(predicted, 1)
+        sets = self.noise.n_replicates, self.noise.n_draws
+        shape = (*draws.shape[:2], *sets, *predicted.shape[1:])
         return mean_within(predicted.reshape(shape), axis=3)
 
     def _check_outputs(self, predicted: Floats, axis: int) -> Floats:

@@ -80,6 +80,15 @@ class Grouped(Wrapped):
         cheap = self.game.first_level()
         return None if cheap is None else Grouped(cheap, self.members)
 
+    def apart(self) -> Game | None:
+        """Return the game with the risks of its outputs apart, with the same groups."""
+        apart = self.game.apart()
+        return None if apart is None else Grouped(apart, self.members)
+
+    def first_levels(self) -> tuple[Game, ...]:
+        """Return the first levels of the outputs, with the same groups."""
+        return tuple(Grouped(level, self.members) for level in self.game.first_levels())
+
     def mean_risks(self, known: Mask) -> Floats:
         """Return the means over all rows of the risks of coalitions, (n_coalitions,)."""
         return self.game.mean_risks(self._players.expanded(known))

@@ -7,22 +7,28 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
-from dsage._check import Setting, Text, warn
-from dsage.games.base import Floats, Rows
+from dsage._check import Setting, Text, refusal, warn
+from dsage.data.categories import sort_labels
+from dsage.data.targets import values
+from dsage.games.apart import Apart, SumOfOutputs
+from dsage.games.base import Floats, Game, Rows
 from dsage.games.expected import mean_within
-from dsage.games.model_game import ModelGame
 from dsage.games.moment import MomentGame
 from dsage.games.options import GameOptions
-from dsage.models.losses import EPSILON, Loss, as_loss, choose_loss
+from dsage.models.calling import some_rows
+from dsage.models.losses import EPSILON, Loss, LossReason, as_loss, decide_loss
 from dsage.models.model import Model, as_model
 from dsage.samplers.base import Sampler
 
 # Each changes a risk by about ten nats: from this share on, that shows in the mean.
 _MANY_ZEROS = 0.002
+# The variance of larger losses would not be finite.
+_LARGEST = 1e140
 
 
-class LossGame(ModelGame):
+class LossGame(SumOfOutputs):
     """The risk of a model that knows only a coalition: ``mean of l(y, E[f(X) | x_S])``.
 
     The expectation is a mean over draws of the unknown features. The loss of such a mean is biased;
@@ -43,11 +49,12 @@ class LossGame(ModelGame):
         A fitted sampler.
     X : data frame or array of shape (n_rows, n_features)
         Evaluation rows.
-    y : array of shape (n_rows,), or None
-        Their targets. With None the model's own output takes their place.
+    y : array of shape (n_rows,) or (n_rows, n_outputs), or None
+        Their targets; losses of numbers are summed over several. With None the model's own output
+        takes their place.
     loss : str, callable or Loss, default="auto"
         The loss, see :func:`dsage.models.as_loss`; ``"auto"`` is cross entropy for classifiers and
-        squared error otherwise.
+        squared error for regressors; for functions see :func:`dsage.models.choose_loss`.
     **options
         `n_draws`, `n_replicates`, `noise`, `sample_weight`, `random_state` and `max_bytes`, see
         :class:`~dsage.games.GameOptions`.
@@ -77,8 +84,8 @@ class LossGame(ModelGame):
         **options: Any,  # noqa: ANN401
     ) -> None:
         checked = GameOptions.read(options, "loss")
-        self.loss = choose_loss(model, y) if loss == "auto" else as_loss(loss)
-        checked_model = model if isinstance(model, Model) else as_model(model, self.loss)
+        checked_model = _check_model(model, X, y, loss)
+        self.loss = checked_model.loss if loss == "auto" else as_loss(loss)
         super().__init__(checked_model, sampler, X, checked)
         self.target = self.loss.target_for(self.predictions, y, checked_model.classes)
         self.weights = checked.row_weights(self.n_rows)
@@ -100,11 +107,37 @@ class LossGame(ModelGame):
             self.matrix, output, target, self.feature_names, sample_weight=self.weights
         )
 
+    def apart(self) -> Game | None:
+        """Return the game with the risks of each column of the target; None if it has only one."""
+        return Apart(self) if self.target.ndim == 2 and self.loss.sums_outputs else None
+
+    def first_levels(self) -> tuple[Game, ...]:
+        """Return the game of the best linear predictor of each output."""
+        if self.target.ndim == 1 or not self.loss.sums_outputs:
+            return super().first_levels()
+        return tuple(
+            MomentGame(self.matrix, output, target, self.feature_names, sample_weight=self.weights)
+            for output, target in zip(self.predictions.T, self.target.T, strict=True)
+        )
+
     def _to_risks(self, means: Floats, rows: Rows) -> Floats:
         """Return the pseudo-values (n_coalitions, n_rows, n_replicates) of mean predictions."""
+        return self._jackknife(means, rows, self._losses)
+
+    def pseudo_values(self, means: Floats, rows: Rows) -> Floats:
+        """Return the pseudo-values of outputs, (n_coalitions, n_rows, n_replicates, n_outputs)."""
+        return self._jackknife(means, rows, self.losses_by_output)
+
+    def _jackknife(
+        self, means: Floats, rows: Rows, losses_of: Callable[[Floats, Rows], Floats]
+    ) -> Floats:
+        """Return the pseudo-values (n_coalitions, n_rows, n_replicates, ...) of mean predictions.
+
+        `losses_of` maps predictions (n_times, n_rows, ...) to losses (n_times, n_rows, ...).
+        """
         n_coalitions, n_rows, n_replicates, *_ = means.shape
         together = mean_within(means, axis=2)
-        whole = self._losses(together, rows)[:, :, None]
+        whole = np.expand_dims(losses_of(together, rows), 2)
         if n_replicates == 1:
             return whole
         # Means from scratch, not differences from the overall mean: exact ties of classes must
@@ -115,7 +148,8 @@ class LossGame(ModelGame):
         ]
         without = np.stack(others, axis=1).reshape(-1, n_rows, *means.shape[3:])
         self._warn_of_zeros(without.reshape(n_coalitions, n_replicates, *without.shape[1:]), rows)
-        losses = self._losses(without, rows).reshape(n_coalitions, n_replicates, n_rows)
+        losses = losses_of(without, rows)
+        losses = losses.reshape(n_coalitions, n_replicates, *losses.shape[1:])
         # Exactly the loss itself where all replicates agree.
         pseudo: Floats = whole + (n_replicates - 1) * (whole - np.moveaxis(losses, 1, 2))
         return pseudo
@@ -143,6 +177,45 @@ class LossGame(ModelGame):
             ending = ", a model without probabilities of zero, or far more draws."
             warn(Text([text, Setting("loss", "brier"), ending]))
 
+    def losses_by_output(self, predictions: Floats, rows: Rows) -> Floats:
+        """Return the weighted losses (n_times, n_rows, n_outputs) of predictions of some rows."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            losses = self.loss.by_output(self.target[rows], predictions)
+            return self._check_losses(losses * self.weights[rows, None], predictions, rows)
+
     def _losses(self, predictions: Floats, rows: Rows) -> Floats:
         """Return the weighted losses of predictions (n_times, n_rows, ...) of some rows."""
-        return self.loss.many(self.target[rows], predictions) * self.weights[rows]
+        with np.errstate(over="ignore", invalid="ignore"):
+            losses = self.loss.many(self.target[rows], predictions) * self.weights[rows]
+            return self._check_losses(losses, predictions, rows)
+
+    def _check_losses(self, losses: Floats, predictions: Floats, rows: Rows) -> Floats:
+        """Return losses if they are finite, and not too large to be squared."""
+        if not losses.size or (losses.max() <= _LARGEST and losses.min() >= -_LARGEST):
+            return losses
+        condition = f"finite, and at most {_LARGEST:.0e}, for {self.model.name}"
+        found = f"others, from predictions up to {np.abs(predictions).max():.3g}"
+        if self.target.dtype.kind == "f":
+            found += f" and targets up to {np.abs(self.target[rows]).max():.3g}"
+        advice = "Divide the target and the predictions by a constant"
+        raise refusal(f"the losses ({self.loss.name})", condition, found, advice)
+
+
+def _check_model(
+    model: Any,  # noqa: ANN401
+    X: Any,  # noqa: ANN401
+    y: Any,  # noqa: ANN401
+    loss: str | Callable[..., Any] | Loss,
+) -> Model:
+    """Return the model for a loss; ``"auto"`` is chosen by what it returns for some rows."""
+    if isinstance(model, Model):
+        return model
+    if loss != "auto":
+        return as_model(model, loss)
+    if y is None:
+        return as_model(model, decide_loss(model).loss)
+    chosen = decide_loss(model, y, some_rows(X))
+    # Votes need the classes.
+    has_votes = chosen.reason is LossReason.LABELS
+    labels = sort_labels(pd.unique(pd.Series(values(y))).tolist()) if has_votes else None
+    return as_model(model, chosen.loss, classes=labels)

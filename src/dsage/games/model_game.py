@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,9 @@ import numpy.typing as npt
 from dsage.games.base import Floats, Mask, Orders, Rows
 from dsage.games.expected import Expected
 from dsage.models.losses import Loss
+
+ToRisks = Callable[[Floats, Rows], Floats]
+"""Maps the mean predictions of replicates, (n_coalitions, n_rows, n_replicates, ...), to risks."""
 
 
 class ModelGame(Expected):
@@ -54,16 +58,34 @@ class ModelGame(Expected):
 
     def risks(self, known: Mask, rows: Rows, epoch: int = 0) -> Floats:
         """Return the risks of coalitions; see :class:`Game`."""
-        out = np.empty((len(known), len(rows), self.n_replicates))
-        out[known.all(axis=1)] = self._full[rows, None]
-        for at, here, means in self._chunks(known, rows, epoch):
-            out[at, here] = self._to_risks(means, rows[here])
-        return out
+        full = np.broadcast_to(self._full[rows, None], (len(rows), self.n_replicates))
+        return self.fill(self._to_risks, full, known, rows, epoch)
 
     def path_risks(self, orders: Orders, rows: Rows, epoch: int, needed: Mask) -> Floats:
         """Return the risks of the needed prefixes of orderings; see :class:`Game`."""
-        out = np.zeros((*needed.shape, len(rows), self.n_replicates))
-        out[:, -1] = self._full[rows, None]
+        full = np.broadcast_to(self._full[rows, None], (len(rows), self.n_replicates))
+        return self.fill_paths(self._to_risks, full, orders, rows, epoch, needed)
+
+    def fill(self, to_risks: ToRisks, full: Floats, known: Mask, rows: Rows, epoch: int) -> Floats:
+        """Return what `to_risks` makes of mean predictions; `full` with all features known."""
+        out = np.empty((len(known), *full.shape))
+        out[known.all(axis=1)] = full
+        for at, here, means in self._chunks(known, rows, epoch):
+            out[at, here] = to_risks(means, rows[here])
+        return out
+
+    def fill_paths(
+        self,
+        to_risks: ToRisks,
+        full: Floats,
+        orders: Orders,
+        rows: Rows,
+        epoch: int,
+        needed: Mask,
+    ) -> Floats:
+        """Return what `to_risks` makes of mean predictions along orderings; see `fill`."""
+        out = np.zeros((*needed.shape, *full.shape))
+        out[:, -1] = full
         for number, (at, here, means) in self._paths(orders, rows, epoch, needed):
-            out[number, at, here] = self._to_risks(means, rows[here])
+            out[number, at, here] = to_risks(means, rows[here])
         return out

@@ -14,8 +14,8 @@ from dsage.games.base import Floats, Rows
 from dsage.games.linear import LinearOutput
 from dsage.games.model_game import ModelGame
 from dsage.games.options import GameOptions
+from dsage.models.adapt import adapt
 from dsage.models.affine import Affine
-from dsage.models.boosters import as_booster
 from dsage.models.losses import gives_classes
 from dsage.models.model import Model, as_model
 from dsage.models.torch_module import TorchPredictor
@@ -108,9 +108,9 @@ class _OneOutput:
         self._model, self._output = model, output
         self.name = model.name
 
-    def predict(self, X: Any) -> Floats:  # noqa: ANN401
+    def predict(self, X: Any, *, is_disposable: bool = False) -> Floats:  # noqa: ANN401
         """Return the output, (n_rows,)."""
-        predicted = self._model.predict(X)
+        predicted = self._model.predict(X, is_disposable=is_disposable)
         if predicted.ndim == 2:
             return predicted[:, self._column(predicted.shape[1])]
         if self._is_first_of_two:
@@ -175,7 +175,7 @@ def _as_model(model: Any) -> Model:  # noqa: ANN401
     """Return the model; a classifier outputs probabilities."""
     if isinstance(model, Model):
         return model
-    model = as_booster(model)
+    model = adapt(model)
     is_classifier = gives_classes(model) and not isinstance(model, type)
     if is_classifier and not hasattr(model, "predict_proba"):
         condition = "a classifier with predict_proba, or a function that returns numbers"

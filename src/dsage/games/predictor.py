@@ -21,8 +21,11 @@ class Predictor(Protocol):
     def predictor(self) -> TorchPredictor | None:
         """The caller of a PyTorch module; None for other models."""
 
-    def predict(self, X: Any) -> Floats:  # noqa: ANN401
-        """Return checked predictions, (n_rows,) or (n_rows, n_outputs)."""
+    def predict(self, X: Any, *, is_disposable: bool = False) -> Floats:  # noqa: ANN401
+        """Return checked predictions, (n_rows,) or (n_rows, n_outputs).
+
+        The model may change rows that are disposable; of others it gets a copy.
+        """
 
     def affine(self, layout: Layout, X: Any) -> Affine | None:  # noqa: ANN401
         """Return the model as an affine map, or None where it is not known to be one."""

@@ -1,12 +1,13 @@
 """Models as functions from rows to checked predictions, and the losses that judge them."""
 
-from dsage.models.losses import LOSSES, Loss, as_loss, choose_loss, pinball
+from dsage.models.losses import LOSSES, Loss, LossReason, as_loss, choose_loss, pinball
 from dsage.models.model import Model, as_model
 from dsage.models.resolve import LossSource, ModelInfo
 
 __all__ = [
     "LOSSES",
     "Loss",
+    "LossReason",
     "LossSource",
     "Model",
     "ModelInfo",

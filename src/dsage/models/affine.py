@@ -17,6 +17,7 @@ import numpy.typing as npt
 from dsage._check import refusal
 from dsage._random import Streams
 from dsage.data.layout import Layout
+from dsage.models.statsmodels_results import ResultsOfNumbers
 
 Floats = npt.NDArray[np.float64]
 
@@ -68,8 +69,11 @@ def is_affine_type(model: object) -> bool:
 
     These are linear regressions of scikit-learn, and its pipelines of scalers, projections and
     selections of columns that end in one. Types are compared exactly: a subclass may predict
-    differently, and so may an object whose `predict` was replaced.
+    differently, and so may an object whose `predict` was replaced. Linear models of statsmodels are
+    affine, too, unless their formula has functions or classes in it.
     """
+    if isinstance(model, ResultsOfNumbers):
+        return model.is_affine
     name = _sklearn_name(model)
     if name in _REGRESSORS:
         return True

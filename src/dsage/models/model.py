@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-import joblib
 import numpy as np
 import numpy.typing as npt
 
-from dsage._check import refusal, shown
+from dsage._check import Setting, Text, refusal, shown
 from dsage.data.layout import Layout
-from dsage.data.targets import are_numbers, as_classes, codes
+from dsage.data.targets import are_numbers, as_classes, find_codes
+from dsage.models.adapt import adapt
 from dsage.models.affine import Affine, column_precision, is_affine_type, probe
-from dsage.models.boosters import as_booster
+from dsage.models.calling import call, copy_rows, name_model, prediction_function
 from dsage.models.losses import Loss, as_loss
-from dsage.models.losses.choose import CALIBRATE, gives_classes
+from dsage.models.losses.choose import CALIBRATE, as_column, gives_classes
 from dsage.models.torch_module import Probabilities, TorchPredictor, as_predictor
 
 Array = npt.NDArray[Any]
@@ -38,6 +37,8 @@ class Model:
         The classes, in the order of the columns of its probabilities, if they are known.
     predictor : TorchPredictor or None
         The predictor that calls the module of a PyTorch model; None for other models.
+    has_voted : bool
+        Whether the model has predicted labels, which were taken for votes.
 
     Examples
     --------
@@ -64,17 +65,28 @@ class Model:
         self._loss = loss
         self._trusted = trusted
         self._claimed = claimed
+        self.has_voted = False
+        # Whether classes that the model predicts can be taken for votes.
+        self._takes_votes = loss.accepts_votes and classes is not None
+
+    @property
+    def loss(self) -> Loss:
+        """The loss that the predictions are for."""
+        return self._loss
 
     def __repr__(self) -> str:
         return f"Model({self.name}, loss={self._loss.name!r})"
 
-    def predict(self, X: Any) -> Floats:  # noqa: ANN401
+    def predict(self, X: Any, *, is_disposable: bool = False) -> Floats:  # noqa: ANN401
         """Return the predictions for rows.
 
         Parameters
         ----------
         X : data frame or array of n_rows
             Rows, in the container that the model was fitted with.
+        is_disposable : bool, default=False
+            Whether nothing reads `X` afterwards. Otherwise the model receives a copy, since some
+            models change their input in place, and the result is a copy, too.
 
         Returns
         -------
@@ -85,20 +97,13 @@ class Model:
         Raises
         ------
         ValueError
-            If there is not one finite prediction per row. Errors of the model itself are passed on
-            with a note.
+            If there is not one finite prediction of at most 1e70 per row. Errors of the model
+            itself are passed on with a note.
         """
-        try:
-            # Forests that sum their trees in several threads differ in the last digits each time.
-            with joblib.parallel_config(backend="sequential"):
-                raw = self._function(X)
-        except Exception as error:
-            error.add_note(
-                f"Raised by {self.name} when dsage asked it for predictions of {len(X)} rows,"
-                f" passed as {type(X).__module__.split('.')[0]}.{type(X).__name__}."
-            )
-            raise
-        is_float = type(raw) is np.ndarray and raw.dtype == _FLOAT
+        # A module is given tensors of its own.
+        is_safe = is_disposable or self.predictor is not None
+        raw = call(self._function, self.name, X if is_safe else copy_rows(X))
+        is_float = type(raw) is np.ndarray and raw.dtype == _FLOAT and not self._takes_votes
         prediction: Floats = raw if is_float else self._to_floats(raw)
         shape = prediction.shape
         if len(shape) == 2 and shape[1] == 1:
@@ -107,12 +112,9 @@ class Model:
             raise self._refuse("of shape (n_rows,) or (n_rows, n_outputs)", shape, _ONE_PER_ROW)
         if shape[0] != len(X):
             raise self._refuse(f"of {len(X)} rows, as X is", f"shape {shape}", _ONE_PER_ROW)
-        if not np.isfinite(prediction).all():
-            finite = np.isfinite(prediction.reshape(shape[0], -1)).all(axis=1)
-            bad = np.flatnonzero(~finite)
-            found = f"{len(bad)} of {len(X)} rows that are not"
-            raise self._refuse("finite", found, f"Row {bad[0]} is the first: {_WHERE}")
-        return prediction
+        if prediction.size and not (prediction.max() <= LARGEST and prediction.min() >= -LARGEST):
+            raise self._refuse_numbers(prediction)
+        return prediction if is_safe or not is_float else prediction.copy()
 
     def check_means(self, means: Floats, n_outputs: tuple[int, ...]) -> Floats:
         """Check means of predictions that were computed elsewhere, such as on a device.
@@ -180,27 +182,73 @@ class Model:
         return affine if holds else None
 
     def _to_floats(self, raw: Any) -> Floats:  # noqa: ANN401
-        """Return the model's output as floats; refuse labels."""
-        array = np.asarray(raw)
+        """Return the model's output as floats, and labels as votes; refuse other labels."""
+        array = as_column(np.asarray(raw))
+        if array.dtype.kind == "O" and are_numbers(array):
+            array = array.astype(np.float64)
         kind = array.dtype.kind
+        if self._takes_votes and self._are_labels(array):
+            return self._votes(array)
         probabilities = self._loss.output == "probability"
         whole = kind in "iub" and array.ndim == 1 and not self._loss.accepts_votes
-        if (probabilities and whole) or not (kind in "fiub" or are_numbers(array)):
+        if (probabilities and whole) or kind not in "fiub":
             wanted, advice = "numbers", "Choose a loss of classes, such as 'cross_entropy'"
             if probabilities:
                 wanted = "probabilities"
                 advice = "Pass a function that returns them, of shape (n_rows, n_classes)"
             found = f"labels, such as {array.ravel()[:1].tolist()}"
             raise self._refuse(f"{wanted} for {self._loss.name}", found, advice, TypeError)
-        return array.astype(np.float64)
+        return array.astype(np.float64, copy=False)
+
+    def _are_labels(self, array: Array) -> bool:
+        """Return whether an output is labels of the classes, not their probabilities."""
+        if array.ndim != 1 or array.dtype.kind != "f" or self.classes is None:
+            return array.ndim == 1
+        # A number for each row can only be the probability of the second of two classes. Where the
+        # classes are 0 and 1, it does not matter what it is.
+        if len(self.classes) > 2:
+            return True
+        are_codes = self.classes.dtype.kind == "b" or set(self.classes.tolist()) == {0, 1}
+        return not are_codes and bool(np.isin(array, self.classes).all())
+
+    def _votes(self, labels: Array) -> Floats:
+        """Return labels as probabilities of 0 and 1, (n_rows, n_classes)."""
+        if self.classes is None:
+            raise self._refuse("of known classes", labels[:1].tolist(), _NAME_CLASSES)
+        self.has_voted = True
+        found = find_codes(labels, self.classes)
+        if (found < 0).any():
+            unknown = labels[found < 0][:1].tolist()
+            raise self._refuse(
+                f"one of the classes, {shown(self.classes.tolist())}", unknown, _NAME_CLASSES
+            )
+        return np.eye(len(self.classes))[found]
+
+    def _refuse_numbers(self, prediction: Floats) -> Exception:
+        """Return the error for predictions that are not finite, or too large to be squared."""
+        by_row = prediction.reshape(len(prediction), -1)
+        bad = np.flatnonzero(~np.isfinite(by_row).all(axis=1))
+        if len(bad):
+            found = f"{len(bad)} of {len(by_row)} rows that are not"
+            return self._refuse("finite", found, f"Row {bad[0]} is the first: {_WHERE}")
+        largest = float(by_row.ravel()[np.argmax(np.abs(by_row))])
+        advice = "Squares of larger numbers overflow: divide the target and the predictions by a"
+        return self._refuse(f"at most {LARGEST:.0e} in size", largest, f"{advice} constant")
 
     def _refuse(
-        self, condition: str, value: object, advice: str, kind: type[Exception] = ValueError
+        self,
+        condition: str,
+        value: object,
+        advice: str | Text,
+        kind: type[Exception] = ValueError,
     ) -> Exception:
         return refusal(f"the prediction of {self.name}", condition, value, advice, kind)
 
 
+LARGEST = 1e70
+"""The largest prediction: the variance of squared errors is a fourth power, and must be finite."""
 _WHERE = "check the model there; draws may lie far from its training data"
+_NAME_CLASSES = Text(["Name all classes that it predicts with ", Setting("classes")])
 _ONE_PER_ROW = "Return one prediction, or one row of predictions, per row of X"
 
 
@@ -218,15 +266,18 @@ def as_model(
     model : estimator, callable, torch.nn.Module, booster or Model
         A fitted estimator or pipeline, of which `predict_proba` is used for classifiers and
         `predict` for others; or a function from rows to predictions. For ``"zero_one"`` a
-        classifier without `predict_proba` votes: 1 for its class, 0 for the others. PyTorch
-        modules are called, see :class:`~dsage.models.torch_module.TorchPredictor`; for a loss of
-        classes they must return probabilities, not logits. For native boosters of XGBoost and
-        LightGBM see :func:`~dsage.models.boosters.as_booster`.
+        classifier without `predict_proba`, and a function that returns labels, vote: 1 for their
+        class, 0 for the others. PyTorch modules are called, see
+        :class:`~dsage.models.torch_module.TorchPredictor`; for a loss of classes they must return
+        probabilities, not logits. For native boosters of XGBoost and LightGBM see
+        :func:`~dsage.models.boosters.as_booster`, for results of statsmodels
+        :func:`~dsage.models.statsmodels_results.as_results`.
     loss : str, callable or Loss
         The loss, as for :func:`~dsage.models.losses.as_loss`.
     classes : sequence, optional
         The classes, in the order of the columns, for a function or a module that returns
-        probabilities; by default the sorted labels of the target. An estimator knows its own.
+        probabilities; or all labels that a function may return. By default the sorted labels of
+        the target. An estimator knows its own.
     affine : bool, default=False
         Declare that the model is an affine function of float columns, so that no draws are needed;
         this is verified. Linear regressions of scikit-learn, and pipelines of scalers that end in
@@ -251,9 +302,9 @@ def as_model(
             advice = "Pass them to the as_model call that made this Model"
             raise refusal("classes and affine", condition, model, advice, TypeError)
         return model
-    model = as_booster(model)
+    model = adapt(model)
     predictor = as_predictor(model)
-    name = _name_model(model) if predictor is None else predictor.name
+    name = name_model(model) if predictor is None else predictor.name
     if isinstance(model, type) or not (hasattr(model, "predict") or callable(model)):
         advice = "Pass a fitted estimator, or a function from rows to predictions"
         if isinstance(model, type):
@@ -276,13 +327,6 @@ def as_model(
     )
 
 
-def _name_model(model: object) -> str:
-    named = getattr(model, "__name__", None)
-    if named == "<lambda>":
-        return "the function"
-    return named if isinstance(named, str) else type(model).__name__
-
-
 def _choose_method(
     model: Any,  # noqa: ANN401
     name: str,
@@ -291,8 +335,7 @@ def _choose_method(
 ) -> Callable[[Any], Any]:
     """Return the method that predicts what the loss needs."""
     if not gives_classes(model):
-        method: Callable[[Any], Any] = model.predict if hasattr(model, "predict") else model
-        return method
+        return prediction_function(model)
     if loss.output == "value":
         condition = f"one of classes for the classifier {name}"
         advice = "Choose 'cross_entropy', 'brier' or 'zero_one', or pass a function such as"
@@ -302,21 +345,9 @@ def _choose_method(
         probabilities: Callable[[Any], Any] = model.predict_proba
         return probabilities
     if loss.accepts_votes and classes is not None:
-        return _Votes(model, classes)
+        return prediction_function(model)
     condition = f"a classifier with predict_proba for {loss.name}"
     raise refusal("model", condition, name, CALIBRATE, TypeError)
-
-
-@dataclass(frozen=True)
-class _Votes:
-    """Predicted classes as probabilities of 0 and 1."""
-
-    model: Any
-    classes: Array
-
-    def __call__(self, X: Any) -> Floats:  # noqa: ANN401
-        votes = codes(np.asarray(self.model.predict(X)), self.classes, None)
-        return np.eye(len(self.classes))[votes]
 
 
 def _find_classes(

@@ -13,11 +13,20 @@ import pandas as pd
 from dsage._check import Setting, Text, shown, warn
 from dsage.data.categories import sort_labels
 from dsage.data.inputs import Inputs, name_argument
-from dsage.data.targets import Array, are_numbers, codes
-from dsage.models.losses import Loss, as_loss, choose_loss
+from dsage.data.targets import Array, Floats, are_numbers, codes
+from dsage.models.adapt import adapt
+from dsage.models.calling import name_model, some_rows
+from dsage.models.fitted_loss import find_fitted_loss, note_of
+from dsage.models.losses import Loss, as_loss
+from dsage.models.losses.choose import LossReason, decide_loss
 from dsage.models.model import Model, as_model
 
 Label = str | int | float | bool
+
+# Rows that are predicted before anything is learned, and the largest difference of two predictions
+# of the same rows, as a share of the largest: devices round differently.
+_N_ROWS = 16
+_SAME = 1e-4
 
 
 class LossSource(StrEnum):
@@ -59,6 +68,7 @@ class ResolvedModel(NamedTuple):
     loss_source: LossSource
     model: Model
     info: ModelInfo
+    loss_reason: LossReason | None = None
 
 
 def find_model(
@@ -71,28 +81,95 @@ def find_model(
 
     `classes` of a model that does not know them are by default the sorted labels of all rows.
     """
-    is_chosen = isinstance(loss, str) and loss == "auto"
-    resolved = choose_loss(model, inputs.y_test) if is_chosen else as_loss(loss)
+    resolved, source, reason = _find_loss(model, loss, classes, inputs)
     checked = as_model(model, resolved, classes=classes)
     has_labels = resolved.output == "probability" and inputs.y_train.ndim == 1
-    if has_labels and checked.classes is None and not isinstance(model, Model):
-        both = pd.concat([pd.Series(inputs.y_train), pd.Series(inputs.y_test)])
-        labels = sort_labels(list(pd.unique(both)))
+    are_assumed = has_labels and checked.classes is None and not isinstance(model, Model)
+    if are_assumed:
+        labels = sort_labels(_labels(inputs).unique().tolist())
         checked = as_model(model, resolved, classes=labels)
-        if not are_numbers(np.asarray(labels)):
-            text = (
-                f"{checked.name} does not store its classes: the columns of its probabilities are "
-                f"taken to be {shown(labels)}, in this order. Otherwise name them with "
-            )
-            warn(Text([text, Setting("classes"), "."]))
     if has_labels and checked.classes is not None:
         for name, y in (("y_train", inputs.y_train), ("y_test", inputs.y_test)):
             with name_argument(name):
                 codes(y, checked.classes, None)
-    predicted = checked.predict(inputs.first_rows())
+    predicted = _predict_again(checked, inputs)
+    if are_assumed and not checked.has_voted:
+        _warn_of_order(checked)
     resolved.target_for(predicted, inputs.y_test[: len(predicted)], checked.classes)
-    source = LossSource.CHOSEN if is_chosen else LossSource.GIVEN
-    return ResolvedModel(resolved, source, checked, _describe_model(model, checked))
+    info = _describe_model(model, checked)
+    return ResolvedModel(resolved, source, checked, info, reason)
+
+
+def _warn_of_order(model: Model) -> None:
+    """Warn of the assumed order of classes, unless they are numbers or booleans."""
+    if model.classes is None or model.classes.dtype.kind == "b" or are_numbers(model.classes):
+        return
+    text = (
+        f"{model.name} does not store its classes: the columns of its probabilities are "
+        f"taken to be {shown(model.classes.tolist())}, in this order. Otherwise name them with "
+    )
+    warn(Text([text, Setting("classes"), "."]))
+
+
+def _labels(inputs: Inputs) -> pd.Series[Any]:
+    """Return the targets of all rows."""
+    return pd.concat([pd.Series(inputs.y_train), pd.Series(inputs.y_test)])
+
+
+def _find_loss(
+    model: Any,  # noqa: ANN401
+    loss: str | Callable[..., Any] | Loss,
+    classes: Sequence[Any] | Array | None,
+    inputs: Inputs,
+) -> tuple[Loss, LossSource, LossReason | None]:
+    """Return the loss, and how and why it was chosen."""
+    if not (isinstance(loss, str) and loss == "auto"):
+        return as_loss(loss), LossSource.GIVEN, None
+    if isinstance(model, Model):
+        return model.loss, LossSource.GIVEN, None
+    y = _labels(inputs).to_numpy() if inputs.y_train.ndim == 1 else inputs.y_test
+    rows = inputs.layout.decode(inputs.layout.encode(some_rows(inputs.X_test)))
+    found, reason = decide_loss(model, y, rows)
+    if classes is not None and reason is LossReason.NUMBERS:
+        found, reason = as_loss("cross_entropy"), LossReason.CLASSES
+    name = name_model(adapt(model))
+    if reason is LossReason.LABELS:
+        text = (
+            f"{name} returns classes, not their probabilities, so the share of wrong classes is "
+            "explained, with "
+        )
+        ending = ". If these are numbers, choose another loss; for cross entropy, return"
+        warn(Text([text, Setting("loss", found.name), ending, " probabilities."]))
+    fitted = find_fitted_loss(adapt(model)) if reason is LossReason.REGRESSOR else None
+    if fitted is not None:
+        warn(note_of(name, fitted))
+    return found, LossSource.CHOSEN, reason
+
+
+def _predict_again(model: Model, inputs: Inputs) -> Floats:
+    """Return the predictions of the first rows; warn if the model does not stand by them.
+
+    Half of the rows are predicted once more: the answers must be the same alone.
+    """
+    rows, half = (inputs.first_rows(n_rows) for n_rows in (_N_ROWS, _N_ROWS // 2))
+    predicted, again = model.predict(rows), model.predict(half)
+    first = predicted[: len(again)]
+    if again.shape != first.shape:
+        return predicted
+    change = float(np.abs(again - first).max())
+    if change <= _SAME * max(float(np.abs(predicted).max()), np.finfo(np.float64).tiny):
+        return predicted
+    is_random = not np.array_equal(model.predict(rows), predicted)
+    reason, remedy = (
+        ("answers at random", "Fix its random state, or average its predictions")
+        if is_random
+        else ("depends on the other rows", "Do not compute means or scales from the rows it gets")
+    )
+    warn(
+        f"{model.name} {reason}: its predictions of the same rows differ by up to {change:.3g}. The"
+        f" values are meaningless unless that is small, and no run can be repeated. {remedy}."
+    )
+    return predicted
 
 
 def _describe_model(given: object, model: Model) -> ModelInfo:

@@ -74,6 +74,30 @@ class Explanation:
         return self.estimate.se
 
     @cached_property
+    def per_output(self) -> pd.DataFrame | None:
+        """The values of each output, of which `values` are the sum; None if there is only one.
+
+        One line for each output and feature, by output and from the largest value: ``output``,
+        ``feature``, ``value``, ``se``, ``lower``, ``upper``, ``se_rows``, ``lower_total``,
+        ``upper_total`` and ``p_value``, as in :meth:`to_frame` with a confidence of 95 %. The
+        p-values are adjusted for the features of an output.
+        """
+        if self.estimate.outputs is None:
+            return None
+        names = ["feature", "value", "se", "lower", "upper", "se_rows", "p_value"]
+        frames = []
+        for at, output in enumerate(self.choices.data.outputs):
+            estimate = self.estimate.of_output(at)
+            lower, upper = _total_intervals(estimate, 0.95)
+            totals = pd.DataFrame(
+                {"feature": estimate.feature_names, "lower_total": lower, "upper_total": upper}
+            )
+            frame = estimate.to_frame()[names].merge(totals, on="feature", sort=False)
+            frame.insert(0, "output", output)
+            frames.append(frame[[*frame.columns.drop("p_value"), "p_value"]])
+        return pd.concat(frames, ignore_index=True)
+
+    @cached_property
     def share_skipped(self) -> float:
         """Share of all surpluses that are zero by separation, and were not evaluated."""
         return float(np.mean(self.estimate.share_skipped))
@@ -132,12 +156,12 @@ class Explanation:
               than 2 % of the range of the values, for all features at once.
             - ``p_value``: of the hypothesis that the value in the population is not above zero,
               adjusted for the number of features.
+            - ``value[NAME]``, ``se[NAME]``: the value of each output, and its error from orderings
+              and draws, where the target has several columns; `per_output` has more.
         """
         estimate = self.estimate
         base = estimate.to_frame(confidence).set_index("feature").loc[list(self.feature_names)]
-        both = intervals(self.values, estimate.se_total, confidence, df=estimate.df_total)
-        ends = np.stack(both)
-        lower_total, upper_total = np.where(np.isfinite(ends), ends, math.nan)
+        lower_total, upper_total = _total_intervals(estimate, confidence)
         total = float(self.values.sum())
         share = self.values / total if total > 0 else np.full(len(self.values), math.nan)
         n_surpluses = estimate.n_surpluses
@@ -157,6 +181,7 @@ class Explanation:
                 "n_skipped": _counts(n_skipped),
                 **self._audit_columns(confidence),
                 "p_value": base["p_value"].to_numpy(),
+                **self._output_columns(),
             }
         )
         order = np.argsort(-self.values, kind="stable")
@@ -169,11 +194,25 @@ class Explanation:
         audit = self.estimate.audit_frame(confidence)
         return {f"audit_{name}": audit[name].to_numpy() for name in names}
 
+    def _output_columns(self) -> Mapping[str, object]:
+        outputs, names = self.estimate.outputs, self.choices.data.outputs
+        if outputs is None:
+            return {}
+        pairs = [(f"value[{name}]", outputs.values[at]) for at, name in enumerate(names)]
+        return dict(pairs + [(f"se[{name}]", outputs.se[at]) for at, name in enumerate(names)])
+
     def __repr__(self) -> str:
         return as_text(self)
 
     def _repr_html_(self) -> str:
         return as_html(self)
+
+
+def _total_intervals(estimate: Estimate, confidence: float) -> Floats:
+    """Return the ends of the intervals for the population; NaN where they are not known."""
+    ends = np.stack(intervals(estimate.values, estimate.se_total, confidence, df=estimate.df_total))
+    known: Floats = np.where(np.isfinite(ends), ends, math.nan)
+    return known
 
 
 class Plotter:

@@ -21,6 +21,7 @@ from dsage.data.inputs import Inputs
 from dsage.data.kinds import Kind
 from dsage.estimate import Estimate, PlanOptions, Stopping
 from dsage.games import GameOptions
+from dsage.models.losses import LossReason
 from dsage.models.resolve import LossSource, ModelInfo
 from dsage.orderings import Order
 from dsage.samplers.info import Decision, SamplerInfo, SamplerSource
@@ -35,7 +36,6 @@ _RECORDED = (
     "semantics", "first_level", "exact", "rows_per_ordering", "cache_bytes",
     "n_draws", "n_replicates", "noise", "max_bytes",
 )  # fmt: skip
-LATER = {"later": True}
 """Metadata of a field that files of the same format may lack: its default stands for it."""
 
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "pandas", "networkx")
@@ -49,6 +49,13 @@ _WORDS: dict[tuple[type[Enum], str], str] = {
     (GraphSource, "learned"): "learned from the training rows",
     (GraphSource, "vote"): "given: a vote of graphs",
     (LossSource, "chosen"): "chosen for the model and the target",
+    (LossReason, "classifier"): "the model is a classifier",
+    (LossReason, "regressor"): "the model is a regressor",
+    (LossReason, "last layer"): "the last layer of the module gives probabilities",
+    (LossReason, "probabilities"): "the model returns probabilities of the target's classes",
+    (LossReason, "labels"): "the model returns classes",
+    (LossReason, "classes"): "the target has classes",
+    (LossReason, "numbers"): "target and predictions are numbers",
     (SamplerSource, "chosen"): "chosen by its held-out score",
     (SamplerSource, "named"): "given by name",
 }
@@ -59,9 +66,10 @@ class DataInfo:
     """The rows of a run.
 
     `class_numbers` are the features that are numbers and were declared to be classes, `digest` is a
-    hash of the evaluation rows and their targets, `container` the kind of data frame or array.
-    `kinds` and `share_missing`, the share of missing values in all rows, are of each feature; both
-    are empty in files of earlier versions.
+    hash of the evaluation rows and their targets, `container` the kind of data frame or array,
+    `is_shared` whether the evaluation rows are those from which graph and sampler were learned, and
+    `outputs` the columns of the target, if it has several. `kinds` and `share_missing`, the share
+    of missing values in all rows, are of each feature; both are empty in files of earlier versions.
     """
 
     target: str
@@ -73,8 +81,10 @@ class DataInfo:
     n_rows_evaluation: int
     digest: str | None
     container: str
-    kinds: dict[str, Kind] = field(default_factory=dict, metadata=LATER)
-    share_missing: dict[str, float] = field(default_factory=dict, metadata=LATER)
+    kinds: dict[str, Kind] = field(default_factory=dict)
+    share_missing: dict[str, float] = field(default_factory=dict)
+    is_shared: bool = False
+    outputs: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, inputs: Inputs, groups: Groups | None) -> DataInfo:
@@ -91,15 +101,18 @@ class DataInfo:
             container=inputs.layout.kind,
             kinds=dict(zip(inputs.names, inputs.layout.kinds, strict=True)),
             share_missing=inputs.share_missing(),
+            is_shared=inputs.is_shared,
+            outputs=inputs.outputs,
         )
 
 
 @dataclass(frozen=True)
 class LossInfo:
-    """The loss, and whether it was given or chosen."""
+    """The loss, whether it was given or chosen, and why it was chosen."""
 
     name: str
     source: LossSource
+    reason: LossReason | None = None
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import zipfile
 from collections.abc import Mapping
-from dataclasses import Field, fields, is_dataclass
+from dataclasses import MISSING, Field, fields, is_dataclass
 from enum import Enum
 from pathlib import Path
 from types import NoneType, UnionType
@@ -152,7 +152,8 @@ def _unpack(kind: Any, parts: Any, place: str, arrays: Arrays) -> Any:  # noqa: 
         return pd.DataFrame(columns)
     if is_dataclass(kind):
         hints = get_type_hints(kind)
-        names = [each.name for each in fields(kind) if not _is_absent(each, parts)]
+        # What an earlier version did not write keeps its default.
+        names = [each.name for each in fields(kind) if each.name in parts or _is_required(each)]
         return kind(  # type: ignore[operator]
             **{name: _unpack(hints[name], parts[name], f"{place}/{name}", arrays) for name in names}
         )
@@ -166,9 +167,8 @@ def _unpack(kind: Any, parts: Any, place: str, arrays: Arrays) -> Any:  # noqa: 
     return parts
 
 
-def _is_absent(field: Field[Any], parts: Mapping[str, Any]) -> bool:
-    """Return whether a field, which files of earlier versions lack, is not there."""
-    return bool(field.metadata.get("later")) and field.name not in parts
+def _is_required(field: Field[Any]) -> bool:
+    return field.default is MISSING and field.default_factory is MISSING
 
 
 def _check_dtype(array: np.ndarray[Any, Any], kind: type[np.generic], place: str) -> Any:  # noqa: ANN401
@@ -187,6 +187,10 @@ def _check_consistent(explanation: Explanation) -> None:
     arrays.append(estimate.history.values[-1])
     if any(isinstance(array, np.ndarray) and array.shape != shape for array in arrays):
         raise ValueError("the arrays have different lengths")
+    outputs = () if estimate.outputs is None else vars(estimate.outputs).values()
+    wide = (len(explanation.choices.data.outputs), *shape)
+    if any(array.shape != wide for array in outputs) or (not outputs and wide[0]):
+        raise ValueError("the arrays of the outputs have different shapes")
     if not np.isfinite(estimate.values).all():
         raise ValueError("a value is not finite")
     if explanation.graph is not None and explanation.target not in explanation.graph:

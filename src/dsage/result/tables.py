@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 # The number of features that are shown.
 _MOST_LINES = 20
+# The number of outputs with a column of their own.
+_MOST_OUTPUTS = 4
 _MARK = "!"
 
 
@@ -94,6 +96,10 @@ def notes(explanation: Explanation) -> list[str]:
         f"value ± its standard error from computing; 95 % interval for the population ({parts})",
         f"stopped because {estimate.reason}; {share}",
     ]
+    outputs = explanation.choices.data.outputs
+    if outputs:
+        names = ", ".join(outputs[:_MOST_OUTPUTS]) + ", ..." * (len(outputs) > _MOST_OUTPUTS)
+        lines.append(f"values are sums over {len(outputs)} outputs ({names}); see per_output")
     if estimate.audit is not None:
         lines.append(_audit_note(explanation))
     if estimate.interrupted:
@@ -126,6 +132,8 @@ def _cells(explanation: Explanation) -> tuple[list[str], list[list[str]], list[s
     has_audit = explanation.estimate.audit is not None
     heads = ["feature", "value", "95 % interval", "share", "p-value", "skipped"]
     heads += ["audit"] * has_audit
+    outputs = explanation.choices.data.outputs[:_MOST_OUTPUTS]
+    heads += outputs
     lines = []
     rows: list[dict[Any, Any]] = frame.head(_MOST_LINES).to_dict("records")
     for row in rows:
@@ -141,6 +149,7 @@ def _cells(explanation: Explanation) -> tuple[list[str], list[list[str]], list[s
         if has_audit:
             mark = _MARK if row["audit_matters"] else " "
             line.append(_signed(row["audit_difference"], digits) + mark)
+        line += [f"{row[f'value[{name}]']:,.{digits}f}" for name in outputs]
         lines.append(line)
     n_more = len(frame) - len(lines)
     rest = [f"... and {n_more} more; to_frame() has them all"] if n_more else []

@@ -10,7 +10,7 @@ from typing import Any
 import networkx as nx
 import pandas as pd
 
-from dsage._check import Setting, Text, check_count, check_member, refusal
+from dsage._check import Setting, Text, check_count, check_member, refusal, warn
 from dsage.data.frames import is_frame
 from dsage.data.inputs import Inputs
 from dsage.graphs import Graph, NoSeparation, Oracle, as_graph, as_oracle, is_oracle
@@ -49,8 +49,17 @@ def find_graph(
     """Return what separates features from the target, for the `graph` argument of `explain`.
 
     `is_of_classes` is whether the target is a class, possibly written as a number. By default the
-    graph is learned again from 20 resamples, or from none if that may be slow.
+    graph is learned again from 20 resamples, or from none if that may be slow. No graph is learned
+    for a target of several columns.
     """
+    if isinstance(graph, str) and graph == "learn" and inputs.y_train.ndim == 2:
+        text = (
+            f"The target has {inputs.y_train.shape[1]} columns, and a graph is learned for one "
+            "target: no graph is used, and nothing is skipped. To learn one, explain one column "
+            "at a time; to silence this, pass graph=None."
+        )
+        warn(text)
+        graph = None
     if graph is None or isinstance(graph, NoSeparation):
         return GraphFound(None, None, None, GraphInfo(GraphSource.NONE))
     if isinstance(graph, Stability):

@@ -11,12 +11,12 @@ import pandas as pd
 from dsage.data.frames import Frame, is_frame
 from dsage.estimate.inference import intervals
 from dsage.estimate.reasons import StopReason
-from dsage.estimate.result import WithErrors
+from dsage.estimate.result import Finished, WithErrors
 from dsage.games.base import Floats
 
 
 @dataclass(frozen=True, eq=False)
-class LocalEstimate(WithErrors):
+class LocalEstimate(WithErrors, Finished):
     """Estimated local values with their errors.
 
     Attributes

@@ -37,7 +37,8 @@ class Loss:
     name : str
         Its name, such as ``"squared_error"`` or ``"pinball(0.9)"``, or that of the function.
     output : {"value", "probability", "any"}
-        What the model has to predict: numbers (n_rows,); probabilities (n_rows, n_classes), where
+        What the model has to predict: numbers (n_rows,), or (n_rows, n_outputs) if the target has
+        several columns, over which the loss is summed; probabilities (n_rows, n_classes), where
         (n_rows,) is the probability of the second of two classes; or whatever the function takes.
     kernel : callable
         Maps a checked target and predictions to losses, see :data:`Kernel`.
@@ -82,7 +83,34 @@ class Loss:
             raise _unequal_rows("prediction", len(prediction), "y", len(y))
         if self.output == "probability" and prediction.ndim == 1:
             prediction = _add_first_class(prediction)
+        if self.output == "value" and y.ndim == 2:
+            summed: Floats = self.by_output(y, prediction).sum(axis=-1)
+            return summed
         return self.kernel(y, prediction)
+
+    def by_output(self, y: Array, prediction: Floats) -> Floats:
+        """Return the loss of each row and output, of which the loss of the row is the sum.
+
+        Parameters
+        ----------
+        y : array of shape (n_rows, n_outputs)
+            A target of several columns.
+        prediction : array of shape (..., n_rows, n_outputs)
+            Predictions.
+
+        Returns
+        -------
+        array of shape (..., n_rows, n_outputs)
+
+        Examples
+        --------
+        >>> from dsage.models import as_loss
+        >>> loss, y = as_loss("squared_error"), np.array([[0.0, 1.0]])
+        >>> loss.by_output(y, np.array([[2.0, 4.0]])), loss(y, np.array([[2.0, 4.0]]))
+        (array([[4., 9.]]), array([13.]))
+        """
+        losses = [self.kernel(y[:, at], prediction[..., at]) for at in range(y.shape[1])]
+        return np.stack(losses, axis=-1)
 
     def many(self, y: Array, prediction: Floats) -> Floats:
         """Return the loss of each row for several predictions of the same rows.
@@ -91,7 +119,7 @@ class Loss:
         ----------
         y : array of shape (n_rows,) or (n_rows, n_classes)
             The target as :meth:`target` returns it.
-        prediction : array of shape (n_predictions, n_rows) or (n_predictions, n_rows, n_classes)
+        prediction : array of shape (n_predictions, n_rows) or (n_predictions, n_rows, n_columns)
             Predictions along the first axis: of coalitions, of draws, ...
 
         Returns
@@ -104,7 +132,15 @@ class Loss:
             raise refusal("prediction", f"of shape {shapes}", prediction.shape, advice)
         if self.output == "probability" and prediction.ndim == 2:
             prediction = _add_first_class(prediction)
+        if self.output == "value" and y.ndim == 2:
+            summed: Floats = self.by_output(y, prediction).sum(axis=-1)
+            return summed
         return self.kernel(y, prediction)
+
+    @property
+    def sums_outputs(self) -> bool:
+        """Whether a target of several columns is taken, and the losses of the columns summed."""
+        return self.output == "value"
 
     def target(
         self,
@@ -114,9 +150,10 @@ class Loss:
     ) -> Array:
         """Return the user's target in the form that the loss computes with.
 
-        Numbers become floats, class labels their positions in `classes`. A loss that accepts soft
-        targets also takes a matrix (n_rows, n_classes) of probabilities. A function passed as a
-        loss receives labels unchanged, unless its output is ``"probability"``.
+        Numbers become floats, in one column or several, class labels their positions in `classes`.
+        A loss that accepts soft targets also takes a matrix (n_rows, n_classes) of probabilities. A
+        function passed as a loss receives labels unchanged, unless its output is
+        ``"probability"``.
 
         Parameters
         ----------
@@ -131,8 +168,9 @@ class Loss:
         if self.output == "any":
             return array
         if self.output == "value":
-            advice = f"{self.name} takes one target: explain one output at a time, with its column"
-            check_shape(array, ("n_rows",), "y", advice)
+            if not self.sums_outputs:
+                advice = f"{self.name} takes one target: explain one output at a time"
+                check_shape(array, ("n_rows",), "y", advice)
             return numbers(array, self.name)
         if array.ndim == 1:
             return codes(array, classes, n_classes)
@@ -143,7 +181,10 @@ class Loss:
         return probabilities(numbers(array, self.name), n_columns)
 
     def check(
-        self, prediction: npt.ArrayLike, classes: Sequence[Any] | Array | None = None
+        self,
+        prediction: npt.ArrayLike,
+        classes: Sequence[Any] | Array | None = None,
+        n_outputs: int | None = None,
     ) -> Floats:
         """Return a model's output as floats; refuse output that this loss cannot use.
 
@@ -153,7 +194,15 @@ class Loss:
             The model's output for some rows.
         classes : sequence, optional
             The classes, one per column.
+        n_outputs : int, optional
+            Number of columns of a target of numbers, if it has several.
         """
+        if n_outputs is not None and self.output == "value":
+            array = np.asarray(prediction)
+            advice = "Predict one column for each column of y, or pass the column that it predicts"
+            check_shape(array, ("n_rows", n_outputs), f"prediction for {self.name}", advice)
+            flat = check_prediction(array.reshape(-1), self.name, self.output, classes)
+            return flat.reshape(array.shape)
         return check_prediction(prediction, self.name, self.output, classes)
 
     def target_for(
@@ -167,8 +216,10 @@ class Loss:
         Without `y` the model's own output is the target: the values then explain how the model
         comes to its predictions, not how good they are (Shapley effects, for squared error).
         """
-        prediction = self.check(prediction, classes)
-        if y is None:
+        given = None if y is None else values(y)
+        n_outputs = given.shape[1] if given is not None and given.ndim == 2 else None
+        prediction = self.check(prediction, classes, n_outputs if self.sums_outputs else None)
+        if given is None:
             if self.output != "probability":
                 return prediction
             matrix = prediction if prediction.ndim == 2 else _add_first_class(prediction)
@@ -176,7 +227,7 @@ class Loss:
         n_classes = None
         if self.output == "probability":
             n_classes = prediction.shape[1] if prediction.ndim == 2 else 2
-        target = self.target(y, classes, n_classes)
+        target = self.target(given, classes, n_classes)
         if len(target) != len(prediction):
             raise _unequal_rows("y", len(target), "X", len(prediction))
         return target

@@ -29,6 +29,10 @@ class _FunctionLoss(Loss):
             raise refusal(name, "finite", odd, "Clip the arguments of logarithms and divisions")
         return losses.astype(np.float64, copy=False)
 
+    @property
+    def sums_outputs(self) -> bool:
+        return False
+
     def many(self, y: Array, prediction: Floats) -> Floats:
         return np.stack([self(y, one) for one in prediction])
 

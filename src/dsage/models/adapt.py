@@ -1,0 +1,21 @@
+"""Models whose interface is not that of scikit-learn, as models with that interface."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dsage.models.boosters import as_booster
+from dsage.models.catboost_model import as_catboost
+from dsage.models.statsmodels_results import as_results
+
+
+def adapt(model: Any) -> Any:  # noqa: ANN401
+    """Wrap native boosters and results of statsmodels; return any other model unchanged.
+
+    No package is imported here: a model exists only if its package has been imported.
+    """
+    for wrap in (as_booster, as_catboost, as_results):
+        wrapped = wrap(model)
+        if wrapped is not model:
+            return wrapped
+    return model

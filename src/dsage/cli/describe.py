@@ -9,7 +9,8 @@ import pandas as pd
 
 from dsage.cli import output
 from dsage.cli.commands import DescribeCommand
-from dsage.cli.rows import advise_texts, check_target_name, find_kinds, is_class
+from dsage.cli.rows import advise_texts, check_target_name, find_kinds
+from dsage.cli.target import take_target
 from dsage.data import describe
 from dsage.data.files import read_table
 from dsage.result.tables import format_table
@@ -49,9 +50,8 @@ def _describe(table: pd.DataFrame, kinds: dict[str, Any], discrete: tuple[str, .
 
 def _remark_target(column: pd.Series[Any], discrete: tuple[str, ...]) -> str:
     """Return what 'dsage explain' takes the target for."""
-    if is_class(column, discrete):
-        return "the target, taken for a class"
-    return f"the target, taken for a number; for a class: --kind {column.name}=class"
+    is_discrete = str(column.name) in discrete
+    return take_target(column, asked=None, is_discrete=is_discrete).text
 
 
 def _advise_texts(features: pd.DataFrame, discrete: tuple[str, ...]) -> list[str]:

@@ -120,12 +120,6 @@ def note_classes(table: pd.DataFrame, target: str | None, *, quiet: bool) -> Non
         note(f"Not numeric, so taken for classes: {shown(names)}.", quiet=quiet)
 
 
-def is_class(target: pd.Series[Any], discrete: Sequence[str]) -> bool:
-    """Return whether a target is taken for a class: by its type, the options or its two values."""
-    named = column_kind(target) == "class" or str(target.name) in discrete
-    return named or target.nunique() == _BINARY
-
-
 def split_rows(
     table: pd.DataFrame,
     target: str,

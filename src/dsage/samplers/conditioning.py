@@ -92,8 +92,8 @@ def exact_factor(factor: Floats, bound: float = BOUND) -> Floats:
     """Round each row of a factor so that its products with grid scores have no rounding error.
 
     A row is rounded to b binary digits below the power of two above its norm, with b such that
-    ``sqrt(n) 2**b`` times `bound`, the largest score, is below 2**53: about 1e-8 of the norm. Return the
-    transpose, in steps of the grid.
+    ``sqrt(n) 2**b`` times `bound`, the largest score, is below 2**53: about 1e-8 of the norm.
+    Return the transpose, in steps of the grid.
     """
     n_noise = max(factor.shape[1], 1)
     digits = int(np.floor(52.9 - np.log2(bound / GRID) - np.log2(n_noise) / 2))

@@ -37,6 +37,22 @@ def test_every_node_and_edge_is_drawn():
     assert ax.get_legend() is None
 
 
+def test_indicators_of_missing_values_are_dashed():
+    indicators = {"no a": ["a"]}
+    ax = draw_graph(Graph(["a", "no a", "y"], [("no a", "y")], indicators=indicators), "y")
+    styles = {name: box.get_bbox_patch().get_linestyle() for name, box in boxes(ax).items()}
+    assert styles == {"a": "-", "no a": "--", "y": "-"}
+    assert "tells whether values are missing" in [
+        text.get_text() for text in ax.get_legend().get_texts()
+    ]
+    # An explanation may show the target and its blanket only.
+    whole = Graph(["a", "no a", "b", "y"], [("no a", "y")], indicators=indicators)
+    shown = dataclasses.replace(make_explanation(), graph=whole, target="y", edge_strength=None)
+    part = boxes(graph(shown, blanket_only=True))
+    assert set(part) == {"no a", "y"}
+    assert part["no a"].get_bbox_patch().get_linestyle() == "--"
+
+
 def test_the_target_and_its_blanket_stand_out():
     model = paper_graph("dag_s(3)")
     ax = draw_graph(model.graph, model.target)

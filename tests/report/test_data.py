@@ -318,6 +318,18 @@ def test_hidden_causes_and_cycles_are_drawn(explanation):
     assert "1 bidirected edge" in data["assumptions"][2]["here"]
 
 
+def test_indicators_of_missing_values_belong_to_their_features(explanation):
+    names = ("no 1", "no 2", *explanation.graph.names)
+    indicators = {"no 1": ["feature 1"], "no 2": ["feature 2"]}
+    graph = Graph(names, [*explanation.graph.edges, ("no 1", "target")], indicators=indicators)
+    data = report_data(replace(explanation, graph=graph, edge_strength=None))["graph"]
+    nodes = {node["name"]: (node["feature"], node["role"]) for node in data["nodes"]}
+    assert nodes["no 1"] == ("feature 1", "blanket")
+    assert nodes["no 2"] == ("feature 2", "other")
+    assert "2 nodes tell whether values are missing." in data["sentences"][0]
+    assert "blanket of target is no 1 and feature 3." in " ".join(data["sentences"])
+
+
 def test_a_large_graph_is_cut_to_what_is_near_the_target_and_that_is_said():
     explanation = synthetic_explanation(100)
     graph = report_data(explanation)["graph"]

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import dsage.result.saving
-from dsage import _files
+from dsage import Graph, _files
 from dsage.data.kinds import Kind
 from dsage.estimate import Estimate, StopKind, TermKind
 from dsage.models.resolve import LossSource
@@ -256,3 +256,19 @@ def test_a_file_of_the_first_release_can_be_shown_and_saved_again(tmp_path):
     assert "squared_error, 142 evaluation rows" in repr(explanation)
     assert explanation.report(tmp_path / "report.html").stat().st_size > 10_000
     assert_same(explanation, load(explanation.save(tmp_path / "again.dsage")))
+
+
+def test_indicators_of_missing_values_are_saved(explanation, tmp_path):
+    names = [*explanation.graph.names, "alter is missing"]
+    indicators = {"alter is missing": ["alter"]}
+    graph = Graph(names, explanation.graph.edges, indicators=indicators)
+    replace(explanation, graph=graph).save(tmp_path / "run.dsage")
+    assert load(tmp_path / "run.dsage").graph == graph
+
+
+def test_a_graph_without_indicators_can_be_read(explanation, tmp_path):
+    explanation.save(tmp_path / "run.dsage")
+    header, arrays = _files.read_arrays(tmp_path / "run.dsage")
+    del header["graph"]["indicators"]
+    _files.write_arrays(tmp_path / "earlier.dsage", header, arrays)
+    assert load(tmp_path / "earlier.dsage").graph == explanation.graph

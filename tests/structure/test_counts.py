@@ -108,8 +108,16 @@ def test_bad_counts_are_refused():
         Counts.from_batches([])
     with pytest.raises(ValueError, match=r"same variables; got \['b', 'c'\]"):
         _ = Counts.from_frame(frame_of(0, 5)[["b"]]) + Counts.from_frame(frame_of(0, 5)[["c"]])
-    with pytest.raises(ValueError, match=r"missing values; got \['a'\]"):
-        Counts.from_frame(pd.DataFrame({"a": ["x", None], "b": ["x", "y"]}))
+
+
+def test_missing_values_are_counted_as_one_more_category():
+    counts = Counts.from_frame(pd.DataFrame({"a": ["x", None, None], "b": ["x", "y", "x"]}))
+    assert counts.categories == (("x", None), ("x", "y"))
+    assert counts.table(["a", "b"]).tolist() == [[1, 0], [1, 1]]
+    more = counts + Counts.from_frame(pd.DataFrame({"a": ["z", None], "b": ["x", "x"]}))
+    assert dict(zip(more.categories[0], more.table("a").tolist(), strict=True)) == {
+        "x": 1, "z": 1, None: 3,
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -416,13 +416,6 @@ def test_bad_options_are_refused(data, options, error, text):
         dsage.learn_graph(data, **options)
 
 
-def test_missing_values_are_refused_by_name(data):
-    frame = data.copy()
-    frame.loc[3, "X2"] = np.nan
-    with pytest.raises(ValueError, match="X2"):
-        dsage.learn_graph(frame)
-
-
 def test_score_graph_refuses_what_does_not_fit(data):
     with pytest.raises(ValueError, match="over the variables of the data"):
         dsage.score_graph(Graph(["a"], []), data)

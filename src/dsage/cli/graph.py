@@ -54,8 +54,10 @@ def run(command: GraphCommand) -> None:
 def _describe(found: Graph, strength: pd.DataFrame | None, command: GraphCommand) -> str:
     """Return the graph in words: the Markov blanket, and the edges, most stable first."""
     blanket = ", ".join(found.markov_blanket(command.target)) or "empty, it depends on nothing"
+    n_indicators = len(found.indicators)
+    further = f", {n_indicators} indicators of missing values" * (n_indicators > 0)
     lines = [
-        f"{len(found)} columns, {len(found.edges)} edges",
+        f"{len(found) - n_indicators} columns{further}, {len(found.edges)} edges",
         f"Markov blanket of {command.target}: {blanket}",
     ]
     if not found.edges:

@@ -13,7 +13,6 @@ from scipy import sparse
 
 from dsage._check import check_names, check_shape, refusal, shown
 from dsage.data.columns import check_kinds, column_kind, dtype_kind
-from dsage.data.missing import missing_values
 from dsage.data.natives import take
 
 Array = npt.NDArray[Any]
@@ -104,14 +103,6 @@ class Frame:
             return pd.DataFrame(self._array, columns=list(self.names)).assign(**{name: values})
         series = nw.new_series(name, values, backend=self._opened.implementation)
         return self._opened.with_columns(series).to_native()
-
-    def check_complete(self, names: Sequence[str]) -> None:
-        """Refuse columns of a data frame with missing values, by name."""
-        if self._opened is None or not names:
-            return
-        counts = self._opened.select(nw.col(*names).null_count()).rows()[0]
-        if bad := [name for name, count in zip(names, counts, strict=True) if count]:
-            raise missing_values(bad)
 
 
 def is_frame(data: object) -> bool:

@@ -18,8 +18,7 @@ from dsage.estimate.running.stopping import AbsoluteTolerance, Stopping
 from dsage.games.base import Floats, Game
 from dsage.games.boundary import Boundary
 from dsage.games.difference import Difference
-from dsage.graphs.grouped import GroupedOracle
-from dsage.graphs.separation import Consensus, Oracle, SeparationOracle
+from dsage.graphs.separation import Consensus, Oracle, as_oracle
 from dsage.orderings import as_orderings
 
 TOLERANCE = 0.005
@@ -141,19 +140,14 @@ def _at_boundaries(
             condition = f"{only!r} where each game has a graph of its own"
             advice = "Pass one oracle for both games, or none"
             raise refusal(option, condition, options[option], advice)
-    one, other = pair
+    one, other = (None if each is None else as_oracle(each) for each in pair)
     game = Difference(
         a if one is None else Boundary(a, one), b if other is None else Boundary(b, other)
     )
     common = None
-    if one is not None and other is not None and _is_of_a_graph(one) and _is_of_a_graph(other):
+    if one is not None and other is not None and one.is_of_graph and other.is_of_graph:
         common = Consensus([one, other], share=1.0)
     return game, common
-
-
-def _is_of_a_graph(oracle: Oracle) -> bool:
-    inner = oracle.oracle if isinstance(oracle, GroupedOracle) else oracle
-    return isinstance(inner, SeparationOracle)
 
 
 def _scale(game: Difference) -> float:

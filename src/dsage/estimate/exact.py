@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from dsage._check import check_count, check_member, refusal
 from dsage.games.base import Floats, Mask
-from dsage.graphs.separation import Oracle, SeparationOracle
+from dsage.graphs.separation import Oracle, as_oracle
 
 Codes = npt.NDArray[np.uint32]
 Positions = npt.NDArray[np.intp]
@@ -146,6 +146,7 @@ def enumerate_boundaries(
     if max_coalitions is not None:
         check_count(max_coalitions, "max_coalitions")
     check_count(max_bytes, "max_bytes")
+    oracle = as_oracle(oracle)
     n_features = len(oracle.feature_names)
     while most > 0 and _BYTES_PER_CODE << most > max_bytes:
         most -= 1
@@ -157,8 +158,7 @@ def enumerate_boundaries(
 
 def _boundary(oracle: Oracle, max_features: int, limit: int) -> Enumeration | None:
     n_features = len(oracle.feature_names)
-    is_graph = isinstance(oracle, SeparationOracle)
-    active = _probe_active(oracle) if is_graph else np.arange(n_features)
+    active = _probe_active(oracle) if oracle.is_of_graph else np.arange(n_features)
     while len(active) <= max_features:
         # A separated pair shares its boundary, so equal codes are exactly what is skipped.
         codes = np.empty(1 << len(active), dtype=np.uint32)

@@ -94,7 +94,8 @@ def compare_graphs(
     Parameters
     ----------
     true, estimated : Graph or Oracle
-        Two graphs over the same nodes, or oracles over the same features.
+        Two graphs over the same nodes, or oracles over the same features. The estimated graph may
+        have indicators of missing values in addition.
     target : str
         The target of the queries.
     n_queries : int, default=1_000_000
@@ -174,7 +175,9 @@ def _oracle(
     graph = check_graph(source, parameter)
     if features is not None:
         condition = "over the nodes of the true graph"
-        check_same_names(graph.names, (*features, target), parameter, condition)
+        nodes = (*features, target)
+        own = [name for name in graph.names if name in nodes or name not in graph.indicators]
+        check_same_names(own, nodes, parameter, condition)
     return graph.oracle(target, features)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import graphlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Self
 
@@ -15,8 +15,9 @@ import pandas as pd
 from dsage._check import check_member, check_members, check_names, refusal
 from dsage.graphs import interchange
 from dsage.graphs.pairs import check_pairs
+from dsage.graphs.parts import PartsOracle
 from dsage.graphs.reachability import Reachability, components
-from dsage.graphs.separation import SeparationOracle
+from dsage.graphs.separation import Oracle, SeparationOracle
 
 _OF_GRAPH = "the nodes of the graph"
 
@@ -35,10 +36,14 @@ class Graph:
         Directed edges, from cause to effect. Cycles are allowed, self-loops are not.
     bidirected : iterable of (str, str), default=()
         Pairs of nodes with an unobserved common cause.
+    indicators : mapping of str to iterables of str, optional
+        Nodes that tell whether the values of other nodes are missing, and these nodes. Whoever
+        knows one of the latter knows its indicators; see :meth:`oracle`.
 
     Notes
     -----
-    Graphs are immutable. Two of them are equal if they have the same nodes and edges, in any order.
+    Graphs are immutable. Two of them are equal if they have the same nodes and edges, in any order,
+    and the same indicators.
 
     Examples
     --------
@@ -51,13 +56,23 @@ class Graph:
     False
     """
 
-    __slots__ = ("_bidirected", "_children", "_edges", "_names", "_parents", "_position", "_sweep")
+    __slots__ = (
+        "_bidirected",
+        "_children",
+        "_edges",
+        "_indicators",
+        "_names",
+        "_parents",
+        "_position",
+        "_sweep",
+    )
 
     def __init__(
         self,
         names: Iterable[str],
         edges: Iterable[tuple[str, str]],
         bidirected: Iterable[tuple[str, str]] = (),
+        indicators: Mapping[str, Iterable[str]] | None = None,
     ) -> None:
         self._names = check_names(names)
         self._position = {name: index for index, name in enumerate(self._names)}
@@ -70,6 +85,25 @@ class Graph:
             self._parents[head].append(tail)
             self._children[tail].append(head)
         self._sweep: Reachability | None = None
+        self._indicators = self._check_indicators({} if indicators is None else indicators)
+
+    def _check_indicators(
+        self, indicators: Mapping[str, Iterable[str]]
+    ) -> dict[str, tuple[str, ...]]:
+        """Return the indicators after checking that they indicate nodes that are none."""
+        given: object = indicators
+        if not isinstance(given, Mapping):
+            advice = "For example, indicators={'age is missing': ['age']}"
+            raise refusal("indicators", "a dict of lists of nodes", given, advice, TypeError)
+        found = {}
+        for name, nodes in indicators.items():
+            check_member(name, self._names, "indicators", _OF_GRAPH)
+            parameter = f"indicators[{name!r}]"
+            found[name] = check_members(nodes, self._names, parameter, _OF_GRAPH)
+            if odd := [node for node in found[name] if node in indicators]:
+                advice = "An indicator has no missing values itself"
+                raise refusal(parameter, "without indicators", odd, advice)
+        return found
 
     # Nodes and edges
 
@@ -87,6 +121,11 @@ class Graph:
     def bidirected(self) -> tuple[tuple[str, str], ...]:
         """The bidirected edges, in the order of the nodes."""
         return tuple((self._names[one], self._names[other]) for one, other in self._bidirected)
+
+    @property
+    def indicators(self) -> dict[str, tuple[str, ...]]:
+        """The nodes that tell whether the values of other nodes are missing, and these nodes."""
+        return dict(self._indicators)
 
     @property
     def is_acyclic(self) -> bool:
@@ -121,9 +160,10 @@ class Graph:
     def __hash__(self) -> int:
         return hash(self._canonical())
 
-    def _canonical(self) -> tuple[frozenset[Any], frozenset[Any], frozenset[Any]]:
+    def _canonical(self) -> tuple[frozenset[Any], ...]:
         pairs = frozenset(frozenset(pair) for pair in self.bidirected)
-        return frozenset(self._names), frozenset(self.edges), pairs
+        indicated = frozenset((name, frozenset(each)) for name, each in self._indicators.items())
+        return frozenset(self._names), frozenset(self.edges), pairs, indicated
 
     def __repr__(self) -> str:
         drawn = [f"{tail} -> {head}" for tail, head in self.edges]
@@ -204,7 +244,7 @@ class Graph:
 
     # Separation
 
-    def oracle(self, target: str, features: Iterable[str] | None = None) -> SeparationOracle:
+    def oracle(self, target: str, features: Iterable[str] | None = None) -> Oracle:
         """Return the separation oracle of `target`, which handles many coalitions at a time.
 
         Parameters
@@ -215,6 +255,18 @@ class Graph:
             The nodes that can be known, in the order of the columns of the coalitions: usually the
             columns of the model's data. Other nodes are unobserved. By default all nodes but the
             target, in the order of the graph.
+
+        Returns
+        -------
+        SeparationOracle or PartsOracle
+            Indicators of missing values that are not features themselves are known together with
+            the features whose missing values they tell: then a feature stands for several nodes.
+
+        Examples
+        --------
+        >>> graph = Graph(["age", "no age", "y"], [("no age", "y")], indicators={"no age": ["age"]})
+        >>> graph.oracle("y", ["age"]).separated(np.array([[False]]))
+        array([[False]])
         """
         target = check_member(target, self._names, "target", _OF_GRAPH)
         if features is None:
@@ -225,7 +277,14 @@ class Graph:
                 check_member(name, self._names, "features", _OF_GRAPH)
             if target in checked:
                 raise refusal("features", "without the target", target, "Drop the target")
-        return SeparationOracle(self._reachability(), self._names, target, checked)
+        hidden = [name for name in self._indicators if name not in {target, *checked}]
+        parts = {
+            name: (name, *(each for each in hidden if name in self._indicators[each]))
+            for name in checked
+        }
+        nodes = tuple(dict.fromkeys(node for each in parts.values() for node in each))
+        oracle = SeparationOracle(self._reachability(), self._names, target, nodes)
+        return oracle if nodes == checked else PartsOracle(oracle, parts)
 
     def is_separated(
         self, x: str | Iterable[str], y: str | Iterable[str], given: str | Iterable[str] = ()
@@ -351,7 +410,7 @@ class Graph:
         return interchange.to_dot(self._parts(), target)
 
     def _parts(self) -> interchange.Parts:
-        return interchange.Parts(self._names, self.edges, self.bidirected)
+        return interchange.Parts(self._names, self.edges, self.bidirected, self.indicators)
 
 
 def check_graph(graph: object, parameter: str = "graph") -> Graph:

@@ -63,6 +63,7 @@ class GroupedOracle(Oracle):
         self._groups = Groups(groups, self.oracle.feature_names)
         self.feature_names, self.members = self._groups.names, self._groups.members
         self.target = self.oracle.target
+        self.is_of_graph = self.oracle.is_of_graph
 
     def separated(self, known: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
         """Return which players outside each coalition are separated from the target given it."""

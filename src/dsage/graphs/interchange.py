@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import networkx as nx
@@ -21,14 +22,17 @@ NamedEdge = tuple[str, str]
 
 _FORMAT = "dsage.graph"
 _VERSION = 1
+# The attribute of an indicator in networkx.
+_INDICATES = "indicates"
 
 
 class Parts(NamedTuple):
-    """Nodes and edges of a graph."""
+    """Nodes and edges of a graph, and its indicators of missing values."""
 
     names: tuple[str, ...]
     edges: Sequence[NamedEdge]
     bidirected: Sequence[NamedEdge]
+    indicators: Mapping[str, Sequence[str]] = MappingProxyType({})
 
 
 def from_adjacency(matrix: Any, names: Iterable[str] | None) -> Parts:  # noqa: ANN401
@@ -84,7 +88,10 @@ def from_networkx(graph: Any) -> Parts:  # noqa: ANN401
         edges = {(names[tail], names[head]) for tail, head in graph.edges()}
     latent = {names[node] for node in getattr(graph, "latents", ())}
     latent |= {names[node] for node, mark in graph.nodes(data="latent") if mark is True}
-    return _without_latent(tuple(names.values()), edges, latent)
+    parts = _without_latent(tuple(names.values()), edges, latent)
+    marked = graph.nodes(data=_INDICATES)
+    indicated = {names[node]: tuple(map(str, mark)) for node, mark in marked if mark is not None}
+    return parts._replace(indicators=indicated)
 
 
 def _without_latent(names: tuple[str, ...], edges: set[NamedEdge], latent: set[str]) -> Parts:
@@ -103,6 +110,8 @@ def to_networkx(parts: Parts) -> Any:  # noqa: ANN401
     """Write a networkx ``DiGraph``; a bidirected edge becomes a node with ``latent=True``."""
     graph = nx.DiGraph()
     graph.add_nodes_from(parts.names)
+    for name, nodes in parts.indicators.items():
+        graph.nodes[name][_INDICATES] = tuple(nodes)
     graph.add_edges_from(parts.edges)
     for one, other in parts.bidirected:
         latent = f"{one} <-> {other}"
@@ -172,6 +181,8 @@ def to_dot(parts: Parts, target: str | None) -> str:
 def save(parts: Parts, path: str | Path) -> None:
     """Write the graph as JSON."""
     content = {"format": _FORMAT, "version": _VERSION, **parts._asdict()}
+    if not parts.indicators:
+        del content["indicators"]
     text = json.dumps(content, indent=1, ensure_ascii=False)
     Path(path).write_text(text + "\n", encoding="utf-8")
 
@@ -193,6 +204,7 @@ def load(path: str | Path) -> Parts:
             check_names(content["names"]),
             [(tail, head) for tail, head in content["edges"]],
             [(one, other) for one, other in content["bidirected"]],
+            {name: tuple(nodes) for name, nodes in content.get("indicators", {}).items()},
         )
-    except (KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise refusal(*at, f"It is damaged: {error}") from error

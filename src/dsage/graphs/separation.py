@@ -44,11 +44,14 @@ class Oracle(ABC):
         Name of the target; None, the default, if the oracle does not know it.
     members : dict from str to tuple of str, or None
         Members of the groups that are the features; None, the default, without groups.
+    is_of_graph : bool
+        Whether these are the separations of one graph, a compositional graphoid; False by default.
     """
 
     feature_names: tuple[str, ...]
     target: str | None = None
     members: dict[str, tuple[str, ...]] | None = None
+    is_of_graph: bool = False
 
     @abstractmethod
     def separated(self, known: Mask) -> Mask:
@@ -71,6 +74,14 @@ class Oracle(ABC):
 
         The arguments and the result are those of `separated`.
         """
+
+    def reached(self, known: Mask) -> Mask:
+        """Return what the target reaches given each coalition, inside it and outside.
+
+        These are the members of its boundary, and the other features that are not separated. The
+        arguments and the result are those of `separated`.
+        """
+        return self.boundary(known) | ~(self.separated(known) | known)
 
     def distinct_boundaries(self, known: Mask) -> tuple[Mask, npt.NDArray[np.intp]]:
         """Return the distinct boundaries of coalitions, and which of them belongs to each.
@@ -171,6 +182,8 @@ class SeparationOracle(Oracle):
            [False,  True,  True]])
     """
 
+    is_of_graph = True
+
     def __init__(
         self,
         reachability: Reachability,
@@ -189,17 +202,18 @@ class SeparationOracle(Oracle):
     def separated(self, known: Mask) -> Mask:
         """Return which features outside each coalition are separated from the target given it."""
         known = check_known(known, self.feature_names)
-        answer = self._reached(known)
+        answer = self.reached(known)
         np.logical_or(answer, known, out=answer)
         return np.logical_not(answer, out=answer)
 
     def boundary(self, known: Mask) -> Mask:
         """Return which members of each coalition form its Markov boundary."""
         known = check_known(known, self.feature_names)
-        answer = self._reached(known)
+        answer = self.reached(known)
         return np.logical_and(answer, known, out=answer)
 
-    def _reached(self, known: Mask) -> Mask:
+    def reached(self, known: Mask) -> Mask:
+        """Return what the target reaches given each coalition, inside it and outside."""
         reached = np.empty(known.shape, dtype=np.bool_)
         for at in _chunks(len(known), self._n_nodes):
             chunk = known[at]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from itertools import accumulate, pairwise
 from typing import Any
 
@@ -62,7 +63,8 @@ def graph(
     note = None
     if len(part) < len(whole):
         note = f"the target and its Markov blanket: {len(part)} of {len(whole)} nodes"
-    return _draw(part, explanation.target, explanation.edge_strength, note, ax)
+    strength = explanation.edge_strength
+    return _draw(part, explanation.target, strength, note, ax, whole.indicators)
 
 
 def draw_graph(
@@ -72,7 +74,7 @@ def draw_graph(
     strength: pd.DataFrame | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw a graph with causes to the left of their effects.
+    """Draw a graph with causes to the left of their effects; indicators have a dashed outline.
 
     Parameters
     ----------
@@ -97,7 +99,7 @@ def draw_graph(
     >>> [text.get_text() for text in ax.texts]
     ['rain', 'wet']
     """
-    return _draw(check_graph(graph), target, strength, None, ax)
+    return _draw(check_graph(graph), target, strength, None, ax, graph.indicators)
 
 
 def _draw(
@@ -106,6 +108,7 @@ def _draw(
     strength: pd.DataFrame | None,
     note: str | None,
     ax: Axes | None,
+    indicators: Container[str],
 ) -> Axes:
     blanket = set(graph.markov_blanket(target)) if target is not None else set()
     share = None if strength is None else _shares(graph, strength)
@@ -127,7 +130,7 @@ def _draw(
             va="center",
             fontsize=style.SIZE,
             color=style.INK,
-            bbox={**box, "linewidth": 0.8},
+            bbox={**box, "linewidth": 0.8, "linestyle": "--" if name in indicators else "-"},
             **text_style(),
         )
     for edge in graph.edges:
@@ -136,7 +139,8 @@ def _draw(
     for one, other in graph.bidirected:
         points = [drawing.places[one], drawing.places[other]]
         _draw_edge(ax, points, (boxes[one], boxes[other]), "<|-|>", 1.0)
-    style.legend_above(ax, _handles(target, share), title=note)
+    has_indicators = any(name in indicators for name in graph.names)
+    style.legend_above(ax, _handles(target, share, has_indicators), title=note)
     ax.set_xlim(0.0, width)
     ax.set_ylim(low - 0.7, high + 0.7)
     ax.set_axis_off()
@@ -181,13 +185,18 @@ def _around(graph: Graph, target: str) -> Graph:
     )
 
 
-def _handles(target: str | None, share: dict[Edge, float] | None) -> list[Artist]:
+def _handles(
+    target: str | None, share: dict[Edge, float] | None, has_indicators: bool
+) -> list[Artist]:
     handles: list[Artist] = []
     if target is not None:
         handles = [
             Patch(facecolor=_TARGET, edgecolor="#333333", label="target"),
             Patch(facecolor=_BLANKET, edgecolor="#333333", label="its Markov blanket"),
         ]
+    if has_indicators:
+        text = "tells whether values are missing"
+        handles.append(Patch(facecolor="none", edgecolor="#333333", linestyle="--", label=text))
     if share:
         for part in (1.0, 0.5):
             width, color = _edge_style(part)

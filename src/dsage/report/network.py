@@ -85,7 +85,9 @@ def _features_of(explanation: Explanation) -> dict[str, str]:
     features = {name: name for name in explanation.feature_names}
     for group, members in (explanation.groups or {}).items():
         features |= dict.fromkeys(members, group)
-    return features
+    indicators = {} if explanation.graph is None else explanation.graph.indicators
+    about = {name: features.get(columns[0]) for name, columns in indicators.items()}
+    return {name: feature for name, feature in about.items() if feature is not None} | features
 
 
 def _strength(explanation: Explanation) -> Strength:
@@ -148,4 +150,8 @@ def _sentences(graph: Graph, target: str, blanket: tuple[str, ...]) -> list[str]
             f"{'it' if len(blanket) == 1 else 'these'}, no other feature is informative about "
             f"{target}, if the graph is true."
         )
-    return [f"The graph has {counted(len(graph), 'node')} and {counted(n_edges, 'edge')}.", text]
+    size = f"The graph has {counted(len(graph), 'node')} and {counted(n_edges, 'edge')}."
+    if n_indicators := len(graph.indicators):
+        verb = "tells" if n_indicators == 1 else "tell"
+        size += f" {counted(n_indicators, 'node')} {verb} whether values are missing."
+    return [size, text]

@@ -24,7 +24,7 @@ from dsage.result.first_format import upgrade
 
 _FORMAT = 2
 _KIND = "dsage explanation"
-_GRAPH = ("names", "edges", "bidirected")
+_GRAPH = ("names", "edges", "bidirected", "indicators")
 
 
 def save(explanation: Explanation, path: str | Path) -> Path:
@@ -142,8 +142,11 @@ def _unpack(kind: Any, parts: Any, place: str, arrays: Arrays) -> Any:  # noqa: 
             name: _unpack(inner[1], each, f"{place}/{name}", arrays) for name, each in parts.items()
         }
     if kind is Graph:
-        names, *edges = (parts[name] for name in _GRAPH)
-        return Graph(names, *([(one, other) for one, other in pairs] for pairs in edges))
+        edges, bidirected = (
+            [(one, other) for one, other in parts[name]] for name in ("edges", "bidirected")
+        )
+        # Earlier versions did not write indicators.
+        return Graph(parts["names"], edges, bidirected, parts.get("indicators"))
     if kind is pd.DataFrame:
         columns = {
             name: arrays[f"{place[1:]}/{name}"] if text is None else text

@@ -79,10 +79,9 @@ class Counts:
 
     @classmethod
     def from_table(cls, table: Table) -> Self:
-        """Count the rows of typed columns, all treated as discrete."""
+        """Count the rows of typed columns, all treated as discrete; missing values are None."""
         if not table.n_rows:
             raise refusal("the data", "at least one row", 0, "Pass some rows")
-        table.check_complete()
         rows = np.empty((table.n_rows, len(table.names)), dtype=np.uint32)
         categories = []
         for position, name in enumerate(table.names):

@@ -7,13 +7,21 @@ import inspect
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence, Sized
+from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from dataclasses import replace
 from typing import Any, ParamSpec
 
 from tqdm.auto import tqdm
 
-from dsage._check import Setting, Text, check_member, check_same_names, refusal, warn
+from dsage._check import (
+    Setting,
+    Text,
+    check_member,
+    check_names,
+    check_same_names,
+    refusal,
+    warn,
+)
 from dsage._random import RandomState, Streams
 from dsage.graphs import Graph, as_graph
 from dsage.structure.constraints import Constraints
@@ -28,7 +36,14 @@ from dsage.structure.scores.choose import (
     score_options,
 )
 from dsage.structure.searches.base import METHODS
-from dsage.structure.source import Data, as_data, kind_of, sufficient
+from dsage.structure.source import (
+    Data,
+    as_data,
+    indicators,
+    kind_of,
+    rows_of,
+    sufficient,
+)
 
 Edges = Iterable[tuple[str, str]]
 Options = dict[str, Any]
@@ -98,8 +113,10 @@ def search_graph(
     of_score, of_search = _split_options(options, method)
     if traits.get("is_random"):
         of_search["random_state"] = random_state
-    table = as_data(data, discrete=discrete, transform=transform)
-    source = sufficient(table)
+    # A score knows its own variables.
+    is_made = isinstance(score, Score)
+    table = as_data(data, discrete=discrete, transform=transform, complete=not is_made)
+    source = table if is_made else sufficient(table)
     if source.n_rows < 2:
         raise refusal("data", "at least 2 rows", source.n_rows, "Pass more rows")
     if strict and score != "auto":
@@ -107,8 +124,11 @@ def search_graph(
         raise refusal("strict", "left out with a score", score, remedy)
     if strict and kind_of(source) == "continuous":
         score = "bic"
-    constraints = _make_constraints(source, tuple(required), forbidden, tiers, max_parents)
-    reduction = Reduction(source, constraints, keep_all=isinstance(score, Score))
+    indicated = indicators(table)
+    constraints = _make_constraints(
+        source, tuple(required), forbidden, _with_indicators(tiers, indicated), max_parents
+    )
+    reduction = Reduction(source, constraints, keep_all=is_made, indicators=indicated)
     for text in reduction.warnings:
         warn(text)
     if reduction.data is None:
@@ -121,7 +141,7 @@ def search_graph(
         chosen = choose_score(columns, name, **of_score)
     else:
         own = {**of_score, "transform": transform}
-        chosen = own_score(score, data, reduction.data.names, own)
+        chosen = own_score(score, rows_of(data, table), reduction.data.names, own)
         name = type(chosen).__name__
     _check_required(chosen, reduction.constraints)
     with tqdm(desc=f"learning the graph ({method})", unit=" moves", disable=not progress) as bar:
@@ -198,12 +218,21 @@ tabu, max_tabu, max_iter, restarts, perturb, max_passes : int, optional
 Returns
 -------
 Graph
-    A DAG over the columns. If the search is interrupted (Ctrl-C), the best one so far, with a
-    warning.
+    A DAG over the columns, and over indicators of their missing values if there are any. If the
+    search is interrupted (Ctrl-C), the best one so far, with a warning.
 
 Notes
 -----
-Columns without information of their own are named in a warning. A constant is isolated. Of
+*Missing values.* They are values: whether one is missing may depend on others, and others on it. A
+missing class is one more category. A missing number is filled in by the mean of its column, and a
+further node of zeros and ones, such as ``"age is missing"``, tells which ones are (if at least five
+are missing and five are not; columns that are missing in the same rows share one). The graph knows
+these nodes as its `indicators`: whoever knows the age knows whether it is missing, so that
+``graph.oracle(target, features)`` takes both nodes for one feature. Values are not predicted from
+other columns: they would carry over what those know, and the column would seem to separate them
+from their effects even where it is missing. Dates and times are numbers.
+
+*Columns without information of their own* are named in a warning. A constant is isolated. Of
 columns that are copies of each other, up to shift and scale or the names of categories, one is
 searched and becomes the only parent of the others: given it they add nothing, and without it
 they are never separated from what it depends on. Discrete columns with more categories than
@@ -266,7 +295,7 @@ def learn_by_callable(
         advice = "Return a dsage.Graph, or any graph that dsage.graphs.as_graph reads"
         condition = "a callable that returns a graph"
         raise refusal(parameter, condition, type(made).__name__, advice, TypeError) from error
-    names = as_data(data).names
+    names = as_data(data, complete=False).names
     condition = "a callable whose graph is over the columns of the data"
     check_same_names(graph.names, names, parameter, condition)
     ordered = Graph(names, graph.edges, graph.bidirected)
@@ -300,6 +329,21 @@ def _make_constraints(
     return Constraints(
         data.names, required=required, forbidden=forbidden, tiers=tiers, max_parents=max_parents
     )
+
+
+def _with_indicators(
+    tiers: Iterable[Iterable[str]] | None, indicated: Mapping[str, Sequence[str]]
+) -> Iterable[Iterable[str]] | None:
+    """Put each indicator that is in no tier into the last tier of the columns that it is about."""
+    if tiers is None or not indicated:
+        return tiers
+    made = [list(check_names(tier, "tiers")) for tier in tiers]
+    place = {name: at for at, tier in enumerate(made) for name in tier}
+    for indicator, columns in indicated.items():
+        places = [place[name] for name in columns if name in place]
+        if places and indicator not in place:
+            made[max(places)].append(indicator)
+    return made
 
 
 def _check_required(score: Score, constraints: Constraints) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -30,13 +30,21 @@ class Reduction:
     restored as the only parent of the others. No score can decide between copies. Given the kept
     one, the others add nothing; without it they stay connected to everything that it is connected
     to, so that no false separation arises. The copy that the constraints restrict least is kept.
-    With `keep_all`, nothing is left out. `data` is None if no column is left to search.
+    With `keep_all`, nothing is left out. `data` is None if no column is left to search. The
+    `indicators` of missing values are columns that the user does not have, and cannot drop.
     """
 
-    def __init__(self, data: Data, constraints: Constraints, *, keep_all: bool = False) -> None:
+    def __init__(
+        self,
+        data: Data,
+        constraints: Constraints,
+        *,
+        keep_all: bool = False,
+        indicators: Mapping[str, tuple[str, ...]] | None = None,
+    ) -> None:
         found = _NONE if keep_all else _find_degeneracies(data)
         kept_of = {group: _choose_copy(group, constraints) for group in found.duplicated}
-        self._names = data.names
+        self._names, self._indicators = data.names, dict(indicators or {})
         self._copies = [
             (kept, name) for group, kept in kept_of.items() for name in group if name != kept
         ]
@@ -47,11 +55,12 @@ class Reduction:
         if left_out:
             self.data = data.select(names) if names else None
             self.constraints = constraints.select(names, given=self._copies)
-        self.warnings = tuple(_warnings(found, kept_of, data))
+        self.warnings = tuple(_warnings(found, kept_of, data, self._indicators))
 
     def restore(self, graph: Graph) -> Graph:
         """Return the graph with all columns, in the order of the data."""
-        return Graph(self._names, [*graph.edges, *self._copies])
+        edges = [*graph.edges, *self._copies]
+        return Graph(self._names, edges, indicators=self._indicators)
 
 
 def _find_degeneracies(data: Data) -> Degeneracies:
@@ -97,17 +106,22 @@ def _choose_copy(group: Sequence[str], constraints: Constraints) -> str:
 
 
 def _warnings(
-    found: Degeneracies, kept_of: dict[tuple[str, ...], str], data: Data
+    found: Degeneracies,
+    kept_of: dict[tuple[str, ...], str],
+    data: Data,
+    indicators: Container[str],
 ) -> Iterator[str]:
     if found.constant:
         yield f"These columns are constant and stay isolated in the graph: {_list(found.constant)}."
     for group, kept in kept_of.items():
-        copies = [name for name in group if name != kept]
-        yield (
-            f"These columns are copies of {kept!r} up to shift and scale, or the names of "
-            f"categories, and become its children: {_list(copies)}. Consider dropping them."
-        )
+        if copies := [name for name in group if name != kept and name not in indicators]:
+            yield (
+                f"These columns are copies of {kept!r} up to shift and scale, or the names of "
+                f"categories, and become its children: {_list(copies)}. Consider dropping them."
+            )
     for name, others in found.determined:
+        if name in indicators:
+            continue
         yield (
             f"{name!r} is a linear function of {_list(others)}. Several graphs explain such data "
             "equally well, and one of them is learned. Consider dropping one of these columns."

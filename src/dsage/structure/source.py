@@ -18,15 +18,34 @@ def as_data(
     *,
     discrete: str | Iterable[str] = (),
     transform: str = "none",
+    complete: bool = True,
 ) -> Data:
-    """Return the data as typed columns; Tables, Moments and Counts are returned unchanged."""
+    """Return the data as typed columns; Tables, Moments and Counts are returned unchanged.
+
+    Missing numbers are filled in and indicated, see :meth:`~dsage.data.table.Table.completed`;
+    they stay missing if `complete` is false.
+    """
     if not isinstance(data, (Table, Moments, Counts)):
-        return Table(data, discrete=discrete, transform=transform)
+        table = Table(data, discrete=discrete, transform=transform)
+        return table.completed() if complete else table
     if tuple(discrete) or transform != "none":
         condition, given = f"left out with a {type(data).__name__}", (discrete, transform)
         advice = "Pass the data frame or array instead"
         raise refusal("discrete and transform", condition, given, advice)
     return data
+
+
+def indicators(data: Data) -> dict[str, tuple[str, ...]]:
+    """Return the variables that indicate missing values, and those whose values these are."""
+    return dict(data.indicators) if isinstance(data, Table) else {}
+
+
+def rows_of(data: Any, source: Data) -> Any:  # noqa: ANN401
+    """Return the rows for a score of the user's own: as passed, or with missing values filled in.
+
+    `source` is what `as_data` made of the data.
+    """
+    return source.to_frame() if isinstance(source, Table) and source.is_completed else data
 
 
 def sufficient(data: Data) -> Data:

@@ -21,7 +21,7 @@ from dsage.structure.constraints import Constraints
 from dsage.structure.learn import search_graph
 from dsage.structure.reduction import Reduction
 from dsage.structure.scores.base import Score
-from dsage.structure.source import as_data, sufficient
+from dsage.structure.source import as_data, indicators, sufficient
 
 RESAMPLES = ("half", "bootstrap")
 
@@ -96,7 +96,7 @@ def stability(
     Parameters
     ----------
     data : data frame or array
-        The observations.
+        The observations. Missing values are as for :func:`dsage.learn_graph`, and filled in once.
     n : int, default=50
         The number of resamples.
     resample : {"half", "bootstrap"}, default="half"
@@ -133,7 +133,8 @@ def stability(
     if isinstance(score, Score):
         advice = "A Score is fixed to its rows: pass a callable that makes one of each resample"
         raise refusal("score", "a name or a callable", score, advice, TypeError)
-    is_own = callable(method) or callable(score)
+    # Users' functions receive the data as passed; missing values are filled in for all resamples.
+    is_own = callable(method) or (callable(score) and not _is_incomplete(data, options))
     source = data if is_own else _check_table(data, options)
     n_rows = len(data) if is_own else source.n_rows
     streams = Streams(random_state)
@@ -172,9 +173,15 @@ def _check_table(data: Any, options: dict[str, Any]) -> Table:  # noqa: ANN401
         raise refusal("data", "a data frame or an array", table, advice, TypeError)
     if table.n_rows < 4:
         raise refusal("data", "at least 4 rows", table.n_rows, "Pass more rows")
-    for text in Reduction(sufficient(table), Constraints(table.names)).warnings:
+    whole = Reduction(sufficient(table), Constraints(table.names), indicators=indicators(table))
+    for text in whole.warnings:
         warn(text)
     return table
+
+
+def _is_incomplete(data: Any, options: dict[str, Any]) -> bool:  # noqa: ANN401
+    as_columns = {name: options[name] for name in ("discrete", "transform") if name in options}
+    return bool(indicators(as_data(data, **as_columns)))
 
 
 def _draw_rows(resample: str, n_rows: int, number: int, streams: Streams) -> npt.NDArray[np.intp]:

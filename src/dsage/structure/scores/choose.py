@@ -14,7 +14,7 @@ from dsage.graphs.graph import Graph, check_dag
 from dsage.structure.counts import Counts
 from dsage.structure.moments import Moments
 from dsage.structure.scores.base import SCORES, Score
-from dsage.structure.source import as_data, kind_of, sufficient
+from dsage.structure.source import as_data, kind_of, rows_of, sufficient
 
 # What "auto" stands for.
 _AUTO = {"continuous": "ebic", "discrete": "bic", "mixed": "bic"}
@@ -33,7 +33,8 @@ def choose_score(
     Parameters
     ----------
     data : data frame, array, Table, Moments or Counts
-        The observations, or their sufficient statistics.
+        The observations, or their sufficient statistics. Columns with missing values are as in
+        :func:`dsage.learn_graph`.
     score : str, Score or callable, default="auto"
         A name of :data:`SCORES`; ``"auto"`` is ``"ebic"`` for continuous data and ``"bic"`` for
         discrete and mixed data. Or a :class:`Score` over the columns of the data, which is
@@ -55,9 +56,12 @@ def choose_score(
     >>> type(choose_score(rows)).__name__, type(choose_score(rows, "bge")).__name__
     ('GaussianScore', 'CachedScore')
     """
-    source = as_data(data, discrete=discrete, transform=transform)
+    # A score knows its own variables.
+    complete = not isinstance(score, Score)
+    source = as_data(data, discrete=discrete, transform=transform, complete=complete)
     if not isinstance(score, str):
-        return own_score(score, data, source.names, {**options, "transform": transform})
+        own = {**options, "transform": transform}
+        return own_score(score, rows_of(data, source), source.names, own)
     kind = kind_of(source)
     name = score_name(score, kind)
     traits = SCORES.traits(name)

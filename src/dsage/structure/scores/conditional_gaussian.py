@@ -57,7 +57,6 @@ class ConditionalGaussian(Score):
         self._place = [
             self._is_discrete[:node].count(kind) for node, kind in enumerate(self._is_discrete)
         ]
-        table.check_complete()
         self._X = _center_columns(table)
         self._variance = (self._X**2).sum(axis=0) / max(1, table.n_rows - 1)
         if not self._variance.all():

@@ -30,6 +30,7 @@ from dsage.estimate.running.stopping import (
     TopK,
     as_stopping,
 )
+from dsage.estimate.sampler_check import SamplerCheck
 
 __all__ = [
     "AbsoluteTolerance",
@@ -44,6 +45,7 @@ __all__ = [
     "NOrderings",
     "Plan",
     "PlanOptions",
+    "SamplerCheck",
     "StopKind",
     "StopReason",
     "Stopping",

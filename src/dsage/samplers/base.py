@@ -14,7 +14,7 @@ import copy
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -49,6 +49,8 @@ class Sampler(ABC):
         Whether `ordering` is available, which draws for all prefixes of an ordering at once.
     draws_on_device : bool
         Whether `on_device` is available, which draws on a device of PyTorch.
+    is_marginal : bool
+        Whether draws ignore the known features: marginal SAGE, which is another estimand.
     """
 
     layout_: Layout | None = None
@@ -56,6 +58,7 @@ class Sampler(ABC):
     has_mean: bool = False
     has_orderings: bool = False
     draws_on_device: bool = False
+    is_marginal: ClassVar[bool] = False
 
     @abstractmethod
     def fit(self, X: Any) -> Self:  # noqa: ANN401

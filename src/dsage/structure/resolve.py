@@ -10,7 +10,7 @@ from typing import Any
 import networkx as nx
 import pandas as pd
 
-from dsage._check import Setting, Text, check_count, check_member, refusal
+from dsage._check import Setting, Text, check_count, check_member, refusal, warn
 from dsage.data.frames import is_frame
 from dsage.data.inputs import Inputs
 from dsage.graphs import Graph, NoSeparation, Oracle, as_graph, as_oracle, is_oracle
@@ -22,6 +22,10 @@ from dsage.structure.searches.base import METHODS
 # The default number of resamples, and the number of columns from which resampling is too slow to
 # be the default: scores of mixed data read the rows again for each family.
 _RESAMPLES, _CHEAP_COLUMNS, _CHEAP_MIXED = 20, 100, 12
+# Why marginal values need no graph.
+_MARGINAL = (
+    "marginal SAGE values do not vanish where the target is conditionally independent of a feature"
+)
 # With fewer rows, graphs of halves are not informative.
 _MIN_RESAMPLED_ROWS = 40
 
@@ -41,6 +45,7 @@ def find_graph(
     inputs: Inputs,
     *,
     is_of_classes: bool,
+    is_marginal: bool = False,
     n_resamples: int | None,
     n_jobs: int | None,
     seed: int,
@@ -48,11 +53,22 @@ def find_graph(
 ) -> GraphFound:
     """Return what separates features from the target, for the `graph` argument of `explain`.
 
-    `is_of_classes` is whether the target is a class, possibly written as a number. By default the
-    graph is learned again from 20 resamples, or from none if that may be slow.
+    `is_of_classes` is whether the target is a class, possibly written as a number; `is_marginal`
+    whether the sampler ignores what is known. By default the graph is learned again from 20
+    resamples, or from none if that may be slow.
     """
+    if isinstance(graph, str) and graph == "auto":
+        if is_marginal:
+            info = GraphInfo(GraphSource.NONE, why=_MARGINAL)
+            return GraphFound(None, None, None, info)
+        graph = "learn"
     if graph is None or isinstance(graph, NoSeparation):
         return GraphFound(None, None, None, GraphInfo(GraphSource.NONE))
+    if is_marginal:
+        text = (
+            f"A graph is combined with a marginal sampler, but {_MARGINAL}: skipping changes them."
+        )
+        warn(f"{text} Use no graph, or a conditional sampler.")
     if isinstance(graph, Stability):
         info = GraphInfo(GraphSource.VOTE, n_graphs=len(graph.graphs))
         oracle: Oracle = graph.oracle(inputs.target, inputs.names)
@@ -63,7 +79,7 @@ def find_graph(
         return GraphFound(as_oracle(graph), None, None, info)
     if isinstance(graph, str) or (callable(graph) and not is_graph):
         if isinstance(graph, str):
-            check_member(graph, ("learn", *METHODS), "graph", "the names of graphs")
+            check_member(graph, ("auto", "learn", *METHODS), "graph", "the names of graphs")
         return _learn(
             "auto" if graph == "learn" else graph,
             inputs,

@@ -22,7 +22,7 @@ from dsage.graphs import Graph
 from dsage.result.explanation import Explanation
 from dsage.result.first_format import upgrade
 
-_FORMAT = 2
+_FORMAT = 3
 _KIND = "dsage explanation"
 _GRAPH = ("names", "edges", "bidirected", "indicators")
 
@@ -71,8 +71,8 @@ def load(path: str | Path) -> Explanation:
         raise _not_an_explanation(path, error) from error
     if header.get("kind") != _KIND:
         raise _not_an_explanation(path)
-    if header.get("format") not in (1, _FORMAT):
-        condition = f"the file of an explanation in format 1 or {_FORMAT}"
+    if header.get("format") not in range(1, _FORMAT + 1):
+        condition = f"the file of an explanation in format 1 to {_FORMAT}"
         advice = f"It was written by dsage {header.get('version')}: read it with that version"
         raise refusal("path", condition, header.get("format"), advice)
     try:

@@ -43,6 +43,8 @@ class Sampler(ABC):
         Whether missing numbers are values to it, which it learns, conditions on and draws.
     has_mean : bool
         Whether `mean` is available; affine models then need no draws.
+    is_marginal : bool
+        Whether draws ignore the known features: marginal SAGE, which is another estimand.
     has_orderings : bool
         Whether `ordering` is available, which draws for all prefixes of an ordering at once.
     draws_on_device : bool
@@ -52,6 +54,7 @@ class Sampler(ABC):
     layout_: Layout | None = None
     feature_names_: tuple[str, ...] | None = None
     takes_missing: ClassVar[bool] = False
+    is_marginal: ClassVar[bool] = False
     has_mean: bool = False
     has_orderings: bool = False
     draws_on_device: bool = False

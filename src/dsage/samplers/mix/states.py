@@ -33,8 +33,7 @@ class Uniforms:
 def remainder(u: Floats, low: Floats, width: Floats) -> Floats:
     """Return where uniforms are in their intervals, as uniforms in (0, 1) again."""
     place: Floats = (u - low) / np.where(width > 0.0, width, 1.0)
-    np.clip(place, _SMALLEST, 1.0 - _SMALLEST, out=place)
-    return place
+    return np.clip(place, _SMALLEST, 1.0 - _SMALLEST)
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,8 +25,6 @@ RESIDUALS = ("empirical", "gaussian")
     "sequential",
     summary="one regression or classifier per feature",
     fits=ANY_DATA,
-    candidate_for=("classes", "mixed"),
-    complexity=4,
     draw_cost=15.0,
     fit_cost=1.0,
 )

@@ -25,7 +25,10 @@ from dsage.samplers.registry import ANY_DATA, SAMPLERS
     summary="a mixture of normals times tables, for mixed, clustered, curved and incomplete data",
     fits=ANY_DATA,
     candidate_for=ANY_DATA,
-    complexity=4,
+    complexity=3,
+    draw_cost=0.15,
+    fit_cost=8.0,
+    fit_seconds=0.4,
 )
 @dataclass(kw_only=True, eq=False, repr=False)
 class Mix(BaseSampler):

@@ -25,7 +25,8 @@ class Uniforms:
     def of(self, column: int, lengths: Sequence[int] | Ints) -> Floats:
         """Return the uniforms of a column for some of the lengths, (.., n_rows, n_draws)."""
         if column == 0:
-            return self.first[np.asarray(lengths)]
+            left: Floats = self.first[np.asarray(lengths)]
+            return left
         u = self.noise[None, :, :, column]
         return np.broadcast_to(u, (len(lengths), *u.shape[1:]))
 

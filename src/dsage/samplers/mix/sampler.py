@@ -27,8 +27,8 @@ from dsage.samplers.registry import ANY_DATA, SAMPLERS
     candidate_for=ANY_DATA,
     complexity=3,
     draw_cost=0.15,
-    fit_cost=8.0,
-    fit_seconds=0.4,
+    fit_cost=4.0,
+    fit_seconds=0.2,
 )
 @dataclass(kw_only=True, eq=False, repr=False)
 class Mix(BaseSampler):

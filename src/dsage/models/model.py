@@ -263,7 +263,7 @@ def as_model(
 
     Parameters
     ----------
-    model : estimator, callable, torch.nn.Module, booster or Model
+    model : estimator, callable, torch.nn.Module, booster, results of statsmodels or Model
         A fitted estimator or pipeline, of which `predict_proba` is used for classifiers and
         `predict` for others; or a function from rows to predictions. For ``"zero_one"`` a
         classifier without `predict_proba`, and a function that returns labels, vote: 1 for their

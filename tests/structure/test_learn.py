@@ -13,7 +13,7 @@ import dsage
 from dsage import Graph
 from dsage.datasets import paper_graph
 from dsage.graphs import compare_graphs, cpdag
-from dsage.structure import Counts, Moments, SearchResult, search_graph
+from dsage.structure import Counts, Moments, SearchResult, search_graph, stability
 from dsage.structure.searches.ordered import then
 
 MODEL = paper_graph("dag_s(4)")
@@ -228,10 +228,26 @@ class TestDegenerateColumns:
         assert graph.markov_blanket("k") == ()
         assert "b" in graph.markov_blanket("a")
 
-    def test_identifiers_are_refused(self):
+    @pytest.mark.parametrize("is_mixed", [True, False])
+    def test_identifiers_stay_isolated(self, is_mixed):
         frame = pd.DataFrame({"id": [f"row {i}" for i in range(200)], "a": list("xy") * 100})
-        with pytest.raises(ValueError, match=r"of classes that recur; got \['id'\]"):
-            dsage.learn_graph(frame)
+        if is_mixed:
+            frame["x"] = np.random.default_rng(0).normal(size=200)
+        with pytest.warns(UserWarning, match="'id' occur too rarely .* it stays isolated") as told:
+            graph = dsage.learn_graph(frame)
+        assert graph.markov_blanket("id") == ()
+        assert len(told) == 1
+
+    def test_rare_categories_are_learned_from_as_one(self):
+        rng = np.random.default_rng(0)
+        a = rng.integers(0, 2, 400)
+        often, rare = np.where(a == 0, "left", "right"), [f"odd {i}" for i in range(400)]
+        b = np.where(rng.random(400) < 0.6, often, rare)
+        frame = pd.DataFrame({"a": a.astype(str), "b": b})
+        with pytest.warns(UserWarning, match="of 'b' .* fewer than 5 rows are taken for one"):
+            assert dsage.learn_graph(frame).markov_blanket("b") == ("a",)
+        found = stability(frame, 4, random_state=0)
+        assert all(graph.markov_blanket("b") == ("a",) for graph in found.graphs)
 
     @pytest.mark.parametrize("score", ["auto", "bge"])
     def test_nothing_but_constants_is_an_empty_graph(self, score):

@@ -29,6 +29,9 @@ _CHUNK_BYTES = 16 * 2**20
 TRANSFORMS = ("none", "rank")
 # With fewer missing or fewer present values, an indicator has nothing to be learned from.
 _MIN_INDICATED = 5
+# A discrete column with more categories than these, and fewer rows for each, is too fine for tables
+# of counts; categories with fewer rows than the last number are then merged.
+_MANY_CATEGORIES, _ROWS_PER_CATEGORY, _RARE = 50, 4, 5
 # Columns that an indicator of several is named after.
 _MOST_NAMED = 3
 
@@ -41,7 +44,8 @@ class Table:
     continuous column by its normal scores. For `names` see :class:`~dsage.data.frames.Frame`.
 
     Missing values of a discrete column are one more category, None. For those of continuous
-    columns see `completed`.
+    columns see `completed`. In a discrete column with more than 50 categories and fewer than four
+    rows for each, categories that occur fewer than five times become one.
 
     Attributes
     ----------
@@ -51,6 +55,9 @@ class Table:
         The number of rows.
     indicators : dict of str to tuple of str
         Columns that `completed` has added, and those whose missing values they indicate.
+    merged : dict of str to int
+        Discrete columns that were read and of which categories were merged, and how many others
+        they have.
 
     Examples
     --------
@@ -84,6 +91,7 @@ class Table:
         # The rows in use, and whole columns as codes or floats, shared by all views of this table.
         self._rows: npt.NDArray[np.intp] | None = None
         self._codes: dict[str, tuple[npt.NDArray[np.intp], tuple[Any, ...]]] = {}
+        self.merged: dict[str, int] = {}
         self._floats: dict[str, Floats] = {}
 
     def select(self, names: str | Iterable[str]) -> Self:
@@ -186,12 +194,15 @@ class Table:
     def codes(self, name: str) -> tuple[npt.NDArray[np.intp], tuple[Any, ...]]:
         """Return a column as codes (n_rows,) from 0, and the categories that they stand for.
 
-        Categories are the values that occur in the whole of the data, sorted; None, at the end, if
-        values are missing.
+        Categories are the values that occur in the whole of the data, sorted; then the merged ones,
+        as a tuple, and None, at the end, if values are missing.
         """
         if name not in self._codes:
             codes, labels = factorize(self._frame.column(name), name)
             plain = [each.item() if isinstance(each, np.generic) else each for each in labels]
+            if len(plain) > max(_MANY_CATEGORIES, len(codes) / _ROWS_PER_CATEGORY):
+                codes, plain = _merge_rare(codes, plain)
+                self.merged[name] = len(plain) - 1
             if len(codes) and codes.min() < 0:
                 codes[codes < 0] = len(plain)
                 plain.append(None)
@@ -282,6 +293,19 @@ class Table:
         values = self._in_use(name)
         present = values[~np.isnan(values)]
         return float(present.mean()) if len(present) else 0.0
+
+
+def _merge_rare(
+    codes: npt.NDArray[np.intp], labels: list[Any]
+) -> tuple[npt.NDArray[np.intp], list[Any]]:
+    """Return codes and labels in which rare categories are one, the last; -1 stays -1."""
+    is_rare = np.bincount(codes[codes >= 0], minlength=len(labels)) < _RARE
+    # The last entry is for the code -1.
+    new = np.append(np.cumsum(~is_rare) - 1, -1)
+    new[:-1][is_rare] = n_kept = int((~is_rare).sum())
+    rare = tuple(label for label, flag in zip(labels, is_rare, strict=True) if flag)
+    kept = [label for label, flag in zip(labels, is_rare, strict=True) if not flag]
+    return new[codes], [*kept, rare] if n_kept < len(labels) else kept
 
 
 def _free_name(columns: Sequence[str], taken: Sequence[str]) -> str:

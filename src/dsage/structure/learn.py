@@ -23,6 +23,7 @@ from dsage._check import (
     warn,
 )
 from dsage._random import RandomState, Streams
+from dsage.data.table import Table
 from dsage.graphs import Graph, as_graph
 from dsage.structure.constraints import Constraints
 from dsage.structure.reduction import Reduction
@@ -41,6 +42,7 @@ from dsage.structure.source import (
     as_data,
     indicators,
     kind_of,
+    merged_categories,
     rows_of,
     sufficient,
 )
@@ -128,8 +130,11 @@ def search_graph(
     constraints = _make_constraints(
         source, tuple(required), forbidden, _with_indicators(tiers, indicated), max_parents
     )
-    reduction = Reduction(source, constraints, keep_all=is_made, indicators=indicated)
-    for text in reduction.warnings:
+    merged = table.merged if isinstance(table, Table) else ()
+    reduction = Reduction(
+        source, constraints, keep_all=is_made, indicators=indicated, merged=merged
+    )
+    for text in (*reduction.warnings, *merged_categories(table)):
         warn(text)
     if reduction.data is None:
         graph = reduction.restore(Graph((), ()))

@@ -31,7 +31,8 @@ class Reduction:
     one, the others add nothing; without it they stay connected to everything that it is connected
     to, so that no false separation arises. The copy that the constraints restrict least is kept.
     With `keep_all`, nothing is left out. `data` is None if no column is left to search. The
-    `indicators` of missing values are columns that the user does not have, and cannot drop.
+    `indicators` of missing values are columns that the user does not have, and cannot drop. The
+    columns in `merged` have lost categories, and if they are constant, it is told elsewhere.
     """
 
     def __init__(
@@ -41,6 +42,7 @@ class Reduction:
         *,
         keep_all: bool = False,
         indicators: Mapping[str, tuple[str, ...]] | None = None,
+        merged: Container[str] = (),
     ) -> None:
         found = _NONE if keep_all else _find_degeneracies(data)
         kept_of = {group: _choose_copy(group, constraints) for group in found.duplicated}
@@ -55,7 +57,7 @@ class Reduction:
         if left_out:
             self.data = data.select(names) if names else None
             self.constraints = constraints.select(names, given=self._copies)
-        self.warnings = tuple(_warnings(found, kept_of, data, self._indicators))
+        self.warnings = tuple(_warnings(found, kept_of, data, self._indicators, merged))
 
     def restore(self, graph: Graph) -> Graph:
         """Return the graph with all columns, in the order of the data."""
@@ -110,9 +112,10 @@ def _warnings(
     kept_of: dict[tuple[str, ...], str],
     data: Data,
     indicators: Container[str],
+    merged: Container[str],
 ) -> Iterator[str]:
-    if found.constant:
-        yield f"These columns are constant and stay isolated in the graph: {_list(found.constant)}."
+    if constant := [name for name in found.constant if name not in merged]:
+        yield f"These columns are constant and stay isolated in the graph: {_list(constant)}."
     for group, kept in kept_of.items():
         if copies := [name for name in group if name != kept and name not in indicators]:
             yield (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from dsage._check import refusal
@@ -38,6 +38,17 @@ def as_data(
 def indicators(data: Data) -> dict[str, tuple[str, ...]]:
     """Return the variables that indicate missing values, and those whose values these are."""
     return dict(data.indicators) if isinstance(data, Table) else {}
+
+
+def merged_categories(data: Data) -> Iterator[str]:
+    """Yield what to tell about classes whose rare categories were merged."""
+    for name, n_others in (data.merged if isinstance(data, Table) else {}).items():
+        start = f"Most categories of {name!r} occur too rarely to learn a graph from them:"
+        yield (
+            f"{start} those with fewer than 5 rows are taken for one."
+            if n_others
+            else f"{start} it stays isolated in the graph."
+        )
 
 
 def rows_of(data: Any, source: Data) -> Any:  # noqa: ANN401

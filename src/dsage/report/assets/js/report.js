@@ -123,6 +123,7 @@ function follow() {
 
 summary();
 texts();
+errorsTable();
 samplerTable();
 choicesTables();
 controls();

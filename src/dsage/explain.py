@@ -7,6 +7,7 @@ import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -254,7 +255,7 @@ def explain(
         model=resolved.info,
         data=DataInfo.of(inputs, grouped),
         graph=found.info,
-        sampler=fitted.info,
+        sampler=replace(fitted.info, compared_with=check.others, not_compared=check.reason or None),
         loss=LossInfo(resolved.loss.name, resolved.loss_source, resolved.loss_reason),
         estimate=EstimateInfo.of(estimate, stopping, for_game, for_plan),
         evaluations=EvaluationInfo.of(estimate, check),

@@ -288,8 +288,9 @@ class _Costs:
 
     def _pair(self, sampler: Sampler) -> float:
         """Return the seconds of a pair of a coalition and a row."""
-        drawn = costs.draw_seconds(sampler, 0, self._n_draws, self._n_features)
-        return drawn + costs.predict_seconds(self._n_draws)
+        n_drawn = _MOST_ROWS * self._n_draws
+        drawn = costs.draw_seconds(sampler, 1, n_drawn, self._n_features)
+        return (drawn + costs.predict_seconds(n_drawn)) / _MOST_ROWS
 
     def can_fit(self, other: Other) -> bool:
         """Return whether fitting a sampler is short enough."""

@@ -262,7 +262,7 @@ def choose_among(
             decision = outcome.decision()
             sampler = fit_to_all(named[decision.chosen], table.X)
         tied = {name: named[name] for name in decision.tied}
-        return Choice(sampler, decision, outcome.scores(decision.chosen), tied), told
+        return Choice(sampler, decision, outcome.scores(decision.chosen, "chosen"), tied), told
 
     if is_kept and table.matrix.nbytes <= _KEPT_BYTES:
         data = (table.layout, table.matrix, table.players.members, scorer.outputs)

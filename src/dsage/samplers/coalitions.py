@@ -11,6 +11,11 @@ from dsage._random import Streams
 from dsage.samplers.checks import Floats, Mask
 
 
+def has_few(n_players: int, n_coalitions: int) -> bool:
+    """Return whether there are no more coalitions, the full one apart, than `n_coalitions`."""
+    return n_players < 64 and (1 << n_players) - 1 <= n_coalitions
+
+
 def prefix_coalitions(
     n_players: int, n_coalitions: int, generator: np.random.Generator
 ) -> tuple[Mask, Floats]:
@@ -34,7 +39,7 @@ def prefix_coalitions(
     >>> known.astype(int).tolist(), weights.tolist()
     ([[0, 0], [0, 1], [1, 0]], [0.5, 0.25, 0.25])
     """
-    if 2**n_players - 1 <= n_coalitions:
+    if has_few(n_players, n_coalitions):
         rows = list(itertools.product([False, True], repeat=n_players))[:-1]
         known = np.array(rows, dtype=np.bool_).reshape(len(rows), n_players)
         sizes = known.sum(axis=1).tolist()

@@ -133,13 +133,13 @@ class Outcome:
         return tuple(
             each.name
             for each in self.race.contenders
-            if each.name in self.sheet.found
+            if each.name in self.sheet
             and not each.is_reference
             and self.sheet.compare(each.name, lowest).is_worse_in_msev()
         )
 
-    def scores(self, used: str) -> pd.DataFrame:
-        """Return a line per candidate, for a run that uses the sampler `used`."""
+    def scores(self, used: str, word: str) -> pd.DataFrame:
+        """Return a line per candidate; the verdict on the sampler that is used is `word`."""
         leader = self.ranking.leader
         mean = self.sheet.mean(leader)
         others = [name for name in self.names if name != used]
@@ -151,9 +151,9 @@ class Outcome:
                 "draw_seconds": each.draw_seconds,
                 "error": each.error,
                 "warnings": "; ".join(each.warnings),
-                "verdict": self._verdict(each, used, alike),
+                "verdict": word if each.name == used else self._verdict(each, used, alike),
             }
-            if each.name in self.sheet.found:
+            if each.name in self.sheet:
                 against = self.sheet.compare(each.name, leader)
                 line |= {
                     "energy_score": mean.energy + against.energy.mean,
@@ -176,18 +176,17 @@ class Outcome:
         return frame
 
     def _verdict(self, contender: Contender, used: str, alike: Sequence[str]) -> str:
-        if contender.name == used:
-            return "used"
         if contender.is_reference:
             return "for reference: ignores the known features"
         if contender.verdict:
             return contender.verdict
         if self.sheet.compare(used, contender.name).is_worse():
-            return "clearly better"
+            return f"clearly better than {used}"
         if contender.name in alike:
-            return "cannot be told from the one used"
+            return f"cannot be told from {used}"
         against = self.sheet.compare(contender.name, used)
-        return "clearly worse in MSEv" if against.is_worse_in_msev() else "clearly worse"
+        score = "MSEv" if against.is_worse_in_msev() else "energy score"
+        return f"clearly worse in {score}"
 
 
 def compare_candidates(

@@ -10,9 +10,10 @@ from typing import Any
 from dsage.samplers.base import Sampler
 from dsage.samplers.registry import SAMPLERS
 
-# Microseconds: of a drawn row and feature if nothing is known about the sampler; of scoring it; of
-# a call of the sampler; and of a row that the model predicts, between boosting and a large forest.
-_DRAW, _SCORE, _CALL, _PREDICT = 1.0, 0.05, 300.0, 5.0
+# Microseconds: of a drawn row and feature, and of a call and feature, if nothing is known about the
+# sampler; of scoring a drawn row and feature; of any call; and of a row that the model predicts,
+# between boosting and a large forest.
+_DRAW, _CALL, _SCORE, _ANY_CALL, _PREDICT = 1.0, 10.0, 0.05, 200.0, 5.0
 
 
 def traits_of(sampler: Sampler) -> dict[str, Any]:
@@ -25,8 +26,10 @@ def traits_of(sampler: Sampler) -> dict[str, Any]:
 
 def draw_seconds(sampler: Sampler, n_calls: int, n_drawn: int, n_features: int) -> float:
     """Return the seconds to draw and to score `n_drawn` rows in `n_calls` calls."""
-    each = float(traits_of(sampler).get("draw_cost", _DRAW)) + _SCORE
-    return 1e-6 * (n_calls * _CALL + n_drawn * n_features * each)
+    traits = traits_of(sampler)
+    each = float(traits.get("draw_cost", _DRAW)) + _SCORE
+    call = _ANY_CALL + float(traits.get("call_cost", _CALL)) * n_features
+    return 1e-6 * (n_calls * call + n_drawn * n_features * each)
 
 
 def predict_seconds(n_predicted: int) -> float:

@@ -158,6 +158,10 @@ class SamplerInfo:
         Its held-out MSEv, as a share of the variance of the predictions; None if it was not scored.
     msev_of_independence : float or None
         That of draws that ignore what is known.
+    compared_with : tuple of str
+        The samplers that would have changed the values by `se_sampler`.
+    not_compared : str or None
+        Why it was not compared with others; None if it was.
     """
 
     name: str
@@ -167,3 +171,5 @@ class SamplerInfo:
     decision: Decision | None = None
     msev: float | None = None
     msev_of_independence: float | None = None
+    compared_with: tuple[str, ...] = ()
+    not_compared: str | None = None

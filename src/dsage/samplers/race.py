@@ -144,14 +144,12 @@ class Race:
     def _fit_cost(self, contender: Contender, part: Part) -> float | None:
         if contender.fitted is not None:
             return 0.0
-        n_features = len(self._blocks[0].known[0])
-        return costs.fit_seconds(contender.sampler, part.n_train, n_features)
+        return costs.fit_seconds(contender.sampler, part.n_train, self._blocks[0].n_features)
 
     def _cost(self, contender: Contender, block: Block) -> float:
         """Return the seconds to score a candidate on a block, by count."""
-        n_coalitions, n_features = block.known.shape
-        n_drawn = n_coalitions * len(block.rows) * self._scorer.n_draws
-        cost = costs.draw_seconds(contender.sampler, n_coalitions, n_drawn, n_features)
+        n_calls, n_drawn = block.n_coalitions, block.n_pairs * self._scorer.n_draws
+        cost = costs.draw_seconds(contender.sampler, n_calls, n_drawn, block.n_features)
         if self._scorer.has_model:
             cost += costs.predict_seconds(n_drawn)
         if block.part not in contender.fits:
@@ -208,7 +206,7 @@ class Race:
         contender.fit_seconds += between - start
         contender.draw_seconds += time.perf_counter() - between
         contender.warnings = list(dict.fromkeys([*contender.warnings, *map(str, caught)]))
-        self.sheet.add(contender.name, block.at, scores)
+        self.sheet.add(contender.name, block, scores)
 
     def _fit(self, contender: Contender, part: int) -> Sampler:
         if part not in contender.fits:

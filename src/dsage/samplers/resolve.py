@@ -131,7 +131,7 @@ def find_sampler(
     if len(table.matrix) < MIN_ROWS or not table.parts:
         return SamplerFound(fitted, None, SamplerInfo(sampler.name, source), (), unfitted)
     outcome = _compare(sampler, table, options, progress=progress)
-    scores = outcome.scores(sampler.name).reset_index()
+    scores = outcome.scores(sampler.name, "used").reset_index()
     found = _find_rivals(sampler.name, outcome)
     return SamplerFound(fitted, scores, _describe(sampler.name, source, scores), found, unfitted)
 

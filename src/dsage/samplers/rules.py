@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 
 from dsage.samplers.checks import Floats, Ints
-from dsage.samplers.scorer import RowScores
+from dsage.samplers.scorer import PieceScores
+from dsage.samplers.splits import Block
 
 # A difference is clear beyond this many standard errors: at the end, and while more rows may come.
 _CLEAR, _HOPELESS = 2.0, 3.0
@@ -22,7 +22,7 @@ _FEWEST_ROWS = 30
 
 
 class Difference(NamedTuple):
-    """A mean paired difference of scores, its standard error over rows, and what is negligible."""
+    """A mean paired difference of scores, its standard error, and what is negligible."""
 
     mean: float
     se: float
@@ -48,54 +48,6 @@ class Comparison(NamedTuple):
         return self.msev is not None and self.msev.is_above(n_errors)
 
 
-@dataclass
-class Sheet:
-    """The scores of all samplers, block by block.
-
-    `at` has the numbers of the rows of each block. A sampler that was given up early has fewer
-    blocks than the others; two are compared on the blocks that both have.
-    """
-
-    at: list[Ints] = field(default_factory=list)
-    found: dict[str, list[RowScores]] = field(default_factory=dict)
-
-    def add(self, name: str, at: Ints, scores: RowScores) -> None:
-        """Add the scores of a sampler on its next block."""
-        own = self.found.setdefault(name, [])
-        if len(own) == len(self.at):
-            self.at.append(at)
-        own.append(scores)
-
-    def n_rows(self, name: str) -> int:
-        """Return the number of rows that a sampler was scored on."""
-        return len(np.unique(np.concatenate(self.at[: len(self.found[name])])))
-
-    def compare(self, name: str, other: str) -> Comparison:
-        """Return the scores of one sampler minus those of another, on their common blocks."""
-        pairs = list(zip(self.found[name], self.found[other], strict=False))
-        at = np.concatenate(self.at[: len(pairs)])
-        energy = np.concatenate([one.energy - two.energy for one, two in pairs])
-        scale = NEGLIGIBLE_ENERGY * abs(self.mean(other).energy)
-        msev = None
-        if all(one.msev is not None and two.msev is not None for one, two in pairs):
-            products = [
-                one.msev - two.msev
-                for one, two in pairs
-                if one.msev is not None and two.msev is not None
-            ]
-            msev = Difference(*_mean_and_se(np.concatenate(products), at), NEGLIGIBLE_MSEV)
-        return Comparison(msev, Difference(*_mean_and_se(energy, at), scale))
-
-    def mean(self, name: str) -> Means:
-        """Return the mean scores of a sampler over all its rows."""
-        own = self.found[name]
-        at = np.concatenate(self.at[: len(own)])
-        energy = _mean_and_se(np.concatenate([each.energy for each in own]), at)[0]
-        msevs = [each.msev for each in own if each.msev is not None]
-        msev = _mean_and_se(np.concatenate(msevs), at)[0] if len(msevs) == len(own) else None
-        return Means(energy, msev)
-
-
 class Means(NamedTuple):
     """Mean scores; the MSEv is None without a model."""
 
@@ -103,12 +55,98 @@ class Means(NamedTuple):
     msev: float | None
 
 
-def _mean_and_se(values: Floats, at: Ints) -> tuple[float, float]:
-    """Return the mean over rows, and its standard error; a row may have several values."""
+class Sheet:
+    """The scores of all samplers, block by block.
+
+    A sampler that was given up early has fewer blocks than the others; two are compared on the
+    blocks that both have. Standard errors are over rows, and over coalitions where these are a
+    sample.
+    """
+
+    def __init__(self) -> None:
+        self._blocks: list[Block] = []
+        self._found: dict[str, list[list[PieceScores]]] = {}
+
+    def add(self, name: str, block: Block, scores: list[PieceScores]) -> None:
+        """Add the scores of a sampler on its next block."""
+        own = self._found.setdefault(name, [])
+        if len(own) == len(self._blocks):
+            self._blocks.append(block)
+        own.append(scores)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._found
+
+    def n_rows(self, name: str) -> int:
+        """Return the number of rows that a sampler was scored on."""
+        n_blocks = len(self._found[name])
+        return len(np.unique(np.concatenate([block.at for block in self._blocks[:n_blocks]])))
+
+    def compare(self, name: str, other: str) -> Comparison:
+        """Return the scores of one sampler minus those of another, on their common blocks."""
+        pairs = list(zip(self._found[name], self._found[other], strict=False))
+        energy, msev = (
+            [
+                [_subtract(one[at], two[at]) for one, two in zip(ours, theirs, strict=True)]
+                for ours, theirs in pairs
+            ]
+            for at in (0, 1)
+        )
+        negligible = NEGLIGIBLE_ENERGY * abs(self.mean(other).energy)
+        return Comparison(
+            self._summarize(msev, NEGLIGIBLE_MSEV), self._of_numbers(energy, negligible)
+        )
+
+    def mean(self, name: str) -> Means:
+        """Return the mean scores of a sampler over all its rows."""
+        energy, msev = (
+            self._summarize([[piece[at] for piece in block] for block in self._found[name]])
+            for at in (0, 1)
+        )
+        return Means(
+            math.nan if energy is None else energy.mean, None if msev is None else msev.mean
+        )
+
+    def _summarize(
+        self, blocks: list[list[Floats | None]], negligible: float = 0.0
+    ) -> Difference | None:
+        """Return mean and standard error of matrices of scores; None if there are none."""
+        numbers = [[piece for piece in block if piece is not None] for block in blocks]
+        if any(len(some) < len(block) for some, block in zip(numbers, blocks, strict=True)):
+            return None
+        return self._of_numbers(numbers, negligible)
+
+    def _of_numbers(
+        self, blocks: Sequence[Sequence[Floats | None]], negligible: float
+    ) -> Difference:
+        """Return mean and standard error of matrices of scores, those of the first blocks."""
+        at = np.concatenate([block.at for block in self._blocks[: len(blocks)]])
+        pieces = [
+            (piece, values)
+            for block, found in zip(self._blocks, blocks, strict=False)
+            for piece, values in zip(block.pieces, found, strict=True)
+            if values is not None
+        ]
+        rows = _row_means(np.concatenate([piece.weights @ each for piece, each in pieces]), at)
+        mean = float(rows.mean())
+        variance = float(rows.var(ddof=1)) / len(rows) if len(rows) > 1 else math.inf
+        for piece, each in pieces:
+            if not piece.is_exact and len(each) > 1:
+                share, n_each = len(piece.rows) / len(at), len(each)
+                off = piece.weights * (each.mean(axis=1) - mean)
+                variance += share**2 * float(off @ off) * n_each / (n_each - 1)
+        return Difference(mean, math.sqrt(variance), negligible)
+
+
+def _subtract(one: Floats | None, other: Floats | None) -> Floats | None:
+    return None if one is None or other is None else one - other
+
+
+def _row_means(values: Floats, at: Ints) -> Floats:
+    """Return the mean of each row, which may have several values."""
     _, place = np.unique(at, return_inverse=True)
-    rows = np.bincount(place, values) / np.bincount(place)
-    se = float(rows.std(ddof=1)) / math.sqrt(len(rows)) if len(rows) > 1 else math.inf
-    return float(rows.mean()), se
+    means: Floats = np.bincount(place, values) / np.bincount(place)
+    return means
 
 
 class Ranking(NamedTuple):
@@ -137,12 +175,11 @@ def rank(sheet: Sheet, names: Sequence[str]) -> Ranking:
 
     Without a model the first step falls away, and the third concerns the energy score alone.
     """
-    first = sheet.found[names[0]][0]
     by_msev = {}
-    if first.msev is not None:
-        for name in names:
-            against = sheet.compare(name, names[0]).msev
-            by_msev[name] = math.inf if against is None else against.mean
+    for name in names:
+        against = sheet.compare(name, names[0]).msev
+        if against is not None:
+            by_msev[name] = against.mean
     lowest = min(by_msev, key=by_msev.__getitem__) if by_msev else None
     out: tuple[str, ...] = ()
     if lowest is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -16,14 +17,14 @@ from dsage.samplers.base import Sampler
 from dsage.samplers.checks import Floats, check_draws
 from dsage.samplers.energy import column_scales, energy_scores, has_gaps
 from dsage.samplers.noise import Noise
-from dsage.samplers.splits import Block, Part
+from dsage.samplers.splits import Block, Part, Piece
 
 Predict = Callable[[Any], npt.NDArray[Any]]
 """A function from rows, in the container that the model was fitted with, to predictions."""
 
 
-class RowScores(NamedTuple):
-    """The scores of the rows of a block, each a mean over coalitions; lower is better."""
+class PieceScores(NamedTuple):
+    """The scores of a piece, (n_coalitions, n_rows) each; lower is better."""
 
     energy: Floats
     msev: Floats | None
@@ -89,45 +90,61 @@ class Scorer:
         """Whether there is a MSEv: a model whose predictions vary."""
         return self._predict is not None and self._spread > 0
 
-    def __call__(self, sampler: Sampler, block: Block) -> RowScores:
-        """Return the scores of a fitted sampler on a block."""
+    def __call__(self, sampler: Sampler, block: Block) -> list[PieceScores]:
+        """Return the scores of a fitted sampler on the pieces of a block."""
         layout = sampler.layout_ or self._layout
-        part = self._parts[block.part]
-        matrix = layout.encode(part.test)[block.rows]
-        draws = self._draw(sampler, block, matrix, layout)
-        energy = np.zeros(len(matrix))
-        for known, weight, drawn in zip(block.known, block.weights, draws, strict=True):
-            unknown = np.flatnonzero(~known)
-            energy += weight * energy_scores(
-                matrix, drawn, unknown, layout.n_categories, self._scale, in_two_sets=True
-            )
+        matrix = layout.encode(self._parts[block.part].test)
+        draws = [self._draw(sampler, piece, matrix[piece.rows], layout) for piece in block.pieces]
+        energy = []
+        for piece, drawn in zip(block.pieces, draws, strict=True):
+            rows = matrix[piece.rows]
+            scores = [
+                energy_scores(
+                    rows,
+                    each,
+                    np.flatnonzero(~known),
+                    layout.n_categories,
+                    self._scale,
+                    in_two_sets=True,
+                )
+                for known, each in zip(piece.known, drawn, strict=True)
+            ]
+            energy.append(np.stack(scores))
         if not self.has_model:
-            return RowScores(energy, None)
-        return RowScores(energy, self._msev(draws, layout, block))
+            return [PieceScores(each, None) for each in energy]
+        msev = self._msev(draws, layout, block)
+        return [PieceScores(*both) for both in zip(energy, msev, strict=True)]
 
-    def _draw(self, sampler: Sampler, block: Block, matrix: Floats, layout: Layout) -> Floats:
+    def _draw(self, sampler: Sampler, piece: Piece, rows: Floats, layout: Layout) -> Floats:
         """Return draws (n_coalitions, n_rows, n_draws, n_features)."""
-        n_rows = len(block.rows)
-        draws = np.empty((len(block.known), n_rows, self.n_draws, matrix.shape[1]))
-        for number, known in enumerate(block.known):
-            pairs = block.first_pair + number * n_rows + np.arange(n_rows)
-            drawn = np.asarray(sampler.draw(matrix, known, self._noise(pairs, 0)), np.float64)
+        draws = np.empty((len(piece.known), len(rows), self.n_draws, rows.shape[1]))
+        for number, known in enumerate(piece.known):
+            pairs = piece.first_pair + number * len(rows) + np.arange(len(rows))
+            drawn = np.asarray(sampler.draw(rows, known, self._noise(pairs, 0)), np.float64)
             check_draws(drawn, draws.shape[1:], ~known, layout.names, self._may_miss)
             draws[number] = drawn
         if layout.is_whole.any():
             draws = np.where(layout.is_whole, np.rint(draws), draws)
         return draws
 
-    def _msev(self, draws: Floats, layout: Layout, block: Block) -> Floats:
+    def _msev(self, draws: Sequence[Floats], layout: Layout, block: Block) -> list[Floats]:
+        """Return the MSEv of pieces, from one call of the model."""
         # The model receives the kind of container that the user passed.
         is_array = layout.kind == "numpy"
         frames = layout if self._is_frame != is_array else self._layout
-        outputs = self._call(frames.decode(draws.reshape(-1, draws.shape[-1])))
-        shape = (*draws.shape[:2], 2, self.n_draws // 2, outputs.shape[1])
-        off = self.outputs[block.part][block.rows][:, None] - outputs.reshape(shape).mean(axis=3)
-        products = (off[:, :, 0] * off[:, :, 1]).sum(axis=2)
-        msev: Floats = block.weights @ products / self._spread
-        return msev
+        flat = np.concatenate([each.reshape(-1, each.shape[-1]) for each in draws])
+        outputs = self._call(frames.decode(flat))
+        stops = np.cumsum([math.prod(each.shape[:3]) for each in draws])
+        found = []
+        for piece, each, own in zip(
+            block.pieces, draws, np.split(outputs, stops[:-1]), strict=True
+        ):
+            shape = (*each.shape[:2], 2, self.n_draws // 2, outputs.shape[1])
+            exact = self.outputs[block.part][piece.rows][:, None]
+            off = exact - own.reshape(shape).mean(axis=3)
+            products = (off[:, :, 0] * off[:, :, 1]).sum(axis=2)
+            found.append(products / self._spread)
+        return found
 
     def _call(self, rows: Any) -> Floats:  # noqa: ANN401
         """Return predictions (n_rows, n_outputs); one column of zeros without a model."""

@@ -25,7 +25,8 @@ RESIDUALS = ("empirical", "gaussian")
     "sequential",
     summary="one regression or classifier per feature",
     fits=ANY_DATA,
-    draw_cost=15.0,
+    draw_cost=0.3,
+    call_cost=5000.0,
     fit_cost=1.0,
 )
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -12,13 +12,15 @@ from dsage._random import Streams
 from dsage.data.frames import take_rows
 from dsage.data.groups import Groups
 from dsage.samplers.checks import Floats, Ints, Mask
-from dsage.samplers.coalitions import prefix_coalitions
+from dsage.samplers.coalitions import has_few, prefix_coalitions
 
 # Below this number of rows each is held out once, in folds.
 _ENOUGH_ROWS = 1200
 # Rows and entries that candidates are fitted to, and rows that they are scored on, at most.
 _FIT_ROWS, _FIT_ENTRIES, _FEWEST_FIT_ROWS, SCORED_ROWS = 3000, 60_000, 500, 512
-_BLOCK = 64
+# Rows that are scored together, and those of them that share coalitions: few, so that there are
+# many coalitions.
+_BLOCK, _PIECE = 64, 32
 # How often each row is scored, with other coalitions each time, if nothing is decided before.
 _SWEEPS = 4
 _FEWEST = 5
@@ -39,15 +41,41 @@ class Part:
 
 
 @dataclass(frozen=True, eq=False)
-class Block:
-    """Some rows of a part, and the coalitions on which all candidates are scored there."""
+class Piece:
+    """Rows that share coalitions, by their positions in a part, and the coalitions.
 
-    part: int
-    rows: Ints  # positions in the part
-    at: Ints  # numbers of the rows, the same in every sweep
+    `weights` of the coalitions have the sum 1; they are exact if these are all that there are.
+    """
+
+    rows: Ints
     known: Mask
     weights: Floats
+    is_exact: bool
     first_pair: int  # each pair of a coalition and a row has noise of its own
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Some rows of a part, on which all candidates are scored; `at` are their numbers."""
+
+    part: int
+    at: Ints
+    pieces: tuple[Piece, ...]
+
+    @property
+    def n_coalitions(self) -> int:
+        """Number of coalitions, those of each piece."""
+        return sum(len(piece.known) for piece in self.pieces)
+
+    @property
+    def n_pairs(self) -> int:
+        """Number of pairs of a coalition and a row."""
+        return sum(len(piece.known) * len(piece.rows) for piece in self.pieces)
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+        return int(self.pieces[0].known.shape[1])
 
 
 def most_fit_rows(n_features: int) -> int:
@@ -94,26 +122,31 @@ def split_rows(
 def make_blocks(
     parts: Sequence[Part], players: Groups, n_coalitions: int, streams: Streams
 ) -> list[Block]:
-    """Return the blocks in the order in which they are scored: all rows once, then again."""
+    """Return the blocks in the order in which they are scored: all rows once, then again.
+
+    Each row is scored on `n_coalitions` coalitions of players, as random orderings give them.
+    """
     blocks: list[Block] = []
-    n_pairs = 0
+    n_players, n_pairs = len(players.names), 0
+    is_exact = has_few(n_players, n_coalitions)
     for sweep in range(_SWEEPS):
-        for number, rows in _pieces(parts):
-            generator = streams("choose-coalitions", sweep, len(blocks))
-            known, weights = prefix_coalitions(len(players.names), n_coalitions, generator)
-            at = parts[number].at[rows]
-            blocks.append(Block(number, rows, at, players.expanded(known), weights, n_pairs))
-            n_pairs += len(known) * len(rows)
+        for number, rows in _in_turn(parts):
+            pieces: list[Piece] = []
+            for some in np.array_split(rows, -(-len(rows) // _PIECE)):
+                generator = streams("choose-coalitions", sweep, len(blocks), len(pieces))
+                known, weights = prefix_coalitions(n_players, n_coalitions, generator)
+                pieces.append(Piece(some, players.expanded(known), weights, is_exact, n_pairs))
+                n_pairs += len(known) * len(some)
+            blocks.append(Block(number, parts[number].at[rows], tuple(pieces)))
     return blocks
 
 
-def _pieces(parts: Sequence[Part]) -> list[tuple[int, Ints]]:
-    """Return pieces of the rows of all parts, the parts in turn."""
+def _in_turn(parts: Sequence[Part]) -> list[tuple[int, Ints]]:
+    """Return the rows of all parts in portions, the parts in turn."""
     cut = [np.array_split(np.arange(len(part.at)), -(-len(part.at) // _BLOCK)) for part in parts]
-    longest = max(map(len, cut))
     return [
-        (number, pieces[turn])
-        for turn in range(longest)
-        for number, pieces in enumerate(cut)
-        if turn < len(pieces)
+        (number, portions[turn])
+        for turn in range(max(map(len, cut)))
+        for number, portions in enumerate(cut)
+        if turn < len(portions)
     ]

@@ -121,7 +121,10 @@ def read_test_rows(data: Path, command: TableCommand, table: pd.DataFrame) -> pd
         if wanted == "time":
             test[column] = parse_dates(test[column])
         found = column_kind(test[column])
-        if wanted != found and not test[column].isna().all():
+        if wanted != found and test[column].isna().all():
+            dtype = object if table[column].dtype == bool else table[column].dtype
+            test[column] = pd.Series([None] * len(test), dtype=dtype)
+        elif wanted != found:
             advice = f"In DATA it is a {wanted}: check its values"
             raise refusal(f"{column!r} of {data.name}", "as in DATA", found, advice, TypeError)
     _check_infinite(test, data.name)

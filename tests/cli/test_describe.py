@@ -32,7 +32,7 @@ def test_columns_are_described(dsage, odd, tmp_path):
     assert "10.0%" in shown["age"]
     assert "codes" in shown["grade"]
     assert "2020-01-01 to 2020-01-07" in shown["day"]
-    assert "taken for a number; for a class: --kind outcome=class" in shown["outcome"]
+    assert "The target 'outcome' is taken for numbers" in shown["outcome"]
     assert "Column 'price': These look like numbers with commas" in ran.out
     assert "90 rows, 7 columns. Say what a column is with --kind COLUMN=KIND" in ran.out
     written = pd.read_csv(tmp_path / "columns.csv")
@@ -47,7 +47,21 @@ def test_kinds_can_be_said(dsage, odd):
     assert "ordered class" in shown["grade"]
     assert "price" in shown
     target = lines(dsage("describe", "odd.csv", "--target", "grade", "--kind", "grade=class"))
-    assert "the target, taken for a class" in target["grade"]
+    assert "taken for classes: --kind grade=class says so." in target["grade"]
+    target = lines(dsage("describe", "odd.csv", "--target", "grade", "--kind", "grade=number"))
+    assert "taken for numbers: --kind grade=number says so." in target["grade"]
+
+
+def test_what_explain_would_say_is_described(dsage, odd):
+    ran = dsage("describe", "odd.csv", "--target", "age")
+    shown = lines(ran)
+    assert "taken for numbers" in shown["age"]
+    assert shown["age"].endswith("Remove the 9 rows without it.")
+    assert "time" in shown["day"]
+    assert (
+        "It cannot be the target"
+        in lines(dsage("describe", "odd.parquet", "--target", "day"))["day"]
+    )
 
 
 @pytest.mark.parametrize(

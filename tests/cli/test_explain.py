@@ -112,13 +112,15 @@ def test_a_number_with_two_values_is_a_class_unless_the_model_says_otherwise(dsa
     assert package.load("run.dsage").choices.loss.name == "squared_error"
 
 
-def test_a_rare_value_is_learned_from_and_never_held_out(dsage):
-    X = table().assign(kind="usual")
-    X.loc[[3, 50], "kind"] = ["odd", "strange"]
+def test_a_label_that_occurs_once_is_never_held_out(dsage):
+    X = table()
+    X.assign(outcome=np.where(X["outcome"] > 0, "ill", "well")).to_csv("rare.csv", index=False)
+    X = pd.read_csv("rare.csv")
+    X.loc[[3, 50], "outcome"] = ["odd", "strange"]
     X.to_csv("rare.csv", index=False)
     for seed in range(3):
         ran = dsage(
-            *("explain", "rare.csv", "--target", "outcome", "--fit", "lm", "--test-size", 0.5),
+            *("explain", "rare.csv", "--target", "outcome", "--fit", "rf", "--test-size", 0.5),
             *("--graph", "none", "--sampler", "marginal", "--time", 0.01, "--seed", seed),
         )
         assert ran.code == 0, ran.err

@@ -33,7 +33,7 @@ TARGETS = {
 
 @pytest.mark.parametrize(("values", "is_classification", "reason"), TARGETS.values(), ids=TARGETS)
 def test_the_values_of_a_target_decide_where_nothing_else_does(values, is_classification, reason):
-    taken = take_target(column(values), asked=None, is_discrete=False)
+    taken = take_target(column(values))
     kind = "classes" if is_classification else "numbers"
     assert taken.is_classification == is_classification
     assert taken.text.startswith(f"The target 'y' is taken for {kind}: {reason}")
@@ -49,13 +49,13 @@ def test_the_values_of_a_target_decide_where_nothing_else_does(values, is_classi
     ],
 )
 def test_options_decide_about_numbers(asked, kind, reason):
-    taken = take_target(column([0, 1, 2] * 20), asked=asked, is_discrete=False)
+    taken = take_target(column([0, 1, 2] * 20), asked=asked)
     assert taken.text == f"The target 'y' is taken for {kind}: {reason}."
     assert taken.is_classification == (kind == "classes")
 
 
 def test_a_column_named_as_discrete_is_classes():
-    taken = take_target(column(range(60)), asked=None, is_discrete=True)
+    taken = take_target(column(range(60)), said=Asked("--discrete", "y", True))
     assert taken == (True, "The target 'y' is taken for classes: --discrete y says so.")
 
 

@@ -9,9 +9,11 @@ import pandas as pd
 
 from dsage.cli import output
 from dsage.cli.commands import DescribeCommand
-from dsage.cli.rows import advise_texts, check_target_name, find_kinds
-from dsage.cli.target import take_target
+from dsage.cli.rows import check_target_name, find_kinds
+from dsage.cli.target import find_said, take_target
+from dsage.cli.texts import find_commas, parse_dates, remark
 from dsage.data import describe
+from dsage.data.columns import column_kind
 from dsage.data.files import read_table
 from dsage.result.tables import format_table
 
@@ -29,6 +31,9 @@ def run(command: DescribeCommand) -> None:
     columns = [str(column) for column in table.columns]
     check_target_name(command, columns)
     kinds, discrete = find_kinds(command, columns)
+    for column in columns:
+        if column not in {*kinds, *discrete, command.target}:
+            table[column] = parse_dates(table[column])
     # The target is no part of the patterns among the features.
     features = table.drop(columns=[command.target] if command.target is not None else [])
     parts = [_describe(features, kinds, discrete)]
@@ -37,9 +42,9 @@ def run(command: DescribeCommand) -> None:
     frame = pd.concat(parts, ignore_index=True)
     if command.target is not None:
         last = len(frame) - 1
-        frame.loc[last, "remarks"] = _remark_target(table[command.target], discrete)
+        frame.loc[last, "remarks"] = _remark_target(table[command.target], command)
     writers: output.Writers = {"--csv": partial(frame.to_csv, index=False)}
-    advice = _advise_texts(features, discrete)
+    advice = _remark_texts(features, {*kinds, *discrete})
     output.finish(_show(frame, len(table), advice), outputs, writers, quiet=command.quiet)
 
 
@@ -48,19 +53,29 @@ def _describe(table: pd.DataFrame, kinds: dict[str, Any], discrete: tuple[str, .
     return describe(table, discrete=[name for name in discrete if name in table], kinds=named)
 
 
-def _remark_target(column: pd.Series[Any], discrete: tuple[str, ...]) -> str:
+def _remark_target(column: pd.Series[Any], command: DescribeCommand) -> str:
     """Return what 'dsage explain' takes the target for."""
-    is_discrete = str(column.name) in discrete
-    return take_target(column, asked=None, is_discrete=is_discrete).text
+    present = column.dropna()
+    if column_kind(present) == "time" or not len(present):
+        return "It cannot be the target: that must be numbers or classes."
+    text = take_target(present, said=find_said(command)).text
+    n_absent = len(column) - len(present)
+    rows = "1 row without it" if n_absent == 1 else f"{n_absent:,} rows without it"
+    return f"{text} Remove the {rows}." if n_absent else text
 
 
-def _advise_texts(features: pd.DataFrame, discrete: tuple[str, ...]) -> list[str]:
+def _remark_texts(features: pd.DataFrame, said: set[str]) -> list[str]:
     """Return what 'dsage explain' would say about texts."""
-    found = {
-        str(name): advise_texts(features[name], is_target=False, is_discrete=name in discrete)
-        for name in features.columns
-    }
-    return [f"Column {name!r}: {advice}." for name, advice in found.items() if advice]
+    lines = []
+    for name in features.columns:
+        if name in said:
+            continue
+        column = features[name]
+        if advice := find_commas(column):
+            lines.append(f"Column {name!r}: {advice}.")
+        elif found := remark(column):
+            lines.append(f"Column {found.text}")
+    return lines
 
 
 def _show(frame: pd.DataFrame, n_rows: int, advice: list[str]) -> str:

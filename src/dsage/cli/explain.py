@@ -19,12 +19,12 @@ from dsage.cli.commands import FITS, ExplainCommand
 from dsage.cli.rows import (
     Split,
     find_kinds,
-    note_classes,
+    note_columns,
     read_rows,
     read_test_rows,
     split_rows,
 )
-from dsage.cli.target import Asked, take_target
+from dsage.cli.target import Asked, find_said, take_target
 from dsage.estimate import Checkpoint, StopKind
 from dsage.graphs import Graph
 from dsage.models.files import load_model
@@ -130,15 +130,16 @@ def _explain(
 
 def _split(command: ExplainCommand, model: Any) -> Split:  # noqa: ANN401
     """Read the table, and split it into training and evaluation rows."""
-    table = read_rows(command)
-    _, discrete = find_kinds(command, list(map(str, table.columns)))
+    # A model that is loaded was fitted to texts, or to dates that were read elsewhere.
+    table = read_rows(command, reads_dates=model is None)
+    kinds, discrete = find_kinds(command, list(map(str, table.columns)))
     taken = take_target(
         table[command.target],
         asked=_find_asked(command, model),
-        is_discrete=command.target in discrete,
+        said=find_said(command),
     )
     output.note(taken.text, quiet=command.quiet)
-    note_classes(table, command.target, quiet=command.quiet)
+    note_columns(table, command.target, {*kinds, *discrete}, quiet=command.quiet)
     test = None
     test_size = _TEST_SIZE if command.test_size is None else command.test_size
     if command.test is not None:
@@ -188,7 +189,12 @@ def _warn_of_seen_rows(command: ExplainCommand) -> str:
 def _fit(command: ExplainCommand, split: Split) -> Any:  # noqa: ANN401
     fit = command.fit or "rf"
     model = models.make_model(
-        fit, split.classes, is_classification=split.is_classification, seed=command.seed
+        fit,
+        split.classes,
+        split.times,
+        has_gaps=split.has_gaps,
+        is_classification=split.is_classification,
+        seed=command.seed,
     )
     kind = "classes" if split.is_classification else "numbers"
     reason = "" if command.fit else ", since neither --model nor --fit is given"

@@ -12,7 +12,7 @@ import pandas as pd
 from dsage.cli import output
 from dsage.cli.commands import GraphCommand
 from dsage.cli.explain import check_jobs
-from dsage.cli.rows import find_kinds, note_classes, read_rows
+from dsage.cli.rows import find_kinds, note_columns, read_rows
 from dsage.graphs import Graph
 from dsage.result.tables import format_table
 from dsage.structure import search_graph, stability
@@ -29,12 +29,13 @@ def run(command: GraphCommand) -> None:
     check_jobs(command.jobs)
     table = read_rows(command)
     progress = not command.quiet and sys.stderr.isatty()
-    note_classes(table, None, quiet=command.quiet)
+    kinds, discrete = find_kinds(command, list(map(str, table.columns)))
+    note_columns(table, None, {*kinds, *discrete, command.target}, quiet=command.quiet)
     output.note(output.PHASES["graph"], quiet=command.quiet or progress)
     options: dict[str, Any] = {
         "method": command.method,
         "score": command.score,
-        "discrete": find_kinds(command, list(map(str, table.columns)))[1],
+        "discrete": discrete,
         "random_state": command.seed,
         "progress": progress,
     }

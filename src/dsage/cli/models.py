@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import (
     HistGradientBoostingClassifier,
@@ -14,13 +16,15 @@ from sklearn.ensemble import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 
-from dsage._check import refusal, shown
+from dsage._check import record_warnings, refusal, shown
 from dsage.cli.output import note
 from dsage.data.categories import sort_labels
+from dsage.data.layout import Layout
 from dsage.data.targets import codes, values
 from dsage.models.adapt import adapt
 from dsage.models.calling import some_rows
@@ -30,41 +34,90 @@ from dsage.models.statsmodels_results import ResultsOfNumbers
 
 # With pure leaves, forests predict probabilities of 0 and 1, and cross entropy would be infinite.
 _MIN_LEAF = 5
+# Rarer categories are merged; gradient boosting takes 255 at most.
+_MAX_CATEGORIES = 100
 _BOOLEANS = {"true": True, "false": False}
 
 
-def make_model(fit: str, classes: Sequence[str], *, is_classification: bool, seed: int) -> Any:  # noqa: ANN401
-    """Return an unfitted model: encoders of the columns `classes`, scalers, an estimator."""
+class TimesToNumbers(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Turn columns of dates and times into distances from the earliest one; missing ones into NaN.
+
+    Attributes
+    ----------
+    layout_ : Layout
+        The columns of the training rows.
+    """
+
+    def fit(self, X: pd.DataFrame, y: object = None) -> Self:  # noqa: ARG002
+        """Learn the columns."""
+        with record_warnings(show=False):
+            self.layout_ = Layout.of(X)
+        return self
+
+    def transform(self, X: pd.DataFrame) -> npt.NDArray[np.float64]:
+        """Return the columns as floats."""
+        return self.layout_.encode(X)
+
+
+def make_model(
+    fit: str,
+    classes: Sequence[str],
+    times: Sequence[str] = (),
+    *,
+    has_gaps: bool = False,
+    is_classification: bool,
+    seed: int,
+) -> Any:  # noqa: ANN401
+    """Return an unfitted model: encoders of classes and times, imputers, scalers, an estimator.
+
+    Missing classes are a category of their own, as are all that are too rare to be one. Trees take
+    missing numbers as they are. Linear models get the mean and an indicator, if there are gaps.
+    """
     if fit == "lm" and is_classification:
         advice = "Choose --fit logistic, rf or hgb"
         raise refusal("--fit", "a classifier if the target is a class", fit, advice)
-    columns = list(classes)
-    one_hot = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
     if fit in ("lm", "logistic"):
         linear = LinearRegression() if fit == "lm" else LogisticRegression(max_iter=1000)
-        # The scaler alone is affine, so that its risks need no draws.
-        first = (
-            make_column_transformer((one_hot, columns), remainder=StandardScaler())
-            if columns
-            else StandardScaler()
-        )
-        return make_pipeline(first, linear)
+        filled = [SimpleImputer(add_indicator=True, keep_empty_features=True)] if has_gaps else []
+        steps = [*filled, StandardScaler()]
+        return _join(_one_hot(), classes, times, steps, linear)
     if fit == "rf":
         kind = RandomForestClassifier if is_classification else RandomForestRegressor
         forest = kind(100, min_samples_leaf=_MIN_LEAF, random_state=seed)
-        if not columns:
-            return forest
-        return make_pipeline(
-            make_column_transformer((one_hot, columns), remainder="passthrough"), forest
-        )
+        return _join(_one_hot(), classes, times, [], forest)
     boosted = HistGradientBoostingClassifier if is_classification else HistGradientBoostingRegressor
-    if not columns:
-        return boosted(random_state=seed)
-    ordinal = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1)
-    return make_pipeline(
-        make_column_transformer((ordinal, columns), remainder="passthrough"),
-        boosted(categorical_features=list(range(len(columns))), random_state=seed),
+    ordinal = OrdinalEncoder(
+        handle_unknown="use_encoded_value", unknown_value=-1, max_categories=_MAX_CATEGORIES
     )
+    which = {"categorical_features": list(range(len(classes)))} if classes else {}
+    return _join(ordinal, classes, times, [], boosted(random_state=seed, **which))
+
+
+def _one_hot() -> OneHotEncoder:
+    # Categories that training lacks are encoded as rare ones, or as zeros.
+    return OneHotEncoder(
+        handle_unknown="infrequent_if_exist", max_categories=_MAX_CATEGORIES, sparse_output=False
+    )
+
+
+def _join(
+    encoder: Any,  # noqa: ANN401
+    classes: Sequence[str],
+    times: Sequence[str],
+    steps: list[Any],
+    estimator: Any,  # noqa: ANN401
+) -> Any:  # noqa: ANN401
+    """Return encoder, converter of times, further steps for all that are no classes, estimator."""
+    if not (classes or times):
+        # Steps that are affine stay so: then risks need no draws.
+        return make_pipeline(*steps, estimator) if steps else estimator
+    parts = []
+    if classes:
+        parts.append((encoder, list(classes)))
+    if times:
+        parts.append((make_pipeline(TimesToNumbers(), *steps), list(times)))
+    rest = "passthrough" if not steps else steps[0] if len(steps) == 1 else make_pipeline(*steps)
+    return make_pipeline(make_column_transformer(*parts, remainder=rest), estimator)
 
 
 def align_columns(model: Any, X: pd.DataFrame) -> pd.DataFrame:  # noqa: ANN401

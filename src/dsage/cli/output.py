@@ -152,7 +152,7 @@ def _join_lines(text: str) -> str:
 
 
 def _show_warnings_as_notes() -> None:
-    """Show warnings as one line each, without the place in the code."""
+    """Show warnings as one line each, without the place in the code, and each of them once."""
     # Other categories address programmers.
     warnings.simplefilter("ignore")
     warnings.simplefilter("default", UserWarning)
@@ -161,10 +161,14 @@ def _show_warnings_as_notes() -> None:
     # The command says it with the name of the file.
     warnings.filterwarnings("ignore", message="X and y are used both to learn")
 
+    told = set()
+
     def show_warning(warning: Warning | str, *_: Any, **__: Any) -> None:  # noqa: ANN401
         text = getattr(warning, "text", str(warning))
-        worded = text if isinstance(text, str) else text.worded(word_setting)
-        note(f"Warning: {_join_lines(worded)}")
+        worded = _join_lines(text if isinstance(text, str) else text.worded(word_setting))
+        if worded not in told:
+            told.add(worded)
+            note(f"Warning: {worded}")
 
     warnings.showwarning = show_warning  # type: ignore[assignment]
 

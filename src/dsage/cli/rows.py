@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,6 +14,7 @@ from sklearn.model_selection import train_test_split
 from dsage._check import check_member, check_members, refusal, shown
 from dsage.cli.commands import TableCommand
 from dsage.cli.output import note
+from dsage.cli.texts import find_commas, parse_dates, remark
 from dsage.data.columns import check_kinds, column_kind
 from dsage.data.files import read_table
 from dsage.data.kinds import CLASSES, SAYABLE, Kind
@@ -22,15 +22,17 @@ from dsage.data.kinds import CLASSES, SAYABLE, Kind
 Indices = npt.NDArray[np.intp]
 
 _MIN_ROWS = 10
-# At least this fraction of a column's texts must be numbers or dates to say so.
-_MOST = 0.9
+_KINDS = ("number", "class", "time")
+# So many rows are named in errors.
+_N_NAMED = 5
 
 
 class Split(NamedTuple):
-    """Training and evaluation rows, and what is a class.
+    """Training and evaluation rows, and what the features are.
 
-    `classes` are the features that are classes, by their type or because the user says so, and
-    `discrete` the numeric columns among them. `is_shared` is whether both have all rows.
+    `classes` are the features that are classes, by their type or because the user says so,
+    `discrete` the numeric columns among them, and `times` those of dates and times. `has_gaps` is
+    whether numbers or times are missing. `is_shared` is whether both have all rows.
     """
 
     X_train: pd.DataFrame
@@ -39,30 +41,40 @@ class Split(NamedTuple):
     y_test: pd.Series[Any]
     classes: tuple[str, ...]
     discrete: tuple[str, ...]
+    times: tuple[str, ...]
+    has_gaps: bool
     is_classification: bool
     is_shared: bool
 
 
-def read_rows(command: TableCommand) -> pd.DataFrame:
+def read_rows(
+    command: TableCommand, *, needs_target: bool = True, reads_dates: bool = True
+) -> pd.DataFrame:
     """Return the table in a file, after checking its columns.
 
-    The columns that the options name must exist, and no value may be missing. Text columns that
-    look like numbers, names or dates are refused.
+    The columns that the options name must exist. Values may be missing, except those of the target
+    where it is needed, but not infinite. Texts that are numbers but for their commas are refused.
+    Those that are dates become dates, if `reads_dates` is true.
     """
     name = command.data.name
     table = read_table(command.data, drop=command.drop or (), **command.csv_format)
     columns = [str(column) for column in table.columns]
     check_target_name(command, columns)
-    _, discrete = find_kinds(command, columns)
-    check_kinds(columns, [column_kind(table[column]) for column in columns], ("number", "class"))
-    _check_missing(table, name)
+    kinds, discrete = find_kinds(command, columns)
+    check_kinds(columns, [column_kind(table[column]) for column in columns], _KINDS)
+    if reads_dates:
+        said = {*kinds, *discrete, command.target}
+        for column in columns:
+            if column not in said:
+                table[column] = parse_dates(table[column])
+    _check_infinite(table, name)
+    if command.target is not None and needs_target:
+        _check_target(table[command.target], name)
     for column in columns:
-        is_target, is_discrete = column == command.target, column in discrete
-        advice = advise_texts(table[column], is_target=is_target, is_discrete=is_discrete)
+        advice = "" if column in discrete else find_commas(table[column])
         if advice:
-            condition = "numbers, or classes that occur more than once"
-            first = str(table[column].iloc[0])
-            raise refusal(f"{column!r} of {name}", condition, first, advice)
+            first = str(table[column].dropna().iloc[0])
+            raise refusal(f"{column!r} of {name}", "numbers", first, advice)
     return table
 
 
@@ -105,19 +117,41 @@ def read_test_rows(data: Path, command: TableCommand, table: pd.DataFrame) -> pd
     """Return the columns of `table` from another file, after checking that the types agree."""
     test = read_table(data, columns=[str(column) for column in table.columns], **command.csv_format)
     for column in table.columns:
-        wanted, found = column_kind(table[column]), column_kind(test[column])
-        if wanted != found:
+        wanted = column_kind(table[column])
+        if wanted == "time":
+            test[column] = parse_dates(test[column])
+        found = column_kind(test[column])
+        if wanted != found and test[column].isna().all():
+            dtype = object if table[column].dtype == bool else table[column].dtype
+            test[column] = pd.Series([None] * len(test), dtype=dtype)
+        elif wanted != found:
             advice = f"In DATA it is a {wanted}: check its values"
             raise refusal(f"{column!r} of {data.name}", "as in DATA", found, advice, TypeError)
-    _check_missing(test, data.name)
+    _check_infinite(test, data.name)
+    if command.target is not None:
+        _check_target(test[command.target], data.name)
     return test
 
 
-def note_classes(table: pd.DataFrame, target: str | None, *, quiet: bool) -> None:
-    """Note which columns are classes because of their type."""
+def note_columns(
+    table: pd.DataFrame, target: str | None, said: Collection[str], *, quiet: bool
+) -> None:
+    """Note which columns are classes because of their type, which are dates, and which look odd.
+
+    Nothing is said about the target, and about the columns whose kind the user says.
+    """
     kinds = {str(name): column_kind(table[name]) for name in table.columns if name != target}
     if names := [name for name, kind in kinds.items() if kind == "class"]:
         note(f"Not numeric, so taken for classes: {shown(names)}.", quiet=quiet)
+    if names := [name for name, kind in kinds.items() if kind == "time"]:
+        note(f"Dates and times: {shown(names)}.", quiet=quiet)
+    for name, kind in kinds.items():
+        found = remark(table[name]) if kind == "class" and name not in said else None
+        if found is not None and found.is_warning:
+            note(f"Warning: {found.text}")
+        # A column with another text in every row is an identifier, of which the run itself warns.
+        elif found is not None and table[name].dropna().duplicated().any():
+            note(found.text, quiet=quiet)
 
 
 def split_rows(
@@ -135,18 +169,15 @@ def split_rows(
     `test` are the evaluation rows, which may be the table itself; None holds out some rows of the
     table: the fraction `test_size`, or from 1 on this number.
     """
-    kinds = {str(name): column_kind(table[name]) for name in table.columns}
-    classes = tuple(
-        name
-        for name, kind in kinds.items()
-        if name != target and (kind == "class" or name in discrete)
-    )
+    kinds = {str(name): column_kind(table[name]) for name in table.columns if name != target}
+    classes = tuple(name for name, kind in kinds.items() if kind == "class" or name in discrete)
     train, evaluation = table, test
     if evaluation is None:
         labels = table[target] if is_classification else None
-        kept, held = _hold_out(table, classes, labels, test_size, seed)
+        kept, held = _hold_out(len(table), labels, test_size, seed)
         train, evaluation = table.iloc[kept], table.iloc[held]
     train, evaluation = train.reset_index(drop=True), evaluation.reset_index(drop=True)
+    numbers = [name for name in kinds if name not in classes]
     return Split(
         X_train=train.drop(columns=target),
         y_train=train[target],
@@ -154,20 +185,17 @@ def split_rows(
         y_test=evaluation[target],
         classes=classes,
         discrete=tuple(name for name in classes if kinds[name] == "number"),
+        times=tuple(name for name in numbers if kinds[name] == "time"),
+        has_gaps=any(bool(each[numbers].isna().any(axis=None)) for each in (train, evaluation)),
         is_classification=is_classification,
         is_shared=test is table,
     )
 
 
 def _hold_out(
-    table: pd.DataFrame,
-    classes: Sequence[str],
-    labels: pd.Series[Any] | None,
-    test_size: float,
-    seed: int,
+    n_rows: int, labels: pd.Series[Any] | None, test_size: float, seed: int
 ) -> tuple[Indices, Indices]:
-    """Return training and evaluation rows; the former have all categories of the latter."""
-    n_rows = len(table)
+    """Return training and evaluation rows; the former have all labels of the target."""
     if n_rows < _MIN_ROWS:
         advice = "Add rows, or provide evaluation rows with --test"
         raise refusal("the data", f"{_MIN_ROWS} rows or more", n_rows, advice)
@@ -187,69 +215,35 @@ def _hold_out(
         stratify=labels if can_stratify else None,
     )
     is_new = np.zeros(len(held), bool)
-    for name in classes:
-        column = table[name]
-        is_new |= ~column.iloc[held].isin(column.iloc[kept].unique()).to_numpy()
+    if labels is not None:
+        is_new = ~labels.iloc[held].isin(labels.iloc[kept].unique()).to_numpy()
     if is_new.all():
-        advice = "Choose a larger --test-size, or --drop columns with many rare categories"
-        raise refusal("some held-out rows", "free of new categories", f"{size} rows", advice)
+        advice = "Choose a larger --test-size, or remove classes that occur once"
+        raise refusal("some held-out rows", "of classes that others have", f"{size} rows", advice)
     return np.sort(np.concatenate([kept, held[is_new]])), np.sort(held[~is_new])
 
 
-def _check_missing(table: pd.DataFrame, name: str) -> None:
-    n_missing = table.isna().sum().add(np.isinf(table.select_dtypes("number")).sum(), fill_value=0)
-    found = {str(column): int(n) for column, n in n_missing.items() if n > 0}
-    if found:
+def _check_infinite(table: pd.DataFrame, name: str) -> None:
+    """Refuse infinite numbers, by column."""
+    counts = np.isinf(table.select_dtypes("number", exclude="timedelta")).sum()
+    if found := {str(column): int(n) for column, n in counts.items() if n > 0}:
         advice = (
-            "These columns have that many such rows. Remove the rows, impute the values before"
-            " fitting the model, or leave the columns out with --drop"
+            "These columns have that many infinite values. Replace them, by empty fields if they"
+            " are missing, or leave the columns out with --drop"
         )
-        raise refusal(name, "free of missing and infinite values", found, advice)
+        raise refusal(name, "free of infinite values", found, advice)
 
 
-def advise_texts(column: pd.Series[Any], *, is_target: bool, is_discrete: bool) -> str:
-    """Return advice for texts that were meant to be numbers, or with about one text per row."""
-    if column_kind(column) != "class" or column.dtype == bool:
-        return ""
-    texts = column.dropna().drop_duplicates().astype(str)
-    n_categories, n_rows = len(texts), len(column)
-    if not is_discrete and n_categories and _have_commas(texts):
-        return (
-            "These look like numbers with commas: if these are decimal separators, add --decimal ,"
-            " (and --sep if fields are not separated by commas); if they separate thousands,"
-            f" remove them. If the values are classes, add --discrete {str(column.name)!r}"
-        )
-    if not is_target and n_categories > n_rows / 2 and n_categories > 2:
-        return f"{n_categories} of {n_rows} values are distinct. {_advise(column.name, texts)}"
-    return ""
-
-
-def _advise(name: object, texts: pd.Series[Any]) -> str:
-    odd = texts[pd.to_numeric(texts, errors="coerce").isna()]
-    if len(odd) <= (1 - _MOST) * len(texts):
-        return f"Most are numbers, but not {shown(odd.iloc[:3].tolist())}: fix or remove these rows"
-    if _are_dates(texts):
-        return (
-            "They look like dates: convert them to numbers, such as days since a date, or leave"
-            f" them out with --drop {name!r}"
-        )
-    return f"If it is a name or an ID, leave it out with --drop {name!r}"
-
-
-def _have_commas(texts: pd.Series[Any]) -> bool:
-    """Return whether texts are numbers except for their commas."""
-    return _share_of_numbers(texts.str.replace(",", "")) >= _MOST > _share_of_numbers(texts)
-
-
-def _share_of_numbers(texts: pd.Series[Any]) -> float:
-    return float(pd.to_numeric(texts, errors="coerce").notna().mean())
-
-
-def _are_dates(texts: pd.Series[Any]) -> bool:
-    if not texts.str.contains(r"\d").mean() >= _MOST:
-        return False
-    with warnings.catch_warnings():
-        # pandas warns if it cannot infer one format for all texts.
-        warnings.simplefilter("ignore")
-        found = pd.to_datetime(texts, errors="coerce", format="mixed", utc=True)
-    return bool(found.notna().mean() >= _MOST)
+def _check_target(column: pd.Series[Any], name: str) -> None:
+    """Refuse a target of dates, and one that is missing in some rows."""
+    what = f"the target {str(column.name)!r} of {name}"
+    if column_kind(column) == "time":
+        advice = "Convert it to numbers, such as days since a date"
+        raise refusal(what, "of numbers or classes", str(column.dtype), advice, TypeError)
+    rows = np.flatnonzero(column.isna())
+    if len(rows):
+        named = ", ".join(str(row + 1) for row in rows[:_N_NAMED])
+        more = ", ..." if len(rows) > _N_NAMED else ""
+        found = f"{len(rows)} of {len(column)} rows without a value: {named}{more}"
+        advice = "Remove these rows, counted from 1 after the header: only features may be missing"
+        raise refusal(what, "present in every row", found, advice)

@@ -6,7 +6,7 @@ import math
 
 from dsage.cli.commands import ScoreSamplersCommand
 from dsage.cli.output import PHASES, note, show
-from dsage.cli.rows import find_kinds, note_classes, read_rows
+from dsage.cli.rows import find_kinds, note_columns, read_rows
 from dsage.result.tables import format_table
 from dsage.samplers import choose_sampler
 
@@ -15,11 +15,11 @@ _COLUMNS = ["energy_score", "difference", "se", "fit_seconds", "draw_seconds", "
 
 def run(command: ScoreSamplersCommand) -> None:
     """Show the scores of all samplers on a table, and which one is chosen."""
-    table = read_rows(command)
+    table = read_rows(command, needs_target=False)
     features = table if command.target is None else table.drop(columns=command.target)
-    note_classes(features, None, quiet=command.quiet)
+    kinds, classes = find_kinds(command, list(map(str, table.columns)))
+    note_columns(features, None, {*kinds, *classes}, quiet=command.quiet)
     note(PHASES["sampler"], quiet=command.quiet)
-    _, classes = find_kinds(command, list(map(str, table.columns)))
     discrete = tuple(name for name in classes if name != command.target)
     choice = choose_sampler(features, discrete=discrete, random_state=command.seed)
     if choice.scores.empty:

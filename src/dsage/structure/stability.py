@@ -21,7 +21,7 @@ from dsage.structure.constraints import Constraints
 from dsage.structure.learn import search_graph
 from dsage.structure.reduction import Reduction
 from dsage.structure.scores.base import Score
-from dsage.structure.source import as_data, indicators, sufficient
+from dsage.structure.source import as_data, indicators, merged_categories, sufficient
 
 RESAMPLES = ("half", "bootstrap")
 
@@ -173,8 +173,13 @@ def _check_table(data: Any, options: dict[str, Any]) -> Table:  # noqa: ANN401
         raise refusal("data", "a data frame or an array", table, advice, TypeError)
     if table.n_rows < 4:
         raise refusal("data", "at least 4 rows", table.n_rows, "Pass more rows")
-    whole = Reduction(sufficient(table), Constraints(table.names), indicators=indicators(table))
-    for text in whole.warnings:
+    whole = Reduction(
+        sufficient(table),
+        Constraints(table.names),
+        indicators=indicators(table),
+        merged=table.merged,
+    )
+    for text in (*whole.warnings, *merged_categories(table)):
         warn(text)
     return table
 

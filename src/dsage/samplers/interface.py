@@ -34,12 +34,13 @@ class Prefixes(Protocol):
     def prefixes(
         self,
         X: Any,  # noqa: ANN401
-        scores: Floats,
+        noise: Floats,
+        /,
         lengths: Iterable[int] | None = None,
     ) -> Iterator[tuple[int, Floats]]:
         """Yield lengths of prefixes, and draws given these prefixes.
 
-        See :meth:`dsage.samplers.ordering.Ordering.prefixes`; `scores` are what `prepare` returns.
+        See :meth:`dsage.samplers.ordering.Ordering.prefixes`; the noise is as `prepare` returns it.
         """
         ...
 

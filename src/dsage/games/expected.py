@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from dsage.models.affine import Affine
 from dsage.samplers.base import Sampler, check_sampler
 from dsage.samplers.conditioning import normal_scores
 from dsage.samplers.noise import Noise
+from dsage.samplers.ordering import Ordering
 
 # A draw is held in memory as noise, scores, draw, frame and whatever the model makes of it.
 _COPIES = 6
@@ -93,7 +94,8 @@ class Expected(Game):
             if self.is_drawn
             else None
         )
-        self.has_paths = sampler.has_orderings and is_usable
+        is_able = self.is_drawn or sampler.has_factors
+        self.has_paths = sampler.has_orderings and is_usable and is_able
 
     @property
     def is_drawn(self) -> bool:
@@ -159,7 +161,7 @@ class Expected(Game):
         X = self._rows[rows]
         lengths, here = np.arange(len(self.feature_names)), slice(0, len(rows))
         for number, order in enumerate(orders):
-            ordering = self._sampler.ordering(order)
+            ordering = cast(Ordering, self._sampler.ordering(order))
             start = affine.intercept + ordering.mean @ affine.weights
             effects = np.einsum("kf,ko->fo", ordering.factor, affine.weights[order])
             values = np.zeros((len(order) + 1, len(rows), effects.shape[1]))
@@ -175,7 +177,8 @@ class Expected(Game):
     ) -> Iterator[tuple[int, Chunk]]:
         """Yield the mean predictions of the needed prefixes, from one factor per ordering."""
         for here, n_coalitions in self._row_chunks(len(rows)):
-            X, scores = self._rows[rows[here]], normal_scores(self.noise(rows[here], epoch))
+            X = self._rows[rows[here]]
+            scores = self._sampler.prepare(self.noise(rows[here], epoch))
             loaded = None if self._device is None else self._device.load(X, scores)
             for number, (order, wanted) in enumerate(zip(orders, needed, strict=True)):
                 lengths = np.flatnonzero(wanted[:-1])

@@ -97,6 +97,10 @@ class AuditWarning(DsageWarning):
     """Skipping changes the values; the result of the run says so itself."""
 
 
+class SamplerWarning(DsageWarning):
+    """Another sampler would change the values; the result of the run says so itself."""
+
+
 _recorded: ContextVar[tuple[list[DsageWarning], bool]] = ContextVar("recorded")
 
 

@@ -7,25 +7,28 @@ import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
-from dsage._check import AuditWarning, check_member, record_warnings
+from dsage._check import AuditWarning, SamplerWarning, check_member, record_warnings
 from dsage._random import RandomState, Streams
 from dsage.data.groups import Groups
-from dsage.data.inputs import check_inputs
+from dsage.data.inputs import Inputs, check_inputs
 from dsage.estimate import (
     Checkpoint,
-    Estimate,
     PlanOptions,
     Stopping,
     as_checkpoint,
     as_stopping,
     run,
 )
+from dsage.estimate.inference import MIN_UNITS
+from dsage.estimate.rivals import check_sampler_of_run
 from dsage.games import Game, GameOptions, Grouped, LossGame
-from dsage.graphs import GroupedOracle, Oracle
+from dsage.graphs import GroupedOracle
 from dsage.models.losses import Loss
+from dsage.models.model import Model
 from dsage.models.resolve import find_model
 from dsage.orderings import Order, Orderings
 from dsage.result.events import Event, Phase, PhaseFinished, PhaseStarted
@@ -40,13 +43,16 @@ from dsage.result.run_info import (
     SessionInfo,
     find_versions,
 )
-from dsage.samplers.resolve import find_sampler, parse_sampler
+from dsage.samplers.base import Sampler
+from dsage.samplers.resolve import ScoringOptions, find_sampler, parse_sampler
 from dsage.structure.resolve import find_graph
 
 logger = logging.getLogger("dsage")
 
 # A seed that can be read and typed.
 _SEED_BITS = 32
+# Rows on which a batch of orderings is evaluated at least, if there are so many.
+_ROWS = 64
 
 
 def explain(
@@ -56,7 +62,7 @@ def explain(
     X_test: Any = None,  # noqa: ANN401
     y_test: Any = None,  # noqa: ANN401
     *,
-    graph: Any = "learn",  # noqa: ANN401
+    graph: Any = "auto",  # noqa: ANN401
     sampler: Any = "auto",  # noqa: ANN401
     loss: str | Callable[..., Any] | Loss = "auto",
     estimand: Literal["d-sage", "sage"] = "d-sage",
@@ -72,6 +78,7 @@ def explain(
     discrete: str | Iterable[str] = (),
     kinds: Mapping[str, str] | None = None,
     n_resamples: int | None = None,
+    sampler_check: bool = True,
     n_jobs: int | None = None,
     checkpoint: str | Path | Checkpoint | None = None,
     random_state: RandomState = None,
@@ -97,14 +104,16 @@ def explain(
         Rows on which the model is evaluated: it must not have been fitted to them. Without them,
         as in ``explain(model, X, y)``, all rows serve for everything, to learn and to evaluate:
         then the model must not have been fitted to `X` and `y`, of which a warning reminds.
-    graph : str, callable, Graph, other graph, Stability, Oracle or None, default="learn"
-        ``"learn"``, or a method of :func:`dsage.learn_graph` by name; a graph of any kind that
+    graph : str, callable, Graph, other graph, Stability, Oracle or None, default="auto"
+        ``"auto"`` learns one, unless the sampler is marginal. ``"learn"``, or a method of
+        :func:`dsage.learn_graph` by name; a graph of any kind that
         :func:`dsage.graphs.as_graph` reads, the target among its nodes; a callable that receives
         the training rows, with the target as a column, and returns such a graph; or None for
         plain SAGE.
     sampler : str or Sampler, default="auto"
-        ``"auto"`` chooses the simplest one with a good held-out score. Or a name such as
-        ``"gaussian"`` or ``"forest"``, or an object, see :mod:`dsage.samplers`.
+        ``"auto"`` chooses the simplest one with good held-out scores, see
+        :func:`dsage.samplers.choose_sampler`. Or a name such as ``"gaussian"`` or ``"forest"``, or
+        an object, see :mod:`dsage.samplers`. ``"marginal"`` gives marginal SAGE values.
     loss : str, callable or Loss, default="auto"
         See :func:`dsage.models.as_loss`; ``"auto"`` is cross entropy for classes, squared error
         for numbers.
@@ -133,6 +142,10 @@ def explain(
     n_resamples : int, optional
         Number of resamples of the rows from which the graph is learned again, to see how stable its
         edges are; by default 20, or 0 beyond 100 columns (12 if numbers and classes are mixed).
+    sampler_check : bool, default=True
+        Whether to estimate how much the values would change with another sampler that scores as
+        well (`se_sampler` of the result), with at most 25 % of the run's evaluations. It is left
+        out if the run is interrupted or its time is up.
     n_jobs : int, optional
         Number of parallel jobs; results do not depend on it.
     checkpoint : str, Path or Checkpoint, optional
@@ -190,36 +203,67 @@ def explain(
         jobs: dict[str, Any] = {"n_jobs": n_jobs, "seed": seed, "progress": progress}
         with clock(Phase.GRAPH):
             found = find_graph(
-                graph, inputs, is_of_classes=is_of_classes, n_resamples=n_resamples, **jobs
+                graph,
+                inputs,
+                is_of_classes=is_of_classes,
+                is_marginal=request.is_marginal,
+                n_resamples=n_resamples,
+                **jobs,
             )
         with clock(Phase.SAMPLER):
-            fitted = find_sampler(request, inputs, seed=seed, progress=progress)
+            scoring = ScoringOptions(
+                predict=resolved.model.predict,
+                players=grouped,
+                n_predicted=_least_predicted(inputs, grouped, for_game),
+                seconds=seconds,
+                is_checked=sampler_check,
+            )
+            fitted = find_sampler(request, inputs, scoring, seed=seed, progress=progress)
         with clock(Phase.ESTIMATE):
-            rows = inputs.X_test, inputs.y_test
             settings = {"loss": resolved.loss, **vars(for_game)}
-            game = LossGame(resolved.model, fitted.sampler, *rows, **settings)
-            estimate = _estimate(
+            make_game = _GameMaker(resolved.model, inputs, settings, grouped)
+            game = make_game(fitted.sampler)
+            oracle = found.oracle
+            if grouped is not None and oracle is not None:
+                oracle = GroupedOracle(oracle, grouped.members)
+            estimate = run(
                 game,
-                found.oracle,
-                None if grouped is None else grouped.members,
+                oracle=oracle,
                 stopping=stopping,
                 checkpoint=kept,
                 progress=progress,
                 **vars(for_plan),
             )
+            if estimate.n_units == 0:
+                # Interrupted before the first values.
+                raise KeyboardInterrupt
+        with clock(Phase.CHECK):
+            check = check_sampler_of_run(
+                fitted,
+                estimate,
+                game,
+                make_game,
+                inputs,
+                oracle=oracle,
+                n_draws=for_game.n_draws,
+                options=for_plan,
+                seed=seed,
+                is_wanted=sampler_check,
+            )
     choices = RunInfo(
         model=resolved.info,
         data=DataInfo.of(inputs, grouped),
         graph=found.info,
-        sampler=fitted.info,
+        sampler=replace(fitted.info, compared_with=check.others, not_compared=check.reason or None),
         loss=LossInfo(resolved.loss.name, resolved.loss_source, resolved.loss_reason),
         estimate=EstimateInfo.of(estimate, stopping, for_game, for_plan),
-        evaluations=EvaluationInfo.of(estimate),
+        evaluations=EvaluationInfo.of(estimate, check),
         seconds=SecondsInfo(**clock.seconds),
         versions=find_versions(resolved.info.packages),
         run=SessionInfo(str(seed), n_jobs, None if kept is None else str(kept.path)),
     )
-    texts = [str(each) for each in warned if not isinstance(each, AuditWarning)]
+    own = AuditWarning, SamplerWarning
+    texts = [str(each) for each in warned if not isinstance(each, own)]
     return Explanation(
         estimate=estimate,
         target=inputs.target,
@@ -229,6 +273,7 @@ def explain(
         groups=None if grouped is None else grouped.members,
         choices=choices,
         warnings=tuple(dict.fromkeys(texts)),
+        sampler_check=check,
     )
 
 
@@ -283,17 +328,23 @@ def _make_seed(random_state: RandomState, checkpoint: Checkpoint | None) -> int:
     return secrets.randbits(_SEED_BITS) if entropy is None else entropy
 
 
-def _estimate(
-    game: Game,
-    oracle: Oracle | None,
-    groups: Mapping[str, tuple[str, ...]] | None,
-    **options: Any,  # noqa: ANN401
-) -> Estimate:
-    if groups is not None:
-        game = Grouped(game, groups)
-        oracle = None if oracle is None else GroupedOracle(oracle, groups)
-    estimate = run(game, oracle=oracle, **options)
-    if estimate.n_units == 0:
-        # Interrupted before the first values.
-        raise KeyboardInterrupt
-    return estimate
+class _GameMaker:
+    """Makes the game of a run with a fitted sampler: everything else is the same."""
+
+    def __init__(
+        self, model: Model, inputs: Inputs, settings: Mapping[str, Any], groups: Groups | None
+    ) -> None:
+        self._model, self._inputs = model, inputs
+        self._settings, self._groups = settings, groups
+
+    def __call__(self, sampler: Sampler) -> Game:
+        rows = self._inputs.X_test, self._inputs.y_test
+        game = LossGame(self._model, sampler, *rows, **self._settings)
+        return game if self._groups is None else Grouped(game, self._groups.members)
+
+
+def _least_predicted(inputs: Inputs, groups: Groups | None, options: GameOptions) -> int:
+    """Return the number of rows that the model predicts at least in a run to a tolerance."""
+    n_players = len(inputs.names if groups is None else groups.names)
+    n_rows = min(len(inputs.y_test), _ROWS)
+    return 2 * MIN_UNITS * n_players * n_rows * options.n_draws

@@ -9,12 +9,9 @@ from scipy.stats import norm
 from dsage._random import Streams
 from dsage.graphs import random_dag, random_linear_gaussian
 from dsage.samplers.clustered import ClusteredGaussian
-from dsage.samplers.evaluation import (
-    energy_scores,
-    evaluate,
-    plot_evaluations,
-    random_coalitions,
-)
+from dsage.samplers.coalitions import random_coalitions
+from dsage.samplers.energy import energy_scores
+from dsage.samplers.evaluation import evaluate, plot_evaluations
 from dsage.samplers.gaussian import Gaussian
 from dsage.samplers.marginal import Marginal
 
@@ -104,7 +101,7 @@ def test_scores_of_chunks_are_those_of_the_whole(monkeypatch):
     X, draws = rng.standard_normal((50, 3)), rng.standard_normal((50, 6, 3))
     arguments = (np.array([0, 2]), np.zeros(3, int), np.ones(3))
     whole = energy_scores(X, draws, *arguments)
-    monkeypatch.setattr("dsage.samplers.evaluation._CHUNK", 100)
+    monkeypatch.setattr("dsage.samplers.energy._CHUNK", 100)
     np.testing.assert_array_equal(energy_scores(X, draws, *arguments), whole)
 
 

@@ -185,11 +185,11 @@ class ExplainCommand(TableCommand):
     graph: Annotated[
         str,
         _method(
-            "FILE|learn|none",
+            "FILE|auto|learn|none",
             "A graph saved by 'dsage graph'; 'learn', or a search ({searches}), to learn one;"
-            " 'none' for plain SAGE.",
+            " 'none' for plain SAGE; 'auto' learns one unless the sampler is marginal.",
         ),
-    ] = "learn"
+    ] = "auto"
     resamples: Annotated[
         int | None,
         _method(
@@ -203,10 +203,18 @@ class ExplainCommand(TableCommand):
         str,
         _method(
             "NAME",
-            "How to draw unknown features: {samplers}; auto selects one by its score on held-out"
+            "How to draw unknown features: {samplers}; auto selects one by its scores on held-out"
             " rows.",
         ),
     ] = "auto"
+    no_sampler_check: Annotated[
+        bool,
+        _method(
+            None,
+            "Do not estimate how much another sampler that scores as well would change the values.",
+            "--no-sampler-check",
+        ),
+    ] = False
     loss: Annotated[
         str,
         _method(
@@ -309,8 +317,9 @@ class GraphCommand(TableCommand):
 class ScoreSamplersCommand(TableCommand):
     """Score the samplers that can draw the features of a table, on held-out rows.
 
-    The energy score measures the distance between draws and data: lower is better. The marginal
-    sampler ignores the known features, and so shows what conditioning gains.
+    The energy score measures the distance between draws and data: lower is better. Samplers that
+    are clearly worse than another are given up early, and those that would take too long are not
+    tried. The marginal sampler ignores the known features, and so shows what conditioning gains.
     """
 
     target: Annotated[

@@ -235,12 +235,16 @@ def _collect_options(command: ExplainCommand) -> dict[str, Any]:
     """Return the options of :func:`dsage.explain`."""
     graph = read_graph(command.graph)
     phases = dict(output.PHASES)
-    if not isinstance(graph, str):
+    is_marginal = SAMPLERS[command.sampler].is_marginal if command.sampler != "auto" else False
+    if not isinstance(graph, str) or (graph == "auto" and is_marginal):
         del phases["graph"]
+    if command.no_sampler_check:
+        del phases["check"]
     return {
         "graph": graph,
         "n_resamples": command.resamples,
         "sampler": command.sampler,
+        "sampler_check": not command.no_sampler_check,
         "loss": command.loss,
         "estimand": command.estimand,
         "orderings": command.orderings,
@@ -293,7 +297,9 @@ def read_graph(text: str) -> str | Graph | None:
     if file.suffix or len(file.parts) > 1:
         advice = "Write one with: dsage graph DATA --target COLUMN --out FILE.json"
         raise refusal("--graph", "a file that exists", text, advice, FileNotFoundError)
-    return check_member(text, ("learn", "none", *METHODS), "--graph", "these names, or a file")
+    return check_member(
+        text, ("auto", "learn", "none", *METHODS), "--graph", "these names, or a file"
+    )
 
 
 def read_groups(path: Path) -> dict[str, list[str]]:

@@ -32,6 +32,7 @@ PHASES = {
     "graph": "Learning the graph ...",
     "sampler": "Scoring samplers ...",
     "estimate": "Estimating ...",
+    "check": "Comparing with other samplers ...",
 }
 """The phases of a run, in words."""
 
@@ -49,6 +50,7 @@ _OPTIONS = {
     "n_resamples": "--resamples",
     "path": "RUN",
     "random_state": "--seed",
+    "sampler_check": "--no-sampler-check",
     "seconds": "--time",
     "trust_pickle": "--trust-pickle",
     "trusted": "--trust",

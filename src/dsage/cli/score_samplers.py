@@ -10,7 +10,7 @@ from dsage.cli.rows import find_kinds, note_columns, read_rows
 from dsage.result.tables import format_table
 from dsage.samplers import choose_sampler
 
-_COLUMNS = ["energy_score", "difference", "se", "fit_seconds", "draw_seconds"]
+_COLUMNS = ["energy_score", "difference", "se", "fit_seconds", "draw_seconds", "verdict"]
 
 
 def run(command: ScoreSamplersCommand) -> None:
@@ -22,9 +22,17 @@ def run(command: ScoreSamplersCommand) -> None:
     note(PHASES["sampler"], quiet=command.quiet)
     discrete = tuple(name for name in classes if name != command.target)
     choice = choose_sampler(features, discrete=discrete, random_state=command.seed)
-    heads = ["sampler", *(name.replace("_", " ") for name in _COLUMNS)]
+    if choice.scores.empty:
+        show(choice.reason)
+        return
+    heads = ["sampler", "n rows", *(name.replace("_", " ") for name in _COLUMNS)]
     rows = [
-        [str(name), *("failed" if math.isnan(score) else f"{score:.4f}" for score in scores)]
-        for name, *scores in choice.scores[_COLUMNS].itertuples()
+        [
+            str(name),
+            f"{n_rows:,}",
+            *("" if math.isnan(score) else f"{score:.4f}" for score in scores),
+            verdict,
+        ]
+        for name, n_rows, *scores, verdict in choice.scores[["n_rows", *_COLUMNS]].itertuples()
     ]
     show("\n".join([*format_table(heads, rows), "", choice.reason]))

@@ -30,6 +30,7 @@ from dsage.estimate.running.stopping import (
     TopK,
     as_stopping,
 )
+from dsage.estimate.sampler_check import SamplerCheck
 
 __all__ = [
     "AbsoluteTolerance",
@@ -45,6 +46,7 @@ __all__ = [
     "OutputEstimate",
     "Plan",
     "PlanOptions",
+    "SamplerCheck",
     "StopKind",
     "StopReason",
     "Stopping",

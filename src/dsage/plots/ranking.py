@@ -28,9 +28,9 @@ def bar(
     """Draw the ranking: one bar per feature, the largest value on top, with two intervals.
 
     The thick interval is for these evaluation rows: more computing shortens it. The thin one is for
-    the population: only more rows shorten it. Features whose value differs from SAGE according to
-    the audit have another color. A circle marks a feature that is separated from the target in
-    every ordering.
+    the population: only more rows shorten it. Brackets show the error of the sampler to both sides
+    of the value. Features whose value differs from SAGE according to the audit have another color.
+    A circle marks a feature that is separated from the target in every ordering.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def bar(
     rows = as_rows(names)
     if ax is None:
         n_below = n_lines(style.value_label(explanation), style.LABEL)
-        ax = style.new_axes(*rows.size(n_notes=4, n_below=n_below))
+        ax = style.new_axes(*rows.size(n_notes=5, n_below=n_below))
     at = rows.centers[: len(shown)]
     matters = shown["audit_matters"].to_numpy(dtype=bool)
     colors = np.where(matters, style.ORANGE, style.SKY).tolist()
@@ -65,6 +65,7 @@ def bar(
     if len(rest):
         _draw_rest(ax, float(rows.centers[-1]), shown, float(rest["value"].sum()))
     handles = _draw_intervals(ax, at, shown, confidence)
+    handles += _draw_sampler_errors(ax, at, shown)
     handles += _audit_handles(explanation, matters)
     handles += _mark_separated(ax, at, shown, explanation)
     draw_zero(ax)
@@ -95,6 +96,18 @@ def _draw_intervals(ax: Axes, at: Floats, shown: pd.DataFrame, confidence: float
         is_thick = name == "computing"
         drawn[name] = draw_interval(ax, at, low, high, color=style.INK, is_thick=is_thick)
     return interval_handles(confidence, **drawn)
+
+
+def _draw_sampler_errors(ax: Axes, at: Floats, shown: pd.DataFrame) -> list[Artist]:
+    """Draw what another sampler would change, to both sides of the values."""
+    values, errors = shown["value"].to_numpy(), shown["se_sampler"].to_numpy(dtype=np.float64)
+    drawn = np.isfinite(errors) & (errors > 0)
+    if not drawn.any():
+        return []
+    mark: dict[str, Any] = {"linestyle": "none", "color": style.VERMILION, "markersize": 7.0}
+    for side, marker in ((-1.0, "$[$"), (1.0, "$]$")):
+        ax.plot((values + side * errors)[drawn], at[drawn], marker=marker, zorder=5, **mark)
+    return [Line2D([], [], marker="$[\\,]$", label="what another sampler changes", **mark)]
 
 
 def _audit_handles(explanation: Explanation, matters: npt.NDArray[np.bool_]) -> list[Artist]:

@@ -119,13 +119,19 @@ def _sufficiency(summary: Summary) -> tuple[str, str]:
 
 
 def _sampler(summary: Summary) -> tuple[str, str]:
-    gain = gain_over_marginal(summary)
-    if gain is None:
-        return _SILENT, "The sampler was not compared with draws that ignore the known features."
-    if gain <= 0:
+    gain, check = gain_over_marginal(summary), summary.check
+    if gain is not None and gain <= 0:
         return (
             _AGAINST,
             "Its held-out score is no better than that of draws that ignore the known features.",
         )
+    if check is not None:
+        others = listed(check.others)
+        if summary.depends:
+            return _AGAINST, f"{others} would change the value of {listed(summary.depends)}."
+        text = f"{others} would change no value by significantly more than its other errors."
+        return _FOR, f"{text} It cannot show more than that."
+    if gain is None:
+        return _SILENT, "The sampler was not compared with draws that ignore the known features."
     better = f"Its score is {percent(gain)} better than ignoring the known features"
     return _SILENT, f"{better}. Whether it fits perfectly was not tested."

@@ -22,6 +22,7 @@ def cautions(summary: Summary) -> list[Caution]:
     checks = {
         "interrupt": _interrupted,
         "audit": _audit,
+        "sampler": _sampler,
         "computing": _computing,
         "rows": _rows,
         "ties": _equal,
@@ -81,6 +82,25 @@ def _audit(summary: Summary) -> Iterator[Caution]:
             "It is unknown how much skipping by the graph changed the values.",
             "Explain with audit=True.",
         )
+
+
+def _sampler(summary: Summary) -> Iterator[Caution]:
+    check = summary.check
+    if check is None or not summary.depends:
+        return
+    better = [other for other, is_so in zip(check.others, check.are_better, strict=True) if is_so]
+    chosen = summary.explanation.choices.sampler.name
+    text = f"{listed(check.others)} cannot be told from {chosen} by the scores on held-out rows"
+    if better:
+        text = f"{better[0]} scores clearly better than {chosen} on held-out rows"
+    yield _caution(
+        "warning",
+        "Some values depend on the sampler",
+        f"{text}, and with it the value of {listed(summary.depends)} would change by more than "
+        "its other errors.",
+        'Explain with sampler="auto", look at the scores of the samplers, or use more training '
+        "rows.",
+    )
 
 
 def _computing(summary: Summary) -> Iterator[Caution]:

@@ -8,6 +8,7 @@ from dsage.report import prose
 from dsage.report.assumptions import assumptions
 from dsage.report.cautions import cautions
 from dsage.report.columns import data_columns
+from dsage.report.errors import errors
 from dsage.report.evidence import convergence, sampler
 from dsage.report.features import columns, features, to_csv
 from dsage.report.network import network
@@ -60,6 +61,7 @@ def report_data(explanation: Explanation) -> dict[str, Any]:
         "columns": columns(summary),
         "features": features(summary),
         "meaning": prose.meaning(summary),
+        "errors": errors(summary),
         "savings": prose.savings(summary),
         "skips": summary.skips,
         "audit": prose.audit(summary),

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 
+import pandas as pd
+
 from dsage.estimate.accumulate.history import History
 from dsage.report.summary import Summary
-from dsage.report.words import Scale, count, counted, named, number, percent
+from dsage.report.words import Scale, count, counted, listed, named, number, percent
 from dsage.result.run_info import word
 
 _REFERENCE = "Marginal"
@@ -83,10 +85,18 @@ def sampler(summary: Summary) -> dict[str, object]:
         "A sampler draws unknown features given the known ones. Every value rests on its draws.",
         f"It was {word(info.source)}." if info.decision is None else info.decision.words(),
     ]
+    sentences += _check_sentences(summary)
     frame = summary.explanation.sampler_scores
     if frame is None:
         sentences.append("No sampler was scored on held-out rows.")
         return {"sentences": sentences, "chosen": chosen, "lines": [], "columns": []}
+    has_msev = "msev" in frame and bool(frame["msev"].notna().any())
+    if has_msev:
+        sentences.append(
+            "The MSEv is the squared error of what the model is expected to predict when only some "
+            "features are known, on rows that the sampler has not seen, as a share of the variance "
+            "of the predictions: lower is better."
+        )
     sentences.append(
         "The energy score measures how far the draws are from rows that the sampler has not seen: "
         "lower is better."
@@ -94,19 +104,55 @@ def sampler(summary: Summary) -> dict[str, object]:
     gain = gain_over_marginal(summary)
     if gain is not None:
         sentences.append(_describe_gain(chosen, gain))
-    columns = ["Sampler", "Energy score", "Above the best", "Standard error", "Seconds", "Remarks"]
-    scale = Scale(frame["energy_score"].tolist())
-    lines = []
+    columns, lines = _table(frame, chosen, has_msev=has_msev)
+    return {"sentences": sentences, "chosen": chosen, "lines": lines, "columns": columns}
+
+
+def _check_sentences(summary: Summary) -> list[str]:
+    check = summary.explanation.sampler_check
+    if check is None:
+        return []
+    if not check.others:
+        return [f"The error of the sampler was not estimated: {check.reason}."]
+    text = f"It was compared with {listed(check.others)} on common orderings, rows and draws"
+    if not summary.depends:
+        return [f"{text}: no value would change by significantly more than its other errors."]
+    names = listed(summary.depends)
+    return [f"{text}: the value of {names} would change by more than its other errors."]
+
+
+def _table(
+    frame: pd.DataFrame, chosen: str, *, has_msev: bool
+) -> tuple[list[str], list[dict[str, object]]]:
+    """Return the heads and the lines of the table of scores."""
+    scores = {"Energy score": "energy_score", "Above the best": "difference"}
+    scores["Standard error"] = "se"
+    if has_msev:
+        scores = {
+            "MSEv": "msev", "MSEv above the best": "msev_difference", "MSEv error": "msev_se",
+            **scores,
+        }  # fmt: skip
+    scales = {
+        name: Scale(frame[name].tolist()) for name in ("energy_score", "msev") if name in frame
+    }
+    lines: list[dict[str, object]] = []
     for line in frame.to_dict("records"):
         name = str(line["sampler"])
-        remarks = [str(line[key]) for key in ("error", "warnings") if isinstance(line[key], str)]
-        if name == _REFERENCE:
+        found = [line.get(key) for key in ("verdict", "error", "warnings")]
+        remarks = [
+            each for each in found if isinstance(each, str) and each not in ("", "used", "chosen")
+        ]
+        if name == _REFERENCE and "verdict" not in line:
             remarks.insert(0, "for reference: ignores the known features")
-        cells = [scale(float(line[key])) for key in ("energy_score", "difference", "se")]
-        cells.append(number(float(line["fit_seconds"]) + float(line["draw_seconds"]), 2))
-        text = "; ".join(remark for remark in remarks if remark)
-        lines.append({"cells": [name, *cells, text], "chosen": name == chosen})
-    return {"sentences": sentences, "chosen": chosen, "lines": lines, "columns": columns}
+        cells = [
+            scales["msev" if key.startswith("msev") else "energy_score"](float(line[key]))
+            for key in scores.values()
+        ]
+        # Files of the first releases have no times for samplers that were given fitted.
+        seconds = sum(float(line.get(key, math.nan)) for key in ("fit_seconds", "draw_seconds"))
+        cells.append(number(seconds, 2))
+        lines.append({"cells": [name, *cells, "; ".join(remarks)], "chosen": name == chosen})
+    return ["Sampler", *scores, "Seconds", "Remarks"], lines
 
 
 def gain_over_marginal(summary: Summary) -> float | None:

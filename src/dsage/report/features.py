@@ -7,13 +7,14 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from dsage.report.summary import CONFIDENCE, Summary
-from dsage.report.words import Scale, count, p_value, percent
+from dsage.report.words import UNKNOWN, Scale, count, p_value, percent
 
 Line = Mapping[str, Any]
 
 # The numbers behind the charts.
 _CHARTED = (
-    "value", "lower", "upper", "lower_total", "upper_total", "share",
+    "value", "lower", "upper", "lower_total", "upper_total", "share", "se_sampler",
+    "sampler_matters",
     "audit_difference", "audit_lower", "audit_upper", "audit_matters",
 )  # fmt: skip
 
@@ -64,6 +65,7 @@ def _words(summary: Summary, line: Line, skipped: float) -> dict[str, str]:
         "interval": scale.interval(line["lower"], line["upper"]),
         "interval_total": scale.interval(line["lower_total"], line["upper_total"]),
         "skipped": percent(skipped),
+        "sampler": scale(line["se_sampler"]),
         "difference": audit(line["audit_difference"]),
         "difference_interval": audit.interval(line["audit_lower"], line["audit_upper"]),
     }
@@ -105,6 +107,14 @@ def _columns(summary: Summary) -> list[_Column]:
             _text(scale, "se_rows"),
         ),
         _Column(
+            "Error, sampler",
+            "How much another sampler that scores as well would change the value; a better one "
+            "reduces it",
+            "se_sampler",
+            _text(scale, "se_sampler"),
+        ),
+        _Column("Error, graph", _graph_hint(summary), "audit_difference", _graph_text(summary)),
+        _Column(
             "p\N{NON-BREAKING HYPHEN}value",
             "Of the hypothesis that the value in the population is not above zero, adjusted for "
             "the number of tests",
@@ -121,6 +131,20 @@ def _columns(summary: Summary) -> list[_Column]:
             _text(count, "n_skipped"),
         ),
     ]
+
+
+def _graph_hint(summary: Summary) -> str:
+    if summary.corrected:
+        return "What skipping by the graph would change; the values are corrected for it"
+    return "What skipping by the graph changes, d-SAGE minus SAGE; a better graph reduces it"
+
+
+def _graph_text(summary: Summary) -> Callable[[Line], str]:
+    if not summary.audited:
+        return lambda _: UNKNOWN if summary.explanation.share_skipped > 0 else "none"
+    return _text(
+        Scale([*summary.frame["audit_difference"], *summary.frame["value"]]), "audit_difference"
+    )
 
 
 def _share(share: float) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from dsage.estimate import SamplerCheck
 from dsage.estimate.result import MATTERS
 from dsage.models.losses import LOSSES
 from dsage.report.words import Scale, named
@@ -151,6 +152,18 @@ class Summary:
         return (
             self.explanation.graph is not None or self.explanation.share_skipped > 0 or self.audited
         )
+
+    @property
+    def check(self) -> SamplerCheck | None:
+        """How much other samplers would change, if that was estimated."""
+        check = self.explanation.sampler_check
+        return check if check is not None and check.others else None
+
+    @cached_property
+    def depends(self) -> list[str]:
+        """The features whose value depends on the sampler more than on the other errors."""
+        lines = self.frame[self.frame["sampler_matters"]]
+        return [str(name) for name in lines["feature"]]
 
     @cached_property
     def changed(self) -> list[str]:

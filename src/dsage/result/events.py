@@ -12,6 +12,7 @@ class Phase(StrEnum):
     GRAPH = "graph"
     SAMPLER = "sampler"
     ESTIMATE = "estimate"
+    CHECK = "check"
 
 
 class PhaseStarted(NamedTuple):

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from dsage.estimate import Estimate, intervals
+from dsage.estimate import Estimate, SamplerCheck, intervals
 from dsage.games.base import Floats
 from dsage.graphs import Graph
 from dsage.result.run_info import RunInfo
@@ -39,14 +39,19 @@ class Explanation:
         How often each edge was found again in resamples of the rows: columns ``from``, ``to``,
         ``share``, ``share_either``. None if the graph was not learned, or not again.
     sampler_scores : pandas.DataFrame or None
-        One line per sampler: its held-out energy score, the difference to the best with its
-        standard error, seconds. ``Marginal`` shows what conditioning gains.
+        One line per sampler: its held-out energy score and MSEv, their differences to the best with
+        standard errors, seconds, a verdict; see :class:`dsage.samplers.Choice`. ``Marginal`` shows
+        what conditioning gains.
     groups : dict or None
         The features of each group, if groups were explained.
     choices : RunInfo
         Everything that was chosen, and by whom; print it.
     warnings : tuple of str
-        Warnings of the run, except for that of the audit, which `estimate.audit` holds in full.
+        Warnings of the run, except for those of the audit and of the sampler, which
+        `estimate.audit` and `sampler_check` hold in full.
+    sampler_check : SamplerCheck or None
+        How much the values would change with other samplers that score as well; None in files of
+        earlier versions.
     """
 
     estimate: Estimate
@@ -57,6 +62,7 @@ class Explanation:
     groups: dict[str, tuple[str, ...]] | None
     choices: RunInfo
     warnings: tuple[str, ...]
+    sampler_check: SamplerCheck | None = None
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -72,6 +78,16 @@ class Explanation:
     def se(self) -> Floats:
         """Their standard errors from orderings and draws, which more computing reduces."""
         return self.estimate.se
+
+    @property
+    def se_sampler(self) -> Floats | None:
+        """Their errors from the sampler: what another one that scores as well would change.
+
+        The root mean square of the estimated differences, without the part that is due to their own
+        errors; see :class:`dsage.estimate.SamplerCheck`. None if it was not estimated:
+        ``sampler_check.reason`` says why.
+        """
+        return None if self.sampler_check is None else self.sampler_check.errors
 
     @cached_property
     def per_output(self) -> pd.DataFrame | None:
@@ -148,6 +164,9 @@ class Explanation:
             - ``se_rows``: the error from the choice of the rows, which only more data reduces;
               ``lower_total``, ``upper_total``: the interval for the population. NaN if there are
               too few rows to estimate it.
+            - ``se_sampler``: the error from the sampler, how much the value would change with
+              another one that scores as well; NaN if it was not estimated. ``sampler_matters``:
+              whether that is significantly more than the other errors, for all features at once.
             - ``share``: of the sum of all values.
             - ``n_evaluated``, ``n_skipped``: surpluses that were evaluated, and that are zero by
               separation.
@@ -176,6 +195,7 @@ class Explanation:
                 "se_rows": estimate.se_rows,
                 "lower_total": lower_total,
                 "upper_total": upper_total,
+                **self._sampler_columns(),
                 "share": share,
                 "n_evaluated": _counts([n_surpluses - skipped for skipped in n_skipped]),
                 "n_skipped": _counts(n_skipped),
@@ -186,6 +206,14 @@ class Explanation:
         )
         order = np.argsort(-self.values, kind="stable")
         return frame.iloc[order].reset_index(drop=True)
+
+    def _sampler_columns(self) -> Mapping[str, object]:
+        check, errors = self.sampler_check, self.se_sampler
+        if check is None or errors is None:
+            return {"se_sampler": math.nan, "sampler_matters": False}
+        large = set(check.exceeds(self.estimate))
+        matters = [name in large for name in self.feature_names]
+        return {"se_sampler": errors, "sampler_matters": matters}
 
     def _audit_columns(self, confidence: float) -> Mapping[str, object]:
         names = ("difference", "lower", "upper", "matters")

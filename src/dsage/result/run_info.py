@@ -19,7 +19,7 @@ from dsage._version import __version__
 from dsage.data.groups import Groups
 from dsage.data.inputs import Inputs
 from dsage.data.kinds import Kind
-from dsage.estimate import Estimate, PlanOptions, Stopping
+from dsage.estimate import Estimate, PlanOptions, SamplerCheck, Stopping
 from dsage.games import GameOptions
 from dsage.models.losses import LossReason
 from dsage.models.resolve import LossSource, ModelInfo
@@ -172,7 +172,8 @@ class EvaluationInfo:
 
     `n_made` and `n_shared` are the pairs of a coalition and a row that were evaluated, and that
     were taken from memory. `n_skipped` surpluses are zero by separation; `share_skipped` is the
-    mean of their shares over the features.
+    mean of their shares over the features. `n_sampler_check` are the pairs on which the sampler was
+    compared with others, each evaluated with both.
     """
 
     n_made: int
@@ -180,9 +181,10 @@ class EvaluationInfo:
     n_surpluses: int
     n_skipped: int
     share_skipped: float
+    n_sampler_check: int = 0
 
     @classmethod
-    def of(cls, estimate: Estimate) -> EvaluationInfo:
+    def of(cls, estimate: Estimate, check: SamplerCheck | None = None) -> EvaluationInfo:
         """Count the evaluations of an estimate."""
         shares = map(Fraction, estimate.share_skipped)
         return cls(
@@ -191,17 +193,19 @@ class EvaluationInfo:
             n_surpluses=estimate.n_surpluses * len(estimate.feature_names),
             n_skipped=round(sum(shares, Fraction(0)) * estimate.n_surpluses),
             share_skipped=float(estimate.share_skipped.mean()),
+            n_sampler_check=0 if check is None else check.n_evaluated,
         )
 
 
 @dataclass(frozen=True)
 class SecondsInfo:
-    """The time that each phase took, and the whole call."""
+    """The time that each phase took, and the whole call; `check` compares samplers."""
 
     graph: float
     sampler: float
     estimate: float
     total: float
+    check: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,9 @@ from dsage.graphs import Graph
 from dsage.result.explanation import Explanation
 from dsage.result.first_format import upgrade
 
-_FORMAT = 2
+_FORMAT = 3
+# Files of earlier formats may lack what has been added since.
+_COMPLETE = 3
 _KIND = "dsage explanation"
 _GRAPH = ("names", "edges", "bidirected", "indicators")
 
@@ -71,13 +73,15 @@ def load(path: str | Path) -> Explanation:
         raise _not_an_explanation(path, error) from error
     if header.get("kind") != _KIND:
         raise _not_an_explanation(path)
-    if header.get("format") not in (1, _FORMAT):
-        condition = f"the file of an explanation in format 1 or {_FORMAT}"
+    if header.get("format") not in range(1, _FORMAT + 1):
+        condition = f"the file of an explanation in format 1 to {_FORMAT}"
         advice = f"It was written by dsage {header.get('version')}: read it with that version"
         raise refusal("path", condition, header.get("format"), advice)
     try:
         if header["format"] == 1:
             header = upgrade(header, arrays)
+        if header["format"] < _COMPLETE:
+            header = _fill(Explanation, header)
         explanation: Explanation = _unpack(Explanation, header, "", arrays)
         _check_consistent(explanation)
     except (*DAMAGES, TypeError, AttributeError, IndexError) as error:
@@ -172,6 +176,21 @@ def _unpack(kind: Any, parts: Any, place: str, arrays: Arrays) -> Any:  # noqa: 
 
 def _is_required(field: Field[Any]) -> bool:
     return field.default is MISSING and field.default_factory is MISSING
+
+
+def _fill(kind: Any, parts: Any) -> Any:  # noqa: ANN401
+    """Return packed parts with the defaults of fields that are not there."""
+    if isinstance(kind, UnionType):
+        kind = next((each for each in get_args(kind) if is_dataclass(each)), NoneType)
+    if not is_dataclass(kind) or not isinstance(parts, Mapping):
+        return parts
+    hints, filled = get_type_hints(kind), dict(parts)
+    for field in fields(kind):
+        if field.name in filled:
+            filled[field.name] = _fill(hints[field.name], filled[field.name])
+        elif field.default is not MISSING:
+            filled[field.name] = _pack(field.default, "", {})
+    return filled
 
 
 def _check_dtype(array: np.ndarray[Any, Any], kind: type[np.generic], place: str) -> Any:  # noqa: ANN401

@@ -13,6 +13,7 @@ import numpy as np
 from dsage.estimate.result import MATTERS
 
 if TYPE_CHECKING:
+    from dsage.estimate import SamplerCheck
     from dsage.result.explanation import Explanation
 
 # The number of features that are shown.
@@ -100,11 +101,26 @@ def notes(explanation: Explanation) -> list[str]:
     if outputs:
         names = ", ".join(outputs[:_MOST_OUTPUTS]) + ", ..." * (len(outputs) > _MOST_OUTPUTS)
         lines.append(f"values are sums over {len(outputs)} outputs ({names}); see per_output")
+    if explanation.sampler_check is not None:
+        lines.append(_sampler_note(explanation, explanation.sampler_check))
     if estimate.audit is not None:
         lines.append(_audit_note(explanation))
     if estimate.interrupted:
         lines.append("interrupted: these are the values so far")
     return lines
+
+
+def _sampler_note(explanation: Explanation, check: SamplerCheck) -> str:
+    if not check.others:
+        return f"sampler: its error was not estimated: {check.reason}"
+    others = " or ".join(check.others)
+    names = check.exceeds(explanation.estimate)
+    if not names:
+        return f"sampler: how much a value would change with {others}"
+    return (
+        f"sampler: with {others} the values of {', '.join(names)} would change by more than their "
+        f"other errors ({_MARK})"
+    )
 
 
 def _audit_note(explanation: Explanation) -> str:
@@ -130,8 +146,9 @@ def _cells(explanation: Explanation) -> tuple[list[str], list[list[str]], list[s
     frame = explanation.to_frame()
     digits = _digits(frame["value"].to_numpy())
     has_audit = explanation.estimate.audit is not None
-    heads = ["feature", "value", "95 % interval", "share", "p-value", "skipped"]
-    heads += ["audit"] * has_audit
+    has_check = explanation.se_sampler is not None
+    heads = ["feature", "value", "95 % interval", *["sampler"] * has_check]
+    heads += ["share", "p-value", "skipped", *["audit"] * has_audit]
     outputs = explanation.choices.data.outputs[:_MOST_OUTPUTS]
     heads += outputs
     lines = []
@@ -142,6 +159,7 @@ def _cells(explanation: Explanation) -> tuple[list[str], list[list[str]], list[s
             row["feature"],
             f"{row['value']:,.{digits}f} ± {row['se']:,.{digits}f}",
             _interval(row["lower_total"], row["upper_total"], digits),
+            *[_sampler_cell(row, digits)] * has_check,
             f"{row['share']:.1%}" if math.isfinite(row["share"]) else "",
             "< 0.001" if row["p_value"] < 0.001 else f"{row['p_value']:.3f}",
             f"{row['n_skipped'] / n_surpluses:.0%}" if n_surpluses else "",
@@ -154,6 +172,10 @@ def _cells(explanation: Explanation) -> tuple[list[str], list[list[str]], list[s
     n_more = len(frame) - len(lines)
     rest = [f"... and {n_more} more; to_frame() has them all"] if n_more else []
     return heads, lines, rest
+
+
+def _sampler_cell(row: dict[Any, Any], digits: int) -> str:
+    return f"± {row['se_sampler']:,.{digits}f}" + (_MARK if row["sampler_matters"] else " ")
 
 
 def _interval(low: float, high: float, digits: int) -> str:

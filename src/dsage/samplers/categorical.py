@@ -22,6 +22,8 @@ ON_UNSEEN = ("warn", "ignore", "raise")
     fits=CLASSES,
     candidate_for=CLASSES,
     complexity=1,
+    draw_cost=0.3,
+    fit_cost=2.0,
 )
 @dataclass(kw_only=True, eq=False, repr=False)
 class Categorical(BaseSampler):

@@ -75,3 +75,19 @@ def check_noise(noise: npt.ArrayLike, n_rows: int, n_features: int) -> Floats:
         bad = array[~((array > 0.0) & (array < 1.0))][0]
         raise refusal("noise", "strictly between 0 and 1", float(bad), "Draw uniforms in (0, 1)")
     return array
+
+
+def check_draws(
+    draws: Floats, shape: tuple[int, ...], unknown: Mask, names: Sequence[str], may_miss: Mask
+) -> None:
+    """Refuse draws of a sampler that cannot be scored.
+
+    Only columns that `may_miss` can have missing draws; others must be finite.
+    """
+    advice = "Return (n_rows, n_draws, n_features), the known features with their values"
+    check_shape(draws, shape, "the sampler's draws", advice)
+    axes = tuple(range(draws.ndim - 1))
+    is_bad = np.isinf(draws).any(axis=axes) | (np.isnan(draws).any(axis=axes) & ~may_miss)
+    if bad := pick(names, unknown & is_bad):
+        advice = "The draws of these columns are not"
+        raise refusal("the sampler's draws", "finite", bad, advice)

@@ -2,31 +2,44 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from functools import partial
+import copy
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
+import joblib
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
-from tqdm.auto import tqdm
 
-from dsage._check import check_count, check_real, record_warnings, refusal, warn
+from dsage._check import (
+    DsageWarning,
+    check_count,
+    check_real,
+    record_warnings,
+    refusal,
+    warn,
+)
 from dsage._random import RandomState, Streams
-from dsage.data.frames import take_rows
+from dsage.data.groups import Groups
 from dsage.data.layout import Layout
 from dsage.samplers.base import AdaptedSampler, Sampler, check_sampler
 from dsage.samplers.checks import Floats, Ints, Mask
-from dsage.samplers.evaluation import Evaluation, evaluate
-from dsage.samplers.info import Decision
+from dsage.samplers.comparing import Table, compare_candidates
+from dsage.samplers.info import Basis, Decision
 from dsage.samplers.marginal import Marginal
+from dsage.samplers.race import Budget, name_contenders
+from dsage.samplers.recent import Recent
 from dsage.samplers.registry import SAMPLERS
+from dsage.samplers.scorer import Predict
 
-_REFERENCE = Marginal.__name__
+# With fewer rows than this, samplers are not scored.
+MIN_ROWS = 20
+# Choices that are kept, and the largest table of which they are.
+_KEPT, _KEPT_BYTES = 4, 2**26
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,21 +51,24 @@ class Choice:
     sampler : Sampler
         The sampler, fitted to all rows.
     decision : Decision
-        Which sampler was chosen, and why.
+        Which sampler was chosen, by which rule, and why.
     scores : pandas.DataFrame
         One line per candidate, simplest first, and one for ``Marginal``, which is not a candidate
-        but shows what conditioning gains: the held-out energy score, its difference from the best
-        score and the paired standard error of that, the seconds to fit and to draw, the error of
-        a candidate that failed, and the warnings of the others. The chosen sampler warns again
-        when it is fitted to all rows.
-    evaluations : dict from str to Evaluation
-        The evaluations behind the scores.
+        but shows what conditioning gains: ``energy_score`` and ``msev`` on held-out rows (the MSEv
+        as a share of the variance of the predictions, NaN without a model); their differences from
+        the best candidate, paired on common rows, with standard errors over rows; the number of
+        rows, which is smaller for candidates that were given up early; seconds to fit and to draw;
+        a ``verdict``, the error of a candidate that failed, and the warnings of the others. The
+        chosen sampler warns again when it is fitted to all rows.
+    tied : dict of str to Sampler
+        The candidates, not fitted, that the scores cannot tell from the chosen one, the best energy
+        score first.
     """
 
     sampler: Sampler
     decision: Decision
     scores: pd.DataFrame = field(repr=False)
-    evaluations: dict[str, Evaluation] = field(repr=False)
+    tied: dict[str, Sampler] = field(repr=False, default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -61,7 +77,7 @@ class Choice:
 
     @property
     def reason(self) -> str:
-        """Why it was chosen, as a sentence."""
+        """Why it was chosen, in sentences."""
         return self.decision.words()
 
     def to_frame(self) -> pd.DataFrame:
@@ -91,10 +107,13 @@ def choose_sampler(
     X: Any,  # noqa: ANN401
     candidates: Mapping[str, Any] | Iterable[Any] | None = None,
     *,
-    n_coalitions: int = 24,
-    n_draws: int = 20,
+    predict: Predict | None = None,
+    groups: Mapping[str, Iterable[str]] | None = None,
+    n_coalitions: int = 8,
+    n_draws: int = 8,
     test_share: float = 0.25,
     max_rows: int = 4000,
+    seconds: float = 2.0,
     discrete: str | Iterable[str] = (),
     dtype: npt.DTypeLike = np.float64,
     max_bytes: int = 2**28,
@@ -103,24 +122,43 @@ def choose_sampler(
 ) -> Choice:
     """Fit candidates to some of the rows, score them on the rest, and choose the simplest good one.
 
-    The one-standard-error rule: of the candidates whose score is within one (paired) standard error
-    of the best score, the first is chosen. It is then fitted to all rows.
+    With a model, candidates are compared in its own terms: how well the mean prediction over draws
+    meets the prediction for the row itself (the MSEv); and by their energy score. Without one, the
+    energy score alone decides. :class:`~dsage.samplers.Decision` has the rule. The chosen sampler
+    is fitted to all rows.
+
+    The candidates race: all are scored on a few rows, then those that are clearly worse than
+    another are given up, and the others are scored on more rows and coalitions until they are told
+    apart, or the budget is spent. How much is scored depends on counts, not on the clock. The same
+    call on the same data, with a model of the same predictions, returns the same choice at once.
 
     Parameters
     ----------
     X : data frame or array of shape (n_rows, n_features)
-        The rows.
+        The rows. With fewer than 20 nothing is scored, and the simplest candidate is chosen.
     candidates : dict from str to sampler, or iterable of samplers, optional
         Simplest first; copies are fitted. By default, the registered candidates for the data: for
         numbers `Gaussian`, `GaussianCopula`, `GaussianMixture`, `Neighbors`, `Forest`; for classes
         `Categorical`, `Sequential`, `Forest`; for both `Sequential`, `Neighbors`, `Forest`.
-    n_coalitions, n_draws : int, default=24, 20
-        See :func:`~dsage.samplers.evaluate`.
+    predict : callable, optional
+        The model: a function from rows to predictions, of shape (n_rows,) or (n_rows, n_outputs),
+        such as ``model.predict`` or ``model.predict_proba``.
+    groups : mapping of str to iterables of str, optional
+        Features that are known or unknown together.
+    n_coalitions : int, default=8
+        Coalitions for each block of up to 64 rows, as random orderings give them.
+    n_draws : int, default=8
+        Draws for each row and coalition, an even number: the MSEv needs two sets.
     test_share : float, default=0.25
-        Share of the rows that are held out. Rows with a category that no training row has stay
-        among the training rows: samplers cannot condition on categories they have not seen.
+        Share of the rows that are held out. Of fewer than 1,200 rows each is held out once. Rows
+        with a category that no training row has stay among the training rows: samplers cannot
+        condition on categories they have not seen.
     max_rows : int, default=4000
-        Maximal number of rows for the choice, taken at random.
+        Maximal number of rows for the choice, taken at random. Candidates are fitted to at most
+        3,000 of them, and to fewer if there are more than 20 columns.
+    seconds : float, default=2.0
+        About how long the comparison may take on a common machine. Candidates that would take
+        longer are not tried, and listed as such.
     discrete, dtype, max_bytes
         Options of the default candidates, see :class:`~dsage.samplers.base.BaseSampler`.
     random_state : int, numpy Generator or None, default=0
@@ -142,47 +180,132 @@ def choose_sampler(
     >>> choice.name
     'Gaussian'
     """
-    check_count(max_rows, "max_rows", minimum=20)
-    check_real(test_share, "test_share", above=0.0, high=0.9)
+    check_options(n_coalitions, n_draws, test_share, max_rows, seconds)
     layout = Layout.of(X, discrete=discrete)
     streams = Streams(random_state)
-    seed = int(streams("choose-seed").integers(2**31))
+    players = None if groups is None else Groups(groups, layout.names)
+    table = Table.of(
+        X,
+        layout,
+        discrete=discrete,
+        players=players,
+        test_share=test_share,
+        max_rows=max_rows,
+        streams=streams,
+    )
     if candidates is None:
-        options = {"discrete": discrete, "dtype": dtype, "max_bytes": max_bytes}
-        named = candidates_for(layout.n_categories, random_state=seed, **options)
+        named = default_candidates(table, dtype=dtype, max_bytes=max_bytes)
     else:
         named = _name_candidates(candidates)
-    matrix = layout.encode(X)
-    order = streams("choose-rows").permutation(len(matrix))[:max_rows]
-    parts = _split(matrix, layout.n_categories, order, round(test_share * len(order)))
-    test, train = (take_rows(X, np.sort(part)) for part in parts)
-    score = partial(evaluate, X=test, n_coalitions=n_coalitions, n_draws=n_draws, random_state=seed)
-    evaluations: dict[str, Evaluation] = {}
-    lines: dict[str, dict[str, Any]] = {}
-    reference = {} if _REFERENCE in named else {_REFERENCE: Marginal(discrete=discrete)}
-    tried = [*named.items(), *reference.items()]
-    for name, candidate in tqdm(tried, desc="scoring samplers", disable=not progress):
-        lines[name] = _try(candidate, train, score)
-        if "evaluation" in lines[name]:
-            evaluations[name] = lines[name].pop("evaluation")
-    decision, scores = _decide(list(named), lines, evaluations)
-    fitted = named[decision.chosen].clone().fit(X)
-    if isinstance(fitted, AdaptedSampler):
-        fitted = fitted.given
-    return Choice(fitted, decision, scores, evaluations)
+    return choose_among(
+        table,
+        named,
+        predict,
+        n_coalitions=n_coalitions,
+        n_draws=n_draws,
+        budget=Budget(seconds),
+        is_kept=candidates is None,
+        progress=progress,
+    )
 
 
-def _split(X: Floats, n_categories: Ints, order: Ints, n_test: int) -> tuple[Ints, Ints]:
-    """Return held-out rows and training rows, which have all categories of the former."""
-    test, train = order[:n_test], order[n_test:]
-    unseen = np.zeros(n_test, bool)
-    for column in np.flatnonzero(n_categories):
-        unseen |= ~np.isin(X[test, column], X[train, column])
-    test, train = test[~unseen], np.concatenate([test[unseen], train])
-    if len(test) < 5 or len(train) < 5:
-        advice = "Pass about 20 whose categories occur more than once, or name a sampler"
-        raise refusal("X", "of more rows to choose a sampler", len(X), advice)
-    return test, train
+def default_candidates(table: Table, **options: Any) -> dict[str, Sampler]:  # noqa: ANN401
+    """Make the registered candidates for a table, simplest first."""
+    seed = int(table.streams("choose-seed").integers(2**31))
+    n_categories = table.layout.n_categories
+    return candidates_for(n_categories, random_state=seed, discrete=table.discrete, **options)
+
+
+def check_options(
+    n_coalitions: int, n_draws: int, test_share: float, max_rows: int, seconds: float
+) -> None:
+    """Refuse options that do not fit."""
+    check_count(n_coalitions, "n_coalitions")
+    if check_count(n_draws, "n_draws", minimum=2) % 2:
+        raise refusal("n_draws", "an even number", n_draws, "The MSEv needs two sets of draws")
+    check_count(max_rows, "max_rows", minimum=MIN_ROWS)
+    check_real(test_share, "test_share", above=0.0, high=0.9)
+    check_real(seconds, "seconds", above=0.0, high=math.inf)
+
+
+def choose_among(
+    table: Table,
+    named: Mapping[str, Sampler],
+    predict: Predict | None,
+    *,
+    n_coalitions: int = 8,
+    n_draws: int = 8,
+    budget: Budget,
+    is_kept: bool = False,
+    progress: bool = False,
+) -> Choice:
+    """Choose one of several samplers, given simplest first; see :func:`choose_sampler`.
+
+    If `is_kept`, a choice for the same table, predictions and options is returned as it was made.
+    """
+    if len(table.matrix) < MIN_ROWS or not table.parts:
+        return _choose_simplest(table, named)
+    scorer = table.scorer(predict, n_draws)
+
+    def choose() -> tuple[Choice, list[DsageWarning]]:
+        with record_warnings(show=False) as told:
+            outcome = compare_candidates(
+                table,
+                name_contenders(dict(named)),
+                scorer,
+                n_coalitions=n_coalitions,
+                budget=budget,
+                progress=progress,
+            )
+            decision = outcome.decision()
+            sampler = fit_to_all(named[decision.chosen], table.X)
+        tied = {name: named[name] for name in decision.tied}
+        return Choice(sampler, decision, outcome.scores(decision.chosen, "chosen"), tied), told
+
+    if is_kept and table.matrix.nbytes <= _KEPT_BYTES:
+        data = (table.layout, table.matrix, table.players.members, scorer.outputs)
+        options = table.streams.entropy, n_coalitions, n_draws, budget.seconds, scorer.has_model
+        makes = tuple((name, type(each), repr(each)) for name, each in named.items())
+        key = joblib.hash(data), joblib.hash([part.at for part in table.parts]), options, makes
+        choice, told = _choices.get(key, choose)
+    else:
+        choice, told = choose()
+    for each in told:
+        warn(each.text, type(each))
+    # Refitting what was returned must not change what is kept.
+    return replace(choice, sampler=copy.copy(choice.sampler))
+
+
+_choices: Recent[tuple[Choice, list[DsageWarning]]] = Recent(_KEPT)
+
+
+def fit_to_all(sampler: Sampler, X: Any) -> Any:  # noqa: ANN401
+    """Return a copy that is fitted to all rows; an object of the user's as it is."""
+    fitted = sampler.clone().fit(X)
+    return fitted.given if isinstance(fitted, AdaptedSampler) else fitted
+
+
+def _choose_simplest(table: Table, named: Mapping[str, Sampler]) -> Choice:
+    """Return the first candidate that can be fitted, of a table with too few rows for scores."""
+    failed = []
+    last = {Marginal.__name__: Marginal(discrete=table.discrete)}
+    for name, sampler in {**named, **last}.items():
+        try:
+            fitted = fit_to_all(sampler, table.X)
+        except (ValueError, TypeError, np.linalg.LinAlgError) as error:
+            failed.append(f"{name} ({type(error).__name__}: {error})")
+            continue
+        n_rows = len(table.matrix)
+        few = f"{n_rows} rows are too few"
+        if n_rows >= MIN_ROWS:
+            few = f"Of {n_rows} rows too few have categories that occur more than once"
+        warn(
+            f"{few} to score samplers: {name}, the simplest one for such columns, is used, and how "
+            "well it fits is not known."
+        )
+        decision = Decision(name, name, math.nan, basis=Basis.FEW_ROWS)
+        return Choice(fitted, decision, pd.DataFrame(), {})
+    raise refusal("candidates", "able to draw such data", failed, "Pass other candidates")
 
 
 def _name_candidates(candidates: Mapping[str, Any] | Iterable[Any]) -> dict[str, Sampler]:
@@ -199,59 +322,15 @@ def _name_candidates(candidates: Mapping[str, Any] | Iterable[Any]) -> dict[str,
     return {name: check_sampler(one, f"candidate {name!r}") for name, one in named.items()}
 
 
-def _try(
-    candidate: Sampler,
-    train: Any,  # noqa: ANN401
-    score: Callable[[Sampler], Evaluation],
-) -> dict[str, Any]:
-    """Return the evaluation of a candidate with its times, or its error."""
-    start = time.perf_counter()
-    # All candidates warn about the same columns; the chosen one warns the user.
-    with record_warnings(show=False) as caught:
-        try:
-            fitted = candidate.clone().fit(train)
-            between = time.perf_counter()
-            evaluation = score(fitted)
-        except (ValueError, TypeError, np.linalg.LinAlgError) as error:
-            return {"error": f"{type(error).__name__}: {error}", "warnings": ""}
-    return {
-        "evaluation": evaluation,
-        "fit_seconds": between - start,
-        "draw_seconds": time.perf_counter() - between,
-        "error": "",
-        "warnings": "; ".join(dict.fromkeys(map(str, caught))),
-    }
-
-
-def _decide(
-    names: list[str], lines: dict[str, dict[str, Any]], evaluations: dict[str, Evaluation]
-) -> tuple[Decision, pd.DataFrame]:
-    able = [name for name in names if name in evaluations]
-    failed = [f"{name} ({lines[name]['error']})" for name in lines if name not in evaluations]
-    if not able:
-        raise refusal("candidates", "able to draw such data", failed, "Pass other candidates")
-    if failed:
-        warn(f"These samplers failed and were left out of the choice: {'; '.join(failed)}")
-    best = min(able, key=lambda name: evaluations[name].score)
-    for name, evaluation in evaluations.items():
-        difference = evaluation.compare(evaluations[best]).loc["all", ["difference", "se"]]
-        lines[name] |= {"energy_score": evaluation.score, **difference}
-    chosen = next(n for n in able if n == best or lines[n]["difference"] <= lines[n]["se"])
-    columns = ["energy_score", "difference", "se", "fit_seconds", "draw_seconds"]
-    columns += ["error", "warnings"]
-    scores = pd.DataFrame.from_dict(lines, orient="index").reindex(columns=columns)
-    scores.index.name = "sampler"
-    off, se = (float(lines[chosen][column]) for column in ("difference", "se"))
-    return Decision(chosen, best, evaluations[best].score, off, se), scores
-
-
 @dataclass(kw_only=True, eq=False, repr=False)
 class Auto(BaseEstimator, Sampler):  # type: ignore[misc]
     """Choose a sampler during `fit`, and draw from it.
 
     Parameters
     ----------
-    candidates, n_coalitions, n_draws, test_share, max_rows, discrete, dtype, max_bytes
+    candidates, predict, groups, n_coalitions, n_draws, test_share, max_rows, seconds, discrete
+        See :func:`choose_sampler`.
+    dtype, max_bytes
         See :func:`choose_sampler`.
     random_state : int, numpy Generator or None, default=0
         Seed of the choice and of the fit.
@@ -276,10 +355,13 @@ class Auto(BaseEstimator, Sampler):  # type: ignore[misc]
     """
 
     candidates: Mapping[str, Any] | Iterable[Any] | None = None
-    n_coalitions: int = 24
-    n_draws: int = 20
+    predict: Predict | None = None
+    groups: Mapping[str, Sequence[str]] | None = None
+    n_coalitions: int = 8
+    n_draws: int = 8
     test_share: float = 0.25
     max_rows: int = 4000
+    seconds: float = 2.0
     discrete: str | Iterable[str] = ()
     dtype: npt.DTypeLike = np.float64
     max_bytes: int = 2**28

@@ -10,15 +10,16 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from dsage._check import check_count, check_known, check_shape, refusal
+from dsage._check import check_count, check_known, refusal
 from dsage._random import RandomState, Streams
 from dsage.data.layout import Layout
 from dsage.samplers.base import check_sampler
-from dsage.samplers.checks import Floats, Ints, Mask, pick
+from dsage.samplers.checks import Floats, Ints, Mask, check_draws, pick
+from dsage.samplers.coalitions import random_coalitions
+from dsage.samplers.energy import column_scales, energy_scores
 
 # Nominal coverages of the central intervals whose calibration is checked.
 COVERAGES = (0.5, 0.9)
-_CHUNK = 2**22  # distances computed at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,104 +158,21 @@ def evaluate(
         known = random_coalitions(n_features, check_count(n_coalitions, "n_coalitions"), streams)
     else:
         known = check_known(coalitions, layout.names)
-    scale = _deviations(matrix)
+    scale = column_scales(matrix)
+    may_miss = layout.may_miss & (layout.n_categories == 0)
     scores = np.zeros((len(known), len(matrix)))
     calibration = _Calibration(layout, matrix)
     for number, coalition in enumerate(known):
         noise = streams("evaluate-noise", number).random((len(matrix), n_draws, n_features))
         # The generator may return 0, which is not in (0, 1).
         draws = np.asarray(checked.draw(X, coalition, np.maximum(noise, 2.0**-54)), np.float64)
-        _check_draws(draws, noise.shape, ~coalition, layout)
+        check_draws(draws, noise.shape, ~coalition, layout.names, may_miss)
         unknown = np.flatnonzero(~coalition)
         if layout.is_whole.any():
             draws = np.where(layout.is_whole, np.rint(draws), draws)
         scores[number] = energy_scores(matrix, draws, unknown, layout.n_categories, scale)
         calibration.add(draws, unknown)
     return Evaluation(layout.names, known, scores, calibration.to_frame())
-
-
-def _check_draws(draws: Floats, shape: tuple[int, ...], unknown: Mask, layout: Layout) -> None:
-    """Refuse draws of a user's sampler that cannot be scored; numbers may be missing."""
-    advice = "Return (n_rows, n_draws, n_features), the known features with their values"
-    check_shape(draws, shape, "the sampler's draws", advice)
-    may_miss = layout.may_miss & (layout.n_categories == 0)
-    odd = ~np.isfinite(draws) & ~(may_miss & np.isnan(draws))
-    if bad := pick(layout.names, unknown & odd.any(axis=(0, 1))):
-        advice = "The draws of these columns are not"
-        raise refusal("the sampler's draws", "finite", bad, advice)
-
-
-def _deviations(matrix: Floats) -> Floats:
-    """Return the standard deviations of the values that are present; 1 for a constant."""
-    deviation = matrix.std(axis=0)
-    for column in np.flatnonzero(np.isnan(deviation)):
-        present = matrix[~np.isnan(matrix[:, column]), column]
-        deviation[column] = present.std() if len(present) else 0.0
-    return np.where(deviation > 0, deviation, 1.0)
-
-
-def random_coalitions(n_features: int, n_coalitions: int, streams: Streams) -> Mask:
-    """Return distinct coalitions (n_coalitions or all, n_features), of sizes in turn; none full."""
-    rng = streams("evaluate-coalitions")
-    used: list[set[bytes]] = [set() for _ in range(n_features)]
-    masks: list[Mask] = []
-    size = 0
-    while len(masks) < min(n_coalitions, 2**n_features - 1):
-        if len(used[size]) < math.comb(n_features, size):
-            while True:
-                mask = np.zeros(n_features, dtype=bool)
-                mask[rng.permutation(n_features)[:size]] = True
-                if mask.tobytes() not in used[size]:
-                    break
-            used[size].add(mask.tobytes())
-            masks.append(mask)
-        size = (size + 1) % n_features
-    return np.array(masks)
-
-
-def energy_scores(
-    X: Floats, draws: Floats, features: Ints, n_categories: Ints, scale: Floats
-) -> Floats:
-    """Return the unbiased energy score of each row, divided by the root of the number of features.
-
-    `features` are the columns that count; without any, scores are 0. Numbers, which have 0
-    categories, are divided by `scale`; NaN is a missing one.
-    """
-    n_rows, n_draws, _ = draws.shape
-    if not len(features):
-        return np.zeros(n_rows)
-    may_miss: Mask = np.any(np.isnan(X), axis=0) | np.any(np.isnan(draws), axis=(0, 1))
-    if may_miss.any():
-        centers = np.array([_mean_of_present(column) for column in X.T])
-    scores = np.empty(n_rows)
-    step = max(1, _CHUNK // n_draws**2)
-    for start in range(0, n_rows, step):
-        rows = slice(start, start + step)
-        size = len(X[rows])
-        to_row, apart = np.zeros((size, n_draws)), np.zeros((size, n_draws, n_draws))
-        for feature in features:
-            x, y = X[rows, None, feature], draws[rows, :, feature]
-            if may_miss[feature]:
-                absent, missing = np.isnan(x), np.isnan(y)
-                to_row += missing != absent
-                apart += missing[:, :, None] != missing[:, None, :]
-                x = np.where(absent, centers[feature], x)
-                y = np.where(missing, centers[feature], y)
-            if n_categories[feature]:
-                to_row += 2.0 * (y != x)
-                apart += 2.0 * (y[:, :, None] != y[:, None, :])
-            else:
-                to_row += ((y - x) / scale[feature]) ** 2
-                apart += ((y[:, :, None] - y[:, None, :]) / scale[feature]) ** 2
-        among = np.sqrt(apart).sum(axis=(1, 2)) / (2 * n_draws * (n_draws - 1))
-        scores[rows] = np.sqrt(to_row).mean(axis=1) - among
-    scores /= math.sqrt(len(features))
-    return scores
-
-
-def _mean_of_present(column: Floats) -> float:
-    present = column[~np.isnan(column)]
-    return float(present.mean()) if len(present) else 0.0
 
 
 class _Calibration:

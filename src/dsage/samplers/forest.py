@@ -26,6 +26,8 @@ _UNDECIDED = 0.5
     fits=ANY_DATA,
     candidate_for=ANY_DATA,
     complexity=6,
+    draw_cost=1.2,
+    fit_cost=80.0,
 )
 @dataclass(kw_only=True, eq=False, repr=False)
 class Forest(BaseSampler):

@@ -25,7 +25,13 @@ COVARIANCES = ("empirical", "ledoit-wolf", "oas")
 
 
 @SAMPLERS.register(
-    "gaussian", summary="one multivariate normal", fits=NUMBERS, candidate_for=NUMBERS, complexity=1
+    "gaussian",
+    summary="one multivariate normal",
+    fits=NUMBERS,
+    candidate_for=NUMBERS,
+    complexity=1,
+    draw_cost=0.05,
+    fit_cost=0.1,
 )
 @dataclass(kw_only=True, eq=False, repr=False)
 class Gaussian(BaseSampler):

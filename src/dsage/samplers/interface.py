@@ -47,6 +47,8 @@ class Sampler(ABC):
         Whether `ordering` is available, which draws for all prefixes of an ordering at once.
     draws_on_device : bool
         Whether `on_device` is available, which draws on a device of PyTorch.
+    is_marginal : bool
+        Whether draws ignore the known features: marginal SAGE, which is another estimand.
     """
 
     layout_: Layout | None = None
@@ -55,6 +57,7 @@ class Sampler(ABC):
     has_mean: bool = False
     has_orderings: bool = False
     draws_on_device: bool = False
+    is_marginal: ClassVar[bool] = False
 
     @abstractmethod
     def fit(self, X: Any) -> Self:  # noqa: ANN401

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -12,7 +13,11 @@ from dsage.samplers.registry import ANY_DATA, SAMPLERS
 
 
 @SAMPLERS.register(
-    "marginal", summary="training rows, whatever is known (marginal SAGE)", fits=ANY_DATA
+    "marginal",
+    summary="training rows, whatever is known (marginal SAGE)",
+    fits=ANY_DATA,
+    draw_cost=0.05,
+    fit_cost=0.5,
 )
 @dataclass(kw_only=True, eq=False, repr=False)
 class Marginal(BaseSampler):
@@ -46,6 +51,7 @@ class Marginal(BaseSampler):
 
     takes_missing = True
     joint: bool = True
+    is_marginal: ClassVar[bool] = True
 
     def _fit(self, X: Floats) -> None:
         self.background_ = X if self.joint else np.sort(X, axis=0)

@@ -46,6 +46,9 @@ _FAR = 1e100  # deviations
     fits=NUMBERS,
     candidate_for=NUMBERS,
     complexity=3,
+    draw_cost=0.15,
+    fit_cost=50.0,
+    fit_seconds=1.0,
 )
 @dataclass(kw_only=True, eq=False, repr=False)
 class GaussianMixture(BaseSampler):

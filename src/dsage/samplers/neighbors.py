@@ -26,6 +26,8 @@ _FAR = 1e6
     fits=ANY_DATA,
     candidate_for=("numbers", "mixed"),
     complexity=5,
+    draw_cost=0.5,
+    fit_cost=0.2,
 )
 @dataclass(kw_only=True, eq=False, repr=False)
 class Neighbors(BaseSampler):

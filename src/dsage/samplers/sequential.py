@@ -27,6 +27,9 @@ RESIDUALS = ("empirical", "gaussian")
     fits=ANY_DATA,
     candidate_for=("classes", "mixed"),
     complexity=4,
+    draw_cost=0.3,
+    call_cost=5000.0,
+    fit_cost=1.0,
 )
 @dataclass(kw_only=True, eq=False, repr=False)
 class Sequential(BaseSampler):

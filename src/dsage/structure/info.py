@@ -44,6 +44,8 @@ class GraphInfo:
         The number of resamples from which the graph was learned again.
     resampling_seconds : float or None
         The time that learning from the resamples took.
+    why : str or None
+        Why there is no graph, where the user did not ask for that.
     """
 
     source: GraphSource
@@ -57,3 +59,4 @@ class GraphInfo:
     seconds: float | None = None
     n_resamples: int | None = None
     resampling_seconds: float | None = None
+    why: str | None = None

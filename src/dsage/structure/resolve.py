@@ -22,6 +22,10 @@ from dsage.structure.searches.base import METHODS
 # The default number of resamples, and the number of columns from which resampling is too slow to
 # be the default: scores of mixed data read the rows again for each family.
 _RESAMPLES, _CHEAP_COLUMNS, _CHEAP_MIXED = 20, 100, 12
+# Why marginal values need no graph.
+_MARGINAL = (
+    "marginal SAGE values do not vanish where the target is conditionally independent of a feature"
+)
 # With fewer rows, graphs of halves are not informative.
 _MIN_RESAMPLED_ROWS = 40
 
@@ -41,6 +45,7 @@ def find_graph(
     inputs: Inputs,
     *,
     is_of_classes: bool,
+    is_marginal: bool = False,
     n_resamples: int | None,
     n_jobs: int | None,
     seed: int,
@@ -48,11 +53,15 @@ def find_graph(
 ) -> GraphFound:
     """Return what separates features from the target, for the `graph` argument of `explain`.
 
-    `is_of_classes` is whether the target is a class, possibly written as a number. By default the
-    graph is learned again from 20 resamples, or from none if that may be slow. No graph is learned
-    for a target of several columns.
+    `is_of_classes` is whether the target is a class, possibly written as a number; `is_marginal`
+    whether the sampler ignores what is known. By default the graph is learned again from 20
+    resamples, or from none if that may be slow. No graph is learned for a target of several
+    columns.
     """
-    if isinstance(graph, str) and graph == "learn" and inputs.y_train.ndim == 2:
+    is_named = isinstance(graph, str)
+    if is_named and graph == "auto" and is_marginal:
+        return GraphFound(None, None, None, GraphInfo(GraphSource.NONE, why=_MARGINAL))
+    if is_named and graph in ("auto", "learn") and inputs.y_train.ndim == 2:
         text = (
             f"The target has {inputs.y_train.shape[1]} columns, and a graph is learned for one "
             "target: no graph is used, and nothing is skipped. To learn one, explain one column "
@@ -60,8 +69,15 @@ def find_graph(
         )
         warn(text)
         graph = None
+    if is_named and graph == "auto":
+        graph = "learn"
     if graph is None or isinstance(graph, NoSeparation):
         return GraphFound(None, None, None, GraphInfo(GraphSource.NONE))
+    if is_marginal:
+        text = (
+            f"A graph is combined with a marginal sampler, but {_MARGINAL}: skipping changes them."
+        )
+        warn(f"{text} Use no graph, or a conditional sampler.")
     if isinstance(graph, Stability):
         info = GraphInfo(GraphSource.VOTE, n_graphs=len(graph.graphs))
         oracle: Oracle = graph.oracle(inputs.target, inputs.names)
@@ -72,7 +88,7 @@ def find_graph(
         return GraphFound(as_oracle(graph), None, None, info)
     if isinstance(graph, str) or (callable(graph) and not is_graph):
         if isinstance(graph, str):
-            check_member(graph, ("learn", *METHODS), "graph", "the names of graphs")
+            check_member(graph, ("auto", "learn", *METHODS), "graph", "the names of graphs")
         return _learn(
             "auto" if graph == "learn" else graph,
             inputs,

@@ -163,6 +163,7 @@ function rankingChart(rows) {
       `value ${feature.words.value}, share ${feature.words.share}`,
       `these rows: ${feature.words.interval}`,
       `population: ${feature.words.interval_total}`,
+      ...(known(feature.se_sampler) ? [`another sampler: \u00b1 ${feature.words.sampler}`] : []),
       ...(feature.members.length ? [`members: ${feature.members.join(", ")}`] : []),
     ],
   });

@@ -124,6 +124,7 @@ function follow() {
 
 summary();
 texts();
+errorsTable();
 samplerTable();
 columnsTable();
 choicesTables();

@@ -1,4 +1,4 @@
-// Tables: the ranking, which can be sorted, the audit, the sampler, the data, the choices.
+// Tables: the ranking, which can be sorted, the audit, the errors, the sampler, the data, the choices.
 const sorting = { column: 0, descending: true };
 
 const capital = (text) => text[0].toUpperCase() + text.slice(1);
@@ -88,6 +88,19 @@ function auditTable(rows) {
   const caption = captioned("The findings of the audit, the largest difference first.");
   const head = header([capital(data.noun), "In words", "d-SAGE minus SAGE", `${data.confidence} interval`], [1]);
   scrolling("audit-table", "The audit", make("table", {}, caption, head, body));
+}
+
+function errorsTable() {
+  const body = make("tbody", {}, ...data.errors.map(({ name, what, largest, remedy }) => make(
+    "tr", {},
+    make("th", { scope: "row", class: "name" }, name),
+    make("td", { class: "words" }, what),
+    make("td", { class: "nowrap" }, largest),
+    make("td", { class: "words" }, remedy),
+  )));
+  const caption = captioned(`The sources of error. The table of the ranking has them for each ${data.noun}.`);
+  const head = header(["Source", "What it is", "Largest", "What reduces it"], [1, 3]);
+  scrolling("errors-table", "Errors", make("table", {}, caption, head, body));
 }
 
 function samplerTable() {

@@ -1,0 +1,123 @@
+"""Which samplers that of a run is compared with, and what the user is told about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from dsage._check import SamplerWarning, Setting, Text, warn
+from dsage._random import Streams
+from dsage.data.frames import take_rows
+from dsage.data.inputs import Inputs
+from dsage.estimate.options import PlanOptions
+from dsage.estimate.result import Estimate
+from dsage.estimate.sampler_check import Other, SamplerCheck, check_by_others
+from dsage.games.base import Game, Rows
+from dsage.graphs.separation import Oracle
+from dsage.samplers.base import check_sampler
+from dsage.samplers.choose import fit_to_all
+from dsage.samplers.resolve import SamplerFound
+
+# With fewer training rows, half of them say little.
+_FEWEST_ROWS = 40
+
+
+def check_sampler_of_run(
+    found: SamplerFound,
+    estimate: Estimate,
+    game: Game,
+    make_game: Callable[[Any], Game],
+    inputs: Inputs,
+    *,
+    oracle: Oracle | None,
+    n_draws: int,
+    options: PlanOptions,
+    seed: int,
+    is_wanted: bool,
+) -> SamplerCheck:
+    """Estimate how much the values of a run would change with another sampler, and warn of it.
+
+    The other samplers are those that the scores cannot tell from that of the run, or the best of
+    the candidates where it scores clearly better. Where no other scores as well, it is the same
+    sampler fitted to half of the rows: as the variance of a fit falls with the number of rows, the
+    difference has the variance of the fit to all rows.
+    """
+    names = estimate.feature_names
+    if not is_wanted:
+        return SamplerCheck.none(names, "it was turned off")
+    if check_sampler(found.sampler).is_marginal:
+        text = "the sampler is marginal, which is another estimand than that of other samplers"
+        return SamplerCheck.none(names, text)
+    streams = Streams(seed)
+    try:
+        check = check_by_others(
+            game,
+            make_game,
+            _find_others(found, inputs, streams),
+            estimate,
+            sampler=check_sampler(found.sampler),
+            oracle=oracle,
+            n_draws=n_draws,
+            options=options,
+            seed=int(streams("sampler-check").integers(2**31)),
+        )
+    except KeyboardInterrupt:
+        check = SamplerCheck.none(names, "the comparison with other samplers was interrupted")
+    # The values are there, and another sampler must not cost them: a model may fail in any way on
+    # draws that it cannot take.
+    except Exception as error:
+        reason = f"the comparison with other samplers failed ({type(error).__name__}: {error})"
+        check = SamplerCheck.none(names, reason)
+        warn(f"The error of the sampler is unknown: {reason}.")
+    _warn(check, estimate, found.info.name)
+    return check
+
+
+def _find_others(found: SamplerFound, inputs: Inputs, streams: Streams) -> list[Other]:
+    n_rows = len(inputs.y_train)
+    others = [
+        Other(
+            rival.name,
+            rival.sampler,
+            partial(fit_to_all, rival.sampler, inputs.X_train),
+            n_rows,
+            rival.is_better,
+        )
+        for rival in found.rivals
+    ]
+    if others or found.unfitted is None or n_rows < _FEWEST_ROWS:
+        return others
+    rows = _half(inputs, streams)
+    name = f"{found.info.name}, fitted to half of the rows"
+    fit = partial(fit_to_all, found.unfitted, take_rows(inputs.X_train, rows))
+    return [Other(name, found.unfitted, fit, len(rows))]
+
+
+def _half(inputs: Inputs, streams: Streams) -> Rows:
+    """Return a random half of the training rows, and a row of each category."""
+    n_rows = len(inputs.y_train)
+    rows = [streams("half-of-the-rows").permutation(n_rows)[: n_rows // 2]]
+    matrix = inputs.layout.encode(inputs.X_train)
+    for column in np.flatnonzero(inputs.layout.n_categories):
+        rows.append(np.unique(matrix[:, column], return_index=True)[1])
+    return np.unique(np.concatenate(rows))
+
+
+def _warn(check: SamplerCheck, estimate: Estimate, name: str) -> None:
+    """Warn of the features whose value depends on the sampler more than on anything else."""
+    features = check.exceeds(estimate)
+    if not features:
+        return
+    better = [other for other, is_so in zip(check.others, check.are_better, strict=True) if is_so]
+    if better:
+        start = f"{better[0]} scores clearly better than {name} on held-out rows, and with it"
+    else:
+        start = f"With {' or '.join(check.others)}, which the scores cannot tell from {name},"
+    text = (
+        f"{start} the values of {features} would change by more than their other errors. Look at "
+        "explanation.sampler_check, or choose the sampler by its scores: "
+    )
+    warn(Text([text, Setting("sampler", "auto"), "."]), SamplerWarning)

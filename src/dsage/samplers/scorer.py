@@ -1,0 +1,157 @@
+"""Score the draws of a sampler on a block of rows: energy score and MSEv."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from dsage._random import Streams
+from dsage.data.frames import is_frame
+from dsage.data.layout import Layout
+from dsage.samplers.base import Sampler
+from dsage.samplers.checks import Floats, check_draws
+from dsage.samplers.energy import column_scales, energy_scores, has_gaps
+from dsage.samplers.noise import Noise
+from dsage.samplers.splits import Block, Part, Piece
+
+Predict = Callable[[Any], npt.NDArray[Any]]
+"""A function from rows, in the container that the model was fitted with, to predictions."""
+
+
+class PieceScores(NamedTuple):
+    """The scores of a piece, (n_coalitions, n_rows) each; lower is better."""
+
+    energy: Floats
+    msev: Floats | None
+
+
+class Scorer:
+    r"""Scores samplers on blocks of held-out rows, with the same noise for all.
+
+    The MSEv says how well a sampler tells what the model would predict: with :math:`a_1, a_2` the
+    mean predictions of two independent sets of draws given the known features,
+
+    .. math:: (f(x) - a_1) (f(x) - a_2),
+
+    summed over the outputs of the model and divided by the variance of f over the rows. Its
+    expectation is the mean squared error of ``E[f(X) | x_S]`` under the sampler, without the
+    variance of the draws: lowest for the true conditional distribution.
+
+    Parameters
+    ----------
+    X : data frame or array
+        The table that the parts were taken from.
+    layout : Layout
+        Its columns.
+    matrix : array of shape (n_rows, n_features)
+        Its rows, classes as codes.
+    parts : sequence of Part
+        Where the blocks are taken from.
+    predict : callable or None
+        The model; without one there is no MSEv.
+    n_draws : int
+        Draws for each row and coalition, an even number: two sets, each a net.
+    streams : Streams
+        Where the noise comes from.
+    """
+
+    def __init__(
+        self,
+        X: Any,  # noqa: ANN401
+        layout: Layout,
+        matrix: Floats,
+        parts: Sequence[Part],
+        predict: Predict | None,
+        *,
+        n_draws: int,
+        streams: Streams,
+    ) -> None:
+        self._parts, self._predict = parts, predict
+        self._layout, self._is_frame = layout, is_frame(X)
+        self._scale = column_scales(matrix)
+        self._may_miss = has_gaps(matrix)
+        self._noise = Noise(streams, len(layout.names), n_replicates=2, n_draws=n_draws // 2)
+        self.n_predicted, self.predict_seconds = 0, 0.0
+        self.outputs = [self._call(layout.decode(layout.encode(part.test))) for part in parts]
+        self._spread = float(np.concatenate(self.outputs).var(axis=0).sum())
+
+    @property
+    def n_draws(self) -> int:
+        """Draws for each row and coalition."""
+        return self._noise.n_replicates * self._noise.n_draws
+
+    @property
+    def has_model(self) -> bool:
+        """Whether there is a MSEv: a model whose predictions vary."""
+        return self._predict is not None and self._spread > 0
+
+    def __call__(self, sampler: Sampler, block: Block) -> list[PieceScores]:
+        """Return the scores of a fitted sampler on the pieces of a block."""
+        layout = sampler.layout_ or self._layout
+        matrix = layout.encode(self._parts[block.part].test)
+        draws = [self._draw(sampler, piece, matrix[piece.rows], layout) for piece in block.pieces]
+        energy = []
+        for piece, drawn in zip(block.pieces, draws, strict=True):
+            rows = matrix[piece.rows]
+            scores = [
+                energy_scores(
+                    rows,
+                    each,
+                    np.flatnonzero(~known),
+                    layout.n_categories,
+                    self._scale,
+                    in_two_sets=True,
+                )
+                for known, each in zip(piece.known, drawn, strict=True)
+            ]
+            energy.append(np.stack(scores))
+        if not self.has_model:
+            return [PieceScores(each, None) for each in energy]
+        msev = self._msev(draws, layout, block)
+        return [PieceScores(*both) for both in zip(energy, msev, strict=True)]
+
+    def _draw(self, sampler: Sampler, piece: Piece, rows: Floats, layout: Layout) -> Floats:
+        """Return draws (n_coalitions, n_rows, n_draws, n_features)."""
+        draws = np.empty((len(piece.known), len(rows), self.n_draws, rows.shape[1]))
+        for number, known in enumerate(piece.known):
+            pairs = piece.first_pair + number * len(rows) + np.arange(len(rows))
+            drawn = np.asarray(sampler.draw(rows, known, self._noise(pairs, 0)), np.float64)
+            check_draws(drawn, draws.shape[1:], ~known, layout.names, self._may_miss)
+            draws[number] = drawn
+        if layout.is_whole.any():
+            draws = np.where(layout.is_whole, np.rint(draws), draws)
+        return draws
+
+    def _msev(self, draws: Sequence[Floats], layout: Layout, block: Block) -> list[Floats]:
+        """Return the MSEv of pieces, from one call of the model."""
+        # The model receives the kind of container that the user passed.
+        is_array = layout.kind == "numpy"
+        frames = layout if self._is_frame != is_array else self._layout
+        flat = np.concatenate([each.reshape(-1, each.shape[-1]) for each in draws])
+        outputs = self._call(frames.decode(flat))
+        stops = np.cumsum([math.prod(each.shape[:3]) for each in draws])
+        found = []
+        for piece, each, own in zip(
+            block.pieces, draws, np.split(outputs, stops[:-1]), strict=True
+        ):
+            shape = (*each.shape[:2], 2, self.n_draws // 2, outputs.shape[1])
+            exact = self.outputs[block.part][piece.rows][:, None]
+            off = exact - own.reshape(shape).mean(axis=3)
+            products = (off[:, :, 0] * off[:, :, 1]).sum(axis=2)
+            found.append(products / self._spread)
+        return found
+
+    def _call(self, rows: Any) -> Floats:  # noqa: ANN401
+        """Return predictions (n_rows, n_outputs); one column of zeros without a model."""
+        if self._predict is None:
+            return np.zeros((len(rows), 1))
+        start = time.perf_counter()
+        found = np.asarray(self._predict(rows), np.float64).reshape(len(rows), -1)
+        self.n_predicted += len(rows)
+        self.predict_seconds += time.perf_counter() - start
+        return found

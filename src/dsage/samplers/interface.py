@@ -69,8 +69,6 @@ class Sampler(ABC):
         factor of a multivariate normal, which affine models use.
     draws_on_device : bool
         Whether `on_device` is available, which draws on a device of PyTorch.
-    is_marginal : bool
-        Whether draws ignore the known features: marginal SAGE, which is another estimand.
     """
 
     layout_: Layout | None = None
@@ -81,7 +79,6 @@ class Sampler(ABC):
     has_orderings: bool = False
     has_factors: bool = False
     draws_on_device: bool = False
-    is_marginal: ClassVar[bool] = False
 
     @abstractmethod
     def fit(self, X: Any) -> Self:  # noqa: ANN401

@@ -25,6 +25,7 @@ _UNDECIDED = 0.5
     summary="densities in the leaves of an adversarial random forest",
     fits=ANY_DATA,
     draw_cost=1.2,
+    call_cost=120.0,
     fit_cost=80.0,
 )
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -29,7 +29,8 @@ _PREFIX_BYTES = 2**26  # of the draws for several prefixes at a time
     fits=ANY_DATA,
     candidate_for=ANY_DATA,
     complexity=3,
-    draw_cost=0.15,
+    draw_cost=0.12,
+    call_cost=100.0,
     fit_cost=4.0,
     fit_seconds=0.2,
 )

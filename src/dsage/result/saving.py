@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import zipfile
 from collections.abc import Mapping
-from dataclasses import MISSING, Field, fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
 from pathlib import Path
 from types import NoneType, UnionType
@@ -159,8 +159,7 @@ def _unpack(kind: Any, parts: Any, place: str, arrays: Arrays) -> Any:  # noqa: 
         return pd.DataFrame(columns)
     if is_dataclass(kind):
         hints = get_type_hints(kind)
-        # What an earlier version did not write keeps its default.
-        names = [each.name for each in fields(kind) if each.name in parts or _is_required(each)]
+        names = [each.name for each in fields(kind)]
         return kind(  # type: ignore[operator]
             **{name: _unpack(hints[name], parts[name], f"{place}/{name}", arrays) for name in names}
         )
@@ -172,10 +171,6 @@ def _unpack(kind: Any, parts: Any, place: str, arrays: Arrays) -> Any:  # noqa: 
     if type(parts) is not kind:
         raise TypeError(f"{place[1:]} must be of type {kind.__name__}; got {parts!r}")
     return parts
-
-
-def _is_required(field: Field[Any]) -> bool:
-    return field.default is MISSING and field.default_factory is MISSING
 
 
 def _fill(kind: Any, parts: Any) -> Any:  # noqa: ANN401
@@ -190,6 +185,8 @@ def _fill(kind: Any, parts: Any) -> Any:  # noqa: ANN401
             filled[field.name] = _fill(hints[field.name], filled[field.name])
         elif field.default is not MISSING:
             filled[field.name] = _pack(field.default, "", {})
+        elif field.default_factory is not MISSING:
+            filled[field.name] = _pack(field.default_factory(), "", {})
     return filled
 
 

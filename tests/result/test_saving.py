@@ -145,6 +145,7 @@ def test_kinds_and_missing_values_are_kept_and_absent_in_earlier_files(explanati
     header, arrays = _files.read_arrays(path)
     for name in ("kinds", "share_missing"):
         del header["choices"]["data"][name]
+    header["format"] = 2
     _files.write_arrays(tmp_path / "earlier.dsage", header, arrays)
     earlier = load(tmp_path / "earlier.dsage").choices.data
     assert (earlier.kinds, earlier.share_missing) == ({}, {})

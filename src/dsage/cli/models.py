@@ -59,6 +59,26 @@ class TimesToNumbers(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self.layout_.encode(X)
 
 
+class EmptyToZero(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Turn columns of numbers without any value in training to 0; gradient boosting needs one.
+
+    Attributes
+    ----------
+    is_empty_ : bool array of shape (n_features,)
+        The columns that were empty.
+    """
+
+    def fit(self, X: Any, y: object = None) -> Self:  # noqa: ANN401, ARG002
+        """Learn which columns are empty."""
+        self.is_empty_ = np.isnan(np.asarray(X, np.float64)).all(axis=0)
+        return self
+
+    def transform(self, X: Any) -> npt.NDArray[np.float64]:  # noqa: ANN401
+        """Return the columns as floats."""
+        numbers = np.asarray(X, np.float64)
+        return np.where(self.is_empty_, 0.0, numbers) if self.is_empty_.any() else numbers
+
+
 def make_model(
     fit: str,
     classes: Sequence[str],
@@ -90,7 +110,8 @@ def make_model(
         handle_unknown="use_encoded_value", unknown_value=-1, max_categories=_MAX_CATEGORIES
     )
     which = {"categorical_features": list(range(len(classes)))} if classes else {}
-    return _join(ordinal, classes, times, [], boosted(random_state=seed, **which))
+    steps = [EmptyToZero()] if has_gaps else []
+    return _join(ordinal, classes, times, steps, boosted(random_state=seed, **which))
 
 
 def _one_hot() -> OneHotEncoder:

@@ -7,6 +7,7 @@ from dsage.datasets.drug import (
     drug_consumption,
 )
 from dsage.datasets.paper import PAPER_GRAPHS, PaperGraph, paper_graph
+from dsage.datasets.penguins import load_penguins
 
 __all__ = [
     "DRUG_CATEGORICAL",
@@ -15,5 +16,6 @@ __all__ = [
     "PAPER_GRAPHS",
     "PaperGraph",
     "drug_consumption",
+    "load_penguins",
     "paper_graph",
 ]

@@ -57,7 +57,8 @@ class Expected(Game):
     ) -> None:
         self.model, self.sampler = model, sampler
         self._sampler = check_sampler(sampler)
-        self.layout: Layout = self._sampler.layout_ or Layout.of(X)
+        # Categories and missing values that training lacks are passed on to the model.
+        self.layout: Layout = (self._sampler.layout_ or Layout.of(X)).extend(X)
         self.matrix = self.layout.encode(X)
         self.feature_names = self.layout.names
         self.n_rows = len(self.matrix)
@@ -76,13 +77,18 @@ class Expected(Game):
         self.predictions = model.predict(self._frames.decode(self.matrix))
         self._n_predicted = self.n_rows
         self._affine = model.affine(self._frames, X) if self._sampler.has_mean else None
+        # Conditional means and draws on devices are of numbers that are always present.
+        if may_miss := bool(self.layout.may_miss.any()):
+            self._affine = None
         self.n_replicates = self.noise.n_replicates if self.is_drawn else 1
+        # Along an ordering, the same features are known of all rows.
+        is_complete = not np.isnan(self.matrix).any()
         self._device = (
             device_means(model, self._sampler, self._frames, self.n_replicates)
-            if self.is_drawn
+            if self.is_drawn and is_complete and not may_miss
             else None
         )
-        self.has_paths = self._sampler.has_orderings
+        self.has_paths = self._sampler.has_orderings and is_complete
 
     @property
     def is_drawn(self) -> bool:

@@ -48,7 +48,7 @@ class Basis:
         made = [[at] for at in range(n_columns)] if blocks is None else blocks
         members = np.array([at for block in made for at in block], dtype=np.intp)
         self._sizes = np.array([len(block) for block in made], dtype=np.intp)
-        if (np.sort(members) != np.arange(n_columns)).any() or not self._sizes.all():
+        if sorted(members.tolist()) != list(range(n_columns)) or not self._sizes.all():
             condition = f"a partition of the {n_columns} columns into blocks that are not empty"
             raise refusal("blocks", condition, [list(block) for block in made], "Correct them")
         self.owner: npt.NDArray[np.intp] = np.empty(n_columns, dtype=np.intp)

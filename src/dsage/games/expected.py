@@ -61,6 +61,7 @@ class Expected(Game):
     ) -> None:
         self.model, self.sampler = model, sampler
         self._sampler = check_sampler(sampler)
+        # Categories and missing values that training lacks are passed on to the model.
         learned = self._sampler.layout_
         self.layout: Layout = Layout.of(X) if learned is None else learned.extend(X)
         self.matrix = self.layout.encode(X)
@@ -85,7 +86,8 @@ class Expected(Game):
         self._is_raw &= bool(self.layout.n_categories.any())
         self._rows = self.layout.decode(self.matrix) if self._is_raw else self.matrix
         is_usable = bool(self._sampler.usable(self.matrix).all())
-        has_mean = self._sampler.has_mean and is_usable
+        # Conditional means are of numbers that are always present.
+        has_mean = self._sampler.has_mean and is_usable and not self.layout.may_miss.any()
         self._affine = model.affine(self._frames, X) if has_mean else None
         self.n_replicates = self.noise.n_replicates if self.is_drawn else 1
         sampler, n_replicates = self._sampler, self.n_replicates

@@ -86,9 +86,10 @@ class Expected(Game):
         self._is_raw &= bool(self.layout.n_categories.any())
         self._rows = self.layout.decode(self.matrix) if self._is_raw else self.matrix
         is_usable = bool(self._sampler.usable(self.matrix).all())
+        self._affine = model.affine(self._frames, X) if self._sampler.has_mean else None
         # Conditional means are of numbers that are always present.
-        has_mean = self._sampler.has_mean and is_usable and not self.layout.may_miss.any()
-        self._affine = model.affine(self._frames, X) if has_mean else None
+        if self.layout.may_miss.any() or not is_usable:
+            self._affine = None
         self.n_replicates = self.noise.n_replicates if self.is_drawn else 1
         sampler, n_replicates = self._sampler, self.n_replicates
         self._device = (

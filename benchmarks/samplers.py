@@ -166,8 +166,7 @@ def cost_of(name: str, data: str) -> list[str]:
             sampler.draw(X, prefix(order, length), noise)
 
     def along() -> None:
-        scores = normal_scores(noise)
-        for _, draws in sampler.ordering(order).prefixes(X, scores):
+        for _, draws in sampler.ordering(order).prefixes(X, sampler.prepare(noise)):
             np.ascontiguousarray(draws)
 
     per_row = 1e6 / (len(X) * N_COST_DRAWS)

@@ -15,6 +15,8 @@ import missing_world as world
 from dsage.estimate import as_stopping, run, run_local
 from dsage.games import Grouped, LossGame, OutputGame
 from dsage.graphs import GroupedOracle
+from dsage.report import report_data
+from dsage.result.saving import load
 
 N_TRAIN, N_TEST = 800, 300
 _, X_TRAIN, Y_TRAIN = world.sample(N_TRAIN, 0)
@@ -81,6 +83,33 @@ def test_values_with_a_graph_are_exact_within_their_errors(model):
 def test_corrected_values_are_those_without_a_graph(model):
     exact = world.sage(model, STATES, Y)
     assert_within_errors(explained(model, graph=world.GRAPH, estimand="sage"), exact)
+
+
+def test_a_learned_graph_knows_what_is_missing(monkeypatch, tmp_path):
+    # Scores of samplers are not what this is about.
+    monkeypatch.setattr("dsage.samplers.resolve._score", lambda *_: None, raising=False)
+    model = MODELS["boosting"]
+    found = dsage.explain(
+        model,
+        X_TRAIN,
+        Y_TRAIN,
+        X,
+        Y,
+        sampler=world.ExactSampler().fit(X_TRAIN),
+        estimand="sage",
+        n_resamples=2,
+        random_state=0,
+        progress=False,
+    )
+    indicators = {"a is missing": ("a",), "b is missing": ("b",)}
+    assert found.graph.indicators == indicators
+    assert found.estimate.feature_names == world.NAMES
+    assert {"b", "b is missing", "c"} <= set(found.choices.graph.markov_blanket)
+    assert_within_errors(found.estimate, world.sage(model, STATES, Y))
+    found.save(tmp_path / "run.dsage")
+    assert load(tmp_path / "run.dsage").graph == found.graph
+    nodes = {node["name"]: node["feature"] for node in report_data(found)["graph"]["nodes"]}
+    assert (nodes["a is missing"], nodes["b is missing"], nodes["c"]) == world.NAMES
 
 
 def game(model, **options):

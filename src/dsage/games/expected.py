@@ -64,6 +64,9 @@ class Expected(Game):
         self.n_rows = len(self.matrix)
         if not self.n_rows or not self.feature_names:
             raise refusal("X", "of at least one row and one column", self.matrix.shape, "Add some")
+        # The rows as the sampler receives them: it takes arrays for codes if it knows frames.
+        is_coded = self._sampler.layout_ is None or self.layout.kind != "numpy"
+        self._known: Floats = self.matrix if is_coded else self.layout.decode(self.matrix)
         self._max_bytes = options.max_bytes
         self._streams = Streams(options.random_state)
         self.noise = Noise(
@@ -113,7 +116,7 @@ class Expected(Game):
             mean: Floats = self._means(nothing, first, 0)[0, 0, 0]
             return mean
         noise = Noise(self._streams, len(self.feature_names), n_replicates=1, n_draws=_N_MEAN)
-        draws = self._sampler.draw(self.matrix[:1], nothing[0], noise(first, _MEAN_EPOCH))[0]
+        draws = self._sampler.draw(self._known[:1], nothing[0], noise(first, _MEAN_EPOCH))[0]
         total = np.zeros(self.predictions.shape[1:])
         at_once = max(1, self._max_bytes // (8 * _COPIES * draws.shape[1]))
         for start in range(0, _N_MEAN, at_once):
@@ -151,7 +154,7 @@ class Expected(Game):
         of an affine model given the first k features is ``a + w'mean + sum over i <= k of
         (L'w)_i z_i``: all prefixes need one factor and a cumulative sum.
         """
-        X = self.matrix[rows]
+        X = self._known[rows]
         lengths, here = np.arange(len(self.feature_names)), slice(0, len(rows))
         for number, order in enumerate(orders):
             ordering = self._sampler.ordering(order)
@@ -170,7 +173,7 @@ class Expected(Game):
     ) -> Iterator[tuple[int, Chunk]]:
         """Yield the mean predictions of the needed prefixes, from one factor per ordering."""
         for here, n_coalitions in self._row_chunks(len(rows)):
-            X, scores = self.matrix[rows[here]], normal_scores(self.noise(rows[here], epoch))
+            X, scores = self._known[rows[here]], normal_scores(self.noise(rows[here], epoch))
             loaded = None if self._device is None else self._device.load(X, scores)
             for number, (order, wanted) in enumerate(zip(orders, needed, strict=True)):
                 lengths = np.flatnonzero(wanted[:-1])
@@ -198,7 +201,7 @@ class Expected(Game):
 
     def _means(self, known: Mask, rows: Rows, epoch: int) -> Floats:
         """Return the mean of each replicate, (n_coalitions, n_rows, n_replicates, ...)."""
-        X = self.matrix[rows]
+        X = self._known[rows]
         if self._affine is None:
             noise = self.noise(rows, epoch)
             if self._device is not None:

@@ -28,10 +28,11 @@ from dsage.samplers.base import Sampler
 _SHARE, _MOST_OTHERS = 0.25, 2
 # Pairs of a coalition and a row where the run needs no draws, so that its evaluations are free.
 _LEAST_FREE = 4096
-# Units to aim at, with sampled orderings and with all of them, and to do with; the rows of each.
-# These share the orderings of a unit, so that many units of few rows are better than few of many,
-# but calls cost time.
-_UNITS, _UNITS_EXACT, _FEWEST_UNITS, _FEWEST_ROWS, _MOST_ROWS = 24, 16, 8, 4, 32
+# Units to do with, and their rows, which share the orderings of a unit: many units of few rows are
+# better than few of many, but calls cost time.
+_FEWEST_UNITS, _FEWEST_ROWS, _ROWS = 8, 2, 16
+# All orderings are averaged over where that takes no more pairs than so many times a sample.
+_FEW_TIMES = 3
 # Units before errors are trusted, and units from which steps grow.
 _TRUSTED, _LONG = 16, 64
 # Microseconds of an evaluation without draws, per feature.
@@ -219,14 +220,14 @@ def check_by_others(
             reason = f"fitting {others[0].name} would take longer than the check may"
         return SamplerCheck.none(names, reason)
     oracle = None if estimate.estimand == "sage" else oracle
-    plan = _plan_options(options, seed, is_exact=estimate.is_exact)
+    plan = _plan_options(options, seed)
     # Pairs of a unit, by row.
+    n_each = (len(names) + 1) * plan.make_orderings(names, Streams(0)).batch_size
     if estimate.is_exact:
-        n_units, n_each = _UNITS_EXACT, math.ceil(estimate.n_evaluated / estimate.n_units)
-    else:
-        batch = plan.make_orderings(names, Streams(0)).batch_size
-        n_units, n_each = _UNITS, (len(names) + 1) * batch
-    least = _FEWEST_UNITS * _FEWEST_ROWS // 2 * n_each
+        n_all = math.ceil(estimate.n_evaluated / estimate.n_units)
+        if n_all <= _FEW_TIMES * n_each:
+            plan, n_each = replace(plan, exact="always"), n_all
+    least = _FEWEST_UNITS * _FEWEST_ROWS * n_each
     while able and costs_of.n_pairs(able[-1], len(able)) < least:
         able.pop()
     if not able:
@@ -234,8 +235,7 @@ def check_by_others(
     found = []
     for other in able:
         n_pairs = costs_of.n_pairs(other, len(able))
-        n_rows = int(np.clip(n_pairs / (n_units * n_each), _FEWEST_ROWS, _MOST_ROWS))
-        n_rows = min(n_rows, n_pairs // (_FEWEST_UNITS * n_each))
+        n_rows = min(_ROWS, n_pairs // (_FEWEST_UNITS * n_each))
         settings = vars(replace(plan, rows_per_ordering=n_rows))
         # The warnings of the run have been told, and those of other samplers would be confusing.
         with record_warnings(show=False):
@@ -259,7 +259,7 @@ def check_by_others(
     )
 
 
-def _plan_options(options: PlanOptions, seed: int, *, is_exact: bool) -> PlanOptions:
+def _plan_options(options: PlanOptions, seed: int) -> PlanOptions:
     """Return the options of the comparison: those of the run, but without audit and controls."""
     # Kinds of orderings differ in their errors, and have batches of many; the values are the same.
     is_kind = isinstance(options.orderings, str) and not isinstance(options.orderings, Order)
@@ -268,7 +268,7 @@ def _plan_options(options: PlanOptions, seed: int, *, is_exact: bool) -> PlanOpt
         estimand="d-sage",
         # Both games have the same first level, which cancels.
         first_level="none",
-        exact="always" if is_exact else "never",
+        exact="never",
         audit=False,
         orderings="antithetic" if is_kind else options.orderings,
         random_state=seed,
@@ -288,9 +288,9 @@ class _Costs:
 
     def _pair(self, sampler: Sampler) -> float:
         """Return the seconds of a pair of a coalition and a row."""
-        n_drawn = _MOST_ROWS * self._n_draws
+        n_drawn = _ROWS * self._n_draws
         drawn = costs.draw_seconds(sampler, 1, n_drawn, self._n_features)
-        return (drawn + costs.predict_seconds(n_drawn)) / _MOST_ROWS
+        return (drawn + costs.predict_seconds(n_drawn)) / _ROWS
 
     def can_fit(self, other: Other) -> bool:
         """Return whether fitting a sampler is short enough."""

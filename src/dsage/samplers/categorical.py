@@ -22,7 +22,8 @@ ON_UNSEEN = ("warn", "ignore", "raise")
     fits=CLASSES,
     candidate_for=CLASSES,
     complexity=1,
-    draw_cost=0.3,
+    draw_cost=0.2,
+    call_cost=60.0,
     fit_cost=2.0,
 )
 @dataclass(kw_only=True, eq=False, repr=False)

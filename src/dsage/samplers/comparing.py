@@ -107,7 +107,8 @@ class Outcome:
         chosen, leader = self.ranking.chosen, self.ranking.leader
         mean, against = self.sheet.mean(leader), self.sheet.compare(chosen, leader)
         is_best, msev = chosen == leader, against.msev
-        others = [name for name in self.names if name != chosen]
+        out = self._out()
+        others = [name for name in self.names if name != chosen and name not in out]
         return Decision(
             chosen,
             leader,
@@ -117,7 +118,7 @@ class Outcome:
             best_msev=mean.msev,
             msev_difference=0.0 if is_best or msev is None else msev.mean,
             msev_se=0.0 if is_best or msev is None else msev.se,
-            out=self._out(),
+            out=out,
             tied=tuple(rivals(self.sheet, chosen, others)),
             skipped=tuple(
                 each.name for each in self.race.contenders if not each.fits and not each.error

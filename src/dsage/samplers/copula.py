@@ -29,7 +29,8 @@ from dsage.samplers.registry import NUMBERS, SAMPLERS
     fits=NUMBERS,
     candidate_for=NUMBERS,
     complexity=2,
-    draw_cost=0.15,
+    draw_cost=0.08,
+    call_cost=15.0,
     fit_cost=0.5,
 )
 @dataclass(kw_only=True, eq=False, repr=False)

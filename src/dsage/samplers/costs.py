@@ -13,7 +13,7 @@ from dsage.samplers.registry import SAMPLERS
 # Microseconds: of a drawn row and feature, and of a call and feature, if nothing is known about the
 # sampler; of scoring a drawn row and feature; of any call; and of a row that the model predicts,
 # between boosting and a large forest.
-_DRAW, _CALL, _SCORE, _ANY_CALL, _PREDICT = 1.0, 10.0, 0.05, 200.0, 5.0
+_DRAW, _CALL, _SCORE, _ANY_CALL, _PREDICT = 1.0, 20.0, 0.05, 150.0, 5.0
 
 
 def traits_of(sampler: Sampler) -> dict[str, Any]:

@@ -27,6 +27,7 @@ _UNDECIDED = 0.5
     candidate_for=ANY_DATA,
     complexity=6,
     draw_cost=1.2,
+    call_cost=120.0,
     fit_cost=80.0,
 )
 @dataclass(kw_only=True, eq=False, repr=False)

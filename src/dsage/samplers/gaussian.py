@@ -30,7 +30,8 @@ COVARIANCES = ("empirical", "ledoit-wolf", "oas")
     fits=NUMBERS,
     candidate_for=NUMBERS,
     complexity=1,
-    draw_cost=0.05,
+    draw_cost=0.02,
+    call_cost=10.0,
     fit_cost=0.1,
 )
 @dataclass(kw_only=True, eq=False, repr=False)

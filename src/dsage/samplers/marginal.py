@@ -16,7 +16,8 @@ from dsage.samplers.registry import ANY_DATA, SAMPLERS
     "marginal",
     summary="training rows, whatever is known (marginal SAGE)",
     fits=ANY_DATA,
-    draw_cost=0.05,
+    draw_cost=0.01,
+    call_cost=5.0,
     fit_cost=0.5,
 )
 @dataclass(kw_only=True, eq=False, repr=False)

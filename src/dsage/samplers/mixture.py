@@ -46,9 +46,10 @@ _FAR = 1e100  # deviations
     fits=NUMBERS,
     candidate_for=NUMBERS,
     complexity=3,
-    draw_cost=0.15,
+    draw_cost=0.05,
+    call_cost=40.0,
     fit_cost=50.0,
-    fit_seconds=1.0,
+    fit_seconds=0.1,
 )
 @dataclass(kw_only=True, eq=False, repr=False)
 class GaussianMixture(BaseSampler):

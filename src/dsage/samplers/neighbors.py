@@ -27,6 +27,7 @@ _FAR = 1e6
     candidate_for=("numbers", "mixed"),
     complexity=5,
     draw_cost=0.5,
+    call_cost=20.0,
     fit_cost=0.2,
 )
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -26,7 +26,7 @@ complexity : int, optional
     Its place among the candidates. Of those that score alike, the one with the lowest is chosen.
 draw_cost : float, default=1.0
     Microseconds to draw one row, per feature: how much is scored depends on it.
-call_cost : float, default=10.0
+call_cost : float, default=20.0
     Microseconds to prepare the draws of a coalition, per feature.
 fit_cost : float, optional
     Microseconds to fit to one row, per feature. Without it, the time of a fit is estimated from one

@@ -32,7 +32,7 @@ from dsage.samplers.splits import SCORED_ROWS, Part, most_fit_rows
 # What the choice may take: seconds, or this share of the time that the user allows.
 _SECONDS, _SHARE = 2.0, 0.1
 # What the search for another sampler may take, to compare a given one with.
-_SECONDS_GIVEN = 1.0
+_SECONDS_GIVEN = 1.5
 _N_DRAWS, _N_COALITIONS = 8, 8
 
 
@@ -200,10 +200,9 @@ def _compare(sampler: Sampler, table: Table, options: ScoringOptions, *, progres
 
 
 def _find_rivals(name: str, outcome: Outcome) -> tuple[Rival, ...]:
-    """Return the samplers that a given one is compared with.
+    """Return the sampler that a given one is compared with: the best of the candidates.
 
-    If another is clearly better, it is the best of them; otherwise those that are not clearly
-    worse.
+    There is none if it is clearly worse than the given one.
     """
     samplers = {each.name: each.sampler for each in outcome.race.running if each.name != name}
     if not samplers:
@@ -212,7 +211,7 @@ def _find_rivals(name: str, outcome: Outcome) -> tuple[Rival, ...]:
     if outcome.sheet.compare(name, best).is_worse():
         return (Rival(best, samplers[best], is_better=True),)
     alike = rivals(outcome.sheet, name, list(samplers))
-    return tuple(Rival(each, samplers[each]) for each in alike)
+    return tuple(Rival(each, samplers[each]) for each in alike[:1])
 
 
 def _describe(

@@ -10,7 +10,7 @@ import numpy as np
 
 from dsage.samplers.checks import Floats, Ints
 from dsage.samplers.scorer import PieceScores
-from dsage.samplers.splits import Block
+from dsage.samplers.splits import Block, Piece
 
 # A difference is clear beyond this many standard errors: at the end, and while more rows may come.
 _CLEAR, _HOPELESS = 2.0, 3.0
@@ -131,15 +131,30 @@ class Sheet:
         mean = float(rows.mean())
         variance = float(rows.var(ddof=1)) / len(rows) if len(rows) > 1 else math.inf
         for piece, each in pieces:
-            if not piece.is_exact and len(each) > 1:
-                share, n_each = len(piece.rows) / len(at), len(each)
-                off = piece.weights * (each.mean(axis=1) - mean)
-                variance += share**2 * float(off @ off) * n_each / (n_each - 1)
+            share = len(piece.rows) / len(at)
+            variance += share**2 * _coalition_variance(piece, each.mean(axis=1) - mean)
         return Difference(mean, math.sqrt(variance), negligible)
 
 
 def _subtract(one: Floats | None, other: Floats | None) -> Floats | None:
     return None if one is None or other is None else one - other
+
+
+def _coalition_variance(piece: Piece, off: Floats) -> float:
+    """Return the variance of a mean over coalitions, of which each size has its share.
+
+    There is one coalition in each stratum of sizes, so that the squared difference between two
+    strata that are next to each other estimates the variance within both (Cochran, Sampling
+    Techniques, 1977, section 5A.12): sizes as such add nothing.
+    """
+    if piece.is_exact or len(off) < 2:
+        return 0.0
+    terms = (piece.weights * off)[np.argsort(piece.known.sum(axis=1), kind="stable")]
+    if len(terms) % 2:
+        # The last one is paired with its neighbor as well.
+        terms = np.append(terms, terms[-2])
+    steps = np.diff(terms)[::2]
+    return float(steps @ steps)
 
 
 def _row_means(values: Floats, at: Ints) -> Floats:

@@ -20,7 +20,7 @@ _ENOUGH_ROWS = 1200
 _FIT_ROWS, _FIT_ENTRIES, _FEWEST_FIT_ROWS, SCORED_ROWS = 3000, 60_000, 500, 512
 # Rows that are scored together, and those of them that share coalitions: few, so that there are
 # many coalitions.
-_BLOCK, _PIECE = 64, 32
+_BLOCK, _PIECE = 64, 16
 # How often each row is scored, with other coalitions each time, if nothing is decided before.
 _SWEEPS = 4
 _FEWEST = 5

@@ -1,4 +1,4 @@
-"""The Gaussian sampler against fippy's, growth with rows and draws, and memory.
+"""What draws cost: each sampler, the Gaussian sampler against fippy's, growth, and memory.
 
 Run: python -m benchmarks.samplers
 
@@ -27,9 +27,11 @@ from dsage.samplers.conditioning import normal_scores
 from dsage.samplers.copula import GaussianCopula
 from dsage.samplers.gaussian import Gaussian
 from dsage.samplers.mixture import GaussianMixture
+from dsage.samplers.registry import SAMPLERS
 
 N_ROWS = 2_000
 N_DRAWS = 10
+N_TRAIN, N_DRAWN, N_COST_DRAWS = 10_000, 256, 8
 SIZES = (0, 10, 25, 50, 75, 90)
 
 Order = npt.NDArray[np.intp]
@@ -133,6 +135,59 @@ def against_fippy() -> list[tuple[str, str]]:
     ]
 
 
+def mixed_table(n_rows: int, n_features: int = 50, *, classes: bool = True) -> pd.DataFrame:
+    """Return rows of numbers, every second one cut into classes, that depend on each other."""
+    rng = np.random.default_rng(0)
+    factors = rng.standard_normal((n_features, 5)) / 2
+    values = rng.standard_normal((n_rows, 5)) @ factors.T + rng.standard_normal(
+        (n_rows, n_features)
+    )
+    frame = pd.DataFrame(values, columns=[f"x{j}" for j in range(n_features)])
+    for j in range(1, n_features if classes else 0, 2):
+        cuts = np.linspace(-1.5, 1.5, 1 + j % 4)
+        frame[f"x{j}"] = np.array(list("abcde"))[np.digitize(values[:, j], cuts)]
+    return frame
+
+
+def cost_of(name: str, data: str) -> list[str]:
+    """Time the draws of a sampler for prefixes of an ordering, each not met before."""
+    train, rows = (mixed_table(n, classes=data == "mixed") for n in (N_TRAIN, N_DRAWN))
+    sampler = SAMPLERS[name]()
+    if "random_state" in sampler.get_params():
+        sampler.set_params(random_state=0)
+    fit = elapsed(lambda: sampler.fit(train))
+    X = sampler.layout_.encode(rows)
+    order = np.random.default_rng(1).permutation(X.shape[1])
+    noise = noise_of(len(X), N_COST_DRAWS, X.shape[1])
+    lengths = range(0, len(order), 5)
+
+    def draw() -> None:
+        for length in lengths:
+            sampler.draw(X, prefix(order, length), noise)
+
+    def along() -> None:
+        for _, draws in sampler.ordering(order).prefixes(X, sampler.prepare(noise)):
+            np.ascontiguousarray(draws)
+
+    per_row = 1e6 / (len(X) * N_COST_DRAWS)
+    cost = elapsed(draw) / len(lengths) * per_row
+    steps = elapsed(along) / (len(order) + 1) * per_row if sampler.has_orderings else None
+    shown = "" if steps is None else f"{steps:.2f}"
+    return [sampler.name, data, f"{fit:.2f}", f"{cost:.1f}", shown]
+
+
+def costs() -> str:
+    """Compare the samplers that can be asked for by name."""
+    cases = [
+        (name, data)
+        for data in ("numbers", "mixed")
+        for name in SAMPLERS
+        if data in SAMPLERS.traits(name)["fits"]
+    ]
+    header = ["sampler", "data", "fit, s", "draw, us", "along an ordering, us"]
+    return markdown(header, [cost_of(*case) for case in cases])
+
+
 def growth() -> str:
     """Time draws of half the features with more rows, and with more draws."""
     table = []
@@ -194,7 +249,15 @@ def main() -> None:
         "X as a matrix, 3.0 MiB, and the working memory that the budget bounds; the latter has at "
         "least about 2 MiB, of chunks made for the cache."
     )
+    cost = (
+        f"Microseconds a drawn row of 50 features: {N_TRAIN:,} training rows, numbers or every "
+        f"second feature a class of 2 to 5 categories, {N_DRAWN} rows x {N_COST_DRAWS} draws. "
+        "`draw` for every fifth prefix of a random ordering, each not met before; along the "
+        "ordering for all of them, preparations included, each copied into contiguous rows. "
+        "Processor time on one thread."
+    )
     sections += [
+        (cost, costs()),
         ("Growth of `draw` with rows and draws, 50 of 99 features known.", growth()),
         (remembered, memory()),
     ]

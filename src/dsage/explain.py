@@ -93,7 +93,7 @@ def explain(
 
     Parameters
     ----------
-    model : estimator, pipeline, booster, torch.nn.Module or callable
+    model : estimator, pipeline, booster, results, torch.nn.Module or callable
         The fitted model; see :func:`dsage.models.as_model`.
     X_train, y_train : data frame or array of shape (n_rows, n_features), array of shape (n_rows,)
         Rows from which graph and sampler are learned: usually the training rows of the model. The
@@ -116,7 +116,8 @@ def explain(
         an object, see :mod:`dsage.samplers`. ``"marginal"`` gives marginal SAGE values.
     loss : str, callable or Loss, default="auto"
         See :func:`dsage.models.as_loss`; ``"auto"`` is cross entropy for classes, squared error
-        for numbers.
+        for numbers, and for a function what suits its output, see
+        :func:`dsage.models.choose_loss`.
     estimand : {"d-sage", "sage"}, default="d-sage"
         ``"sage"`` corrects for the difference: unbiased for any model and graph, but slower.
     tolerance, absolute, top_k, seconds, n_orderings : float or int, optional
@@ -132,7 +133,7 @@ def explain(
         Name of the target; by default that of `y_train`.
     classes : sequence, optional
         The classes of a model that does not have them, in the order of the columns of its
-        probabilities; by default the sorted labels of all rows.
+        probabilities, or all labels that it may predict; by default the sorted labels of all rows.
     discrete : str or iterable of str, default=()
         Numeric columns that are classes.
     kinds : mapping of str to str, optional

@@ -10,7 +10,7 @@ from sklearn.linear_model import LinearRegression
 
 import dsage as package
 from cli_case import table
-from dsage.cli.models import note_column_order, parse_labels, score_held_out
+from dsage.cli.models import align_columns, note_column_order, parse_labels, score_held_out
 
 FAST = ("--sampler", "gaussian", "--tolerance", 0.4, "--resamples", 0)
 UNNAMED = "Warning: the model has no column names"
@@ -46,6 +46,26 @@ def test_the_assumed_order_of_columns_is_noted_for_boosters_without_names(capsys
         data = lgb.Dataset(features, label=X["outcome"])
         booster = lgb.train({"verbosity": -1, "num_threads": 1}, data, 2)
         note_column_order(booster, X.iloc[:, :3])
+        assert (UNNAMED in capsys.readouterr().err) == is_told
+
+
+def test_columns_of_catboost_are_matched_by_name():
+    catboost = pytest.importorskip("catboost")
+    X = table()
+    few = {"iterations": 3, "verbose": False, "allow_writing_files": False}
+    named = catboost.CatBoostRegressor(**few).fit(X[["dose", "age"]], X["outcome"])
+    assert align_columns(named, X[["age", "dose"]]).columns.tolist() == ["dose", "age"]
+    with pytest.raises(ValueError, match="--drop 'idle'"):
+        align_columns(named, X[["age", "dose", "idle"]])
+    unnamed = catboost.CatBoostRegressor(**few).fit(X[["dose", "age"]].to_numpy(), X["outcome"])
+    assert align_columns(unnamed, X[["age", "dose"]]).columns.tolist() == ["age", "dose"]
+
+
+def test_the_assumed_order_of_columns_is_not_noted_for_results_with_names(capsys):
+    sm = pytest.importorskip("statsmodels.api")
+    X = table()
+    for features, is_told in ((X.iloc[:, :3], False), (X.iloc[:, :3].to_numpy(), True)):
+        note_column_order(sm.OLS(X["outcome"].to_numpy(), features).fit(), X.iloc[:, :3])
         assert (UNNAMED in capsys.readouterr().err) == is_told
 
 

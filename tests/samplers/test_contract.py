@@ -136,6 +136,32 @@ def test_a_small_byte_budget_gives_the_same_draws(case):
 
 
 @every
+def test_draws_along_an_ordering_depend_on_their_row_and_prefix_only(case):
+    sampler, X, noise = fitted(case), rows_of(case), noise_for(case)
+    order = np.random.default_rng(4).permutation(sampler.n_features_)
+    if not sampler.has_orderings:
+        with pytest.raises(TypeError, match="sampler must be one that draws along orderings"):
+            sampler.ordering(order)
+        return
+    encoded, scores = sampler.layout_.encode(X), sampler.prepare(noise)
+    assert scores.shape == noise.shape
+    ordering = sampler.ordering(order)
+    whole = {length: draws.copy() for length, draws in ordering.prefixes(X, scores)}
+    assert list(whole) == list(range(len(order) + 1))
+    for length, draws in whole.items():
+        known = np.isin(np.arange(len(order)), order[:length])
+        np.testing.assert_array_equal(
+            draws[:, :, known], np.repeat(encoded[:, None, known], N_DRAWS, axis=1)
+        )
+        moved = draws.copy()
+        sampler.layout_.possible.snap(moved, known)
+        np.testing.assert_array_equal(moved, draws)
+    for rows in (slice(0, 1), slice(1, N_ROWS)):
+        for length, draws in ordering.prefixes(X[rows], scores[rows], [1, 2]):
+            np.testing.assert_array_equal(draws, whole[length][rows])
+
+
+@every
 def test_a_byte_budget_bounds_the_working_memory(case):
     budget, n_rows = 2**18, 2000
     sampler = make(case).set_params(max_bytes=budget).fit(data(CASES[case][0]))

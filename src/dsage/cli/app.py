@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import inspect
 import re
+from collections.abc import Iterator
 from importlib import import_module, resources
+from importlib.resources.abc import Traversable
 from typing import Annotated, Any
 
 import typer
@@ -48,13 +50,21 @@ class _Command(typer.core.TyperCommand):
 
 
 def _registered_names(folder: str) -> list[str]:
-    """Return the names that the files in a folder register, from their text.
+    """Return the names that the files in a folder register, from their text, sorted by file.
 
     Importing these files takes seconds, and help must be fast.
     """
-    files = sorted((resources.files("dsage") / folder).iterdir(), key=lambda file: file.name)
-    texts = [file.read_text(encoding="utf-8") for file in files if file.name.endswith(".py")]
+    texts = _read_files(resources.files("dsage") / folder)
     return [name for text in texts for name in _REGISTERED.findall(text) if name != "auto"]
+
+
+def _read_files(folder: Traversable) -> Iterator[str]:
+    """Yield the texts of the files of Python in a folder and the folders in it."""
+    for file in sorted(folder.iterdir(), key=lambda each: each.name):
+        if file.is_dir():
+            yield from _read_files(file)
+        elif file.name.endswith(".py"):
+            yield file.read_text(encoding="utf-8")
 
 
 def _show_version(wanted: bool) -> None:

@@ -30,6 +30,7 @@ from dsage.models.adapt import adapt
 from dsage.models.calling import some_rows
 from dsage.models.losses import as_loss, choose_loss
 from dsage.models.model import as_model
+from dsage.models.statsmodels_results import ResultsOfNumbers
 
 # With pure leaves, forests predict probabilities of 0 and 1, and cross entropy would be infinite.
 _MIN_LEAF = 5
@@ -142,7 +143,7 @@ def _join(
 
 def align_columns(model: Any, X: pd.DataFrame) -> pd.DataFrame:  # noqa: ANN401
     """Return the columns in the order in which the model was fitted, if it stores their names."""
-    names = getattr(model, "feature_names_in_", None)
+    names = _column_names(model)
     if names is None:
         n_wanted = getattr(model, "n_features_in_", None)
         if isinstance(n_wanted, int) and n_wanted != X.shape[1]:
@@ -158,6 +159,17 @@ def align_columns(model: Any, X: pd.DataFrame) -> pd.DataFrame:  # noqa: ANN401
             advice = f"Leave out the columns that the model does not know: {dropped}"
         raise refusal("the features", "those of the fitted model", list(X.columns), advice)
     return X[list(names)]
+
+
+def _column_names(model: Any) -> Sequence[Any] | None:  # noqa: ANN401
+    """Return the names of the columns that an estimator was fitted to; None without names."""
+    names = getattr(model, "feature_names_in_", None)
+    if names is None:
+        # CatBoost's name; it numbers columns without names from 0.
+        names = getattr(model, "feature_names_", None)
+        if names is not None and list(names) == [str(at) for at in range(len(names))]:
+            names = None
+    return names
 
 
 def parse_labels(
@@ -198,8 +210,10 @@ def note_column_order(model: Any, X: pd.DataFrame) -> None:  # noqa: ANN401
 
 
 def _has_names(model: Any) -> bool:  # noqa: ANN401
-    if hasattr(model, "feature_names_in_"):
+    if _column_names(model) is not None:
         return True
+    if isinstance(model, ResultsOfNumbers):
+        return model.matches_names
     inner: Any = getattr(model, "booster", None)
     named = getattr(inner, "feature_names", None)
     if named is None and hasattr(inner, "feature_name"):

@@ -105,6 +105,7 @@ class Column:
     value_kind: Kind  # what the values are, if it is constant, a copy or an identifier
     is_given: bool = False  # whether the user said the kind
     may_miss: bool = False  # whether values were missing in training
+    is_constant: bool = False  # whether it had one value, or was always missing
     possible: Codes | Range | None = None  # None: any value
     surprise: str = ""  # what a user may not expect
 
@@ -156,9 +157,11 @@ class Column:
                 raise refusal(f"column {self.name!r}", condition, odd, advice)
             if kind == Kind.CODES:
                 distinct = np.unique(present)
+        is_constant = not len(present) or (
+            not self.may_miss and bool((present == present[0]).all())
+        )
         shown = kind
-        is_constant = not len(present) or (present[0] == present).all()
-        if is_constant and not (self.may_miss and len(present)):
+        if given is None and is_constant:
             shown = Kind.CONSTANT
         elif given is None and is_identifier(present, kind):
             shown = Kind.IDENTIFIER
@@ -167,7 +170,8 @@ class Column:
             possible = Codes(distinct)
         elif kind in (Kind.INTEGER, Kind.TIME) and len(present):
             possible = Range(float(present.min()), float(present.max()))
-        return replace(self, kind=shown, value_kind=kind, possible=possible)
+        found: dict[str, Any] = {"kind": shown, "value_kind": kind, "possible": possible}
+        return replace(self, is_constant=is_constant, **found)
 
     @property
     def categories(self) -> Categories | None:

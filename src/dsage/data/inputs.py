@@ -63,9 +63,16 @@ class Inputs:
         return Frame(self.X_train, names).with_column(self.target, self.y_train)
 
     def first_rows(self, n_rows: int = 2) -> Any:  # noqa: ANN401
-        """Return some evaluation rows in the form that the model receives."""
-        rows = take_rows(self.X_test, np.arange(min(n_rows, len(self.y_test))))
-        return self.layout.decode(self.layout.encode(rows))
+        """Return the first evaluation rows in the form that the model receives."""
+        return self._for_model(np.arange(min(n_rows, len(self.y_test))))
+
+    def some_rows(self, n_rows: int) -> Any:  # noqa: ANN401
+        """Return evaluation rows, spread evenly, in the form that the model receives."""
+        n_all = len(self.y_test)
+        return self._for_model(np.linspace(0, n_all - 1, min(n_rows, n_all)).astype(np.intp))
+
+    def _for_model(self, rows: npt.NDArray[np.intp]) -> Any:  # noqa: ANN401
+        return self.layout.decode(self.layout.encode(take_rows(self.X_test, rows)))
 
 
 def check_inputs(

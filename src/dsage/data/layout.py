@@ -135,11 +135,7 @@ class Layout:
         learned = [Column.learn(name, frame.column(name), given.get(name)) for name in names]
         columns, values = [column for column, _ in learned], [values for _, values in learned]
         check_infinite(values, names)
-        is_constant = [column.kind == Kind.CONSTANT for column in columns]
-        sorts = [
-            None if alike else column.sort
-            for alike, column in zip(is_constant, columns, strict=True)
-        ]
+        sorts = [None if column.is_constant else column.sort for column in columns]
         copies = find_copies(values, sorts)
         for at in copies:
             if not columns[at].is_given:

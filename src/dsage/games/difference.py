@@ -128,10 +128,11 @@ def _weights(game: Game) -> Floats:
 
 
 def _are_equal(one: npt.NDArray[Any], other: npt.NDArray[Any]) -> bool:
-    # Missing values are equal to each other.
-    return one.shape == other.shape and bool(
-        ((one == other) | ((one != one) & (other != other))).all()
-    )
+    """Return whether all values are equal, or missing in both."""
+    if one.shape != other.shape:
+        return False
+    # Only what is missing differs from itself.
+    return bool(((one == other) | ((one != one) & (other != other))).all())
 
 
 def _check_models(a: ModelGame, b: ModelGame) -> None:

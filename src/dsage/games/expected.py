@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from dsage.models.affine import Affine
 from dsage.samplers.base import Sampler, check_sampler
 from dsage.samplers.conditioning import normal_scores
 from dsage.samplers.noise import Noise
+from dsage.samplers.ordering import Ordering
 
 # A draw is held in memory as noise, scores, draw, frame and whatever the model makes of it.
 _COPIES = 6
@@ -60,6 +61,7 @@ class Expected(Game):
     ) -> None:
         self.model, self.sampler = model, sampler
         self._sampler = check_sampler(sampler)
+        # Categories and missing values that training lacks are passed on to the model.
         learned = self._sampler.layout_
         self.layout: Layout = Layout.of(X) if learned is None else learned.extend(X)
         self.matrix = self.layout.encode(X)
@@ -84,8 +86,10 @@ class Expected(Game):
         self._is_raw &= bool(self.layout.n_categories.any())
         self._rows = self.layout.decode(self.matrix) if self._is_raw else self.matrix
         is_usable = bool(self._sampler.usable(self.matrix).all())
-        has_mean = self._sampler.has_mean and is_usable
-        self._affine = model.affine(self._frames, X) if has_mean else None
+        self._affine = model.affine(self._frames, X) if self._sampler.has_mean else None
+        # Conditional means are of numbers that are always present.
+        if self.layout.may_miss.any() or not is_usable:
+            self._affine = None
         self.n_replicates = self.noise.n_replicates if self.is_drawn else 1
         sampler, n_replicates = self._sampler, self.n_replicates
         self._device = (
@@ -93,7 +97,8 @@ class Expected(Game):
             if self.is_drawn
             else None
         )
-        self.has_paths = sampler.has_orderings and is_usable
+        is_able = self.is_drawn or sampler.has_factors
+        self.has_paths = sampler.has_orderings and is_usable and is_able
 
     @property
     def is_drawn(self) -> bool:
@@ -159,7 +164,7 @@ class Expected(Game):
         X = self._rows[rows]
         lengths, here = np.arange(len(self.feature_names)), slice(0, len(rows))
         for number, order in enumerate(orders):
-            ordering = self._sampler.ordering(order)
+            ordering = cast(Ordering, self._sampler.ordering(order))
             start = affine.intercept + ordering.mean @ affine.weights
             effects = np.einsum("kf,ko->fo", ordering.factor, affine.weights[order])
             values = np.zeros((len(order) + 1, len(rows), effects.shape[1]))
@@ -175,7 +180,8 @@ class Expected(Game):
     ) -> Iterator[tuple[int, Chunk]]:
         """Yield the mean predictions of the needed prefixes, from one factor per ordering."""
         for here, n_coalitions in self._row_chunks(len(rows)):
-            X, scores = self._rows[rows[here]], normal_scores(self.noise(rows[here], epoch))
+            X = self._rows[rows[here]]
+            scores = self._sampler.prepare(self.noise(rows[here], epoch))
             loaded = None if self._device is None else self._device.load(X, scores)
             for number, (order, wanted) in enumerate(zip(orders, needed, strict=True)):
                 lengths = np.flatnonzero(wanted[:-1])

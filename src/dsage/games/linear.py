@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dsage.games.base import Floats, Game, Mask, Orders, Rows
+from dsage.games.blocks import Basis
 
 RIDGE = 1e-6
 """Added to the variances, on the scale of correlations, so that duplicate columns do no harm; the
@@ -12,21 +13,21 @@ predictor has to be cheap and similar, not exact."""
 
 
 class LinearPredictor:
-    """The best linear predictor of a model's output from the known features.
+    """The best linear predictor of a model's output from the columns of the known features.
 
-    With means m and covariances C of the features, and c their covariances with the model's output
-    f, the output given a coalition is approximated by
+    With means m and covariances C of the columns x of a basis, and c their covariances with the
+    model's output f, the output given a coalition is approximated by
 
-        g_S(x) = mean of f + b_S' (x_S - m_S),    b_S = C_SS^-1 c_S.
+        g_S(x) = mean of f + b_S' (x_S - m_S),    b_S = C_SS^-1 c_S,
 
-    Features are standardized, and a small ridge is added to their variances: `moments` and
-    `correlation` are the second moments of the standardized rows `Z`, without and with it, and
-    `slopes`, (n_features, n_outputs), those of `Z` and the output (n_rows, n_outputs). Missing
-    values count as the mean of those that are present.
+    where S are the columns of its features. Columns are standardized, and a small ridge is added
+    to their variances: `moments` and `correlation` are the second moments of the standardized rows
+    `Z`, without and with it, and `slopes`, (n_columns, n_outputs), those of `Z` and the output
+    (n_rows, n_outputs).
     """
 
-    def __init__(self, X: Floats, output: Floats, weights: Floats) -> None:
-        X = fill_with_means(X, weights)
+    def __init__(self, basis: Basis, output: Floats, weights: Floats) -> None:
+        self.basis, X = basis, basis.columns
         centered = X - np.average(X, axis=0, weights=weights)
         scale = np.sqrt(np.average(centered**2, axis=0, weights=weights))
         self.Z = centered / np.where(scale > 0, scale, 1.0)
@@ -37,19 +38,20 @@ class LinearPredictor:
         self.slopes: Floats = weighted.T @ (output - self.mean)
 
     def coefficients(self, known: Mask) -> Floats:
-        """Return coefficients, (n_coalitions, n_features, n_outputs); 0 for unknown features."""
-        coefficients = np.zeros((len(known), *self.slopes.shape))
-        sizes = known.sum(axis=1)
+        """Return coefficients, (n_coalitions, n_columns, n_outputs); 0 for unknown features."""
+        columns = self.basis.expanded(known)
+        coefficients = np.zeros((len(columns), *self.slopes.shape))
+        sizes = columns.sum(axis=1)
         for size in np.unique(sizes[sizes > 0]):
             at = np.flatnonzero(sizes == size)
-            members = known[at].nonzero()[1].reshape(len(at), size)
+            members = columns[at].nonzero()[1].reshape(len(at), size)
             matrices = self.correlation[members[:, :, None], members[:, None, :]]
             solved = np.linalg.solve(matrices, self.slopes[members])
             coefficients[at[:, None], members] = solved
         return coefficients
 
     def whitening(self, orders: Orders) -> Floats:
-        """Return the inverse Cholesky factors in the orders given, (n_orderings, d, d)."""
+        """Return the inverse Cholesky factors in orders of columns, (n_orderings, n, n)."""
         matrices = self.correlation[orders[:, :, None], orders[:, None, :]]
         factors = np.linalg.cholesky(matrices)
         # Row by row, for all orderings at once: NumPy's inverse does not use the triangle.
@@ -59,17 +61,6 @@ class LinearPredictor:
             inverse[:, k, :k] = -np.einsum("oi,oif->of", factors[:, k, :k], inverse[:, :k, :k])
             inverse[:, k, : k + 1] /= factors[:, k, k, None]
         return inverse
-
-
-def fill_with_means(X: Floats, weights: Floats) -> Floats:
-    """Return rows whose missing values are the means of their columns, 0 if all are missing."""
-    absent = np.isnan(X)
-    if not absent.any():
-        return X
-    present = np.where(absent, 0.0, weights[:, None])
-    total = present.sum(axis=0)
-    means = (present * np.where(absent, 0.0, X)).sum(axis=0) / np.where(total > 0, total, 1.0)
-    return np.where(absent, means, X)
 
 
 class LinearOutput(Game):
@@ -82,7 +73,7 @@ class LinearOutput(Game):
     Parameters
     ----------
     X : array of shape (n_rows, n_features)
-        Evaluation rows, classes as codes.
+        Evaluation rows, classes as codes, NaN where numbers are missing.
     output : array of shape (n_rows,)
         The model's predictions for them.
     feature_names : sequence of str
@@ -103,7 +94,12 @@ class LinearOutput(Game):
     def __init__(self, X: Floats, output: Floats, feature_names: tuple[str, ...]) -> None:
         self.feature_names = tuple(feature_names)
         self.n_rows = len(X)
-        self._linear = LinearPredictor(X, output[:, None], np.ones(self.n_rows))
+        self._linear = LinearPredictor(Basis.linear(X), output[:, None], np.ones(self.n_rows))
+
+    @property
+    def n_columns(self) -> int:
+        """The number of columns that stand for the features."""
+        return self._linear.basis.n_columns
 
     def risks(self, known: Mask, rows: Rows, epoch: int = 0) -> Floats:  # noqa: ARG002
         """Return the risks of coalitions, (n_coalitions, n_rows, 1); see :class:`Game`."""
@@ -112,40 +108,49 @@ class LinearOutput(Game):
     def path_risks(self, orders: Orders, rows: Rows, epoch: int, needed: Mask) -> Floats:  # noqa: ARG002
         """Return the risks of all prefixes of orderings; see :class:`Game`.
 
-        With ``C + ridge = L L'`` in the ordering's order and W = L^-1, the k-th feature adds the
+        With ``C + ridge = L L'`` in the ordering's order and W = L^-1, the k-th column adds the
         product of ``(W c)_k`` and ``(W z)_k``.
         """
-        out = np.zeros((*needed.shape, len(rows), 1))
-        for order, risks in zip(orders, out, strict=True):
+        out = np.empty((*needed.shape, len(rows), 1))
+        columns, ends = self._linear.basis.orders(orders)
+        path = np.zeros((self.n_columns + 1, len(rows)))
+        for order, end, risks in zip(columns, ends, out, strict=True):
             whitening = self._linear.whitening(order[None])[0]
             effects = whitening @ self._linear.slopes[order, 0]
             scores = np.einsum("rf,kf->kr", self._linear.Z[np.ix_(rows, order)], whitening)
-            np.cumsum(-scores * effects[:, None], axis=0, out=risks[1:, :, 0])
+            np.cumsum(-scores * effects[:, None], axis=0, out=path[1:])
+            risks[:, :, 0] = path[end]
         out -= self._linear.mean
         return out
 
     def coefficients(self, known: Mask) -> Floats:
-        """Return the coefficients of coalitions on standardized rows, (n_coalitions, d)."""
+        """Return the coefficients of coalitions on standardized rows, (n_coalitions, n_columns)."""
         return self._linear.coefficients(known)[:, :, 0]
 
     def path_coefficients(self, orders: Orders) -> Floats:
-        """Return what each feature of orderings adds to the coefficients, (n_orderings, d, d).
+        """Return what each feature of orderings adds to the coefficients.
 
-        The second axis follows the orderings, the third the features.
+        The shape is (n_orderings, n_features, n_columns): the second axis follows the orderings.
         """
-        whitening = self._linear.whitening(orders)
-        effects = np.einsum("okf,of->ok", whitening, self._linear.slopes[orders, 0])
+        columns, ends = self._linear.basis.orders(orders)
+        whitening = self._linear.whitening(columns)
+        effects = np.einsum("okf,of->ok", whitening, self._linear.slopes[columns, 0])
         added = np.empty_like(whitening)
-        columns = np.broadcast_to(orders[:, None, :], added.shape)
-        np.put_along_axis(added, columns, effects[:, :, None] * whitening, axis=2)
-        return added
+        places = np.broadcast_to(columns[:, None, :], added.shape)
+        np.put_along_axis(added, places, effects[:, :, None] * whitening, axis=2)
+        if self._linear.basis.is_plain:
+            return added
+        # A feature adds what its columns add.
+        return np.stack(
+            [np.add.reduceat(each, end[:-1], axis=0) for each, end in zip(added, ends, strict=True)]
+        )
 
     def standardized(self, rows: Rows) -> Floats:
-        """Return standardized rows, (n_rows, n_features), to which the coefficients apply."""
+        """Return standardized rows, (n_rows, n_columns), to which the coefficients apply."""
         return self._linear.Z[rows]
 
     def outputs(self, coefficients: Floats, rows: Rows) -> Floats:
-        """Return the outputs of coefficients (n, n_features) for some rows, (n, n_rows)."""
+        """Return the outputs of coefficients (n, n_columns) for some rows, (n, n_rows)."""
         # In a matrix product, the rounding of a row would depend on the other rows.
         outputs: Floats = np.einsum("rf,cf->cr", self._linear.Z[rows], coefficients)
         return outputs

@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from dsage._check import check_shape
 from dsage.games.base import Floats, Game, Mask, Orders, Rows
+from dsage.games.blocks import Basis
 from dsage.games.linear import RIDGE, LinearPredictor
 from dsage.games.options import check_weights
 
@@ -24,8 +25,9 @@ class MomentGame(Game):
 
     Parameters
     ----------
-    X : array of shape (n_rows, n_features)
-        Evaluation rows, classes as codes.
+    X : array of shape (n_rows, n_features), or Basis
+        Evaluation rows, classes as codes, NaN where numbers are missing; or the columns that stand
+        for the features. Of an array, see :meth:`~dsage.games.blocks.Basis.linear`.
     output : array of shape (n_rows,) or (n_rows, n_outputs)
         The model's predictions for them.
     target : array of shape (n_rows,) or (n_rows, n_outputs)
@@ -47,7 +49,7 @@ class MomentGame(Game):
 
     def __init__(
         self,
-        X: Floats,
+        X: Floats | Basis,
         output: Floats,
         target: Floats,
         feature_names: tuple[str, ...],
@@ -55,13 +57,14 @@ class MomentGame(Game):
         sample_weight: npt.ArrayLike | None = None,
     ) -> None:
         self.feature_names = tuple(feature_names)
-        self.n_rows = len(X)
+        basis = X if isinstance(X, Basis) else Basis.linear(X)
+        self.n_rows = len(basis.columns)
         output = np.asarray(output, dtype=np.float64).reshape(self.n_rows, -1)
         target = np.asarray(target, dtype=np.float64).reshape(self.n_rows, -1)
         advice = "Pass one column per output; code a class as 1, others as 0"
         check_shape(target, output.shape, "target", advice)
         self.weights: Floats = check_weights(sample_weight, self.n_rows)
-        self._linear = LinearPredictor(X, output, self.weights)
+        self._linear = LinearPredictor(basis, output, self.weights)
         self._rest = target - self._linear.mean
         weighted = self._linear.Z * (self.weights / self.n_rows)[:, None]
         self._effects = weighted.T @ self._rest
@@ -71,11 +74,12 @@ class MomentGame(Game):
         """Return the risks of coalitions; see :class:`Game`."""
         Z, rest, weights = self._linear.Z[rows], self._rest[rows], self.weights[rows]
         out = np.empty((len(known), len(Z), 1))
-        for coalition, coefficients, risk in zip(
-            known, self._linear.coefficients(known), out, strict=True
+        columns = self._linear.basis.expanded(known)
+        for chosen, coefficients, risk in zip(
+            columns, self._linear.coefficients(known), out, strict=True
         ):
             # One product per coalition, so that its rounding does not depend on the others.
-            left = rest - Z[:, coalition] @ coefficients[coalition]
+            left = rest - Z[:, chosen] @ coefficients[chosen]
             risk[:, 0] = weights * (left * left).sum(axis=1)
         return out
 
@@ -94,14 +98,15 @@ class MomentGame(Game):
         """Return the `mean_risks` of all prefixes of orderings, (n_orderings, n_features + 1).
 
         One Cholesky factor serves all prefixes. With ``C + ridge = L L'`` in this order, W = L^-1
-        and u = W c, the coefficients of the first k features are the sum of ``u_i W_i``, and their
+        and u = W c, the coefficients of the first k columns are the sum of ``u_i W_i``, and their
         second moment is that of u minus the ridge's part.
         """
-        n_orderings, n_features = orders.shape
-        risks = np.empty((n_orderings, n_features + 1))
-        step = max(1, _AT_ONCE // n_features)
+        columns, ends = self._linear.basis.orders(orders)
+        n_orderings, n_columns = columns.shape
+        risks = np.empty((n_orderings, n_columns + 1))
+        step = max(1, _AT_ONCE // n_columns)
         for start in range(0, n_orderings, step):
-            order = orders[start : start + step]
+            order = columns[start : start + step]
             inverse = self._linear.whitening(order)
             slopes = inverse @ self._linear.slopes[order]
             effects = inverse @ self._effects[order]
@@ -112,4 +117,4 @@ class MomentGame(Game):
                 shrunk += np.einsum("okf,okf->ok", paths, paths)
             risks[start : start + step, 0] = self._start
             risks[start : start + step, 1:] = self._start + fitted - RIDGE * shrunk
-        return risks
+        return np.take_along_axis(risks, ends, axis=1)

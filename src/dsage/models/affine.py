@@ -95,7 +95,7 @@ def _is_affine_transformer(transformer: Any) -> bool:  # noqa: ANN401
         return not getattr(transformer, "clip", False)
     if name == "FunctionTransformer":
         return transformer.func is None
-    if name == "SimpleImputer":  # rows here are complete
+    if name == "SimpleImputer":  # affine in complete columns, and no others are asked about
         value = transformer.missing_values
         return isinstance(value, float) and np.isnan(value)
     if name == "ColumnTransformer":

@@ -143,7 +143,8 @@ class Model:
 
         The map is found, and verified, by a probe of predictions. Only types that are known to be
         affine are probed, and models that the user declared affine; and only if all columns are
-        floats, since integers are rounded on their way to the model.
+        floats, since integers are rounded on their way to the model, without missing values, which
+        no affine function takes.
 
         Parameters
         ----------
@@ -166,6 +167,14 @@ class Model:
                 condition = "False if columns are classes or integers"
                 advice = "Convert these columns to floats, or leave affine=True out"
                 raise refusal("affine", condition, rounded, advice)
+            return None
+        incomplete = layout.may_miss | layout.is_missing(layout.encode(X)).any(axis=0)
+        if incomplete.any():
+            if self._claimed:
+                columns = [layout.names[at] for at in np.flatnonzero(incomplete)]
+                condition = "False if columns have missing values"
+                advice = "Fill or drop these columns, or leave affine=True out"
+                raise refusal("affine", condition, columns, advice)
             return None
         single = bool((precision == 1).any())
         if self.predictor is not None:
@@ -263,7 +272,7 @@ def as_model(
 
     Parameters
     ----------
-    model : estimator, callable, torch.nn.Module, booster or Model
+    model : estimator, callable, torch.nn.Module, booster, results of statsmodels or Model
         A fitted estimator or pipeline, of which `predict_proba` is used for classifiers and
         `predict` for others; or a function from rows to predictions. For ``"zero_one"`` a
         classifier without `predict_proba`, and a function that returns labels, vote: 1 for their

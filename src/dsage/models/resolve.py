@@ -15,7 +15,7 @@ from dsage.data.categories import sort_labels
 from dsage.data.inputs import Inputs, name_argument
 from dsage.data.targets import Array, Floats, are_numbers, codes
 from dsage.models.adapt import adapt
-from dsage.models.calling import name_model, some_rows
+from dsage.models.calling import N_ASKED, name_model
 from dsage.models.fitted_loss import find_fitted_loss, note_of
 from dsage.models.losses import Loss, as_loss
 from dsage.models.losses.choose import LossReason, decide_loss
@@ -128,8 +128,7 @@ def _find_loss(
     if isinstance(model, Model):
         return model.loss, LossSource.GIVEN, None
     y = _labels(inputs).to_numpy() if inputs.y_train.ndim == 1 else inputs.y_test
-    rows = inputs.layout.decode(inputs.layout.encode(some_rows(inputs.X_test)))
-    found, reason = decide_loss(model, y, rows)
+    found, reason = decide_loss(model, y, inputs.some_rows(N_ASKED))
     if classes is not None and reason is LossReason.NUMBERS:
         found, reason = as_loss("cross_entropy"), LossReason.CLASSES
     name = name_model(adapt(model))

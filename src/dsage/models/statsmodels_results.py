@@ -46,6 +46,11 @@ class ResultsOfNumbers:
         return f"{type(self).__name__}({self.kind})"
 
     @property
+    def matches_names(self) -> bool:
+        """Whether columns are found by their names; otherwise their order counts."""
+        return self._formula is not None or self._names is not None
+
+    @property
     def is_affine(self) -> bool:
         """Whether the prediction is an affine function of the columns, by the type of the model."""
         model = self.results.model

@@ -6,7 +6,7 @@ write one, and :class:`~dsage.samplers.FunctionSampler` turns a function into on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -226,6 +226,16 @@ class BaseSampler(BaseEstimator, Sampler):  # type: ignore[misc]
         """Whether `ordering` is available: it is implemented, for missing numbers too if any."""
         is_able = self.takes_missing or not self._has_gaps
         return is_able and type(self).ordering is not Sampler.ordering
+
+    def _check_order(self, order: Sequence[int] | Ints) -> Ints:
+        """Return an ordering as the positions of all features, each once."""
+        positions = np.asarray(order)
+        is_whole = positions.dtype.kind in "iu"
+        if not is_whole or sorted(positions.tolist()) != list(range(self.n_features_)):
+            condition = f"a permutation of 0 .. {self.n_features_ - 1}"
+            advice = "Pass the position of each feature once"
+            raise refusal("order", condition, positions.tolist(), advice)
+        return positions.astype(np.intp)
 
     @property
     def draws_on_device(self) -> bool:  # type: ignore[override]

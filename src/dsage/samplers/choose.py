@@ -115,6 +115,7 @@ def choose_sampler(
     max_rows: int = 4000,
     seconds: float = 2.0,
     discrete: str | Iterable[str] = (),
+    kinds: Mapping[str, str] | None = None,
     dtype: npt.DTypeLike = np.float64,
     max_bytes: int = 2**28,
     random_state: RandomState = 0,
@@ -138,8 +139,8 @@ def choose_sampler(
         The rows. With fewer than 20 nothing is scored, and the simplest candidate is chosen.
     candidates : dict from str to sampler, or iterable of samplers, optional
         Simplest first; copies are fitted. By default, the registered candidates for the data: for
-        numbers `Gaussian`, `GaussianCopula`, `GaussianMixture`, `Neighbors`, `Forest`; for classes
-        `Categorical`, `Sequential`, `Forest`; for both `Sequential`, `Neighbors`, `Forest`.
+        numbers `Gaussian`, `GaussianCopula`, `Mix`, `Neighbors`; for classes `Categorical`, `Mix`;
+        for both `Mix`, `Neighbors`.
     predict : callable, optional
         The model: a function from rows to predictions, of shape (n_rows,) or (n_rows, n_outputs),
         such as ``model.predict`` or ``model.predict_proba``.
@@ -159,7 +160,7 @@ def choose_sampler(
     seconds : float, default=2.0
         About how long the comparison may take on a common machine. Candidates that would take
         longer are not tried, and listed as such.
-    discrete, dtype, max_bytes
+    discrete, kinds, dtype, max_bytes
         Options of the default candidates, see :class:`~dsage.samplers.base.BaseSampler`.
     random_state : int, numpy Generator or None, default=0
         Seed.
@@ -181,13 +182,14 @@ def choose_sampler(
     'Gaussian'
     """
     check_options(n_coalitions, n_draws, test_share, max_rows, seconds)
-    layout = Layout.of(X, discrete=discrete)
+    columns: dict[str, Any] = {"discrete": discrete, "kinds": kinds, "groups": groups}
+    layout = Layout.of(X, **columns)
     streams = Streams(random_state)
     players = None if groups is None else Groups(groups, layout.names)
     table = Table.of(
         X,
         layout,
-        discrete=discrete,
+        columns=columns,
         players=players,
         test_share=test_share,
         max_rows=max_rows,
@@ -213,7 +215,7 @@ def default_candidates(table: Table, **options: Any) -> dict[str, Sampler]:  # n
     """Make the registered candidates for a table, simplest first."""
     seed = int(table.streams("choose-seed").integers(2**31))
     n_categories = table.layout.n_categories
-    return candidates_for(n_categories, random_state=seed, discrete=table.discrete, **options)
+    return candidates_for(n_categories, random_state=seed, **table.columns, **options)
 
 
 def check_options(
@@ -288,7 +290,7 @@ def fit_to_all(sampler: Sampler, X: Any) -> Any:  # noqa: ANN401
 def _choose_simplest(table: Table, named: Mapping[str, Sampler]) -> Choice:
     """Return the first candidate that can be fitted, of a table with too few rows for scores."""
     failed = []
-    last = {Marginal.__name__: Marginal(discrete=table.discrete)}
+    last = {Marginal.__name__: Marginal(**table.columns)}
     for name, sampler in {**named, **last}.items():
         try:
             fitted = fit_to_all(sampler, table.X)
@@ -363,6 +365,7 @@ class Auto(BaseEstimator, Sampler):  # type: ignore[misc]
     max_rows: int = 4000
     seconds: float = 2.0
     discrete: str | Iterable[str] = ()
+    kinds: Mapping[str, str] | None = None
     dtype: npt.DTypeLike = np.float64
     max_bytes: int = 2**28
     random_state: RandomState = 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,13 +34,13 @@ _COLUMNS = (
 class Table:
     """A table on which samplers are compared: its rows, its players, and the parts of it.
 
-    There are no `parts` if the rows are too few to hold some out. `discrete` are the columns of
-    numbers that are classes.
+    There are no `parts` if the rows are too few to hold some out. `columns` are the options
+    with which samplers learn the same layout: `discrete`, `kinds` and `groups`.
     """
 
     X: Any
     layout: Layout
-    discrete: tuple[str, ...]
+    columns: Mapping[str, Any]
     matrix: Floats
     players: Groups
     parts: tuple[Part, ...]
@@ -52,14 +52,13 @@ class Table:
         X: Any,  # noqa: ANN401
         layout: Layout,
         *,
-        discrete: str | Iterable[str] = (),
+        columns: Mapping[str, Any] | None = None,
         players: Groups | None = None,
         test_share: float = 0.25,
         max_rows: int = 4000,
         streams: Streams,
     ) -> Table:
         """Split a table; without `players`, each feature is one."""
-        classes = (discrete,) if isinstance(discrete, str) else tuple(discrete)
         matrix = layout.encode(X)
         parts = split_rows(
             X,
@@ -70,7 +69,7 @@ class Table:
             streams=streams,
         )
         whole = Groups({}, layout.names) if players is None else players
-        return cls(X, layout, classes, matrix, whole, parts, streams)
+        return cls(X, layout, columns or {}, matrix, whole, parts, streams)
 
     def scorer(self, predict: Predict | None, n_draws: int) -> Scorer:
         """Return what scores samplers on the rows that are held out."""
@@ -207,7 +206,7 @@ def compare_candidates(
     """
     entered = list(contenders)
     if REFERENCE not in {each.name for each in entered}:
-        reference: Sampler = Marginal(discrete=table.discrete)
+        reference: Sampler = Marginal(**table.columns)
         entered.append(Contender(REFERENCE, reference, is_reference=True))
     blocks = make_blocks(table.parts, table.players, n_coalitions, table.streams)
     race = Race(entered, scorer, table.parts, blocks, budget)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from scipy.special import ndtri
+from sklearn.utils.validation import check_is_fitted
 
 from dsage._check import check_count, check_member
+from dsage.data.layout import Layout
 from dsage.samplers.base import BaseSampler
-from dsage.samplers.checks import Floats, Mask
+from dsage.samplers.checks import Floats, Ints, Mask
 from dsage.samplers.conditioning import Normal
+from dsage.samplers.curve import Curve
 from dsage.samplers.gaussian import (
     COVARIANCES,
     estimate,
@@ -20,6 +23,7 @@ from dsage.samplers.gaussian import (
     require_rows,
     warn_determined,
 )
+from dsage.samplers.ordering import Ordering
 from dsage.samplers.registry import NUMBERS, SAMPLERS
 
 
@@ -85,7 +89,7 @@ class GaussianCopula(BaseSampler):
         n_quantiles = check_count(self.n_quantiles, "n_quantiles", minimum=2)
         require_continuous(self)
         require_rows(X)
-        self._margins = [_Margin(column, n_quantiles) for column in X.T]
+        self._margins = [Margin(column, n_quantiles) for column in X.T]
         _, covariance = estimate(self._score(X, range(X.shape[1])), self.covariance)
         # Scores of tied values have a variance below one, but what is drawn must have one.
         self.correlation_ = Normal(np.zeros(len(covariance)), covariance).correlation
@@ -97,6 +101,21 @@ class GaussianCopula(BaseSampler):
         scores = [self._margins[at].score(X[:, at]) for at in features]
         return np.column_stack([np.empty((len(X), 0)), *scores])
 
+    def ordering(self, order: Sequence[int] | Ints) -> CopulaOrdering:
+        """Return an object that draws for all prefixes of an ordering, from one Cholesky factor.
+
+        See :meth:`~dsage.samplers.Gaussian.ordering`.
+
+        Parameters
+        ----------
+        order : sequence of int
+            The positions of the features, each once.
+        """
+        check_is_fitted(self)
+        if not self.has_orderings:
+            raise self._lacks("that draws along orderings", "Draw for the coalitions instead")
+        return CopulaOrdering(self._normal, self.layout_, self._check_order(order), self._margins)
+
     def _draw(self, X: Floats, known: Mask, noise: Floats) -> Floats:
         scores = self._score(X, np.flatnonzero(known))
         draws = self._normal.given(known).draw(scores, noise)
@@ -105,11 +124,11 @@ class GaussianCopula(BaseSampler):
         return draws
 
     def _bytes_per_row(self, known: Mask, n_draws: int) -> int:
-        # The draws, two columns of them, and a few copies of the row and of its mean.
-        return 8 * (n_draws * (int((~known).sum()) + 2) + 5 * len(known))
+        # The draws, a few columns of them, and a few copies of the row and of its mean.
+        return 8 * (n_draws * (int((~known).sum()) + 6) + 5 * len(known))
 
 
-class _Margin:
+class Margin:
     """A column's values and their normal scores, by interpolation."""
 
     def __init__(self, column: Floats, n_quantiles: int) -> None:
@@ -119,6 +138,7 @@ class _Margin:
         self.values: Floats = np.sort(column)[ranks]
         probabilities = (ranks + 0.5) / n_rows
         self.scores: Floats = ndtri(probabilities)
+        self._curve = Curve(self.scores, self.values)
         # A tied value has the score of its middle rank.
         self.distinct, first, counts = np.unique(self.values, return_index=True, return_counts=True)
         middle = (probabilities[first] + probabilities[first + counts - 1]) / 2
@@ -130,4 +150,47 @@ class _Margin:
 
     def value(self, z: Floats) -> Floats:
         """Return the values of normal scores."""
-        return np.interp(z, self.scores, self.values)
+        return self._curve(z)
+
+
+class CopulaOrdering(Ordering):
+    """All prefixes of one ordering, from one Cholesky factor (see :meth:`GaussianCopula.ordering`).
+
+    The normal scores of the features are drawn as those of a Gaussian; those of features that are
+    not known are turned into values for each prefix.
+    """
+
+    def __init__(
+        self, normal: Normal, layout: Layout, order: Ints, margins: Sequence[Margin]
+    ) -> None:
+        super().__init__(normal, layout, order)
+        self._margins = margins
+
+    def whitened(self, X: Any) -> Floats:  # noqa: ANN401
+        """Return ``z = L^-1 s`` of the normal scores s of rows, in the ordering's order."""
+        rows, _ = self._read(X, None)
+        return np.ascontiguousarray(self._whiten(self._to_scores(rows), len(self.order)).T)
+
+    def _to_scores(self, rows: Floats) -> Floats:
+        scores = [
+            margin.score(column) for margin, column in zip(self._margins, rows.T, strict=True)
+        ]
+        return np.stack(scores, axis=1)
+
+    def _prefixes(
+        self, rows: Floats, scores: Floats, lengths: list[int]
+    ) -> Iterator[tuple[int, Floats]]:
+        possible = self._layout.possible
+        shown = np.empty((rows.shape[1], *scores.shape[:2]))
+        view = shown.transpose(1, 2, 0)
+        at = 0
+        for length, drawn in self._steps(self._to_scores(rows), scores, lengths):
+            new = self.order[at:length]
+            shown[new] = rows.T[new, :, None]
+            at = length
+            for feature in self.order[length:].tolist():
+                shown[feature] = self._margins[feature].value(drawn[feature])
+            possible.snap(view, self._is_known(length))
+            read_only = view.view()
+            read_only.flags.writeable = False
+            yield length, read_only

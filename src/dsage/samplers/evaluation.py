@@ -16,7 +16,7 @@ from dsage.data.layout import Layout
 from dsage.samplers.base import check_sampler
 from dsage.samplers.checks import Floats, Ints, Mask, check_draws, pick
 from dsage.samplers.coalitions import random_coalitions
-from dsage.samplers.energy import column_scales, energy_scores
+from dsage.samplers.energy import column_scales, energy_scores, has_gaps
 
 # Nominal coverages of the central intervals whose calibration is checked.
 COVERAGES = (0.5, 0.9)
@@ -158,8 +158,7 @@ def evaluate(
         known = random_coalitions(n_features, check_count(n_coalitions, "n_coalitions"), streams)
     else:
         known = check_known(coalitions, layout.names)
-    scale = column_scales(matrix)
-    may_miss = layout.may_miss & (layout.n_categories == 0)
+    scale, may_miss = column_scales(matrix), layout.may_miss | has_gaps(matrix)
     scores = np.zeros((len(known), len(matrix)))
     calibration = _Calibration(layout, matrix)
     for number, coalition in enumerate(known):

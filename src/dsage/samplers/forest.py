@@ -24,8 +24,6 @@ _UNDECIDED = 0.5
     "forest",
     summary="densities in the leaves of an adversarial random forest",
     fits=ANY_DATA,
-    candidate_for=ANY_DATA,
-    complexity=6,
     draw_cost=1.2,
     call_cost=120.0,
     fit_cost=80.0,

@@ -75,6 +75,7 @@ class Gaussian(BaseSampler):
             [2.   , 3.768]]])
     """
 
+    has_factors = True
     covariance: Literal["empirical", "ledoit-wolf", "oas"] = "empirical"
     discrete: str | Iterable[str] = field(default=(), init=False)
 
@@ -118,14 +119,8 @@ class Gaussian(BaseSampler):
         """
         check_is_fitted(self)
         if not self.has_orderings:
-            return Sampler.ordering(self, order)
-        positions = np.asarray(order)
-        is_whole = positions.dtype.kind in "iu"
-        if not is_whole or sorted(positions.tolist()) != list(range(self.n_features_)):
-            condition = f"a permutation of 0 .. {self.n_features_ - 1}"
-            advice = "Pass the position of each feature once"
-            raise refusal("order", condition, positions.tolist(), advice)
-        return Ordering(self._normal, self.layout_, positions.astype(np.intp))
+            raise self._lacks("that draws along orderings", "Draw for the coalitions instead")
+        return Ordering(self._normal, self.layout_, self._check_order(order))
 
     def on_device(self, device: Any, dtype: Any) -> DeviceGaussian:  # noqa: ANN401
         """Return an object that draws on a device of PyTorch, in the precision of `dtype`."""

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,12 +20,29 @@ from sklearn.base import clone
 from dsage._check import refusal
 from dsage.data.layout import Layout
 from dsage.samplers.checks import Floats, Mask
+from dsage.samplers.conditioning import normal_scores
 
 if TYPE_CHECKING:
     from dsage.samplers.device import DeviceGaussian
-    from dsage.samplers.ordering import Ordering
 
 T = TypeVar("T")
+
+
+class Prefixes(Protocol):
+    """Draws along an ordering of the features."""
+
+    def prefixes(
+        self,
+        X: Any,  # noqa: ANN401
+        noise: Floats,
+        /,
+        lengths: Iterable[int] | None = None,
+    ) -> Iterator[tuple[int, Floats]]:
+        """Yield lengths of prefixes, and draws given these prefixes.
+
+        See :meth:`dsage.samplers.ordering.Ordering.prefixes`; the noise is as `prepare` returns it.
+        """
+        ...
 
 
 class Sampler(ABC):
@@ -43,21 +60,25 @@ class Sampler(ABC):
         Whether missing numbers are values to it, which it learns, conditions on and draws.
     has_mean : bool
         Whether `mean` is available; affine models then need no draws.
-    has_orderings : bool
-        Whether `ordering` is available, which draws for all prefixes of an ordering at once.
-    draws_on_device : bool
-        Whether `on_device` is available, which draws on a device of PyTorch.
     is_marginal : bool
         Whether draws ignore the known features: marginal SAGE, which is another estimand.
+    has_orderings : bool
+        Whether `ordering` is available, which draws for all prefixes of an ordering at once.
+    has_factors : bool
+        Whether orderings are :class:`~dsage.samplers.ordering.Ordering`, with the means and the
+        factor of a multivariate normal, which affine models use.
+    draws_on_device : bool
+        Whether `on_device` is available, which draws on a device of PyTorch.
     """
 
     layout_: Layout | None = None
     feature_names_: tuple[str, ...] | None = None
     takes_missing: ClassVar[bool] = False
+    is_marginal: ClassVar[bool] = False
     has_mean: bool = False
     has_orderings: bool = False
+    has_factors: bool = False
     draws_on_device: bool = False
-    is_marginal: ClassVar[bool] = False
 
     @abstractmethod
     def fit(self, X: Any) -> Self:  # noqa: ANN401
@@ -107,9 +128,16 @@ class Sampler(ABC):
         """Return the conditional expectation of all features, (n_rows, n_features)."""
         raise self._lacks("that knows conditional means", "Use draw instead")
 
-    def ordering(self, order: Sequence[int] | npt.NDArray[np.intp]) -> Ordering:  # noqa: ARG002
+    def ordering(self, order: Sequence[int] | npt.NDArray[np.intp]) -> Prefixes:  # noqa: ARG002
         """Return an object that draws for all prefixes of an ordering of the features."""
         raise self._lacks("that draws along orderings", "Draw for the coalitions instead")
+
+    def prepare(self, noise: Floats) -> Floats:
+        """Return noise in the form that draws along orderings take, by default normal scores.
+
+        It is made once, and used for many orderings. It has the shape of the noise.
+        """
+        return normal_scores(noise)
 
     def on_device(self, device: Any, dtype: Any) -> DeviceGaussian:  # noqa: ANN401, ARG002
         """Return an object that draws on a device of PyTorch, in the precision of `dtype`."""

@@ -44,8 +44,6 @@ _FAR = 1e100  # deviations
     "mixture",
     summary="a mixture of multivariate normals",
     fits=NUMBERS,
-    candidate_for=NUMBERS,
-    complexity=3,
     draw_cost=0.05,
     call_cost=40.0,
     fit_cost=50.0,

@@ -1,9 +1,8 @@
 """Models of one feature given others, as functions of a uniform, for `Sequential`.
 
-Each has ``draw(given, noise)``. `given` holds one array per conditioning feature, of shape (n_rows,
-1) for a known feature and (n_rows, n_draws) for a drawn one; `noise` is (n_rows, n_draws). The
-models of this module work element by element, in a fixed order, so that draws of a row do not
-depend on the other rows.
+Each has ``draw(design, noise)``: the design holds what is known and what was drawn so far, and
+`noise` is (n_rows, n_draws). The models of this module work element by element, or sum in a fixed
+order, so that draws of a row do not depend on the other rows.
 """
 
 from __future__ import annotations
@@ -15,49 +14,23 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.special import ndtri
 from sklearn.base import clone
-from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold, cross_val_predict
 
 from dsage.samplers.checks import Floats, Ints
+from dsage.samplers.design import Design, Encoder
+from dsage.samplers.logistic import fit_logistic
+from dsage.samplers.regression import Training
 
 N_FOLDS = 5
 N_QUANTILES = 1001
-# Ridge penalties, as shares of the number of rows (features are standardized).
-_PENALTIES = (1e-8, 1e-6, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 
 
 class Model(Protocol):
     """A feature's distribution given others."""
 
-    def draw(self, given: Sequence[Floats], noise: Floats) -> Floats:
+    def draw(self, design: Design, noise: Floats) -> Floats:
         """Turn uniforms into draws, both of shape (n_rows, n_draws)."""
         ...
-
-
-class Encoder:
-    """Predictors of models: numbers standardized, classes as one column per category."""
-
-    def __init__(self, X: Floats, n_categories: Ints) -> None:
-        deviation = X.std(axis=0)
-        self.n_categories = n_categories
-        self.center = np.where(n_categories == 0, np.median(X, axis=0), 0.0)
-        self.scale = np.where((n_categories == 0) & (deviation > 0), deviation, 1.0)
-
-    def columns(self, feature: int, values: Floats) -> list[Floats]:
-        """Return the columns of one feature, each of the shape of `values`."""
-        if self.n_categories[feature]:
-            categories = range(self.n_categories[feature])
-            return [np.equal(values, category) * 1.0 for category in categories]
-        return [(values - self.center[feature]) / self.scale[feature]]
-
-    def matrix(self, features: Sequence[int], given: Sequence[Floats]) -> Floats:
-        """Return all columns, each flattened, side by side."""
-        columns = [
-            column.ravel()
-            for feature, values in zip(features, given, strict=True)
-            for column in self.columns(feature, values)
-        ]
-        return np.stack(columns, axis=1)
 
 
 class Residuals:
@@ -68,107 +41,120 @@ class Residuals:
         self._quantiles: Floats | None = None
         if kind == "empirical":
             shares = np.linspace(0.0, 1.0, min(len(errors), N_QUANTILES))
-            self._quantiles = np.quantile(errors, shares)
+            self._quantiles = _interpolate(np.sort(errors), shares)
 
     def draw(self, noise: Floats) -> Floats:
         """Return residuals of the shape of `noise`."""
         if self._quantiles is None:
             normal: Floats = self._deviation * ndtri(noise)
             return normal
-        last = len(self._quantiles) - 1
-        place = noise * last
-        below = np.minimum(place.astype(np.intp), max(last - 1, 0))
-        low, high = self._quantiles[below], self._quantiles[np.minimum(below + 1, last)]
-        quantiles: Floats = low + (place - below) * (high - low)
-        return quantiles
+        return _interpolate(self._quantiles, noise)
+
+
+def _interpolate(ordered: Floats, shares: Floats) -> Floats:
+    """Return quantiles of ordered numbers."""
+    last = len(ordered) - 1
+    place = shares * last
+    below = np.minimum(place.astype(np.intp), max(last - 1, 0))
+    low, high = ordered[below], ordered[np.minimum(below + 1, last)]
+    quantiles: Floats = low + (place - below) * (high - low)
+    return quantiles
 
 
 class Marginal:
     """The distribution of the rows, if there is no conditioning feature or nothing to learn."""
 
     def __init__(self, y: Floats, n_categories: int, residuals: str) -> None:
-        self._shares: list[float] | None = None
+        self._bounds: Floats | None = None
         self._residuals: Residuals | None = None
         if n_categories:
             counts = np.bincount(y.astype(np.intp), minlength=n_categories)
-            self._shares = (counts / len(y)).tolist()
+            self._bounds = np.cumsum(counts / len(y))
         else:
             # The median of equal numbers is their value, to the bit.
             self._center = float(np.median(y)) if y.min() == y.max() else float(y.mean())
             self._residuals = Residuals(y - self._center, residuals)
 
-    def draw(self, given: Sequence[Floats], noise: Floats) -> Floats:  # noqa: ARG002
-        """Turn uniforms into draws; `given` is ignored."""
-        if self._residuals is not None:
-            return self._center + self._residuals.draw(noise)
-        return invert([np.full(noise.shape, share) for share in self._shares or ()], noise)
+    def draw(self, design: Design, noise: Floats) -> Floats:  # noqa: ARG002
+        """Turn uniforms into draws; `design` is ignored."""
+        if self._bounds is None:
+            return self._center + self._residuals.draw(noise)  # type: ignore[union-attr]
+        return find_codes(self._bounds, noise).astype(np.float64)
 
 
 class Linear:
-    """A linear model of a number, by ridge regression, plus residuals.
-
-    The penalty minimizes the leave-one-out error, and the residuals are leave-one-out errors:
-    in-sample residuals would be too small with many features.
-    """
+    """A linear model of a number, plus residuals; see :meth:`Training.regress`."""
 
     def __init__(
-        self, encoder: Encoder, features: Sequence[int], X: Floats, y: Floats, residuals: str
+        self, training: Training, features: Sequence[int], target: int, residuals: str
     ) -> None:
-        self._encoder, self._features = encoder, list(features)
-        design = encoder.matrix(features, [X[:, feature] for feature in features])
-        middle = design.mean(axis=0)
-        centerd = design - middle
-        roots, vectors = np.linalg.eigh(centerd.T @ centerd)
-        roots = np.maximum(roots, 0.0)
-        rotated = centerd @ vectors
-        target = y - y.mean()
-        along = rotated.T @ target
-        best = np.inf
-        for penalty in _PENALTIES:
-            shrunk = 1.0 / (roots + penalty * len(y))
-            leverage = np.minimum(rotated**2 @ shrunk + 1.0 / len(y), 1.0 - 1e-9)
-            errors = (target - rotated @ (shrunk * along)) / (1.0 - leverage)
-            if (loss := float(errors @ errors)) < best:
-                best, kept, slopes = loss, errors, vectors @ (shrunk * along)
-        self._slopes = slopes.tolist()
-        self._intercept = float(y.mean() - middle @ slopes)
-        self._residuals = Residuals(kept, residuals)
+        encoder = training.encoder
+        columns, slopes, errors = training.regress(features, int(encoder.starts[target]))
+        unit = encoder.scale[target]
+        self._slopes = np.zeros((1, encoder.n_columns))
+        self._slopes[0, columns] = slopes * unit
+        middle = training.middle[encoder.starts[target]] - slopes @ training.middle[columns]
+        self._intercept = np.array([encoder.center[target] + unit * middle])
+        self._residuals = Residuals(errors * unit, residuals)
 
-    def draw(self, given: Sequence[Floats], noise: Floats) -> Floats:
+    def draw(self, design: Design, noise: Floats) -> Floats:
         """Turn uniforms into draws."""
-        slopes = [[slope] for slope in self._slopes]
-        (line,) = _lines(self._encoder, self._features, given, slopes, [self._intercept])
+        line = design.lines(self._intercept, self._slopes).reshape(noise.shape)
         return line + self._residuals.draw(noise)
 
 
 class Logistic:
-    """A multinomial logistic model of a class."""
+    """A multinomial logistic model of a class.
 
-    def __init__(
-        self, encoder: Encoder, features: Sequence[int], X: Floats, y: Floats, n_categories: int
-    ) -> None:
-        self._encoder, self._features, self._n_categories = encoder, list(features), n_categories
-        design = encoder.matrix(features, [X[:, feature] for feature in features])
-        fitted = LogisticRegression(max_iter=1000).fit(design, y)
-        slopes, intercept = fitted.coef_.T, fitted.intercept_
-        if slopes.shape[1] == 1:
-            # Two classes: the first is the reference.
-            slopes = np.concatenate([np.zeros_like(slopes), slopes], axis=1)
-            intercept = np.concatenate([[0.0], intercept])
-        self._classes = fitted.classes_.astype(np.intp).tolist()
-        self._slopes, self._intercept = slopes.tolist(), intercept.tolist()
+    Rare categories of a class with many are one class of the model, and have their shares in it.
+    """
 
-    def draw(self, given: Sequence[Floats], noise: Floats) -> Floats:
+    def __init__(self, training: Training, features: Sequence[int], target: int) -> None:
+        encoder = training.encoder
+        columns = training.columns_of(features)
+        levels, counts = encoder.levels[target], training.counts[target]
+        y = levels[training.codes[target]]
+        totals = np.bincount(levels, weights=counts)
+        # Some levels may have no row among those from which the model is learned.
+        found = np.bincount(y, minlength=len(totals)) > 0
+        present, y = np.flatnonzero(found), (np.cumsum(found) - 1)[y]
+        self._slopes = np.zeros((len(present), encoder.n_columns))
+        moments = training.moments[np.ix_(columns, columns)]
+        intercepts, self._slopes[:, columns] = fit_logistic(
+            training.narrow[columns], moments, y, training.n_rows
+        )
+        self._intercepts: Floats = intercepts - self._slopes @ training.middle
+        others = np.delete(totals, present)
+        self._levels: Ints = np.append(present, np.delete(np.arange(len(totals)), present))
+        self._others: Floats = others / totals[present].sum()
+        self._members = [np.flatnonzero(levels == level) for level in self._levels]
+        self._bounds = [
+            np.cumsum(counts[each] / max(counts[each].sum(), 1)) for each in self._members
+        ]
+
+    def draw(self, design: Design, noise: Floats) -> Floats:
         """Turn uniforms into draws."""
-        lines = _lines(self._encoder, self._features, given, self._slopes, self._intercept)
-        top = lines[0]
-        for line in lines[1:]:
-            top = np.maximum(top, line)
-        zero = np.zeros(noise.shape)
-        weights = [zero] * self._n_categories
-        for category, line in zip(self._classes, lines, strict=True):
-            weights[category] = np.exp(line - top) + zero
-        return invert(weights, noise)
+        weights = design.lines(self._intercepts, self._slopes)
+        top = weights[0].copy()
+        for line in weights[1:]:
+            np.maximum(top, line, out=top)
+        weights -= top
+        np.exp(weights, out=weights)
+        bounds = list(accumulate(weights))
+        for share in self._others:
+            bounds.append(bounds[-1] + share * bounds[len(weights) - 1])
+        target = noise.ravel() * bounds[-1]
+        chosen = np.zeros(len(target), np.intp)
+        for bound in bounds[:-1]:
+            chosen += target > bound
+        codes = np.array([each[0] for each in self._members])[chosen]
+        for number, members in enumerate(self._members):
+            if len(members) > 1:
+                at = np.flatnonzero(chosen == number)
+                low = bounds[number - 1][at] if number else 0.0
+                rest = (target[at] - low) / (bounds[number][at] - low)
+                codes[at] = members[find_codes(self._bounds[number], rest)]
+        return codes.reshape(noise.shape).astype(np.float64)
 
 
 class Fitted:
@@ -185,8 +171,8 @@ class Fitted:
         estimator: Any,  # noqa: ANN401
         seed: int,
     ) -> None:
-        self._encoder, self._features, self._n_categories = encoder, list(features), n_categories
-        design = encoder.matrix(features, [X[:, feature] for feature in features])
+        self._features, self._n_categories = list(features), n_categories
+        design = encoder.matrix(X, features)
         self._residuals: Residuals | None = None
         if not n_categories:
             folds = KFold(min(N_FOLDS, len(y)), shuffle=True, random_state=seed)
@@ -195,14 +181,13 @@ class Fitted:
         target = y.astype(np.intp) if n_categories else y
         self._model = clone_with_seed(estimator, seed).fit(design, target)
 
-    def draw(self, given: Sequence[Floats], noise: Floats) -> Floats:
+    def draw(self, design: Design, noise: Floats) -> Floats:
         """Turn uniforms into draws."""
-        whole = [np.broadcast_to(values, noise.shape) for values in given]
-        design = self._encoder.matrix(self._features, whole)
+        matrix = design.matrix(self._features)
         if self._residuals is not None:
-            predicted = np.asarray(self._model.predict(design), np.float64)
+            predicted = np.asarray(self._model.predict(matrix), np.float64)
             return predicted.reshape(noise.shape) + self._residuals.draw(noise)
-        shares = np.asarray(self._model.predict_proba(design), np.float64)
+        shares = np.asarray(self._model.predict_proba(matrix), np.float64)
         weights = [np.zeros(noise.shape)] * self._n_categories
         for position, category in enumerate(self._model.classes_):
             weights[int(category)] = shares[:, position].reshape(noise.shape)
@@ -226,27 +211,7 @@ def invert(weights: Sequence[Floats], noise: Floats) -> Floats:
     return codes
 
 
-def _lines(
-    encoder: Encoder,
-    features: Sequence[int],
-    given: Sequence[Floats],
-    slopes: Sequence[Sequence[float]],
-    intercepts: Sequence[float],
-) -> list[Floats]:
-    """Return intercepts plus slopes times columns, one array per intercept.
-
-    Element by element: a matrix product may round a row differently beside other rows.
-    """
-    lines = [np.full((1, 1), intercept) for intercept in intercepts]
-    at = 0
-    for feature, values in zip(features, given, strict=True):
-        if encoder.n_categories[feature]:
-            codes = values.astype(np.intp)
-            table = np.array(slopes[at : at + encoder.n_categories[feature]])
-            lines = [line + column[codes] for line, column in zip(lines, table.T, strict=True)]
-            at += int(encoder.n_categories[feature])
-        else:
-            (column,) = encoder.columns(feature, values)
-            lines = [line + slope * column for line, slope in zip(lines, slopes[at], strict=True)]
-            at += 1
-    return lines
+def find_codes(bounds: Floats, noise: Floats) -> Ints:
+    """Return the category in whose share the uniform falls; `bounds` are cumulated shares."""
+    codes: Ints = np.searchsorted(bounds[:-1], noise * bounds[-1])
+    return codes

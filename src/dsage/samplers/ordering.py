@@ -11,7 +11,7 @@ import numpy as np
 from dsage._check import check_count, refusal
 from dsage.data.layout import Layout
 from dsage.data.missing import check_finite
-from dsage.samplers.checks import Floats, Ints
+from dsage.samplers.checks import Floats, Ints, Mask
 from dsage.samplers.conditioning import (
     GRID,
     Normal,
@@ -109,33 +109,54 @@ class Ordering:
             possible ones. A read-only view of an array that the next step changes: use or copy it
             before that.
         """
+        rows, wanted = self._read(X, lengths)
+        return self._prefixes(rows, check_scores(scores, *rows.shape), wanted)
+
+    def _read(
+        self,
+        X: Any,  # noqa: ANN401
+        lengths: Iterable[int] | None,
+    ) -> tuple[Floats, list[int]]:
+        """Return rows as a matrix, with zeros for features in none of the prefixes, and lengths."""
         n_features = len(self.order)
         wanted = check_lengths(range(n_features + 1) if lengths is None else lengths, n_features)
-        ever_known = np.zeros(n_features, bool)
-        ever_known[self.order[: max(wanted, default=0)]] = True
+        ever_known = self._is_known(max(wanted, default=0))
         rows = self._layout.encode(X, ever_known)
         check_finite(rows, self._layout.names)
-        return self._prefixes(rows, check_scores(scores, len(rows), n_features), wanted)
+        return rows, wanted
+
+    def _is_known(self, length: int) -> Mask:
+        known = np.zeros(len(self.order), bool)
+        known[self.order[:length]] = True
+        return known
 
     def _prefixes(
         self, rows: Floats, scores: Floats, lengths: list[int]
     ) -> Iterator[tuple[int, Floats]]:
+        possible = self._layout.possible
+        # Steps go on from draws as they are, so those that are moved are copies.
+        shown = None if possible.is_free else np.empty((rows.shape[1], *scores.shape[:2]))
+        for length, draws in self._steps(rows, scores, lengths):
+            if shown is None:
+                view = draws.transpose(1, 2, 0)
+            else:
+                np.copyto(shown, draws)
+                view = shown.transpose(1, 2, 0)
+                possible.snap(view, self._is_known(length))
+            view.flags.writeable = False
+            yield length, view
+
+    def _steps(
+        self, rows: Floats, scores: Floats, lengths: list[int]
+    ) -> Iterator[tuple[int, Floats]]:
+        """Yield draws (n_features, n_rows, n_draws) for prefixes: one array, changed in place."""
         z = self._whiten(rows, max(lengths, default=0))
         draws = self._all_unknown(scores)
-        # Steps go on from draws as they are, so those that are moved are copies.
-        shown = draws if self._layout.possible.is_free else np.empty_like(draws)
-        view = shown.transpose(1, 2, 0)
-        view.flags.writeable = False
         at = 0
         for length in lengths:
             self._make_known(draws, rows, z, scores, at, length)
             at = length
-            if shown is not draws:
-                np.copyto(shown, draws)
-                known = np.zeros(len(self.order), bool)
-                known[self.order[:length]] = True
-                self._layout.possible.snap(shown.transpose(1, 2, 0), known)
-            yield length, view
+            yield length, draws
 
     def _whiten(self, rows: Floats, length: int) -> Floats:
         """Return z of the first features of the ordering, (length, n_rows)."""

@@ -100,8 +100,13 @@ def parse_sampler(sampler: Any, inputs: Inputs, *, seed: int) -> SamplerRequest:
         return SamplerRequest(given, SamplerSource.GIVEN)
     if check_member(sampler, ("auto", *SAMPLERS), "sampler", "the names of samplers") == "auto":
         return SamplerRequest(None, SamplerSource.CHOSEN)
-    made = make_sampler(sampler, discrete=inputs.discrete, random_state=seed % 2**31)
+    made = make_sampler(sampler, **_columns(inputs), random_state=seed % 2**31)
     return SamplerRequest(made, SamplerSource.NAMED)
+
+
+def _columns(inputs: Inputs) -> dict[str, Any]:
+    """Return the options with which samplers learn the same layout."""
+    return {"discrete": inputs.discrete, "kinds": inputs.kinds, "groups": inputs.groups}
 
 
 def find_sampler(
@@ -154,7 +159,7 @@ def _table(inputs: Inputs, options: ScoringOptions, streams: Streams) -> Table:
     return Table.of(
         inputs.X_train,
         inputs.layout,
-        discrete=inputs.discrete,
+        columns=_columns(inputs),
         players=options.players,
         streams=streams,
     )
@@ -173,7 +178,7 @@ def _test_table(inputs: Inputs, options: ScoringOptions, streams: Streams) -> Ta
     return Table(
         inputs.X_test,
         inputs.layout,
-        inputs.discrete,
+        _columns(inputs),
         inputs.layout.encode(inputs.X_test),
         Groups({}, inputs.names) if options.players is None else options.players,
         (part,),

@@ -13,9 +13,11 @@ from dsage._check import check_count, check_member, check_names, refusal
 from dsage._random import RandomState, Streams
 from dsage.samplers.base import BaseSampler
 from dsage.samplers.checks import Floats, Mask, warn_of_copies
-from dsage.samplers.one_feature import Encoder, Fitted, Linear, Logistic, Marginal, Model
+from dsage.samplers.design import Design, Encoder
+from dsage.samplers.one_feature import Fitted, Linear, Logistic, Marginal, Model
 from dsage.samplers.recent import Recent
 from dsage.samplers.registry import ANY_DATA, SAMPLERS
+from dsage.samplers.regression import Training
 
 RESIDUALS = ("empirical", "gaussian")
 
@@ -25,8 +27,6 @@ RESIDUALS = ("empirical", "gaussian")
     "sequential",
     summary="one regression or classifier per feature",
     fits=ANY_DATA,
-    candidate_for=("classes", "mixed"),
-    complexity=4,
     draw_cost=0.3,
     call_cost=5000.0,
     fit_cost=1.0,
@@ -44,14 +44,16 @@ class Sequential(BaseSampler):
     order : iterable of str, optional
         All columns, in the order in which they are drawn; by default, the order of the columns.
     classifier : scikit-learn classifier, optional
-        For discrete features, with `predict_proba`. By default logistic regression.
+        For discrete features, with `predict_proba`. By default logistic regression with a penalty
+        of half of the squared slopes, on at most 10,000 of the rows.
     regressor : scikit-learn regressor, optional
-        For continuous features. By default ridge regression whose penalty has the smallest
-        leave-one-out error.
+        For continuous features. By default least squares or, with fewer than 20 rows a column,
+        ridge regression whose penalty has the smallest leave-one-out error.
     residuals : {"empirical", "gaussian"}, default="empirical"
         What is added to a regressor's predictions: interpolated quantiles of its errors on rows
-        left out (one at a time for the default regressor, in five folds for others), or a normal
-        with their mean square. Either way the spread is the same for all rows.
+        left out (one at a time for the default regressor, in five folds for others; of at most
+        4,000 rows), or a normal with their mean square. Either way the spread is the same for all
+        rows.
     max_models : int, default=512
         Models are fitted when a coalition first needs them; this many, used last, are kept.
     random_state : int, numpy Generator or None, default=None
@@ -62,10 +64,14 @@ class Sequential(BaseSampler):
 
     Notes
     -----
-    Models receive continuous features standardized, and discrete ones as one column per category. A
-    feature without conditioning features, or with a single value, has the distribution of its rows.
-    The default regression draws a copy of a column equal to it, to 1e-6 of its spread; other models
-    draw it nearly equal, and `fit` warns.
+    Models receive continuous features standardized, and discrete ones as one column per category;
+    of more than 20 categories, those with less than 20 rows share one, and are drawn by their
+    shares in it. A feature without conditioning features, or with a single value, has the
+    distribution of its rows. The default regression draws a copy of a column equal to it, to 1e-6
+    of its spread; other models draw it nearly equal, and `fit` warns.
+
+    The default models are fitted when they are needed, from the second moments of all columns: a
+    regression needs no rows but for its residuals, and a classifier a few passes over them.
 
     Each feature uses its own column of the noise. The default models work element by element, so
     that draws are the same to the bit in any batch. Other models must predict each row by itself
@@ -109,6 +115,7 @@ class Sequential(BaseSampler):
         self._order = self._positions()
         self._streams = Streams(self.random_state)
         self._encoder = Encoder(X, self.n_categories_)
+        self._training = Training(self._encoder, X)
         self._X = X.copy()
         self._is_constant = X.min(axis=0) == X.max(axis=0)
         self._models: Recent[Model] = Recent(self.max_models, is_pickled=True)
@@ -124,31 +131,42 @@ class Sequential(BaseSampler):
         return [self.feature_names_.index(name) for name in names]
 
     def _draw(self, X: Floats, known: Mask, noise: Floats) -> Floats:
-        values = {int(j): X[:, j, None] for j in np.flatnonzero(known)}
+        design = Design(self._encoder, X, known, noise.shape[1])
+        unknown = np.flatnonzero(~known)
+        draws = np.empty((*noise.shape[:2], len(unknown)))
         given = known.copy()
         for feature in self._order:
             if known[feature]:
                 continue
             key = feature, np.packbits(given).tobytes()
             model = self._models.get(key, partial(self._fit_model, feature, given))
-            before = [values[int(j)] for j in np.flatnonzero(given)]
-            values[feature] = model.draw(before, noise[:, :, feature])
+            values = model.draw(design, np.ascontiguousarray(noise[:, :, feature]))
+            draws[:, :, np.searchsorted(unknown, feature)] = values
+            design.add(feature, values)
             given[feature] = True
-        return np.stack([values[int(j)] for j in np.flatnonzero(~known)], axis=2)
+        return draws
 
     def _bytes_per_row(self, known: Mask, n_draws: int) -> int:
-        n_columns = int(np.maximum(self.n_categories_, 1).sum())
-        return 8 * n_draws * (4 * len(known) + 3 * n_columns)
+        widest = max(map(self._encoder.width, range(len(known))))
+        n_columns = self._encoder.n_columns if self._has_estimators else 0
+        return 8 * n_draws * (4 * len(known) + 4 * widest + 16 + 3 * n_columns)
+
+    @property
+    def _has_estimators(self) -> bool:
+        return self.classifier is not None or self.regressor is not None
 
     def _fit_model(self, feature: int, given: Mask) -> Model:
         """Return a model of a feature given others."""
-        y, n_categories = self._X[:, feature], int(self.n_categories_[feature])
+        n_categories = int(self.n_categories_[feature])
         features = np.flatnonzero(given).tolist()
-        rows = self._encoder, features, self._X, y
+        y = self._X[:, feature]
         if not features or self._is_constant[feature]:
             return Marginal(y, n_categories, self.residuals)
         estimator = self.classifier if n_categories else self.regressor
         if estimator is not None:
             seed = int(self._streams("sequential", feature, *features).integers(2**31))
+            rows = self._encoder, features, self._X, y
             return Fitted(*rows, n_categories, self.residuals, estimator, seed)
-        return Logistic(*rows, n_categories) if n_categories else Linear(*rows, self.residuals)
+        if n_categories:
+            return Logistic(self._training, features, feature)
+        return Linear(self._training, features, feature, self.residuals)

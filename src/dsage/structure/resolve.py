@@ -58,10 +58,12 @@ def find_graph(
     resamples, or from none if that may be slow. No graph is learned for a target of several
     columns.
     """
-    is_named = isinstance(graph, str)
-    if is_named and graph == "auto" and is_marginal:
-        return GraphFound(None, None, None, GraphInfo(GraphSource.NONE, why=_MARGINAL))
-    if is_named and graph in ("auto", "learn") and inputs.y_train.ndim == 2:
+    if isinstance(graph, str) and graph == "auto":
+        if is_marginal:
+            info = GraphInfo(GraphSource.NONE, why=_MARGINAL)
+            return GraphFound(None, None, None, info)
+        graph = "learn"
+    if isinstance(graph, str) and graph == "learn" and inputs.y_train.ndim == 2:
         text = (
             f"The target has {inputs.y_train.shape[1]} columns, and a graph is learned for one "
             "target: no graph is used, and nothing is skipped. To learn one, explain one column "
@@ -69,8 +71,6 @@ def find_graph(
         )
         warn(text)
         graph = None
-    if is_named and graph == "auto":
-        graph = "learn"
     if graph is None or isinstance(graph, NoSeparation):
         return GraphFound(None, None, None, GraphInfo(GraphSource.NONE))
     if is_marginal:

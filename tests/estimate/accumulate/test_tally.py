@@ -215,6 +215,15 @@ def test_the_slope_is_that_of_least_squares_over_all_features(n_units):
     assert filled(units, 3, controls).slope == pytest.approx(above / below, rel=1e-10)
 
 
+@pytest.mark.parametrize("size", [0.0, 1.0])
+def test_there_is_no_slope_on_a_control_that_varies_by_rounding_only(size):
+    rng = np.random.default_rng(0)
+    units = [(0, 1.0 + rng.normal(size=3)) for _ in range(20)]
+    controls = [size + 1e-15 * rng.normal(size=3) for _ in units]
+    assert filled(units, 3, controls).slope == 0.0
+    assert filled(units, 3, [1e-3 * each for _, each in units]).slope == pytest.approx(1e3)
+
+
 def test_there_is_no_slope_without_a_control_or_with_two_units():
     units = random_units(np.random.default_rng(0), 20, 2)
     assert filled(units, 2).slope == 0.0

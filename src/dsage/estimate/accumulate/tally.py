@@ -13,6 +13,9 @@ from dsage.games.base import Floats, Rows
 
 # Degrees of freedom needed before the variance within shards is trusted.
 _ENOUGH = 10
+# Standard deviations of a control below this share of the means are due to rounding, as where the
+# surpluses of the first level do not depend on the ordering: a slope on it would be noise.
+_ROUNDING = 1e-10
 _STATE = ("sums", "epoch_counts", "epoch_sums", "all_mean", "within", "freedom", "between")
 
 
@@ -82,9 +85,10 @@ class Tally:
 
     @property
     def slope(self) -> float:
-        """The slope on the control: 0 without one, or with too few units."""
+        """The slope on the control: 0 if it does not vary but for rounding, or of too few units."""
         spread = self._within if self._is_within else self._between
-        if self.n_units < 3 or not spread[2].sum() > 0:
+        rounding = self.n_units * _ROUNDING**2 * (self._all_mean**2).sum()
+        if self.n_units < 3 or not spread[2].sum() > rounding:
             return 0.0
         return float(spread[1].sum() / spread[2].sum())
 

@@ -61,15 +61,17 @@ class ByRow:
 class LinearSteps(CheapWalk):
     """Contributions of features to the coefficients, and so to the outputs, of a linear game.
 
-    Called with orderings, it returns them as (n_orderings, n_features, n_features).
+    Called with orderings, it returns them as (n_orderings, n_features, n_columns), with the columns
+    that stand for the features.
     """
 
     def __init__(self, game: LinearOutput, oracle: Oracle | None, semantics: str) -> None:
         super().__init__(game.coefficients, game.path_coefficients, oracle, semantics)
         self._game = game
+        self.n_columns = game.n_columns
 
     def mean(self, enumeration: Enumeration) -> Floats:
-        """Return the mean over all orderings, (n_features, n_features)."""
+        """Return the mean over all orderings, (n_features, n_columns)."""
         return -enumeration.values(self._game.coefficients(enumeration.coalitions))
 
     def outputs(self, added: Floats, rows: Rows) -> Floats:
@@ -86,15 +88,15 @@ class LinearSteps(CheapWalk):
 class MeanCoefficients:
     """The mean contributions to the coefficients over many orderings, for all rows at once.
 
-    `mean`, (n_features, n_features), has the mean contribution of each feature, and `spread`, for
+    `mean`, (n_features, n_columns), has the mean contribution of each feature, and `spread`, for
     each feature, the sums over units of squares and products around it.
     """
 
     def __init__(self, steps: LinearSteps, orderings: Orderings, n_features: int) -> None:
         self._steps, self._orderings = steps, orderings
-        self.n_units = 0
-        self.mean: Floats = np.zeros((n_features, n_features))
-        self.spread: Floats = np.zeros((n_features, n_features, n_features))
+        self.n_units, n_columns = 0, steps.n_columns
+        self.mean: Floats = np.zeros((n_features, n_columns))
+        self.spread: Floats = np.zeros((n_features, n_columns, n_columns))
 
     def add(self, n_units: int) -> None:
         """Add some units."""

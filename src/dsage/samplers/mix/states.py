@@ -25,7 +25,8 @@ class Uniforms:
     def of(self, column: int, lengths: Sequence[int] | Ints) -> Floats:
         """Return the uniforms of a column for some of the lengths, (.., n_rows, n_draws)."""
         if column == 0:
-            return self.first[np.asarray(lengths)]
+            left: Floats = self.first[np.asarray(lengths)]
+            return left
         u = self.noise[None, :, :, column]
         return np.broadcast_to(u, (len(lengths), *u.shape[1:]))
 
@@ -33,8 +34,7 @@ class Uniforms:
 def remainder(u: Floats, low: Floats, width: Floats) -> Floats:
     """Return where uniforms are in their intervals, as uniforms in (0, 1) again."""
     place: Floats = (u - low) / np.where(width > 0.0, width, 1.0)
-    np.clip(place, _SMALLEST, 1.0 - _SMALLEST, out=place)
-    return place
+    return np.clip(place, _SMALLEST, 1.0 - _SMALLEST)
 
 
 @dataclass(frozen=True, eq=False)

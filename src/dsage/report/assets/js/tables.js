@@ -1,4 +1,5 @@
-// Tables: the ranking, which can be sorted, the audit, the errors, the sampler, the data, the choices.
+// Tables: the ranking, which can be sorted, the audit, the errors, the sampler, the data, the
+// choices.
 const sorting = { column: 0, descending: true };
 
 const capital = (text) => text[0].toUpperCase() + text.slice(1);

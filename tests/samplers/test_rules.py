@@ -117,7 +117,7 @@ def test_a_simpler_one_must_be_within_one_standard_error_in_both_scores():
 
 
 def test_negligible_differences_do_not_count_however_sure_they_are():
-    sheet = sure_sheet(a=(1.0015, 0.5009), b=(1.0, 0.5), c=(1.0, 0.5011))
+    sheet = sure_sheet(a=(1.0045, 0.5009), b=(1.0, 0.5), c=(1.0, 0.5011))
     assert rank(sheet, ["a", "b"]).chosen == "a"
     assert rank(sheet, ["c", "b"]).out == ("c",)
 

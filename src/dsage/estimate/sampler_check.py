@@ -28,9 +28,10 @@ from dsage.samplers.base import Sampler
 _SHARE, _MOST_OTHERS = 0.25, 2
 # Pairs of a coalition and a row where the run needs no draws, so that its evaluations are free.
 _LEAST_FREE = 4096
-# Units to do with, and their rows, which share the orderings of a unit: many units of few rows are
-# better than few of many, but calls cost time.
-_FEWEST_UNITS, _FEWEST_ROWS, _ROWS = 8, 2, 16
+# Units to do with and to aim at, and their rows, which share the orderings of a unit: many units of
+# few rows are better than few of many, but calls cost time.
+_FEWEST_UNITS, _UNITS = 8, 40
+_FEWEST_ROWS, _ROWS, _MOST_ROWS = 2, 16, 64
 # All orderings are averaged over where that takes no more pairs than so many times a sample.
 _FEW_TIMES = 3
 # Units before errors are trusted, and units from which steps grow.
@@ -235,7 +236,8 @@ def check_by_others(
     found = []
     for other in able:
         n_pairs = costs_of.n_pairs(other, len(able))
-        n_rows = min(_ROWS, n_pairs // (_FEWEST_UNITS * n_each))
+        n_rows = max(_ROWS, min(n_pairs // (_UNITS * n_each), _MOST_ROWS))
+        n_rows = min(n_rows, n_pairs // (_FEWEST_UNITS * n_each))
         settings = vars(replace(plan, rows_per_ordering=n_rows))
         # The warnings of the run have been told, and those of other samplers would be confusing.
         with record_warnings(show=False):

@@ -34,7 +34,7 @@ class Decision:
        (and by more than 0.1 % of the variance of the predictions).
     2. Of the others, the one with the lowest energy score is `best`.
     3. The simplest of them is chosen whose MSEv and energy score are both within one standard error
-       of those of `best` (or off by less than 0.1 % of the variance, and 0.2 % of the score).
+       of those of `best` (or off by less than 0.1 % of the variance, and 0.5 % of the score).
 
     Without a model only the energy score counts. With too few rows to score, the simplest candidate
     is chosen.
@@ -119,12 +119,12 @@ class Decision:
 
     def _simpler(self) -> str:
         if self.best_msev is None:
-            within = _within("of the lowest", self.difference, self.se, "0.2 %")
+            within = _within("of the lowest", self.difference, self.se, "0.5 %")
             return (
                 f"{self.chosen} is the simplest sampler whose held-out energy score is {within}, "
                 f"{self.best_score:.4f} of {self.best}."
             )
-        energy = _within("of the lowest", self.difference, self.se, "0.2 %")
+        energy = _within("of the lowest", self.difference, self.se, "0.5 %")
         msev = _within(f"of that of {self.best}", self.msev_difference, self.msev_se, "0.1 %")
         return (
             f"{self.chosen} is the simplest sampler whose held-out energy score is {energy}, "

@@ -47,7 +47,7 @@ _FAR = 1e100  # deviations
     draw_cost=0.05,
     call_cost=40.0,
     fit_cost=50.0,
-    fit_seconds=0.1,
+    fit_seconds=0.3,
 )
 @dataclass(kw_only=True, eq=False, repr=False)
 class GaussianMixture(BaseSampler):

@@ -32,7 +32,7 @@ from dsage.samplers.splits import SCORED_ROWS, Part, most_fit_rows
 # What the choice may take: seconds, or this share of the time that the user allows.
 _SECONDS, _SHARE = 2.0, 0.1
 # What the search for another sampler may take, to compare a given one with.
-_SECONDS_GIVEN = 1.5
+_SECONDS_GIVEN = 2.0
 _N_DRAWS, _N_COALITIONS = 8, 8
 
 

@@ -16,7 +16,7 @@ from dsage.samplers.splits import Block, Piece
 _CLEAR, _HOPELESS = 2.0, 3.0
 # Differences that do not matter: of the MSEv as a share of the variance of the predictions, and of
 # the energy score as a share of it.
-NEGLIGIBLE_MSEV, NEGLIGIBLE_ENERGY = 0.001, 0.002
+NEGLIGIBLE_MSEV, NEGLIGIBLE_ENERGY = 0.001, 0.005
 # Nothing is given up on fewer rows.
 _FEWEST_ROWS = 30
 
@@ -186,7 +186,7 @@ def rank(sheet: Sheet, names: Sequence[str]) -> Ranking:
     2. Of the others, the one with the lowest energy score leads.
     3. The simplest of them is chosen whose MSEv and energy score are both within one paired
        standard error of the leader's, or off by a negligible amount (0.1 % of the variance, and
-       0.2 % of the score).
+       0.5 % of the score).
 
     Without a model the first step falls away, and the third concerns the energy score alone.
     """

@@ -1,0 +1,241 @@
+"""How much values would change with another sampler: differences, their errors, the budget."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LinearRegression
+
+from dsage.estimate import PlanOptions, SamplerCheck, StopKind, StopReason, as_stopping, run
+from dsage.estimate.sampler_check import Other, check_by_others
+from dsage.games import LossGame
+from dsage.samplers import Gaussian, Marginal
+
+NAMES = ["a", "b", "c", "d"]
+
+
+def curved(rows):
+    X = np.asarray(rows)
+    return np.abs(X[:, 0]) + X[:, 1] * X[:, 2] + 0.5 * X[:, 3]
+
+
+@pytest.fixture(scope="module")
+def case():
+    """A curved function of correlated features, its exact sampler, and one that is off."""
+    generator = np.random.default_rng(0)
+    covariance = 0.6 * np.ones((4, 4)) + 0.4 * np.eye(4)
+    X = pd.DataFrame(generator.multivariate_normal(np.zeros(4), covariance, 300), columns=NAMES)
+    y = curved(X) + generator.normal(size=300)
+    truth = Gaussian.from_moments(np.zeros(4), covariance, names=NAMES)
+    wrong = Gaussian.from_moments(np.zeros(4), np.eye(4), names=NAMES)
+
+    def make_game(sampler):
+        return LossGame(curved, sampler, X, y, loss="squared_error", random_state=0)
+
+    return make_game, truth, wrong
+
+
+def check(case, *others, sampler=None, n_orderings=1000, exact="never", **options):
+    make_game, truth, _ = case
+    own = truth if sampler is None else sampler
+    game = make_game(own)
+    plan = PlanOptions(exact=exact, random_state=0, **options)
+    estimate = run(game, stopping=as_stopping(n_orderings=n_orderings), **vars(plan))
+    n_before = game.n_predicted
+    made = []
+
+    def counted(other):
+        made.append(make_game(other))
+        return made[-1]
+
+    found = check_by_others(
+        game,
+        counted,
+        [
+            Other(f"other {at}", other, lambda other=other: other, 300)
+            for at, other in enumerate(others)
+        ],
+        estimate,
+        sampler=own,
+        oracle=None,
+        n_draws=8,
+        options=plan,
+        seed=1,
+    )
+    n_drawn = game.n_predicted - n_before + sum(each.n_predicted - 300 for each in made)
+    return found, estimate, n_drawn
+
+
+def exact_differences(case, n_orderings=600):
+    make_game, truth, wrong = case
+    rule = as_stopping(n_orderings=n_orderings)
+    a, b = (run(make_game(each), stopping=rule, random_state=5) for each in (wrong, truth))
+    return a.values - b.values, np.hypot(a.se, b.se)
+
+
+def test_differences_are_those_of_two_runs_and_errors_are_of_their_size(case):
+    found, _, _ = check(case, case[2])
+    exact, se = exact_differences(case)
+    assert (np.abs(found.differences[0] - exact) < 4 * np.hypot(found.se[0], se)).all()
+    assert np.abs(exact).max() > 5 * found.se.max()
+    np.testing.assert_allclose(found.errors, np.abs(exact), atol=4 * found.se.max())
+
+
+def test_the_same_sampler_changes_nothing(case):
+    found, estimate, _ = check(case, case[1])
+    np.testing.assert_array_equal(found.differences, 0.0)
+    np.testing.assert_array_equal(found.errors, 0.0)
+    assert found.exceeds(estimate) == []
+
+
+@pytest.mark.parametrize("exact", ["never", "always"])
+@pytest.mark.parametrize("n_others", [1, 2])
+def test_at_most_a_quarter_of_the_evaluations_are_used(case, exact, n_others):
+    found, estimate, n_drawn = check(
+        case, *[case[2]] * n_others, n_orderings=300, exact=exact, audit=False
+    )
+    assert len(found.others) == n_others
+    assert 2 * found.n_evaluated <= 0.25 * estimate.n_evaluated
+    assert n_drawn <= 0.25 * 8 * estimate.n_evaluated
+
+
+def test_no_more_than_two_others_are_compared(case):
+    found, *_ = check(case, *[case[2]] * 3)
+    assert found.others == ("other 0", "other 1")
+
+
+def test_the_comparison_ends_when_it_is_precise(case):
+    few, _, _ = check(case, case[1], n_orderings=1500)
+    many, _, _ = check(case, case[2], n_orderings=1500)
+    assert few.n_evaluated < many.n_evaluated
+
+
+def test_the_error_is_the_root_mean_square_without_the_noise():
+    differences = np.array([[3.0, 1.0, 0.0], [5.0, 0.0, 1.0]])
+    se = np.array([[1.0, 1.0, 1.0], [1.0, 1.0, 2.0]])
+    found = SamplerCheck(("a", "b", "c"), ("x", "y"), (False, True), differences, se, se + 20, 10)
+    # The means of 8 and 24, of 0 and -1, and of -1 and -3.
+    np.testing.assert_allclose(found.errors, [4.0, 0.0, 0.0])
+    frame = found.to_frame()
+    assert frame["sampler"].tolist() == ["x"] * 3 + ["y"] * 3
+    assert frame["difference"].tolist() == differences.ravel().tolist()
+    assert (frame["lower"] < frame["difference"]).all()
+
+
+def test_a_check_that_was_not_made_says_why():
+    nothing = SamplerCheck.none(["a", "b"], "there was no time")
+    assert nothing.errors is None
+    assert nothing.reason == "there was no time"
+    assert len(nothing.to_frame()) == 0
+    assert list(nothing.to_frame().columns)[:3] == ["sampler", "feature", "difference"]
+
+
+def test_features_exceed_only_if_that_is_sure_and_more_than_all_other_errors(case):
+    _, estimate, _ = check(case, case[1], n_orderings=100)
+    scale = np.ptp(estimate.values)
+    estimate = replace(
+        estimate,
+        se_orderings=np.full(4, 0.03 * scale),
+        se_draws=np.zeros(4),
+        se_rows=np.full(4, 0.04 * scale),
+    )
+
+    def exceeding(differences, se):
+        arrays = np.array([differences]) * scale, np.full((1, 4), se * scale), np.full((1, 4), 50.0)
+        return SamplerCheck(tuple(NAMES), ("x",), (False,), *arrays, 10).exceeds(estimate)
+
+    # Together the other errors are 5 % of the range.
+    assert exceeding([0.049, -0.049, 0.051, -0.051], 1e-6) == ["c", "d"]
+    assert exceeding([0.2, -0.2, 0.06, 0.0], 0.02) == ["a", "b"]
+    exact = replace(estimate, se_orderings=np.zeros(4), se_rows=np.full(4, np.nan))
+    small = np.array([[0.009, 0.011, -0.011, 0.0]]) * scale
+    found = SamplerCheck(
+        tuple(NAMES), ("x",), (False,), small, np.zeros((1, 4)), np.ones((1, 4)), 10
+    )
+    assert found.exceeds(exact) == ["b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [(StopKind.INTERRUPTED, "was interrupted"), (StopKind.TIME, "the time was up")],
+)
+def test_there_is_no_check_after_an_interrupt_or_without_time(case, kind, words):
+    make_game, truth, wrong = case
+    game = make_game(truth)
+    plan = PlanOptions(random_state=0)
+    estimate = run(game, stopping=as_stopping(n_orderings=20), random_state=0)
+    numbers = {"seconds": 1.0} if kind is StopKind.TIME else {}
+    found = check_by_others(
+        game,
+        make_game,
+        [Other("other", wrong, lambda: wrong, 300)],
+        replace(estimate, reason=StopReason(kind, numbers)),
+        sampler=truth,
+        oracle=None,
+        n_draws=8,
+        options=plan,
+        seed=0,
+    )
+    assert found.errors is None
+    assert words in found.reason
+
+
+def test_a_run_of_few_evaluations_is_not_compared(case):
+    found, *_ = check(case, case[2], n_orderings=2, rows_per_ordering=10)
+    assert found.errors is None
+    assert "too few evaluations" in found.reason
+
+
+def test_a_sampler_whose_fit_takes_too_long_is_left_out(case):
+    make_game, truth, _ = case
+    game = make_game(truth)
+    estimate = run(game, stopping=as_stopping(n_orderings=200), random_state=0)
+    found = check_by_others(
+        game,
+        make_game,
+        [Other("huge", Marginal(), lambda: 1 / 0, 10**9)],
+        estimate,
+        sampler=truth,
+        oracle=None,
+        n_draws=8,
+        options=PlanOptions(random_state=0),
+        seed=0,
+    )
+    assert "fitting huge would take longer" in found.reason
+
+
+def test_results_do_not_depend_on_the_number_of_jobs(case):
+    one, two = (check(case, case[2], n_orderings=200, n_jobs=n_jobs)[0] for n_jobs in (1, 2))
+    np.testing.assert_array_equal(one.differences, two.differences)
+    np.testing.assert_array_equal(one.se, two.se)
+
+
+def test_a_run_without_draws_has_a_check_with_draws():
+    class Drawn(Marginal):
+        has_mean = False
+
+    generator = np.random.default_rng(0)
+    X = pd.DataFrame(generator.normal(size=(300, 3)), columns=["a", "b", "c"])
+    y = X.sum(axis=1) + generator.normal(size=300)
+    model = LinearRegression().fit(X, y)
+
+    def make_game(sampler):
+        return LossGame(model, sampler, X, y, random_state=0)
+
+    own, other = Gaussian().fit(X), Drawn().fit(X)
+    game = make_game(own)
+    assert not game.is_drawn
+    found = check_by_others(
+        game,
+        make_game,
+        [Other("drawn", other, lambda: other, 300)],
+        run(game, random_state=0),
+        sampler=own,
+        oracle=None,
+        n_draws=8,
+        options=PlanOptions(random_state=0),
+        seed=0,
+    )
+    assert 1000 < found.n_evaluated <= 4096
+    assert (found.se > 0).all()

@@ -162,11 +162,10 @@ class Race:
         if is_first or contender.stays or contender.is_reference:
             return True
         part = self._parts[block.part]
-        # In folds it is fitted once for each.
-        fit = self._fit_cost(contender, part)
-        if fit is None:
-            fit = self._measure_fit(contender, part)
-        whole = len(self._parts) * fit + self._cost(contender, block)
+        known = self._fit_cost(contender, part)
+        fit = self._measure_fit(contender, part) if known is None else known
+        # In folds it is fitted once for each; the cost has the first of these fits, if it is known.
+        whole = len(self._parts) * fit + self._cost(contender, block) - (known or 0.0)
         if whole > self._left - _RESERVED * _PLANNED * self._budget.seconds:
             contender.verdict = f"not tried: it would take about {whole:.2g} s"
             return False

@@ -32,7 +32,7 @@ _PREFIX_BYTES = 2**26  # of the draws for several prefixes at a time
     draw_cost=0.12,
     call_cost=100.0,
     fit_cost=4.0,
-    fit_seconds=0.2,
+    fit_seconds=0.1,
 )
 @dataclass(kw_only=True, eq=False, repr=False)
 class Mix(BaseSampler):

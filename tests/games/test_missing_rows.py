@@ -11,7 +11,7 @@ from dsage.data.layout import Layout
 from dsage.estimate import as_stopping, run
 from dsage.games import Difference, Grouped, LossGame, OutputGame
 from dsage.models.model import as_model
-from dsage.samplers import Gaussian
+from dsage.samplers import Gaussian, Marginal
 from given import all_coalitions
 
 EVERY = all_coalitions(2)
@@ -125,3 +125,16 @@ def test_categories_that_training_lacks_are_passed_on_to_the_model():
     assert set(drawn["s"].dropna()) == {"u", "v", "w"}
     assert drawn["s"].isna().sum() == drawn["x"].isna().sum() == 2
     assert np.isfinite(game.linear_game().risks(EVERY, np.arange(3))).all()
+
+
+def test_classes_of_an_array_may_be_any_numbers():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.integers(1, 4, size=50), rng.normal(size=50)])
+    frame = pd.DataFrame(X, columns=["a", "b"])
+    risks = []
+    for form, name in ((X, "X1"), (frame, "a")):
+        sampler = Marginal(discrete=name).fit(form)
+        options = {"n_draws": 2, "random_state": 0}
+        game = LossGame(lambda rows: np.asarray(rows).sum(axis=1), sampler, form, Y[:50], **options)
+        risks.append(game.risks(EVERY, np.arange(50)))
+    np.testing.assert_array_equal(*risks)

@@ -282,3 +282,19 @@ def test_a_learned_graph_can_be_given_again(inputs, tmp_path):
 def test_a_given_graph_needs_no_indicators(inputs):
     found = resolve(Graph(["x", "w", "y"], [("x", "w"), ("w", "y")]), inputs)
     assert found.oracle.separated(np.array([[False, True]])).tolist() == [[True, False]]
+
+
+def test_a_class_that_hardly_repeats_is_never_separated():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"x": rng.normal(size=400), "name": [f"n{at % 200}" for at in range(400)]})
+    X["w"] = X["x"] + 0.1 * rng.normal(size=400)
+    X["unused"] = pd.Categorical(rng.choice(["u", "v"], size=400), [*"uv", *map(str, range(400))])
+    y = pd.Series(X["w"] + 0.1 * rng.normal(size=400), name="y")
+    inputs = check_inputs(X[:300], y[:300], X[300:], y[300:])
+    with pytest.warns(UserWarning, match="Column 'name' has hardly any category that occurs twice"):
+        found = resolve("learn", inputs)
+    assert found.graph.names == ("x", "name", "w", "unused", "y")
+    separated = found.oracle.separated(np.array([[False, False, True, False]]))[0]
+    assert dict(zip(X, separated.tolist(), strict=True)) == {
+        "x": True, "name": False, "w": False, "unused": True,
+    }  # fmt: skip

@@ -78,9 +78,14 @@ def _find_degeneracies(data: Data) -> Degeneracies:
     return found
 
 
+def most_categories(n_rows: int) -> float:
+    """Return the largest number of categories of which a graph can be learned from so many rows."""
+    return max(_MAX_RARE_CATEGORIES, n_rows / 2)
+
+
 def _check_categories(counts: Counts) -> None:
     """Refuse columns with hardly any repeated category: their tables are as large as the data."""
-    most = max(_MAX_RARE_CATEGORIES, counts.n_rows / 2)
+    most = most_categories(counts.n_rows)
     if rare := [
         name for name, n in zip(counts.names, counts.n_categories, strict=True) if n > most
     ]:

@@ -8,15 +8,18 @@ from dataclasses import dataclass
 from typing import Any
 
 import networkx as nx
+import numpy as np
 import pandas as pd
 
-from dsage._check import Setting, Text, check_count, check_member, refusal, warn
-from dsage.data.frames import is_frame
+from dsage._check import Setting, Text, check_count, check_member, refusal, shown, warn
+from dsage.data.frames import Frame, is_frame
 from dsage.data.inputs import Inputs
+from dsage.data.table import Table
 from dsage.graphs import Graph, NoSeparation, Oracle, as_graph, as_oracle, is_oracle
 from dsage.structure import Stability, search_graph, stability
 from dsage.structure.info import GraphInfo, GraphSource
 from dsage.structure.learn import learn_by_callable
+from dsage.structure.reduction import most_categories
 from dsage.structure.searches.base import METHODS
 
 # The default number of resamples, and the number of columns from which resampling is too slow to
@@ -122,22 +125,28 @@ def _learn(
     seed: int,
     progress: bool,
 ) -> GraphFound:
-    table = inputs.training_table()
-    discrete = (*inputs.discrete, inputs.target) if is_of_classes else inputs.discrete
-    options: dict[str, Any] = {} if callable(method) else {"discrete": discrete}
+    if n_resamples is None:
+        n_resamples = 0 if callable(method) else _default_resamples(inputs, is_of_classes)
+    n_resamples = check_count(n_resamples, "n_resamples", minimum=0)
+    n_rows = len(inputs.y_train)
+    is_resampled = n_resamples > 0 and n_rows >= _MIN_RESAMPLED_ROWS
+    table, rare = inputs.training_table(), list[str]()
+    options: dict[str, Any] = {}
     if callable(method):
         result = learn_by_callable(method, table, "graph")
     else:
+        discrete = (*inputs.discrete, inputs.target) if is_of_classes else inputs.discrete
+        rare = _rare_classes(table, inputs, n_rows // 2 if is_resampled else n_rows)
+        options["discrete"] = tuple(name for name in discrete if name not in rare)
+        searched = [name for name in inputs.names if name not in rare]
+        table = Frame(table).select([*searched, inputs.target])
         result = search_graph(table, method=method, random_state=seed, progress=progress, **options)
     if result.interrupted:
         # An unfinished graph separates features that the finished one would not.
         raise KeyboardInterrupt
-    if n_resamples is None:
-        n_resamples = 0 if callable(method) else _default_resamples(inputs, is_of_classes)
-    n_resamples = check_count(n_resamples, "n_resamples", minimum=0)
     strength, n_learned = None, 0
     start = time.perf_counter()
-    if n_resamples and len(inputs.y_train) >= _MIN_RESAMPLED_ROWS:
+    if is_resampled:
         again = stability(
             table,
             n_resamples,
@@ -148,7 +157,7 @@ def _learn(
             **options,
         )
         strength, n_learned = again.to_frame(), len(again.graphs)
-    graph = result.graph
+    graph = _with_rare(result.graph, rare, inputs)
     info = GraphInfo(
         GraphSource.LEARNED,
         method=result.method,
@@ -161,6 +170,31 @@ def _learn(
         resampling_seconds=time.perf_counter() - start,
     )
     return GraphFound(graph.oracle(inputs.target, inputs.names), graph, strength, info)
+
+
+def _rare_classes(table: Any, inputs: Inputs, n_rows: int) -> list[str]:  # noqa: ANN401
+    """Return the classes with hardly any category that recurs in so many rows; warn of them."""
+    most = most_categories(n_rows)
+    columns = Table(table, discrete=inputs.discrete)
+    many = [inputs.names[at] for at in np.flatnonzero(inputs.layout.n_categories > most)]
+    # Categories that do not occur in training cost nothing.
+    names = [name for name in many if len(columns.codes(name)[1]) > most]
+    if names:
+        start = f"Column {names[0]!r} has" if len(names) == 1 else f"Columns {shown(names)} have"
+        warn(
+            f"{start} hardly any category that occurs twice: the graph cannot tell what depends on"
+            " them, and never takes them for separated from the target."
+        )
+    return names
+
+
+def _with_rare(graph: Graph, rare: list[str], inputs: Inputs) -> Graph:
+    """Return the graph with the classes that could not be searched as causes of the target."""
+    if not rare:
+        return graph
+    searched = [name for name in graph.names if name not in inputs.names]
+    edges = [*graph.edges, *((name, inputs.target) for name in rare)]
+    return Graph([*inputs.names, *searched], edges, graph.bidirected, graph.indicators)
 
 
 def _default_resamples(inputs: Inputs, is_of_classes: bool) -> int:

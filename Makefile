@@ -9,7 +9,7 @@ LOCKED := pyproject.toml constraints.txt
 .PHONY: help demo test test-lowest check format docs bench mutants paper paper-quick clean
 
 help:
-	@echo "make demo    explain a model on an embedded data set; writes demo-output/report.html"
+	@echo "make demo    explain a model of the penguins that come with dsage; writes demo-output/report.html"
 	@echo "make test    run the test suite; make test-lowest: with the lowest allowed versions"
 	@echo "make check   lint, types and import layers"
 	@echo "make format  rewrite the code in the project's style"

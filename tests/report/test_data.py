@@ -135,7 +135,7 @@ def test_an_audit_that_cannot_tell_does_not_speak_for_the_model():
     wide = TermEstimate(TermKind.CORRECTION, np.zeros(3), np.full(3, 1.0), 50, 1, 30.0)
     data = report_data(synthetic_explanation(3, values=values, audit=wide))
     assert "audit" in topics(data)
-    assert data["assumptions"][0]["status"] == "silent"
+    assert data["assumptions"][0]["status"] == "open"
     sure = TermEstimate(TermKind.CORRECTION, np.zeros(3), np.full(3, 0.001), 50, 1, 30.0)
     data = report_data(synthetic_explanation(3, values=values, audit=sure))
     assert data["assumptions"][0]["status"] == "for"
@@ -408,6 +408,11 @@ def test_columns_are_listed_with_their_kind_and_what_is_missing(explanation):
     assert [spaced(line[2]) for line in table["lines"]] == ["none", "12 %", "50 %", "none"]
     assert spaced(table["sentences"][1]).startswith(
         "feature 2 and feature 1 have missing values, feature 2 in 50 % of the rows."
+    )
+    one = replace(data, share_missing={"feature 1": 0.125})
+    single = replace(explanation, choices=replace(explanation.choices, data=one))
+    assert spaced(report_data(single)["table"]["sentences"][1]).startswith(
+        "feature 1 has missing values, in 12 % of the rows."
     )
     earlier = replace(data, kinds={}, share_missing={})
     old = replace(explanation, choices=replace(explanation.choices, data=earlier))

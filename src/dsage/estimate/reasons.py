@@ -63,7 +63,7 @@ def _tolerance(se: float, allowed: float, spread: float, largest: float, n_featu
     else:
         scale, noun = spread, "value" if n_features == 1 else "range of the values"
     return (
-        f"the largest standard error, {se:.3g}, is {_percent(se / scale)} of the {noun} "
+        f"the largest standard error, {_number(se)}, is {_percent(se / scale)} of the {noun} "
         f"(tolerance {_percent(allowed)})"
     )
 
@@ -75,13 +75,21 @@ def _top_k(k: int, confidence: float, n_features: int) -> str:
     return f"the {noun} settled with confidence {_percent(confidence)}"
 
 
+def _absolute(se: float, allowed: float) -> str:
+    return f"the largest standard error, {_number(se)}, is within {_number(allowed)}"
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if 1e3 <= value < 1e9 else f"{value:.3g}"
+
+
 def _percent(share: float) -> str:
     return f"{100 * share:.3g} %"
 
 
 _WORDS: dict[StopKind, Callable[..., str]] = {
     StopKind.TOLERANCE: _tolerance,
-    StopKind.ABSOLUTE: "the largest standard error, {se:.3g}, is within {allowed:.3g}".format,
+    StopKind.ABSOLUTE: _absolute,
     StopKind.TOP_K: _top_k,
     StopKind.ORDERINGS: lambda n, is_all: f"{n} orderings are done{', all there are' * is_all}",
     StopKind.TIME: "the time limit of {seconds:g} seconds is reached".format,

@@ -7,9 +7,9 @@ from dsage.report.network import shaky
 from dsage.report.summary import Summary
 from dsage.report.words import counted, listed, percent
 
-# Whether the run found no evidence against an assumption, found some, did not test it, or does not
-# need it. No assumption is ever proved.
-_FOR, _AGAINST, _SILENT, _UNNEEDED = "for", "against", "silent", "unneeded"
+# Whether the run found no evidence against an assumption, found some, could not decide, did not
+# test it, or does not need it. No assumption is ever proved.
+_FOR, _AGAINST, _OPEN, _SILENT, _UNNEEDED = "for", "against", "open", "silent", "unneeded"
 _NOTHING = "Not needed: the graph separates no feature here, so nothing was skipped."
 
 
@@ -79,7 +79,7 @@ def _model(summary: Summary) -> tuple[str, str]:
     if summary.undecided:
         names = listed(summary.undecided)
         return (
-            _SILENT,
+            _OPEN,
             f"The audit found no difference that matters, but could not rule one out for {names}.",
         )
     return _FOR, "The audit ruled out differences that matter. It cannot show more than that."
@@ -101,7 +101,7 @@ def _graph(summary: Summary) -> tuple[str, str]:
         doubt = " Each edge within the Markov blanket was found in at least half of the resamples."
     status, text = _model(summary)
     if weak and status == _FOR:
-        status = _SILENT
+        status = _OPEN
     return status, text + doubt
 
 

@@ -17,9 +17,10 @@ def data_columns(summary: Summary) -> dict[str, object]:
     if shares:
         most = max(shares, key=shares.__getitem__)
         having = listed(sorted(shares, key=shares.__getitem__, reverse=True), 5)
-        verb = "has" if len(shares) == 1 else "have"
+        start = f"{having} has" if len(shares) == 1 else f"{having} have"
+        which = "" if len(shares) == 1 else f"{named(most)} "
         sentences.append(
-            f"{having} {verb} missing values, {named(most)} in {percent(shares[most])} of the rows."
+            f"{start} missing values, {which}in {percent(shares[most])} of the rows."
             " That a value is missing is known or drawn like any other value."
         )
     else:

@@ -42,7 +42,7 @@ function summary() {
   byId("headline").append(...data.headline.map((sentence) => make("p", {}, sentence)));
   byId("figures").append(...data.figures.map(({ label, figure, note }) => make(
     "div", {}, make("dt", {}, label),
-    make("dd", { class: figure.length > 18 ? "figure long" : "figure" }, nameOf(figure)), make("dd", { class: "note" }, note),
+    make("dd", { class: `figure${figure.length > 18 ? " long" : figure.length > 12 ? " medium" : ""}` }, nameOf(figure)), make("dd", { class: "note" }, note),
   )));
   byId("cautions").append(...data.cautions.map(({ kind, title, text, advice }) => make(
     "div", { class: `caution ${kind}` },
@@ -62,7 +62,7 @@ function texts() {
   paragraph("columns-text", data.table.sentences);
   const status = {
     for: "no evidence against it", against: "doubtful in this run",
-    silent: "not tested by this run", unneeded: "not needed here",
+    open: "tested, but not decided", silent: "not tested by this run", unneeded: "not needed here",
   };
   byId("assumptions-list").append(...data.assumptions.map((each) => make(
     "div", { class: "card" },

@@ -52,6 +52,9 @@ function rankingTable(rows) {
     make("th", { scope: "row", class: "name" }, pickButton(at)),
     ...data.features[at].cells.map((cell) => make("td", { class: "nowrap" }, cell.text)),
   )));
+  // Names stay on one line, unless they are very long.
+  const longest = Math.max(...data.features.map(({ name }) => [...name].length));
+  byId("ranking-table").style.setProperty("--name-width", `${Math.min(longest, 26) + 3}ch`);
   const caption = captioned(`All numbers. Select a column to sort by it, or a ${data.noun} to pin it in all charts.`);
   scrolling("ranking-table", "All numbers", make("table", {}, caption, make("thead", {}, head), body));
 }
@@ -124,10 +127,10 @@ function columnsTable() {
   if (!lines.length) return;
   const body = make("tbody", {}, ...lines.map(([name, ...cells]) => make(
     "tr", {}, make("th", { scope: "row", class: "name" }, nameOf(name)),
-    ...cells.map((text) => make("td", { class: "nowrap" }, text)),
+    ...cells.map((text, at) => make("td", { class: at === 0 ? "nowrap words" : "nowrap" }, text)),
   )));
   const caption = captioned("What the features are, and the share of rows in which they are missing.");
-  scrolling("columns-table", "The data", make("table", {}, caption, header(columns, []), body));
+  scrolling("columns-table", "The data", make("table", {}, caption, header(columns, [1]), body));
 }
 
 function choicesTables() {

@@ -131,7 +131,10 @@ def test_each_phase_is_noted_once_without_a_terminal(dsage):
     options = ("explain", "data.csv", "--target", "outcome", "--fit", "lm", *FAST)
     ran = dsage(*options)
     told = [line for line in ran.err.splitlines() if line.endswith(" ...")]
-    assert told == ["Learning the graph ...", "Scoring samplers ...", "Estimating ..."]
+    phases = ["Learning the graph ...", "Scoring samplers ...", "Estimating ..."]
+    assert told == [*phases, "Comparing with other samplers ..."]
+    assert "Comparing" not in dsage(*options, "--no-sampler-check").err
+    assert "Learning" not in dsage(*options, "--sampler", "marginal").err
     assert "Learning" not in dsage(*options, "--graph", "none").err
     assert dsage(*options, "--graph", "none", "--quiet").err == ""
     assert not logging.getLogger("dsage").handlers

@@ -157,6 +157,7 @@ def test_each_phase_is_noted_once_without_a_terminal(dsage):
     assert told == ["Learning the graph ...", "Scoring samplers ...", "Estimating ..."]
     checked = dsage(*options[:-1], "--graph", "none").err
     assert "Comparing with other samplers ..." in checked
+    assert "Learning" not in dsage(*options, "--sampler", "marginal").err
     assert "Learning" not in dsage(*options, "--graph", "none").err
     assert dsage(*options, "--graph", "none", "--quiet").err == ""
     assert not logging.getLogger("dsage").handlers

@@ -19,6 +19,7 @@ MODULES = (
     "dsage.structure",
     "dsage.models",
     "dsage.models.files",
+    "dsage.data",
     "dsage.data.files",
     "dsage.data.registry",
     "dsage.games",

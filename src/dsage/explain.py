@@ -70,6 +70,7 @@ def explain(
     target: str | None = None,
     classes: Sequence[Any] | None = None,
     discrete: str | Iterable[str] = (),
+    kinds: Mapping[str, str] | None = None,
     n_resamples: int | None = None,
     n_jobs: int | None = None,
     checkpoint: str | Path | Checkpoint | None = None,
@@ -120,6 +121,10 @@ def explain(
         probabilities; by default the sorted labels of all rows.
     discrete : str or iterable of str, default=()
         Numeric columns that are classes.
+    kinds : mapping of str to str, optional
+        Kinds of columns that would be guessed wrong, such as ``{"zip": "class"}``: ``"number"``,
+        ``"integer"``, ``"codes"`` (few numbers, drawn among those that occur), ``"class"`` or
+        ``"ordered class"``. :func:`dsage.data.describe` shows the guesses.
     n_resamples : int, optional
         Number of resamples of the rows from which the graph is learned again, to see how stable its
         edges are; by default 20, or 0 beyond 100 columns (12 if numbers and classes are mixed).
@@ -157,7 +162,8 @@ def explain(
     clock = Clock(progress if callable(progress) else None)
     progress = progress is True
     with record_warnings() as warned:
-        inputs = check_inputs(X_train, y_train, X_test, y_test, target=target, discrete=discrete)
+        columns: dict[str, Any] = {"discrete": discrete, "kinds": kinds, "groups": groups}
+        inputs = check_inputs(X_train, y_train, X_test, y_test, target=target, **columns)
         resolved = find_model(model, loss, classes, inputs)
         stopping = _make_rule(
             tolerance=tolerance,

@@ -35,7 +35,7 @@ def program(*arguments, code="from dsage.cli import main; main()"):
 @pytest.mark.parametrize(
     ("arguments", "names"),
     [
-        ((), ("demo", "explain", "graph", "score-samplers", "report", "compare")),
+        ((), ("demo", "explain", "describe", "graph", "score-samplers", "report", "compare")),
         (("explain",), ("--target", "gaussian, ", "antithetic")),
     ],
 )
@@ -84,7 +84,9 @@ def test_nothing_given_shows_the_help(dsage, arguments):
 
 def test_every_command_and_option_has_a_help_text():
     commands = typer.main.get_command(app).commands
-    assert set(commands) == {"demo", "explain", "graph", "score-samplers", "report", "compare"}
+    assert set(commands) == {
+        "demo", "explain", "describe", "graph", "score-samplers", "report", "compare",
+    }  # fmt: skip
     for command in commands.values():
         assert command.help
         assert "debug" in [option.name for option in command.params]

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 from scipy import sparse
 
-from dsage.data.frames import Frame, check_columns
+from dsage.data.frames import Frame, check_columns, take_rows
 from dsage.data.missing import check_finite
 
 TABLE = pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": ["x", "y", "x"], "c": [4, 5, 6]})
@@ -71,3 +71,11 @@ def test_only_columns_that_are_not_finite_are_refused():
     check_finite(np.empty((0, 2)), ["a", "b"])
     with pytest.raises(ValueError, match=r"missing values; got \['b', 'c'\]"):
         check_finite(np.array([[1.0, np.nan, 0.0], [2.0, 0.0, np.inf]]), ["a", "b", "c"])
+
+
+def test_rows_of_views_of_strings_can_be_taken():
+    # polars exports its strings like this.
+    table = pa.table({"a": pa.array(["x", None, "z"], pa.string_view()), "b": [1, 2, 3]})
+    taken = take_rows(table, np.array([2, 1]))
+    assert taken.schema == table.schema
+    assert taken.to_pylist() == [{"a": "z", "b": 3}, {"a": None, "b": 2}]

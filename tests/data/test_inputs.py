@@ -76,7 +76,7 @@ def test_kinds_and_groups_are_kept_for_others():
     inputs, _ = checked(kinds={"n": "class"}, discrete=(), groups={"g": ["x", "n"]})
     assert inputs.discrete == ("n",)
     assert inputs.kinds == {"n": "class"}
-    assert inputs.groups == {"g": ["x", "n"]}
+    assert inputs.groups == {"g": ("x", "n")}
 
 
 def test_missing_targets_are_refused():
@@ -86,3 +86,16 @@ def test_missing_targets_are_refused():
         ValueError, match=r"y must be finite and without missing values; got '1 of 30"
     ):
         check_inputs(TRAIN, broken, TEST, Y_TEST)
+
+
+def test_the_share_of_missing_values_is_that_of_all_rows():
+    train = TRAIN.assign(zip=["u", None] * 15)
+    inputs, _ = checked(train, TEST.assign(zip=[None, None, None, "u"]))
+    assert inputs.share_missing() == {"x": 0.0, "zip": 18 / 34, "n": 0.0}
+
+
+def test_wrong_kinds_and_groups_are_not_blamed_on_the_rows():
+    for options in ({"kinds": {"z": "class"}}, {"groups": {"g": ["z"]}}, {"discrete": "z"}):
+        with pytest.raises(ValueError, match="got 'z'") as caught:
+            checked(**options)
+        assert not getattr(caught.value, "__notes__", [])

@@ -92,6 +92,13 @@ def test_copies_name_the_first_of_their_columns():
     assert layout.value_kinds[2] == Kind.NUMBER
 
 
+def test_columns_that_are_said_to_be_numbers_are_free_also_if_constant():
+    layout = Layout.of(np.zeros((1, 3)), kinds=dict.fromkeys(("X1", "X2", "X3"), "number"))
+    assert set(layout.kinds) == {Kind.NUMBER}
+    assert layout.copies == {}
+    assert layout.possible.is_free
+
+
 def test_values_that_only_look_alike_are_no_copies():
     days = pd.Timestamp("2020-01-01") + pd.to_timedelta(np.arange(N), "D")
     later = days + pd.Timedelta("1D")

@@ -342,6 +342,50 @@ def test_whole_numbers_that_floats_round_are_told(convert):
     assert (keys.to_pylist() if hasattr(keys, "to_pylist") else list(keys)) == numbers.tolist()
 
 
+def test_decimal_numbers_that_floats_round_are_told():
+    exact = pa.table({"a": pa.array([Decimal("0.3"), Decimal("-2.25")], pa.decimal128(10, 2))})
+    assert Layout.of(exact).decode(Layout.of(exact).encode(exact)).equals(exact)
+    wide = pa.table({"a": pa.array([Decimal("1234567890123456.12")], pa.decimal128(30, 2))})
+    with pytest.warns(UserWarning, match="Column 'a' has decimal numbers of more than 15 digits"):
+        Layout.of(wide)
+
+
+def test_integers_of_128_bits_are_taken_as_far_as_64_bits_go():
+    frame = pl.DataFrame({"a": pl.Series([1, None, 2**40], dtype=pl.Int128)})
+    layout = Layout.of(frame)
+    assert_polars_equal(layout.decode(layout.encode(frame)), frame)
+    keys = pl.DataFrame({"a": pl.Series([2**70, 2**70 + 1, None], dtype=pl.Int128)})
+    with pytest.raises(ValueError, match=r"column 'a' must be whole numbers of 64 bits.*floats"):
+        Layout.of(keys)
+    classes = Layout.of(keys, discrete="a")
+    assert_polars_equal(classes.decode(classes.encode(keys)), keys)
+
+
+def test_dictionaries_with_repeated_or_missing_values_are_refused():
+    for values in (["a", "a"], ["a", None]):
+        odd = pa.DictionaryArray.from_arrays(pa.array([0, 1]), pa.array(values))
+        with pytest.raises(ValueError, match="column 'd' must be a dictionary of distinct values"):
+            Layout.of(pa.table({"d": odd}))
+
+
+def test_objects_stay_objects_when_strings_and_numbers_meet():
+    train = pd.DataFrame({"a": pd.Series(["x", "1"], dtype=object)})
+    test = pd.DataFrame({"a": pd.Series([1, "x"], dtype=object)})
+    longer = Layout.of(train).extend(test)
+    assert longer.decode(longer.encode(test))["a"].tolist() == [1, "x"]
+    texts = Layout.of(train.astype("str")).extend(test)
+    assert texts.decode(texts.encode(test))["a"].tolist() == [1, "x"]
+    with pytest.raises(TypeError, match="column 'a' must be made of values of the type it had"):
+        Layout.of(pl.DataFrame({"a": ["x"]})).extend(test)
+
+
+def test_the_order_of_bytes_does_not_matter():
+    times = np.array([["2020-01-05"], ["2020-01-01"]], "M8[D]").astype(">M8[s]")
+    layout = Layout.of(times)
+    np.testing.assert_array_equal(layout.encode(times)[:, 0], [4, 0])
+    assert layout.decode(layout.encode(times)).dtype == times.dtype
+
+
 def test_lists_of_numbers_and_strings_are_refused():
     # NumPy would make strings of the numbers.
     with pytest.raises(TypeError, match="Use a data frame for columns of different types"):

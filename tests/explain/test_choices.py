@@ -140,6 +140,28 @@ def test_the_record_shows_as_a_listing_and_as_plain_data(explanation):
     json.dumps(plain, allow_nan=False)
 
 
+def test_kinds_are_recorded_and_can_be_given(model, rows):
+    options = {"graph": None, "sampler": "marginal", "n_orderings": 8, **QUIET}
+    rounded = [
+        each.assign(b=each["b"].round().clip(-1, 1)) if hasattr(each, "assign") else each
+        for each in rows
+    ]
+    found = dsage.explain(model, *rounded, **options).choices
+    assert [str(kind) for kind in found.data.kinds.values()] == [
+        "number",
+        "codes",
+        "number",
+        "number",
+    ]
+    assert set(found.data.share_missing.values()) == {0.0}
+    assert found.listing()["data"]["kinds"] == "number: a, c, d; codes: b"
+    assert "share_missing" not in found.listing()["data"]
+    given = dsage.explain(model, *rounded, kinds={"b": "class"}, **options).choices.data
+    assert (str(given.kinds["b"]), given.class_numbers) == ("class", ("b",))
+    with pytest.raises(ValueError, match=r"kinds\['b'\] must be one of the kinds; got 'colour'"):
+        dsage.explain(model, *rounded, kinds={"b": "colour"}, **options)
+
+
 def test_the_seed_of_a_run_without_one_repeats_it(model, rows):
     options = {
         "sampler": "forest",

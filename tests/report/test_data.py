@@ -397,6 +397,23 @@ def test_every_choice_is_listed(explanation):
     assert listed_choices["estimate", "number of replicates"] == "2"
 
 
+def test_columns_are_listed_with_their_kind_and_what_is_missing(explanation):
+    table = report_data(explanation)["table"]
+    assert table["lines"][0] == ["feature 0", "number", "none"]
+    assert table["sentences"][-1] == "No values are missing."
+    shares = {"feature 0": 0.0, "feature 1": 0.125, "feature 2": 0.5, "feature 3": 0.0}
+    data = replace(explanation.choices.data, share_missing=shares)
+    gaps = replace(explanation, choices=replace(explanation.choices, data=data))
+    table = report_data(gaps)["table"]
+    assert [spaced(line[2]) for line in table["lines"]] == ["none", "12 %", "50 %", "none"]
+    assert spaced(table["sentences"][1]).startswith(
+        "feature 2 and feature 1 have missing values, feature 2 in 50 % of the rows."
+    )
+    earlier = replace(data, kinds={}, share_missing={})
+    old = replace(explanation, choices=replace(explanation.choices, data=earlier))
+    assert report_data(old)["table"]["lines"] == []
+
+
 def test_numbers_are_written_for_readers():
     assert number(-0.5) == MINUS + "0.500"
     assert number(2.5e9).startswith("2.50")

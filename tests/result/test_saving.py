@@ -9,6 +9,7 @@ import pytest
 
 import dsage.result.saving
 from dsage import Graph, _files
+from dsage.data.kinds import Kind
 from dsage.estimate import Estimate, StopKind, TermKind
 from dsage.models.resolve import LossSource
 from dsage.result.saving import load
@@ -129,6 +130,28 @@ def test_every_cut_and_every_flipped_part_is_noticed(explanation, tmp_path):
             assert "the file of an explanation" in str(error)  # noqa: PT017
         else:
             assert_same(explanation, found)  # a byte that means nothing, such as a date
+
+
+def test_kinds_and_missing_values_are_kept_and_absent_in_earlier_files(explanation, tmp_path):
+    names = explanation.estimate.feature_names
+    data = replace(
+        explanation.choices.data,
+        kinds=dict(zip(names, (Kind.CODES, Kind.ORDERED_CLASS, Kind.TIME, Kind.COPY), strict=True)),
+        share_missing=dict(zip(names, (0.0, 0.25, 1 / 3, 1.0), strict=True)),
+    )
+    told = replace(explanation, choices=replace(explanation.choices, data=data))
+    path = told.save(tmp_path / "run.dsage")
+    assert_same(told, load(path))
+    header, arrays = _files.read_arrays(path)
+    for name in ("kinds", "share_missing"):
+        del header["choices"]["data"][name]
+    _files.write_arrays(tmp_path / "earlier.dsage", header, arrays)
+    earlier = load(tmp_path / "earlier.dsage").choices.data
+    assert (earlier.kinds, earlier.share_missing) == ({}, {})
+    header["choices"]["data"]["kinds"] = {"alter": "colour"}
+    _files.write_arrays(tmp_path / "odd.dsage", header, arrays)
+    with pytest.raises(ValueError, match="damaged"):
+        load(tmp_path / "odd.dsage")
 
 
 def test_a_header_that_lacks_something_is_noticed(explanation, tmp_path):

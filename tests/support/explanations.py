@@ -9,6 +9,7 @@ import pandas as pd
 from sklearn.ensemble import RandomForestRegressor
 
 from dsage import Graph
+from dsage.data.kinds import Kind
 from dsage.estimate import as_stopping, run
 from dsage.games import LossGame
 from dsage.games.grouped import Grouped
@@ -95,6 +96,8 @@ def make_run_info(
             n_rows_evaluation=n_rows,
             digest="0123456789abcdef",
             container="pandas",
+            kinds=dict.fromkeys(found.feature_names, Kind.NUMBER),
+            share_missing=dict.fromkeys(found.feature_names, 0.0),
         ),
         graph=GraphInfo(GraphSource.GIVEN if has_graph else GraphSource.NONE),
         sampler=SamplerInfo("Gaussian", SamplerSource.GIVEN, 0.41, 0.6, None),

@@ -96,6 +96,7 @@ def _add(name: str, kind: type[Any]) -> None:
 
 _add("demo", commands.DemoCommand)
 _add("explain", commands.ExplainCommand)
+_add("describe", commands.DescribeCommand)
 _add("graph", commands.GraphCommand)
 _add("score-samplers", commands.ScoreSamplersCommand)
 _add("report", commands.ReportCommand)

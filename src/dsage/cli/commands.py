@@ -34,6 +34,14 @@ _running = partial(_option, "Running")
 
 _TOLERANCE = "Stop when the largest standard error is this fraction of the range of the values"
 _Target = Annotated[str, _data("COLUMN", "The column to predict.")]
+_Kind = Annotated[
+    list[str] | None,
+    _data(
+        "COLUMN=KIND",
+        "What a column is: number, integer, codes, class or ordered class; can be repeated."
+        " 'dsage describe' shows what it is taken for.",
+    ),
+]
 _Csv = Annotated[Path | None, _results("FILE", "Write the table as CSV.")]
 _Plot = Annotated[Path | None, _results("FILE.png|svg|pdf", "Draw the result.")]
 _Jobs = Annotated[
@@ -84,6 +92,7 @@ class TableCommand:
         list[str] | None,
         _data("COLUMN", "Treat this numeric column as classes; can be repeated."),
     ] = None
+    kind: _Kind = None
     sep: Annotated[
         str | None,
         _data(
@@ -246,6 +255,18 @@ class ExplainCommand(TableCommand):
     def labels(self) -> list[str]:
         """The labels of ``--classes``."""
         return [label for text in self.classes or () for label in text.split(",")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DescribeCommand(TableCommand):
+    """Show what the columns of a table are taken for, and what is odd about them.
+
+    Missing values, dates, classes and numbers are read as 'dsage explain' reads them.
+    """
+
+    target: Annotated[str | None, _data("COLUMN", "Also say what the target is taken for.")] = None
+    csv: _Csv = None
+    quiet: _Quiet = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,7 +16,14 @@ from dsage._check import check_member, check_members, refusal
 from dsage._files import DAMAGES
 from dsage.cli import models, output
 from dsage.cli.commands import FITS, ExplainCommand
-from dsage.cli.rows import Split, note_classes, read_rows, read_test_rows, split_rows
+from dsage.cli.rows import (
+    Split,
+    find_kinds,
+    note_classes,
+    read_rows,
+    read_test_rows,
+    split_rows,
+)
 from dsage.estimate import Checkpoint, StopKind
 from dsage.graphs import Graph
 from dsage.models.files import load_model
@@ -95,6 +102,8 @@ def _explain(
     )
     text = f"The model's {name} on the {len(X_test)} evaluation rows is {score:.3f}."
     output.note(text, quiet=command.quiet)
+    kinds, _ = find_kinds(command, [*map(str, X_train.columns), command.target])
+    kinds.pop(command.target, None)
     seconds_before = _read_seconds(command.checkpoint)
     explanation = dsage.explain(
         model,
@@ -104,6 +113,7 @@ def _explain(
         split.y_test,
         target=command.target,
         discrete=split.discrete,
+        kinds=kinds,
         random_state=command.seed,
         **options,
     )
@@ -130,7 +140,7 @@ def _split(command: ExplainCommand, model: Any) -> Split:  # noqa: ANN401
         is_classification = bool(command.labels) or gives_classes(model)
         culprit = ("--model", str(command.model))
     table = read_rows(command)
-    discrete = command.discrete or ()
+    _, discrete = find_kinds(command, list(map(str, table.columns)))
     if is_classification and command.target not in discrete:
         models.check_target(table[command.target], *culprit)
     note_classes(table, command.target, quiet=command.quiet)

@@ -12,7 +12,7 @@ import pandas as pd
 from dsage.cli import output
 from dsage.cli.commands import GraphCommand
 from dsage.cli.explain import check_jobs
-from dsage.cli.rows import note_classes, read_rows
+from dsage.cli.rows import find_kinds, note_classes, read_rows
 from dsage.graphs import Graph
 from dsage.result.tables import format_table
 from dsage.structure import search_graph, stability
@@ -34,7 +34,7 @@ def run(command: GraphCommand) -> None:
     options: dict[str, Any] = {
         "method": command.method,
         "score": command.score,
-        "discrete": tuple(command.discrete or ()),
+        "discrete": find_kinds(command, list(map(str, table.columns)))[1],
         "random_state": command.seed,
         "progress": progress,
     }

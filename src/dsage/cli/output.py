@@ -44,6 +44,7 @@ _SAME_NAME = (
 )
 _OPTIONS = {
     **{name: f"--{name}" for name in _SAME_NAME.split()},
+    "kinds": "--kind",
     "n_jobs": "--jobs",
     "n_resamples": "--resamples",
     "path": "RUN",
@@ -119,6 +120,8 @@ def word_setting(setting: Setting) -> str:
     if setting.value is None or setting.value is True:
         return option
     values = setting.value if isinstance(setting.value, (list, tuple)) else [setting.value]
+    if isinstance(setting.value, Mapping):
+        values = [f"{name}={value}" for name, value in setting.value.items()]
     return " ".join(f"{option} {_quote(value)}" for value in values)
 
 

@@ -17,6 +17,7 @@ from dsage.cli.commands import TableCommand
 from dsage.cli.output import note
 from dsage.data.columns import check_kinds, column_kind
 from dsage.data.files import read_table
+from dsage.data.kinds import CLASSES, SAYABLE, Kind
 
 Indices = npt.NDArray[np.intp]
 
@@ -49,22 +50,56 @@ def read_rows(command: TableCommand) -> pd.DataFrame:
     The columns that the options name must exist, and no value may be missing. Text columns that
     look like numbers, names or dates are refused.
     """
-    name, discrete = command.data.name, command.discrete or ()
+    name = command.data.name
     table = read_table(command.data, drop=command.drop or (), **command.csv_format)
     columns = [str(column) for column in table.columns]
-    if command.target is not None:
-        check_member(command.target, columns, "--target", f"the columns of {name}")
-        if len(columns) == 1:
-            advice = "It has only the target: add features"
-            raise refusal(name, "a table of two or more columns", columns, advice)
-    check_members(discrete, columns, "--discrete", f"the columns of {name}")
-    check_kinds(columns, [column_kind(table[column]) for column in columns])
+    check_target_name(command, columns)
+    _, discrete = find_kinds(command, columns)
+    check_kinds(columns, [column_kind(table[column]) for column in columns], ("number", "class"))
     _check_missing(table, name)
     for column in columns:
-        if column_kind(table[column]) == "class" and table[column].dtype != bool:
-            is_target, is_discrete = column == command.target, column in discrete
-            _check_texts(table[column], name, is_target=is_target, is_discrete=is_discrete)
+        is_target, is_discrete = column == command.target, column in discrete
+        advice = advise_texts(table[column], is_target=is_target, is_discrete=is_discrete)
+        if advice:
+            condition = "numbers, or classes that occur more than once"
+            first = str(table[column].iloc[0])
+            raise refusal(f"{column!r} of {name}", condition, first, advice)
     return table
+
+
+def check_target_name(command: TableCommand, columns: Sequence[str]) -> None:
+    """Refuse a target that is no column, or the only one."""
+    if command.target is None:
+        return
+    name = command.data.name
+    check_member(command.target, columns, "--target", f"the columns of {name}")
+    if len(columns) == 1:
+        advice = "It has only the target: add features"
+        raise refusal(name, "a table of two or more columns", list(columns), advice)
+
+
+def find_kinds(
+    command: TableCommand, columns: Sequence[str]
+) -> tuple[dict[str, Kind], tuple[str, ...]]:
+    """Return the kinds that the options say, and the columns that are classes by them."""
+    name = command.data.name
+    named = check_members(command.discrete or (), columns, "--discrete", f"the columns of {name}")
+    kinds = parse_kinds(command.kind or (), columns, name)
+    classes = (column for column, kind in kinds.items() if kind in CLASSES)
+    return kinds, tuple(dict.fromkeys((*named, *classes)))
+
+
+def parse_kinds(texts: Sequence[str], columns: Sequence[str], name: str) -> dict[str, Kind]:
+    """Return the kinds of ``--kind`` by column."""
+    found = {}
+    for text in texts:
+        column, sign, kind = text.rpartition("=")
+        if not (column and sign):
+            advice = "Write a column, '=' and its kind, such as --kind zip=class"
+            raise refusal("--kind", "COLUMN=KIND", text, advice)
+        check_member(column, columns, "--kind", f"the columns of {name}")
+        found[column] = Kind(check_member(kind, SAYABLE, f"--kind {column}", "the kinds"))
+    return found
 
 
 def read_test_rows(data: Path, command: TableCommand, table: pd.DataFrame) -> pd.DataFrame:
@@ -84,6 +119,12 @@ def note_classes(table: pd.DataFrame, target: str | None, *, quiet: bool) -> Non
     kinds = {str(name): column_kind(table[name]) for name in table.columns if name != target}
     if names := [name for name, kind in kinds.items() if kind == "class"]:
         note(f"Not numeric, so taken for classes: {shown(names)}.", quiet=quiet)
+
+
+def is_class(target: pd.Series[Any], discrete: Sequence[str]) -> bool:
+    """Return whether a target is taken for a class: by its type, the options or its two values."""
+    named = column_kind(target) == "class" or str(target.name) in discrete
+    return named or target.nunique() == _BINARY
 
 
 def split_rows(
@@ -110,7 +151,7 @@ def split_rows(
     if not is_classification:
         is_open = is_classification is None
         is_classification = kinds[target] == "class" or target in discrete
-        if is_open and not is_classification and table[target].nunique() == _BINARY:
+        if is_open and not is_classification and is_class(table[target], discrete):
             is_classification = True
             note(f"{target!r} has two values, so it is taken for a class.")
     train, evaluation = table, test
@@ -178,22 +219,21 @@ def _check_missing(table: pd.DataFrame, name: str) -> None:
         raise refusal(name, "free of missing and infinite values", found, advice)
 
 
-def _check_texts(column: pd.Series[Any], name: str, *, is_target: bool, is_discrete: bool) -> None:
-    """Refuse texts that were meant to be numbers, and features with about one text per row."""
-    texts = column.drop_duplicates().astype(str)
+def advise_texts(column: pd.Series[Any], *, is_target: bool, is_discrete: bool) -> str:
+    """Return advice for texts that were meant to be numbers, or with about one text per row."""
+    if column_kind(column) != "class" or column.dtype == bool:
+        return ""
+    texts = column.dropna().drop_duplicates().astype(str)
     n_categories, n_rows = len(texts), len(column)
-    if not is_discrete and _have_commas(texts):
-        advice = (
+    if not is_discrete and n_categories and _have_commas(texts):
+        return (
             "These look like numbers with commas: if these are decimal separators, add --decimal ,"
             " (and --sep if fields are not separated by commas); if they separate thousands,"
             f" remove them. If the values are classes, add --discrete {str(column.name)!r}"
         )
-    elif not is_target and n_categories > n_rows / 2 and n_categories > 2:
-        advice = f"{n_categories} of {n_rows} values are distinct. {_advise(column.name, texts)}"
-    else:
-        return
-    condition = "numbers, or classes that occur more than once"
-    raise refusal(f"{column.name!r} of {name}", condition, texts.iloc[0], advice)
+    if not is_target and n_categories > n_rows / 2 and n_categories > 2:
+        return f"{n_categories} of {n_rows} values are distinct. {_advise(column.name, texts)}"
+    return ""
 
 
 def _advise(name: object, texts: pd.Series[Any]) -> str:

@@ -6,7 +6,7 @@ import math
 
 from dsage.cli.commands import ScoreSamplersCommand
 from dsage.cli.output import PHASES, note, show
-from dsage.cli.rows import note_classes, read_rows
+from dsage.cli.rows import find_kinds, note_classes, read_rows
 from dsage.result.tables import format_table
 from dsage.samplers import choose_sampler
 
@@ -19,7 +19,8 @@ def run(command: ScoreSamplersCommand) -> None:
     features = table if command.target is None else table.drop(columns=command.target)
     note_classes(features, None, quiet=command.quiet)
     note(PHASES["sampler"], quiet=command.quiet)
-    discrete = tuple(name for name in command.discrete or () if name != command.target)
+    _, classes = find_kinds(command, list(map(str, table.columns)))
+    discrete = tuple(name for name in classes if name != command.target)
     choice = choose_sampler(features, discrete=discrete, random_state=command.seed)
     heads = ["sampler", *(name.replace("_", " ") for name in _COLUMNS)]
     rows = [

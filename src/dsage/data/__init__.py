@@ -8,6 +8,7 @@
 `natives`               arrays and series of the libraries
 `missing`               missing and infinite values
 `patterns`, `possible`  columns that depend on others, and values that can occur
+`overview`              a table of the columns and their kinds
 `layout`, `table`       whole data sets: for samplers and models, and for structure learning
 `targets`               targets, class labels and probabilities
 `inputs`                rows and targets of a call, checked together
@@ -16,3 +17,8 @@
 `registry`              parts that are found by name
 ======================  =====================================================================
 """
+
+from dsage.data.kinds import Kind
+from dsage.data.overview import describe
+
+__all__ = ["Kind", "describe"]

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from dsage._check import refusal, shown
-from dsage.data.natives import append, take
+from dsage.data.natives import append, are_equal, take
 from dsage.data.storage import Floats, Storage, all_missing, no_missing, own_dtype
 
 Codes = npt.NDArray[np.intp]
@@ -37,13 +37,15 @@ def factorize(native: Any, name: str) -> tuple[Codes, pd.Index[Any]]:  # noqa: A
     try:
         codes, found = pd.factorize(to_values(native))
     except TypeError as error:
-        advice = f"Convert it: {error}"
-        raise refusal("the columns", "numbers or classes", name, advice, TypeError) from None
+        raise _not_a_class(name, error) from None
     order = sorted_positions(list(found))
     # The last entry is for the code -1.
     rank = np.full(len(order) + 1, -1, dtype=np.intp)
     rank[order] = np.arange(len(order))
-    return rank[codes], pd.Index(found)[order]
+    # Objects stay objects, also if all of them are strings.
+    are_objects = getattr(found, "dtype", None) == np.dtype(object)
+    labels: pd.Index[Any] = pd.Index(found, dtype=object) if are_objects else pd.Index(found)
+    return rank[codes], labels[order]
 
 
 def to_values(native: Any) -> Any:  # noqa: ANN401
@@ -55,6 +57,8 @@ def to_values(native: Any) -> Any:  # noqa: ANN401
         # pyarrow itself ignores missing values of dictionaries here.
         native = native.cast(dtype.value_type)
     series = nw.from_native(native, series_only=True)
+    if str(series.dtype).endswith("128"):
+        return np.array([*series.to_list(), None], object)[:-1]
     if series.dtype.is_integer() and series.null_count():
         # NumPy has no missing integers: they would become floats.
         absent = series.is_null().to_numpy()
@@ -77,7 +81,7 @@ class Categories(Storage):
     @classmethod
     def of(cls, native: Any, name: str) -> Self:  # noqa: ANN401
         """Return the categories that the dtype declares, or else the sorted values that occur."""
-        declared = _declared_categories(native)
+        declared = _declared_categories(native, name)
         if declared is not None:
             array, labels, is_ordered = declared
             if not _has_missing(native):
@@ -99,7 +103,7 @@ class Categories(Storage):
 
     def encode(self, native: Any, name: str) -> Floats:  # noqa: ANN401
         """Return the codes of a column; refuse unseen categories."""
-        found, values = self._find(native)
+        found, values = self._find(native, name)
         if (found < 0).any():
             absent = np.asarray(pd.isna(values))
             if unseen := list(pd.unique(pd.Series(values)[(found < 0) & ~absent])):
@@ -124,7 +128,7 @@ class Categories(Storage):
 
     def extended(self, native: Any, name: str, *, may_miss: bool) -> Self:  # noqa: ANN401, ARG002
         """Return the categories with those of this column that are new at the end, sorted."""
-        found, values = self._find(native)
+        found, values = self._find(native, name)
         if (found >= 0).all():
             return self
         absent = np.asarray(pd.isna(values))
@@ -135,7 +139,13 @@ class Categories(Storage):
         missing = [pd.Series(values)[absent].iloc[0]] if needs_missing else []
         labels = self.labels.append(_index_like(self.labels, unseen)) if unseen else self.labels
         missing_code = self.n_categories + len(unseen) if needs_missing else self.missing_code
-        array = append(self.native, [*unseen, *missing])
+        try:
+            array = append(self.native, [*unseen, *missing])
+        # Every library has its own errors.
+        except Exception as error:
+            advice = f"Convert it to the type it had: {error}"
+            condition = "made of values of the type it had in training"
+            raise refusal(f"column {name!r}", condition, unseen[:6], advice, TypeError) from error
         return type(self)(array, labels, missing_code, self.is_ordered)
 
     def check_codes(self, values: npt.NDArray[Any], name: str) -> Codes:
@@ -148,7 +158,7 @@ class Categories(Storage):
             raise refusal(f"column {name!r} of the matrix", condition, bad, advice)
         return values.astype(np.intp)
 
-    def _find(self, native: Any) -> tuple[Codes, Any]:  # noqa: ANN401
+    def _find(self, native: Any, name: str) -> tuple[Codes, Any]:  # noqa: ANN401
         """Return the positions of values among the labels, -1 if they are not; and the values."""
         if isinstance(native, pd.Series) and isinstance(native.dtype, pd.CategoricalDtype):
             if native.cat.categories.equals(self.labels):
@@ -157,7 +167,10 @@ class Categories(Storage):
         if all_missing(native):
             return np.full(len(native), -1, np.intp), np.asarray(pd.Series(to_values(native)))
         values = to_values(native)
-        return self.labels.get_indexer(values), values
+        try:
+            return self.labels.get_indexer(values), values
+        except TypeError as error:
+            raise _not_a_class(name, error) from None
 
     def _codes_of_labels(self) -> Codes:
         """Return the code of each label; at the end that of missing values, for position -1."""
@@ -168,14 +181,20 @@ class Categories(Storage):
         return codes
 
 
+def _not_a_class(name: str, error: TypeError) -> Exception:
+    advice = f"Convert it or leave it out: {error}"
+    return refusal("the columns", "numbers or classes", name, advice, TypeError)
+
+
 def _index_like(labels: pd.Index[Any], values: list[Any]) -> pd.Index[Any]:
     """Return further labels, of the dtype of the others if they fit into it."""
-    made: pd.Index[Any]
+    objects: pd.Index[Any] = pd.Index(values, dtype=object)
     try:
-        made = pd.Index(values, dtype=labels.dtype)
+        made: pd.Index[Any] = pd.Index(values, dtype=labels.dtype)
     except (TypeError, ValueError):
-        made = pd.Index(values, dtype=object)
-    return made
+        return objects
+    # Numbers would become texts among texts.
+    return made if are_equal(list(made), values) else objects
 
 
 def _has_missing(native: Any) -> bool:  # noqa: ANN401
@@ -184,7 +203,7 @@ def _has_missing(native: Any) -> bool:  # noqa: ANN401
     return bool(nw.from_native(native, series_only=True).null_count())
 
 
-def _declared_categories(native: Any) -> tuple[Any, pd.Index[Any], bool] | None:  # noqa: ANN401
+def _declared_categories(native: Any, name: str) -> tuple[Any, pd.Index[Any], bool] | None:  # noqa: ANN401
     """Return the categories that the dtype declares, as an array and as labels; and their order."""
     if isinstance(native, np.ndarray):
         both = np.array([False, True])
@@ -206,7 +225,12 @@ def _declared_categories(native: Any) -> tuple[Any, pd.Index[Any], bool] | None:
     if hasattr(native, "unify_dictionaries") and hasattr(dtype, "index_type"):
         whole = native.unify_dictionaries().combine_chunks()
         chunk = whole.chunk(0) if hasattr(whole, "chunks") else whole
+        labels = pd.Index(chunk.dictionary.to_pandas())
+        if labels.hasnans or not labels.is_unique:
+            condition = "a dictionary of distinct values that are present"
+            value, advice = labels.tolist()[:6], "Make it again: dictionary_encode() of its values"
+            raise refusal(f"column {name!r}", condition, value, advice)
         indices = np.arange(len(chunk.dictionary), dtype=str(dtype.index_type))
         array = type(chunk).from_arrays(indices, chunk.dictionary, ordered=dtype.ordered)
-        return array, pd.Index(chunk.dictionary.to_pandas()), bool(dtype.ordered)
+        return array, labels, bool(dtype.ordered)
     return None

@@ -25,7 +25,7 @@ from dsage.data.kinds import (
 )
 from dsage.data.numbers import Numbers
 from dsage.data.possible import Codes, Range
-from dsage.data.storage import EXACT, Floats, Storage, all_missing, own_dtype
+from dsage.data.storage import Floats, Storage, all_missing, own_dtype
 from dsage.data.times import Times, is_time
 
 _ARRAY_KINDS = (
@@ -105,7 +105,9 @@ class Column:
     value_kind: Kind  # what the values are, if it is constant, a copy or an identifier
     is_given: bool = False  # whether the user said the kind
     may_miss: bool = False  # whether values were missing in training
+    is_constant: bool = False  # whether it had one value, or was always missing
     possible: Codes | Range | None = None  # None: any value
+    surprise: str = ""  # what a user may not expect
 
     @classmethod
     def learn(cls, name: str, native: Any, given: Kind | None) -> tuple[Column, Floats]:  # noqa: ANN401
@@ -120,14 +122,18 @@ class Column:
         if holds == "class" or given in CLASSES:
             storage = Categories.of(native, name)
         else:
-            storage = Times.of(native, name) if holds == "time" else Numbers.of(native)
+            storage = Times.of(native) if holds == "time" else Numbers.of(native)
         values = storage.encode(native, name)
         absent = np.isnan(values) if storage.missing_code < 0 else values == storage.missing_code
         column = cls(name, holds, storage, Kind.NUMBER, Kind.NUMBER, given is not None)
         column = replace(column, may_miss=bool(absent.any()))
         present = values[~absent] if column.may_miss else values
         column = column._with_kind(present, given, len(values), is_flag=is_flag)
-        column._warn_of_surprises(present, native, given)
+        surprise = _find_surprise(column, present, native, given)
+        if surprise:
+            column = replace(column, surprise=surprise)
+            remedy: tuple[str | Setting, ...] = (" ", *column.advice) if holds != "time" else ()
+            warn(Text([f"Column {name!r} {surprise}.", *remedy]))
         return column, values
 
     def _with_kind(
@@ -151,9 +157,11 @@ class Column:
                 raise refusal(f"column {self.name!r}", condition, odd, advice)
             if kind == Kind.CODES:
                 distinct = np.unique(present)
+        is_constant = not len(present) or (
+            not self.may_miss and bool((present == present[0]).all())
+        )
         shown = kind
-        is_constant = not len(present) or (present[0] == present).all()
-        if is_constant and not (self.may_miss and len(present)):
+        if given is None and is_constant:
             shown = Kind.CONSTANT
         elif given is None and is_identifier(present, kind):
             shown = Kind.IDENTIFIER
@@ -162,7 +170,8 @@ class Column:
             possible = Codes(distinct)
         elif kind in (Kind.INTEGER, Kind.TIME) and len(present):
             possible = Range(float(present.min()), float(present.max()))
-        return replace(self, kind=shown, value_kind=kind, possible=possible)
+        found: dict[str, Any] = {"kind": shown, "value_kind": kind, "possible": possible}
+        return replace(self, is_constant=is_constant, **found)
 
     @property
     def categories(self) -> Categories | None:
@@ -227,30 +236,31 @@ class Column:
             return self.categories.encode(np.full(len(native), np.nan), self.name)
         return np.full(len(native), np.nan)
 
-    def _warn_of_surprises(self, present: Floats, native: Any, given: Kind | None) -> None:  # noqa: ANN401
-        if self.categories is None:
-            if not self._is_exact(present):
-                self._warn(
-                    "has whole numbers beyond 2**53, which are rounded. Leave it out if it is a"
-                    " key;"
-                )
-        elif (
-            given is None
-            and own_dtype(native) == np.dtype(object)
-            and _are_numbers(self.categories)
-        ):
-            # Objects that are all numbers are hardly meant to be classes.
-            self._warn("holds numbers as objects, which are taken for classes. Convert them, or,")
+    @property
+    def advice(self) -> Text:
+        """What to do about a surprise."""
+        start = (
+            "Leave it out if it is a key; if" if self.holds == "number" else "Convert them, or, if"
+        )
+        return Text([f"{start} it is a class, pass ", Setting("discrete", [self.name]), "."])
 
-    def _is_exact(self, present: Floats) -> bool:
-        """Return whether floats can hold the whole numbers of a dtype of integers."""
-        if not isinstance(self.storage, Numbers) or self.storage.limits is None:
-            return True
-        return self.storage.limits[1] <= EXACT or not (np.abs(present) > EXACT).any()
 
-    def _warn(self, text: str) -> None:
-        start = f"Column {self.name!r} {text} if it is a class, pass "
-        warn(Text([start, Setting("discrete", [self.name]), "."]))
+def _find_surprise(column: Column, present: Floats, native: Any, given: Kind | None) -> str:  # noqa: ANN401
+    """Return what a user may not expect of a column, empty if there is nothing."""
+    storage = column.storage
+    if isinstance(storage, Numbers) and storage.is_rounded(present):
+        if storage.limits is None:
+            return "has decimal numbers of more than 15 digits, which are rounded"
+        return "has whole numbers beyond 2**53, which are rounded"
+    if isinstance(storage, Times) and storage.rounded > 1:
+        return (
+            f"has times that are too fine for their range, rounded to {storage.rounded:.0f} ticks"
+        )
+    # Objects that are all numbers are hardly meant to be classes.
+    are_objects = given is None and own_dtype(native) == np.dtype(object)
+    if are_objects and isinstance(storage, Categories) and _are_numbers(storage):
+        return "holds numbers as objects, which are taken for classes"
+    return ""
 
 
 def _is_flag(native: Any) -> bool:  # noqa: ANN401

@@ -13,6 +13,7 @@ from scipy import sparse
 
 from dsage._check import check_names, check_shape, refusal, shown
 from dsage.data.columns import check_kinds, column_kind, dtype_kind
+from dsage.data.natives import take
 
 Array = npt.NDArray[Any]
 
@@ -123,9 +124,14 @@ def open_frame(data: Any) -> nw.DataFrame[Any]:  # noqa: ANN401
 
 def take_rows(data: Any, rows: npt.NDArray[np.intp]) -> Any:  # noqa: ANN401
     """Return some rows of a data frame or an array, by position, in the same container."""
-    if is_frame(data):
+    if not is_frame(data):
+        return np.asarray(data)[rows]
+    try:
         return nw.from_native(data, eager_only=True)[rows].to_native()
-    return np.asarray(data)[rows]
+    except NotImplementedError:
+        # pyarrow cannot take rows of all types.
+        columns = {name: take(data[name], rows) for name in data.column_names}
+        return type(data).from_pydict(columns)
 
 
 def square_matrix(data: Any) -> tuple[Array, tuple[str, ...]]:  # noqa: ANN401

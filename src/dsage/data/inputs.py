@@ -13,7 +13,8 @@ import pandas as pd
 
 from dsage._check import Setting, Text, refusal, shown, warn
 from dsage.data.frames import Frame, check_dense, is_frame, open_frame, take_rows
-from dsage.data.kinds import Kind
+from dsage.data.groups import Groups
+from dsage.data.kinds import Kind, check_given_kinds
 from dsage.data.layout import Layout
 from dsage.data.targets import Array, are_numbers, values
 
@@ -38,6 +39,12 @@ class Inputs:
     def names(self) -> tuple[str, ...]:
         """The features."""
         return self.layout.names
+
+    def share_missing(self) -> dict[str, float]:
+        """Return the share of missing values of each feature, in all rows."""
+        rows = [self.layout.encode(each) for each in (self.X_train, self.X_test)]
+        shares = np.vstack([self.layout.is_missing(each) for each in rows]).mean(axis=0)
+        return dict(zip(self.names, shares.tolist(), strict=True))
 
     def training_table(self) -> Any:  # noqa: ANN401
         """Return the training rows with the target as one more column."""
@@ -78,18 +85,21 @@ def check_inputs(
         found = (type(X_train).__name__, type(X_test).__name__)
         raise refusal("X_train and X_test", "of one kind", found, advice, TypeError)
     with name_argument("X_train"):
-        learned = Layout.of(X_train, discrete=discrete, kinds=kinds, groups=groups)
-        n_train = Frame(X_train).n_rows
+        frame = Frame(X_train)
+    check_given_kinds(kinds, discrete, frame.names)
+    members = None if groups is None else Groups(groups, frame.names).members
+    with name_argument("X_train"):
+        learned = Layout.of(X_train, discrete=discrete, kinds=kinds, groups=members)
     with name_argument("X_test"):
         layout = learned.extend(X_test)
         matrix = layout.encode(X_test)
-    train = _check_target("y_train", y_train, X_train, n_train)
+    train = _check_target("y_train", y_train, X_train, frame.n_rows)
     test = _check_target("y_test", y_test, X_test, len(matrix))
     named = _target_name(target, y_train, layout.names)
     _tell_identifiers(layout)
     _tell_unseen(learned, layout, matrix)
     classes = layout.numbers_as_classes
-    return Inputs(X_train, train, X_test, test, layout, named, classes, kinds, groups)
+    return Inputs(X_train, train, X_test, test, layout, named, classes, kinds, members)
 
 
 def _tell_identifiers(layout: Layout) -> None:

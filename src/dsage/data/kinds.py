@@ -72,6 +72,10 @@ _CHOICES = {
 }
 
 
+SAYABLE = tuple(str(kind) for kind in (*_CHOICES["number"], Kind.BOOLEAN, Kind.TIME))
+"""The kinds that a user can say a column to be."""
+
+
 def choices(holds: str, *, is_boolean: bool = False) -> tuple[Kind, ...]:
     """Return the kinds that a column may be said to be; `holds` is what its dtype holds."""
     return _CHOICES["boolean" if is_boolean else holds]
@@ -85,11 +89,9 @@ def check_given_kinds(
         raise refusal("kinds", "a dict of columns and kinds", kinds, _EXAMPLE, TypeError)
     columns = "the columns of the data"
     given = dict.fromkeys(check_members(discrete, names, "discrete", columns), Kind.CLASS)
-    allowed = [str(kind) for kind in _CHOICES["number"]]
-    every = [*allowed, str(Kind.BOOLEAN), str(Kind.TIME)]
     for name, kind in (kinds or {}).items():
         check_member(name, names, "kinds", columns)
-        found = Kind(check_member(kind, every, f"kinds[{name!r}]", "the kinds"))
+        found = Kind(check_member(kind, SAYABLE, f"kinds[{name!r}]", "the kinds"))
         if name in given and found not in CLASSES:
             advice = f"Take {name!r} out of one of the two"
             raise refusal(f"kinds[{name!r}]", "a class, as discrete= says", str(found), advice)

@@ -135,11 +135,7 @@ class Layout:
         learned = [Column.learn(name, frame.column(name), given.get(name)) for name in names]
         columns, values = [column for column, _ in learned], [values for _, values in learned]
         check_infinite(values, names)
-        is_constant = [column.kind == Kind.CONSTANT for column in columns]
-        sorts = [
-            None if alike else column.sort
-            for alike, column in zip(is_constant, columns, strict=True)
-        ]
+        sorts = [None if column.is_constant else column.sort for column in columns]
         copies = find_copies(values, sorts)
         for at in copies:
             if not columns[at].is_given:
@@ -174,6 +170,15 @@ class Layout:
         """Return the categories of a class, without missing values, in the order of their codes."""
         storage = self._columns[self.names.index(name)].storage
         return tuple(storage.labels) if isinstance(storage, Categories) else ()
+
+    @property
+    def surprises(self) -> tuple[str, ...]:
+        """What a user may not expect of each column, in words; empty if there is nothing."""
+        return tuple(column.surprise for column in self._columns)
+
+    def decode_column(self, name: str, values: Floats) -> Any:  # noqa: ANN401
+        """Return floats of one column as an array or a series of its library and dtype."""
+        return self._columns[self.names.index(name)].decode(values, self.kind)
 
     def encode(self, data: Any, known: Mask | None = None) -> Floats:  # noqa: ANN401
         """Return data as a matrix (n_rows, n_features), classes as codes.
@@ -246,7 +251,10 @@ class Layout:
             column.decode(matrix[:, position], "numpy")
             for position, column in enumerate(self._columns)
         ]
-        return np.stack(columns, axis=1)
+        first = columns[0].dtype
+        # The order of bytes would be lost.
+        alike = all(column.dtype == first for column in columns)
+        return np.stack(columns, axis=1, dtype=first if alike else None)
 
     def _is_plain(self, dtype: np.dtype[Any]) -> bool:
         """Return whether all columns are floats of this type, so that nothing is converted."""
@@ -272,5 +280,5 @@ def _members(
     groups: Mapping[str, Iterable[str]], names: tuple[str, ...]
 ) -> dict[str, tuple[int, ...]]:
     """Return the positions of the columns in each group."""
-    made = groups if isinstance(groups, Groups) else Groups(groups, names)
-    return {name: tuple(map(names.index, each)) for name, each in made.members.items()}
+    members = Groups(groups, names).members
+    return {name: tuple(map(names.index, each)) for name, each in members.items()}

@@ -13,7 +13,26 @@ from dsage.data.storage import library
 
 def take(values: Any, positions: npt.NDArray[np.intp]) -> Any:  # noqa: ANN401
     """Return the values at some positions, in the same kind of array."""
-    return values.gather(positions) if hasattr(values, "gather") else values.take(positions)
+    if hasattr(values, "gather"):
+        return values.gather(positions)
+    if str(getattr(values, "type", "")) == "string_view":
+        # pyarrow cannot take from these.
+        plain = values.cast(library("pyarrow").large_string())
+        return plain.take(positions).cast(values.type)
+    return values.take(positions)
+
+
+def are_equal(some: list[Any], others: list[Any]) -> bool:
+    """Return whether values are equal, or both missing; a number and its text are not."""
+    pairs = zip(some, others, strict=True)
+    return all(
+        (bool(pd.isna(one)) and bool(pd.isna(other))) if _is_missing(other) else one == other
+        for one, other in pairs
+    )
+
+
+def _is_missing(value: Any) -> bool:  # noqa: ANN401
+    return bool(np.ndim(value) == 0 and pd.isna(value))
 
 
 def append(array: Any, values: list[Any]) -> Any:  # noqa: ANN401
@@ -34,9 +53,9 @@ def append(array: Any, values: list[Any]) -> Any:  # noqa: ANN401
 
 
 def _append_categories(array: pd.Categorical[Any], values: list[Any]) -> pd.Categorical[Any]:
-    new = [value for value in values if not pd.isna(value)]
+    new = [value for value in values if not _is_missing(value)]
     extended = array.add_categories(new) if new else array
-    codes = np.where(pd.isna(np.array(values, object)), -1, 0)
+    codes = np.array([-1 if _is_missing(value) else 0 for value in values], np.intp)
     codes[codes == 0] = len(array.categories) + np.arange(len(new))
     every = np.concatenate([np.asarray(array.codes, np.intp), codes])
     return pd.Categorical.from_codes(every, dtype=extended.dtype)
@@ -52,22 +71,22 @@ def _append_numpy(array: npt.NDArray[Any], values: list[Any]) -> npt.NDArray[Any
 
 def _append_pandas(array: Any, values: list[Any]) -> Any:  # noqa: ANN401
     series = pd.Series(array)
+    objects = pd.Series(np.array([*values, None], object)[:-1], dtype=object)
     if isinstance(series.dtype, np.dtype):
-        is_number = series.dtype.kind in "iuf"
-        further: pd.Series[Any] = pd.Series(values, dtype=None if is_number else object)
-        is_plain = is_number and further.dtype.kind in "iuf"
-        if not is_plain:
-            both = np.array([*series.astype(object), *values, None], object)[:-1]
-            return pd.Series(both, dtype=object).array
+        further: pd.Series[Any] = objects.infer_objects()
+        fits = series.dtype.kind in "iuf" and further.dtype.kind in "iuf"
     else:
         further = pd.Series(values, dtype=series.dtype)
+        fits = are_equal(further.tolist(), values)
+    if not fits:
+        series, further = series.astype(object), objects
     return pd.concat([series, further], ignore_index=True).array
 
 
 def _append_polars(series: Any, values: list[Any]) -> Any:  # noqa: ANN401
     polars = library("polars")
     dtype = series.dtype
-    plain = [None if pd.isna(value) else value for value in values]
+    plain = [None if _is_missing(value) else value for value in values]
     if isinstance(dtype, polars.Enum):
         new = [value for value in plain if value is not None]
         dtype = polars.Enum([*dtype.categories, *new])
@@ -77,7 +96,7 @@ def _append_polars(series: Any, values: list[Any]) -> Any:  # noqa: ANN401
 
 def _append_arrow(array: Any, values: list[Any]) -> Any:  # noqa: ANN401
     arrow = library("pyarrow")
-    plain = [None if pd.isna(value) else value for value in values]
+    plain = [None if _is_missing(value) else value for value in values]
     if not hasattr(array.type, "index_type"):
         further = arrow.array(plain, array.type)
         chunks = getattr(array, "chunks", None)

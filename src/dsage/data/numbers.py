@@ -10,8 +10,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from dsage._check import refusal
 from dsage.data.missing import check_infinite
-from dsage.data.storage import Floats, Storage, is_arrow, library, no_missing, own_dtype
+from dsage.data.storage import EXACT, Floats, Storage, is_arrow, library, no_missing, own_dtype
+
+_TOO_LARGE = 2.0**63
 
 
 @dataclass(frozen=True)
@@ -23,6 +26,8 @@ class Numbers(Storage):
     limits: tuple[float, float] | None = None
     # Whether missing numbers are NaN although the dtype has a missing value of its own.
     keeps_nan: bool = False
+    # The smallest step between decimal numbers, 1 for whole numbers, 0 for floats.
+    step: float = 0.0
 
     @classmethod
     def of(cls, native: Any) -> Self:  # noqa: ANN401
@@ -33,11 +38,20 @@ class Numbers(Storage):
         else:
             is_integer = nw.from_native(native, series_only=True).dtype.is_integer()
         limits = _integer_limits(dtype) if is_integer else None
-        return cls(dtype, limits, _has_only_nan(native))
+        return cls(dtype, limits, _has_only_nan(native), _finest(native))
 
-    def encode(self, native: Any, name: str) -> Floats:  # noqa: ANN401, ARG002
+    def encode(self, native: Any, name: str) -> Floats:  # noqa: ANN401
         """Return the numbers as floats, NaN where they are missing."""
-        return read_numbers(native)
+        values = read_numbers(native)
+        if str(self.dtype).endswith("128") and (np.abs(values) >= _TOO_LARGE).any():
+            largest = float(np.nanmax(np.abs(values)))
+            advice = "Convert it to floats, or to texts if it is a key"
+            raise refusal(f"column {name!r}", "whole numbers of 64 bits", largest, advice)
+        return values
+
+    def is_rounded(self, values: Floats) -> bool:
+        """Return whether floats are too few for numbers of this size."""
+        return self.step > 0 and bool((np.abs(values) / self.step > EXACT).any())
 
     def decode(self, values: npt.NDArray[Any], name: str, container: str) -> Any:  # noqa: ANN401
         """Return floats in the column's dtype; whole numbers are rounded into its range."""
@@ -103,9 +117,19 @@ def read_numbers(native: Any) -> Floats:  # noqa: ANN401
             return np.asarray(native.to_numpy(), np.float64)
         return np.asarray(native.to_numpy(np.float64, na_value=np.nan))
     series = nw.from_native(native, series_only=True)
-    if series.dtype.is_decimal():
+    if series.dtype.is_decimal() or str(series.dtype).endswith("128"):
         series = series.cast(nw.Float64)
     return np.asarray(series.to_numpy(), np.float64)
+
+
+def _finest(native: Any) -> float:  # noqa: ANN401
+    """Return the step between numbers of a dtype of whole or decimal numbers, 0 for floats."""
+    if isinstance(native, np.ndarray):
+        return float(native.dtype.kind in "iu")
+    dtype = nw.from_native(native, series_only=True).dtype
+    if dtype.is_decimal():
+        return float(10.0 ** -getattr(dtype, "scale", 0))
+    return float(dtype.is_integer())
 
 
 def _has_only_nan(native: Any) -> bool:  # noqa: ANN401

@@ -248,7 +248,7 @@ class Table:
         if name not in self._floats:
             native = self._frame.column(name)
             is_time = name in self._times
-            read = Times.of(native, name).encode(native, name) if is_time else read_numbers(native)
+            read = Times.of(native).encode(native, name) if is_time else read_numbers(native)
             self._floats[name] = read
         return self._floats[name]
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from dsage._check import refusal, warn
+from dsage._check import refusal
 from dsage.data.storage import EXACT, Floats, Storage, is_arrow, library, own_dtype
 
 Ints = npt.NDArray[np.int64]
@@ -58,18 +58,20 @@ class Times(Storage):
     last: int  # of the training rows, in ticks
 
     @classmethod
-    def of(cls, native: Any, name: str) -> Self:  # noqa: ANN401
+    def of(cls, native: Any) -> Self:  # noqa: ANN401
         """Learn how a column stores its times."""
         ticks = read_ticks(native)
         present = ticks.values[~ticks.absent]
         origin, last = (int(present.min()), int(present.max())) if len(present) else (0, 0)
         unit = _find_unit(_minus(present, origin), ticks.tick)
-        if (last - origin) / unit > EXACT:
-            warn(
-                f"Column {name!r} has times that are too fine for their range, which are rounded to"
-                f" about {(last - origin) / EXACT:.0f} of its own units."
-            )
         return cls(own_dtype(native), ticks.what, ticks.tick, ticks.is_zoned, origin, unit, last)
+
+    @property
+    def rounded(self) -> float:
+        """To how many ticks the times are rounded; at most 1 if they are exact."""
+        if (self.last - self.origin) / self.unit <= EXACT:
+            return 0.0
+        return max(2.0, (self.last - self.origin) / EXACT)
 
     def encode(self, native: Any, name: str) -> Floats:  # noqa: ANN401
         """Return the times as distances from the origin, NaN where they are missing."""
@@ -148,7 +150,8 @@ def read_ticks(native: Any) -> Ticks:  # noqa: ANN401
 def _read_numpy(array: npt.NDArray[Any], *, zoned: bool) -> Ticks:
     unit, multiple = np.datetime_data(array.dtype)
     tick = _UNITS.get(unit)
-    values = np.ascontiguousarray(array).view(np.int64)
+    native = array.astype(array.dtype.newbyteorder("="), copy=False)
+    values = np.ascontiguousarray(native).view(np.int64)
     absent = values == _NOT_A_TIME
     what = "date" if array.dtype.kind == "M" else "duration"
     ticks = np.where(absent, 0, values)
@@ -234,7 +237,7 @@ def _write_ticks(ticks: Ints, absent: Mask | None, dtype: Any, name: str, contai
         if absent is not None:
             ticks[absent] = _NOT_A_TIME
         if isinstance(dtype, np.dtype):
-            return ticks.view(dtype)
+            return ticks.view(dtype.newbyteorder("=")).astype(dtype, copy=False)
         index = pd.DatetimeIndex(ticks.view(f"M8[{dtype.unit}]"))
         return index.tz_localize("UTC").tz_convert(dtype.tz).array
     if container == "polars":

@@ -7,6 +7,7 @@ from typing import Any, cast
 from dsage.report import prose
 from dsage.report.assumptions import assumptions
 from dsage.report.cautions import cautions
+from dsage.report.columns import data_columns
 from dsage.report.evidence import convergence, sampler
 from dsage.report.features import columns, features, to_csv
 from dsage.report.network import network
@@ -65,6 +66,7 @@ def report_data(explanation: Explanation) -> dict[str, Any]:
         "graph": network(explanation),
         "convergence": convergence(summary),
         "sampler": sampler(summary),
+        "table": data_columns(summary),
         "assumptions": assumptions(summary),
         "choices": _choices(explanation),
         "csv": to_csv(summary),

@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import math
 import platform
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass, fields, is_dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from enum import Enum
 from fractions import Fraction
 from functools import cache
@@ -18,6 +18,7 @@ import numpy as np
 from dsage._version import __version__
 from dsage.data.groups import Groups
 from dsage.data.inputs import Inputs
+from dsage.data.kinds import Kind
 from dsage.estimate import Estimate, PlanOptions, Stopping
 from dsage.games import GameOptions
 from dsage.models.resolve import LossSource, ModelInfo
@@ -34,6 +35,9 @@ _RECORDED = (
     "semantics", "first_level", "exact", "rows_per_ordering", "cache_bytes",
     "n_draws", "n_replicates", "noise", "max_bytes",
 )  # fmt: skip
+LATER = {"later": True}
+"""Metadata of a field that files of the same format may lack: its default stands for it."""
+
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "pandas", "networkx")
 # Larger counts are shown as powers of ten.
 _LARGEST_SHOWN = 10**15
@@ -56,6 +60,8 @@ class DataInfo:
 
     `class_numbers` are the features that are numbers and were declared to be classes, `digest` is a
     hash of the evaluation rows and their targets, `container` the kind of data frame or array.
+    `kinds` and `share_missing`, the share of missing values in all rows, are of each feature; both
+    are empty in files of earlier versions.
     """
 
     target: str
@@ -67,6 +73,8 @@ class DataInfo:
     n_rows_evaluation: int
     digest: str | None
     container: str
+    kinds: dict[str, Kind] = field(default_factory=dict, metadata=LATER)
+    share_missing: dict[str, float] = field(default_factory=dict, metadata=LATER)
 
     @classmethod
     def of(cls, inputs: Inputs, groups: Groups | None) -> DataInfo:
@@ -81,6 +89,8 @@ class DataInfo:
             n_rows_evaluation=len(inputs.y_test),
             digest=_digest(inputs),
             container=inputs.layout.kind,
+            kinds=dict(zip(inputs.names, inputs.layout.kinds, strict=True)),
+            share_missing=inputs.share_missing(),
         )
 
 
@@ -238,12 +248,12 @@ class RunInfo:
     def listing(self) -> dict[str, dict[str, str]]:
         """Return section -> name -> value in words; values that do not apply are left out."""
         found = {
-            field.name: {
-                name: word(value)
-                for name, value in _items(getattr(self, field.name))
-                if value is not None and value != ()
+            section.name: {
+                name: text
+                for name, value in _items(getattr(self, section.name))
+                if value is not None and value != () and (text := word(value))
             }
-            for field in fields(self)
+            for section in fields(self)
         }
         method = self.graph.method
         if method is not None and method in METHODS:
@@ -279,6 +289,8 @@ def word(value: Any) -> str:  # noqa: ANN401
         return value.words()
     if isinstance(value, tuple):
         return ", ".join([*map(word, value[:_MOST_LISTED]), *["..."] * (len(value) > _MOST_LISTED)])
+    if isinstance(value, Mapping):
+        return _word_columns(value)
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int):
@@ -287,6 +299,15 @@ def word(value: Any) -> str:  # noqa: ANN401
     if isinstance(value, float):
         return f"{value:.4g}"
     return str(value)
+
+
+def _word_columns(values: Mapping[str, Any]) -> str:
+    """Return what columns have in words: the columns of each kind, or shares above zero."""
+    if all(isinstance(value, float) for value in values.values()):
+        return word(tuple(f"{name} {value:.1%}" for name, value in values.items() if value))
+    kinds = dict.fromkeys(values.values())
+    parts = {kind: tuple(name for name, each in values.items() if each is kind) for kind in kinds}
+    return "; ".join(f"{word(kind)}: {word(names)}" for kind, names in parts.items())
 
 
 def plain(value: Any) -> Any:  # noqa: ANN401
@@ -306,7 +327,7 @@ def plain(value: Any) -> Any:  # noqa: ANN401
 
 def _items(section: Any) -> Iterable[tuple[str, Any]]:  # noqa: ANN401
     if is_dataclass(section):
-        return [(field.name, getattr(section, field.name)) for field in fields(section)]
+        return [(each.name, getattr(section, each.name)) for each in fields(section)]
     return section.items()  # type: ignore[no-any-return]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import zipfile
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import Field, fields, is_dataclass
 from enum import Enum
 from pathlib import Path
 from types import NoneType, UnionType
@@ -155,7 +155,7 @@ def _unpack(kind: Any, parts: Any, place: str, arrays: Arrays) -> Any:  # noqa: 
         return pd.DataFrame(columns)
     if is_dataclass(kind):
         hints = get_type_hints(kind)
-        names = [field.name for field in fields(kind)]
+        names = [each.name for each in fields(kind) if not _is_absent(each, parts)]
         return kind(  # type: ignore[operator]
             **{name: _unpack(hints[name], parts[name], f"{place}/{name}", arrays) for name in names}
         )
@@ -167,6 +167,11 @@ def _unpack(kind: Any, parts: Any, place: str, arrays: Arrays) -> Any:  # noqa: 
     if type(parts) is not kind:
         raise TypeError(f"{place[1:]} must be of type {kind.__name__}; got {parts!r}")
     return parts
+
+
+def _is_absent(field: Field[Any], parts: Mapping[str, Any]) -> bool:
+    """Return whether a field, which files of earlier versions lack, is not there."""
+    return bool(field.metadata.get("later")) and field.name not in parts
 
 
 def _check_dtype(array: np.ndarray[Any, Any], kind: type[np.generic], place: str) -> Any:  # noqa: ANN401

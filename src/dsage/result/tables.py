@@ -20,16 +20,22 @@ _MOST_LINES = 20
 _MARK = "!"
 
 
-def format_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return the lines of a table: a rule below the head, all but the first column to the right."""
+def format_table(
+    heads: Sequence[str], rows: Sequence[Sequence[str]], *, left: Sequence[str] = ()
+) -> list[str]:
+    """Return the lines of a table: a rule below the head, columns to the right.
+
+    The first column, and those with heads in `left`, are aligned to the left.
+    """
     widths = [max(map(text_columns, column)) for column in zip(heads, *rows, strict=True)]
+    is_left = [not at or head in left for at, head in enumerate(heads)]
 
     def align(cells: Sequence[str]) -> str:
         gaps = [
             " " * (width - text_columns(cell)) for cell, width in zip(cells, widths, strict=True)
         ]
-        others = [gap + cell for gap, cell in zip(gaps[1:], cells[1:], strict=True)]
-        return "  ".join([cells[0] + gaps[0], *others]).rstrip()
+        parts = zip(cells, gaps, is_left, strict=True)
+        return "  ".join(cell + gap if first else gap + cell for cell, gap, first in parts).rstrip()
 
     return [align(heads), "-" * (sum(widths) + 2 * (len(widths) - 1)), *map(align, rows)]
 

@@ -59,6 +59,7 @@ function texts() {
   paragraph("graph-text", data.graph.sentences);
   paragraph("convergence-text", data.convergence.sentences);
   paragraph("sampler-text", data.sampler.sentences);
+  paragraph("columns-text", data.table.sentences);
   const status = {
     for: "no evidence against it", against: "doubtful in this run",
     silent: "not tested by this run", unneeded: "not needed here",
@@ -124,6 +125,7 @@ function follow() {
 summary();
 texts();
 samplerTable();
+columnsTable();
 choicesTables();
 controls();
 renderTables();

@@ -1,4 +1,4 @@
-// Tables: the ranking, which can be sorted, the audit, the sampler, the choices.
+// Tables: the ranking, which can be sorted, the audit, the sampler, the data, the choices.
 const sorting = { column: 0, descending: true };
 
 const capital = (text) => text[0].toUpperCase() + text.slice(1);
@@ -103,6 +103,17 @@ function samplerTable() {
   )));
   const caption = captioned("Scores on held-out rows.");
   scrolling("sampler-table", "Samplers", make("table", {}, caption, header(columns, [last]), body));
+}
+
+function columnsTable() {
+  const { lines, columns } = data.table;
+  if (!lines.length) return;
+  const body = make("tbody", {}, ...lines.map(([name, ...cells]) => make(
+    "tr", {}, make("th", { scope: "row", class: "name" }, nameOf(name)),
+    ...cells.map((text) => make("td", { class: "nowrap" }, text)),
+  )));
+  const caption = captioned("What the features are, and the share of rows in which they are missing.");
+  scrolling("columns-table", "The data", make("table", {}, caption, header(columns, []), body));
 }
 
 function choicesTables() {

@@ -23,8 +23,9 @@ demo: $(VENV)/.cli
 	@mkdir -p demo-output
 	$(BIN)/dsage demo --report demo-output/report.html
 
+# One thread a process: those of several processes would wait for each other.
 test: $(VENV)/.dev
-	$(BIN)/pytest --numprocesses 2
+	OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses 2
 
 # Another environment, with the lowest version of each dependency that pyproject.toml allows.
 test-lowest:

@@ -5,28 +5,29 @@ from __future__ import annotations
 from pathlib import Path
 
 import matplotlib.pyplot as plt
-from sklearn.datasets import load_diabetes
-from sklearn.ensemble import RandomForestRegressor
+from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.model_selection import train_test_split
 
 import dsage
+from dsage.datasets import load_penguins
 
 PICTURE = Path(__file__).parents[1] / "docs" / "_static" / "readme.svg"
 
 
-def explain_forest() -> dsage.Explanation:
+def explain_penguins() -> dsage.Explanation:
     """Run the example of the README."""
-    X, y = load_diabetes(return_X_y=True, as_frame=True)
+    penguins = load_penguins().dropna(subset=["body_mass_g"])
+    X, y = penguins.drop(columns="body_mass_g"), penguins["body_mass_g"]
     X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.5, random_state=0)
-    model = RandomForestRegressor(20, min_samples_leaf=5, random_state=0).fit(X_train, y_train)
+    model = HistGradientBoostingRegressor(random_state=0).fit(X_train, y_train)
     return dsage.explain(
-        model, X_train, y_train, X_test, y_test, tolerance=0.05, random_state=0, progress=False
+        model, X_train, y_train, X_test, y_test, tolerance=0.02, random_state=0, progress=False
     )
 
 
 def main() -> None:
     """Print the table, and draw the picture."""
-    explanation = explain_forest()
+    explanation = explain_penguins()
     print(explanation)
     plt.rcParams["svg.hashsalt"] = "dsage"
     axes = explanation.plot.bar()

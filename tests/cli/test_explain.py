@@ -15,7 +15,10 @@ import dsage as package
 from cli_case import table
 from dsage.estimate import Estimation
 
-FAST = ("--sampler", "gaussian", "--tolerance", 0.4, "--resamples", 0)
+FAST = (
+    *("--sampler", "gaussian", "--tolerance", 0.4, "--resamples", 0),
+    "--no-sampler-check",
+)
 LM = ("--target", "outcome", "--fit", "lm", *FAST)
 
 

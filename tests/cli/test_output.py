@@ -14,7 +14,10 @@ import dsage as package
 from cli_case import table
 from dsage.result.explanation import Explanation
 
-FAST = ("--sampler", "gaussian", "--tolerance", 0.4, "--resamples", 0)
+FAST = (
+    *("--sampler", "gaussian", "--tolerance", 0.4, "--resamples", 0),
+    "--no-sampler-check",
+)
 LM = ("explain", "data.csv", "--target", "outcome", "--fit", "lm", *FAST)
 
 

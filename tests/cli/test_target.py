@@ -8,7 +8,10 @@ from sklearn.datasets import load_iris
 import dsage as package
 from dsage.cli.target import Asked, take_target
 
-FAST = ("--sampler", "gaussian", "--tolerance", 0.4, "--resamples", 0, "--graph", "none")
+FAST = (
+    *("--sampler", "gaussian", "--tolerance", 0.4, "--resamples", 0, "--graph", "none"),
+    "--no-sampler-check",
+)
 RNG = np.random.default_rng(0)
 
 

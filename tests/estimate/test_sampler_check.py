@@ -148,12 +148,14 @@ def test_features_exceed_only_if_that_is_sure_and_more_than_all_other_errors(cas
     # Together the other errors are 5 % of the range.
     assert exceeding([0.049, -0.049, 0.051, -0.051], 1e-6) == ["c", "d"]
     assert exceeding([0.2, -0.2, 0.06, 0.0], 0.02) == ["a", "b"]
-    exact = replace(estimate, se_orderings=np.zeros(4), se_rows=np.full(4, np.nan))
+    exact = replace(estimate, se_orderings=np.zeros(4), se_rows=np.zeros(4))
     small = np.array([[0.009, 0.011, -0.011, 0.0]]) * scale
     found = SamplerCheck(
         tuple(NAMES), ("x",), (False,), small, np.zeros((1, 4)), np.ones((1, 4)), 10
     )
     assert found.exceeds(exact) == ["b", "c"]
+    # Of a single row nobody knows the error.
+    assert found.exceeds(replace(exact, se_rows=np.full(4, np.nan))) == []
 
 
 @pytest.mark.parametrize(

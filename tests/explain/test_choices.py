@@ -169,6 +169,7 @@ def test_the_seed_of_a_run_without_one_repeats_it(model, rows):
         "n_orderings": 8,
         "progress": False,
         "audit": False,
+        "sampler_check": False,
     }
     first = dsage.explain(model, *rows, **options)
     seed = int(first.choices.run.random_state)

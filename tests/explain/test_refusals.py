@@ -173,5 +173,19 @@ def test_few_rows_are_enough_for_a_sampler_that_is_named(rows):
     )
     assert found.sampler_scores is None
     assert found.choices.sampler.energy_score is None
-    with pytest.raises(ValueError, match="more rows to choose a sampler"):
-        dsage.explain(model, X[:8], y[:8], X[:3], y[:3], graph=None, **QUIET)
+
+
+def test_few_rows_get_the_simplest_sampler_with_a_note(rows):
+    X, y = chain(16)
+    model = LinearRegression().fit(X, y)
+    with pytest.warns(UserWarning, match="16 rows are too few to score samplers: Gaussian"):
+        found = dsage.explain(model, X, y, X[:8], y[:8], graph=None, **QUIET)
+    assert found.choices.sampler.name == "Gaussian"
+    assert "too few rows" in found.choices.sampler.decision.words()
+    assert found.sampler_scores is None
+    assert any("too few to score samplers" in text for text in found.warnings)
+    classes = pd.DataFrame({"kind": list("ab") * 8, "size": np.arange(16.0)})
+    with pytest.warns(UserWarning, match="too few to score samplers"):
+        dsage.explain(
+            lambda rows: rows["size"], classes, y, classes, y, graph=None, n_orderings=4, **QUIET
+        )

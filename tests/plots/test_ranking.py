@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 
 import plot_cases as cases
+from explanations import with_check
 
 mpl.use("agg")
 
@@ -126,3 +127,16 @@ def test_a_feature_that_is_always_separated_is_marked(estimand, word):
 
 def test_nothing_is_explained_that_is_not_there():
     assert len(explained(bar(cases.made_up(cases.plain_names(5), audited=False)))) == 2
+
+
+def test_the_error_of_the_sampler_is_drawn_to_both_sides_of_the_value():
+    explanation = cases.made_up(cases.plain_names(4), audited=False)
+    assert len(explained(bar(explanation))) == 2
+    checked = with_check(explanation, [0.0, 0.1, 0.2, 0.3], se=0.0)
+    ax = bar(checked)
+    frame = checked.to_frame()
+    shown = frame[frame["se_sampler"] > 0]
+    low, high = (line.get_xdata() for line in ax.lines if line.get_marker() in ("$[$", "$]$"))
+    np.testing.assert_allclose(low, shown["value"] - shown["se_sampler"])
+    np.testing.assert_allclose(high, shown["value"] + shown["se_sampler"])
+    assert "what another sampler changes" in explained(ax)

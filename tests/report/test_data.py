@@ -8,11 +8,11 @@ import pandas as pd
 import pytest
 
 from dsage import Graph
-from dsage.estimate import StopKind, StopReason, TermEstimate, TermKind
+from dsage.estimate import SamplerCheck, StopKind, StopReason, TermEstimate, TermKind
 from dsage.report import report_data
 from dsage.report.network import MOST_NODES
 from dsage.report.words import MINUS, Scale, count, listed, named, number, percent
-from explanations import make_explanation
+from explanations import make_explanation, with_check
 from report_cases import synthetic_explanation
 
 
@@ -430,3 +430,81 @@ def test_numbers_are_written_for_readers():
     assert listed(["a", "b", "c"]) == "a, b and c"
     assert named("age") == "age"
     assert named("دخل").startswith("\N{FIRST STRONG ISOLATE}")
+
+
+def errors_of(data):
+    return {each["name"]: each for each in data["errors"]}
+
+
+def test_the_four_errors_are_told_in_plain_words(explanation):
+    data = report_data(with_check(explanation, 0.05))
+    found = errors_of(data)
+    assert list(found) == ["Orderings and draws", "Rows", "Sampler", "Graph"]
+    assert "what Copula would change" in found["Sampler"]["what"]
+    assert spaced(found["Sampler"]["largest"]).startswith("0.050 (")
+    assert "of the range of the values" in found["Sampler"]["largest"]
+    assert "corrected" in found["Graph"]["what"]
+    labels = [column["label"] for column in data["columns"]]
+    assert [label for label in labels if label.startswith("Error")] == [
+        "Error, computing",
+        "Error, rows",
+        "Error, sampler",
+        "Error, graph",
+    ]
+    at = labels.index("Error, sampler")
+    assert {feature["cells"][at]["text"] for feature in data["features"]} == {"0.0500"}
+
+
+def test_errors_that_are_not_known_are_said_to_be_so():
+    plain = make_explanation(2, audited=False)
+    found = errors_of(report_data(plain))
+    assert found["Sampler"]["largest"] == "unknown"
+    assert found["Graph"]["largest"] == "none"
+    off = SamplerCheck.none(plain.feature_names, "it was turned off")
+    data = report_data(replace(plain, sampler_check=off))
+    assert "not estimated: it was turned off." in errors_of(data)["Sampler"]["what"]
+    assert "was not estimated: it was turned off." in " ".join(data["sampler"]["sentences"])
+    labels = [column["label"] for column in data["columns"]]
+    cells = data["features"][0]["cells"]
+    assert cells[labels.index("Error, graph")]["text"] == "none"
+    assert cells[labels.index("Error, sampler")]["text"] == "unknown"
+
+
+def test_values_that_depend_on_the_sampler_are_a_warning_and_speak_against_it(explanation):
+    data = report_data(with_check(explanation, [5.0, 0.0, 0.0, 0.0], are_better=[True]))
+    (warning,) = [each for each in data["cautions"] if each["about"] == "sampler"]
+    assert warning["kind"] == "warning"
+    assert warning["text"].startswith("Copula scores clearly better than Gaussian")
+    assert "feature 0" in warning["text"]
+    fits = {each["name"]: each for each in data["assumptions"]}["The sampler fits"]
+    assert fits["status"] == "against"
+    assert "value of feature 0 would change" in " ".join(data["sampler"]["sentences"])
+    tied = report_data(with_check(explanation, [5.0, 0.0, 0.0, 0.0]))
+    (warning,) = [each for each in tied["cautions"] if each["about"] == "sampler"]
+    assert "Copula cannot be told from Gaussian" in warning["text"]
+
+
+def test_a_sampler_that_others_agree_with_is_tested(explanation):
+    data = report_data(with_check(explanation, 0.0))
+    assert "sampler" not in topics(data)
+    fits = {each["name"]: each for each in data["assumptions"]}["The sampler fits"]
+    assert fits["status"] == "for"
+    assert "Copula would change no value" in fits["here"]
+
+
+def test_scores_in_the_terms_of_the_model_are_shown_where_there_are_any(explanation):
+    data = report_data(explanation)
+    assert "MSEv" not in data["sampler"]["columns"]
+    scores = explanation.sampler_scores.assign(
+        msev=[0.2, 0.25, 0.5], msev_difference=[0.0, 0.05, 0.3], msev_se=[0.0, 0.01, 0.02],
+        verdict=["used", "clearly worse in MSEv", "for reference"],
+    )  # fmt: skip
+    shown = report_data(replace(explanation, sampler_scores=scores))["sampler"]
+    assert shown["columns"][1:4] == ["MSEv", "MSEv above the best", "MSEv error"]
+    assert [line["cells"][1] for line in shown["lines"]] == ["0.2000", "0.2500", "0.5000"]
+    assert [line["cells"][-1] for line in shown["lines"]] == [
+        "",
+        "clearly worse in MSEv",
+        "for reference",
+    ]
+    assert any(sentence.startswith("The MSEv is") for sentence in shown["sentences"])

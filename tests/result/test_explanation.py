@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 
 from dsage.estimate.inference import intervals
-from explanations import make_explanation
+from explanations import make_explanation, with_check
 
 COLUMNS = [
-    "feature", "value", "se", "lower", "upper", "se_rows", "lower_total", "upper_total", "share",
-    "n_evaluated", "n_skipped", "audit_difference", "audit_lower", "audit_upper", "audit_matters",
+    "feature", "value", "se", "lower", "upper", "se_rows", "lower_total", "upper_total",
+    "se_sampler", "sampler_matters", "share", "n_evaluated", "n_skipped", "audit_difference", "audit_lower", "audit_upper", "audit_matters",
     "p_value",
 ]  # fmt: skip
 
@@ -90,3 +90,14 @@ def test_groups_are_the_features_of_a_record_of_groups():
     explanation = make_explanation(3, groups=groups)
     assert explanation.feature_names == ("first", "last")
     assert sorted(explanation.to_frame()["feature"]) == ["first", "last"]
+
+
+def test_the_error_of_the_sampler_is_in_the_frame_and_none_without_a_check(explanation):
+    assert explanation.se_sampler is None
+    assert explanation.to_frame()["se_sampler"].isna().all()
+    assert not explanation.to_frame()["sampler_matters"].any()
+    checked = with_check(explanation, [0.0, 0.01, 0.02, 5.0])
+    np.testing.assert_allclose(checked.se_sampler, [0.0, 0.01, 0.02, 5.0], atol=1e-3)
+    by_name = checked.to_frame().set_index("feature").loc[list(checked.feature_names)]
+    np.testing.assert_array_equal(by_name["se_sampler"], checked.se_sampler)
+    assert by_name["sampler_matters"].tolist() == [False, False, False, True]

@@ -10,12 +10,12 @@ import pytest
 import dsage.result.saving
 from dsage import Graph, _files
 from dsage.data.kinds import Kind
-from dsage.estimate import Estimate, StopKind, TermKind
+from dsage.estimate import Estimate, SamplerCheck, StopKind, TermKind
 from dsage.models.resolve import LossSource
 from dsage.result.saving import load
-from dsage.samplers.info import SamplerSource
+from dsage.samplers.info import Decision, SamplerSource
 from dsage.structure.info import GraphSource
-from explanations import make_explanation
+from explanations import make_explanation, with_check
 
 
 @pytest.fixture(scope="module")
@@ -218,11 +218,54 @@ def test_folders_are_refused(explanation, tmp_path):
 def test_a_later_format_is_refused_with_the_version_that_wrote_it(
     explanation, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(dsage.result.saving, "_FORMAT", 3)
+    monkeypatch.setattr(dsage.result.saving, "_FORMAT", 4)
     path = explanation.save(tmp_path / "run.dsage")
     monkeypatch.undo()
-    with pytest.raises(ValueError, match=f"format 1 or 2; got 3.*{dsage.__version__}"):
+    with pytest.raises(ValueError, match=f"format 1 to 3; got 4.*{dsage.__version__}"):
         load(path)
+
+
+def test_the_error_of_the_sampler_is_kept(explanation, tmp_path):
+    checked = with_check(explanation, 0.1, others=("Copula", "Forest"), are_better=(False, True))
+    again = load(checked.save(tmp_path / "run.dsage"))
+    np.testing.assert_array_equal(again.se_sampler, checked.se_sampler)
+    assert again.sampler_check.others == ("Copula", "Forest")
+    assert again.sampler_check.are_better == (False, True)
+    pd.testing.assert_frame_equal(again.sampler_check.to_frame(), checked.sampler_check.to_frame())
+    nothing = SamplerCheck.none(explanation.feature_names, "it was turned off")
+    unchecked = replace(explanation, sampler_check=nothing)
+    again = load(unchecked.save(tmp_path / "run.dsage"))
+    assert again.se_sampler is None
+    assert again.sampler_check.reason == "it was turned off"
+
+
+def test_a_file_of_the_second_format_lacks_what_was_added_later(explanation, tmp_path):
+    header, arrays = _files.read_arrays(explanation.save(tmp_path / "run.dsage"))
+    header["format"] = 2
+    del header["sampler_check"]
+    choices = header["choices"]
+    for section, name in (
+        ("sampler", "msev"),
+        ("sampler", "compared_with"),
+        ("seconds", "check"),
+        ("graph", "why"),
+        ("evaluations", "n_sampler_check"),
+    ):
+        del choices[section][name]
+    choices["sampler"]["decision"] = {
+        "chosen": "Gaussian", "best": "Forest", "best_score": 0.4, "difference": 0.01, "se": 0.02,
+    }  # fmt: skip
+    _files.write_arrays(tmp_path / "old.dsage", header, arrays)
+    old = load(tmp_path / "old.dsage")
+    assert old.se_sampler is None
+    assert old.choices.sampler.decision == Decision("Gaussian", "Forest", 0.4, 0.01, 0.02)
+    assert old.choices.sampler.compared_with == ()
+    pd.testing.assert_frame_equal(old.to_frame(), explanation.to_frame())
+    # In a file of today the same would be damage.
+    _files.write_arrays(tmp_path / "new.dsage", {**header, "format": 3}, arrays)
+    with pytest.raises(ValueError, match="damaged"):
+        load(tmp_path / "new.dsage")
+    assert old.report(tmp_path / "report.html").exists()
 
 
 def test_a_file_of_the_first_release_is_loaded():

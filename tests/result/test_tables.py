@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dsage.estimate import StopKind, StopReason
+from dsage.estimate import SamplerCheck, StopKind, StopReason
 from dsage.models import LossSource
 from dsage.result.run_info import plain, word
 from dsage.result.tables import format_table
-from explanations import make_explanation
+from explanations import make_explanation, with_check
 
 
 @pytest.fixture(scope="module")
@@ -109,3 +109,22 @@ def test_an_audit_that_is_too_rough_says_for_how_many_features(explanation):
     fine = replace(known.audit, values=np.zeros(4), se=np.zeros(4))
     text = repr(replace(explanation, estimate=replace(known, audit=fine)))
     assert "all differences" in text
+
+
+def test_the_error_of_the_sampler_has_a_column_and_a_note(explanation):
+    assert "sampler" not in repr(explanation)
+    small = with_check(explanation, 0.01)
+    heads = repr(small).splitlines()[2].split()
+    assert "sampler" in heads
+    assert "sampler: how much a value would change with Copula" in repr(small)
+    large = with_check(explanation, 5.0, others=("Copula", "Forest"))
+    (line,) = [line for line in repr(large).splitlines() if line.startswith("sampler:")]
+    assert "with Copula or Forest the values of" in line
+    assert line.endswith("would change by more than their other errors (!)")
+    assert "± 5.0000!" in repr(large)
+
+
+def test_a_check_that_was_not_made_says_why(explanation):
+    nothing = SamplerCheck.none(explanation.feature_names, "the run was interrupted")
+    text = repr(replace(explanation, sampler_check=nothing))
+    assert "sampler: its error was not estimated: the run was interrupted" in text

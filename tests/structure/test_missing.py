@@ -100,6 +100,15 @@ def test_a_column_separates_only_where_it_is_never_missing():
     assert is_separated(dsage.learn_graph(frame), "x", given=["w"])
 
 
+@pytest.mark.parametrize("share", [0.0, 0.3])
+def test_numbers_beside_classes_separate_only_where_they_are_never_missing(share):
+    frame = chain(share)
+    noise = np.random.default_rng(2).normal(size=N_ROWS)
+    frame["sex"] = np.where(frame["x"] > noise, "f", "m")
+    graph = dsage.learn_graph(frame)
+    assert is_separated(graph, "x", given=["sex", "w"]) == (share == 0.0)
+
+
 @pytest.mark.parametrize("as_class", [False, True])
 def test_missingness_that_depends_on_the_target_is_informative(as_class):
     rng = np.random.default_rng(0)

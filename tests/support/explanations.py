@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -10,7 +11,7 @@ from sklearn.ensemble import RandomForestRegressor
 
 from dsage import Graph
 from dsage.data.kinds import Kind
-from dsage.estimate import as_stopping, run
+from dsage.estimate import SamplerCheck, as_stopping, run
 from dsage.games import LossGame
 from dsage.games.grouped import Grouped
 from dsage.graphs.grouped import GroupedOracle
@@ -66,6 +67,21 @@ def make_explanation(n_features=3, names=None, *, audited=True, groups=None, see
         choices=make_run_info(found, has_graph=audited),
         warnings=("A warning of this run.",),
     )
+
+
+def with_check(explanation, differences, *, se=0.001, others=("Copula",), are_better=None):
+    """The explanation, with made-up differences to other samplers."""
+    shape = (len(others), len(explanation.feature_names))
+    check = SamplerCheck(
+        explanation.feature_names,
+        tuple(others),
+        tuple(are_better or [False] * len(others)),
+        np.broadcast_to(differences, shape).astype(float).copy(),
+        np.full(shape, se),
+        np.full(shape, 40.0),
+        1000,
+    )
+    return replace(explanation, sampler_check=check)
 
 
 def _strength(graph, generator):

@@ -7,6 +7,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Self
 
+import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
@@ -25,6 +26,8 @@ Mask = npt.NDArray[np.bool_]
 
 # Large enough for full speed of BLAS, small beside any data set that needs chunks.
 _CHUNK_BYTES = 16 * 2**20
+
+_WIDE = (nw.Int128, nw.UInt128, nw.Decimal)
 
 TRANSFORMS = ("none", "rank")
 # With fewer missing or fewer present values, an indicator has nothing to be learned from.
@@ -85,6 +88,10 @@ class Table:
         self.continuous = tuple(name for name in self.names if name not in classes)
         self.indicators: dict[str, tuple[str, ...]] = {}
         self._times = {name for name in self.continuous if kinds[name] == "time"}
+        # Numbers of types that libraries cannot convert for NumPy.
+        self._wide = {
+            name for name, dtype in self._frame.dtypes.items() if isinstance(dtype, _WIDE)
+        }
         # Columns with values to fill in; those of which only presence varies.
         self._incomplete: frozenset[str] = frozenset()
         self._flags: frozenset[str] = frozenset()
@@ -228,13 +235,14 @@ class Table:
         """Return some rows of continuous columns as floats; missing values are NaN."""
         at = rows if self._rows is None else self._rows[rows]
         usual = [name for name in columns if not self._is_special(name)]
-        plain = self._frame.matrix(usual, at) if usual else np.empty((0, 0))
+        n_rows = rows.stop - rows.start
+        plain = self._frame.matrix(usual, at) if usual else np.empty((n_rows, 0))
         if plain.dtype.kind == "O":
             # Of types that NumPy does not have.
             usual = []
         if len(usual) == len(columns):
             return np.array(plain, np.float64, order="C")
-        read = np.empty((rows.stop - rows.start, len(columns)))
+        read = np.empty((n_rows, len(columns)))
         if usual:
             read[:, [columns.index(name) for name in usual]] = plain
         for position, name in enumerate(columns):
@@ -244,8 +252,8 @@ class Table:
 
     def _is_special(self, name: str) -> bool:
         """Return whether a column cannot be read as it is."""
-        is_changed = name in self._incomplete or name in self._flags
-        return is_changed or name in self._times or name in self.indicators
+        is_changed = name in self._incomplete or name in self._flags or name in self.indicators
+        return is_changed or name in self._times or name in self._wide
 
     def _column(self, name: str, rows: slice | npt.NDArray[np.intp]) -> Floats | Mask:
         """Return some rows of a column or of an indicator."""

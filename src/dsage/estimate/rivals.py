@@ -93,7 +93,7 @@ def _find_others(found: SamplerFound, inputs: Inputs, streams: Streams) -> list[
     rows = _half(inputs, streams)
     name = f"{found.info.name}, fitted to half of the rows"
     fit = partial(fit_to_all, found.unfitted, take_rows(inputs.X_train, rows))
-    return [Other(name, found.unfitted, fit, len(rows))]
+    return [Other(name, found.unfitted, fit, len(rows), is_own=True)]
 
 
 def _half(inputs: Inputs, streams: Streams) -> Rows:
@@ -114,10 +114,14 @@ def _warn(check: SamplerCheck, estimate: Estimate, name: str) -> None:
     better = [other for other, is_so in zip(check.others, check.are_better, strict=True) if is_so]
     if better:
         start = f"{better[0]} scores clearly better than {name} on held-out rows, and with it"
+    elif check.is_own:
+        start = f"With {name} fitted to half of the rows"
     else:
         start = f"With {' or '.join(check.others)}, which the scores cannot tell from {name},"
-    text = (
-        f"{start} the values of {features} would change by more than their other errors. Look at "
-        "explanation.sampler_check, or choose the sampler by its scores: "
-    )
-    warn(Text([text, Setting("sampler", "auto"), "."]), SamplerWarning)
+    text = f"{start} the values of {features} would change by more than their other errors. "
+    if better:
+        remedy = Setting("sampler", "auto")
+        warn(Text([text, "Choose the sampler by its scores: ", remedy, "."]), SamplerWarning)
+    else:
+        ending = "Look at explanation.sampler_check; more training rows would tell more."
+        warn(f"{text}{ending}", SamplerWarning)

@@ -67,6 +67,8 @@ class SamplerCheck:
         Standard errors of the differences, and their degrees of freedom.
     n_evaluated : int
         Pairs of a coalition and a row that were evaluated, with each of the samplers.
+    is_own : bool
+        Whether the other sampler is that of the run, fitted to half of the rows.
     reason : str
         Why there is nothing to tell; empty otherwise.
     """
@@ -78,13 +80,16 @@ class SamplerCheck:
     se: Floats
     df: Floats
     n_evaluated: int
+    is_own: bool = False
     reason: str = ""
 
     @classmethod
     def none(cls, feature_names: Sequence[str], reason: str) -> SamplerCheck:
         """Return a check that was not made, and why."""
         empty = np.zeros((0, len(feature_names)))
-        return cls(tuple(feature_names), (), (), empty, empty.copy(), empty.copy(), 0, reason)
+        return cls(
+            tuple(feature_names), (), (), empty, empty.copy(), empty.copy(), 0, reason=reason
+        )
 
     @property
     def errors(self) -> Floats | None:
@@ -103,7 +108,8 @@ class SamplerCheck:
         """Return the features where another sampler matters more than the other errors.
 
         The difference is significantly larger, for all features at once, than the standard error
-        from orderings, draws and rows together, and than 1 % of the range of the values.
+        from orderings, draws and rows together, and than 1 % of the range of the values. Where one
+        of these errors is not known, nothing exceeds it.
         """
         limit = _limits(estimate)
         found = np.zeros(len(self.feature_names), dtype=np.bool_)
@@ -130,9 +136,10 @@ class SamplerCheck:
 
 def _limits(estimate: Estimate) -> Floats:
     """Return the difference from which another sampler matters, for each feature."""
-    rows = np.where(np.isfinite(estimate.se_rows), estimate.se_rows, 0.0)
-    errors: Floats = np.hypot(np.where(np.isfinite(estimate.se), estimate.se, 0.0), rows)
-    return np.maximum(errors, _MATTERS * float(np.ptp(estimate.values)))
+    errors = np.hypot(estimate.se, estimate.se_rows)
+    least = _MATTERS * float(np.ptp(estimate.values))
+    limits: Floats = np.where(np.isfinite(errors), np.maximum(errors, least), np.inf)
+    return limits
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,6 +151,7 @@ class Other:
     fit: Callable[[], Any]
     n_rows: int
     is_better: bool = False
+    is_own: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -258,6 +266,7 @@ def check_by_others(
         np.stack([each.se for each in found]),
         np.stack([each.df for each in found]),
         sum(each.n_evaluated for each in found),
+        is_own=any(other.is_own for other in able),
     )
 
 

@@ -15,7 +15,7 @@ import pandas as pd
 from dsage._check import check_member, check_members, check_names, refusal
 from dsage.graphs import interchange
 from dsage.graphs.pairs import check_pairs
-from dsage.graphs.parts import PartsOracle
+from dsage.graphs.parts import PartsOracle, check_indicators, with_indicators
 from dsage.graphs.reachability import Reachability, components
 from dsage.graphs.separation import Oracle, SeparationOracle
 
@@ -57,15 +57,9 @@ class Graph:
     """
 
     __slots__ = (
-        "_bidirected",
-        "_children",
-        "_edges",
-        "_indicators",
-        "_names",
-        "_parents",
-        "_position",
+        "_bidirected", "_children", "_edges", "_indicators", "_names", "_parents", "_position",
         "_sweep",
-    )
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -85,25 +79,7 @@ class Graph:
             self._parents[head].append(tail)
             self._children[tail].append(head)
         self._sweep: Reachability | None = None
-        self._indicators = self._check_indicators({} if indicators is None else indicators)
-
-    def _check_indicators(
-        self, indicators: Mapping[str, Iterable[str]]
-    ) -> dict[str, tuple[str, ...]]:
-        """Return the indicators after checking that they indicate nodes that are none."""
-        given: object = indicators
-        if not isinstance(given, Mapping):
-            advice = "For example, indicators={'age is missing': ['age']}"
-            raise refusal("indicators", "a dict of lists of nodes", given, advice, TypeError)
-        found = {}
-        for name, nodes in indicators.items():
-            check_member(name, self._names, "indicators", _OF_GRAPH)
-            parameter = f"indicators[{name!r}]"
-            found[name] = check_members(nodes, self._names, parameter, _OF_GRAPH)
-            if odd := [node for node in found[name] if node in indicators]:
-                advice = "An indicator has no missing values itself"
-                raise refusal(parameter, "without indicators", odd, advice)
-        return found
+        self._indicators = check_indicators(indicators, self._names)
 
     # Nodes and edges
 
@@ -277,11 +253,7 @@ class Graph:
                 check_member(name, self._names, "features", _OF_GRAPH)
             if target in checked:
                 raise refusal("features", "without the target", target, "Drop the target")
-        hidden = [name for name in self._indicators if name not in {target, *checked}]
-        parts = {
-            name: (name, *(each for each in hidden if name in self._indicators[each]))
-            for name in checked
-        }
+        parts = with_indicators(checked, self._indicators, besides=target)
         nodes = tuple(dict.fromkeys(node for each in parts.values() for node in each))
         oracle = SeparationOracle(self._reachability(), self._names, target, nodes)
         return oracle if nodes == checked else PartsOracle(oracle, parts)

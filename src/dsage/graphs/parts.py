@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from dsage._check import check_known, check_member, check_names, refusal
+from dsage._check import check_known, check_member, check_members, check_names, refusal
 from dsage.graphs.separation import Oracle, as_oracle
 
 Mask = npt.NDArray[np.bool_]
+
+_OF_GRAPH = "the nodes of the graph"
 
 
 class PartsOracle(Oracle):
@@ -108,3 +110,32 @@ class PartsOracle(Oracle):
 
     def __repr__(self) -> str:
         return f"PartsOracle({self.oracle!r}, n_features={len(self.feature_names)})"
+
+
+def check_indicators(
+    indicators: Mapping[str, Iterable[str]] | None, names: Sequence[str]
+) -> dict[str, tuple[str, ...]]:
+    """Return indicators of missing values after checking that they tell about other nodes."""
+    given: object = {} if indicators is None else indicators
+    if not isinstance(given, Mapping):
+        advice = "For example, indicators={'age is missing': ['age']}"
+        raise refusal("indicators", "a dict of lists of nodes", given, advice, TypeError)
+    found = {}
+    for name, nodes in given.items():
+        check_member(name, names, "indicators", _OF_GRAPH)
+        parameter = f"indicators[{name!r}]"
+        found[name] = check_members(nodes, names, parameter, _OF_GRAPH)
+        if odd := [node for node in found[name] if node in given]:
+            advice = "An indicator has no missing values itself"
+            raise refusal(parameter, "without indicators", odd, advice)
+    return found
+
+
+def with_indicators(
+    features: Sequence[str], indicators: Mapping[str, Sequence[str]], besides: str
+) -> dict[str, tuple[str, ...]]:
+    """Return the nodes of each feature: itself, and its indicators that are no features."""
+    hidden = [name for name in indicators if name not in {besides, *features}]
+    return {
+        name: (name, *(each for each in hidden if name in indicators[each])) for name in features
+    }

@@ -90,16 +90,22 @@ def _sampler(summary: Summary) -> Iterator[Caution]:
         return
     better = [other for other, is_so in zip(check.others, check.are_better, strict=True) if is_so]
     chosen = summary.explanation.choices.sampler.name
-    text = f"{listed(check.others)} cannot be told from {chosen} by the scores on held-out rows"
+    text = (
+        f"{listed(check.others)} cannot be told from {chosen} by the scores on held-out rows, and"
+    )
+    advice = "Look at the scores of the samplers, and use more training rows."
     if better:
-        text = f"{better[0]} scores clearly better than {chosen} on held-out rows"
+        text = f"{better[0]} scores clearly better than {chosen} on held-out rows, and"
+        advice = 'Explain with sampler="auto".'
+    elif check.is_own:
+        text = f"{chosen} was fitted to half of the training rows:"
+        advice = "Use more training rows."
     yield _caution(
         "warning",
         "Some values depend on the sampler",
-        f"{text}, and with it the value of {listed(summary.depends)} would change by more than "
-        "its other errors.",
-        'Explain with sampler="auto", look at the scores of the samplers, or use more training '
-        "rows.",
+        f"{text} with it the value of {listed(summary.depends)} would change by more than its "
+        "other errors.",
+        advice,
     )
 
 

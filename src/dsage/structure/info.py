@@ -35,7 +35,7 @@ class GraphInfo:
     n_edges : int or None
         The number of edges, bidirected ones included.
     markov_blanket : tuple of str or None
-        The Markov blanket of the target.
+        The Markov blanket of the target, with the indicators of missing values in it.
     n_graphs : int or None
         The number of graphs that vote.
     seconds : float or None

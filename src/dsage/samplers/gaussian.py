@@ -207,7 +207,7 @@ def require_continuous(sampler: BaseSampler) -> None:
     """Refuse columns of classes."""
     if classes := pick(sampler.feature_names_, sampler.n_categories_ > 0):
         condition = f"of continuous columns for {sampler.name}"
-        advice = "These hold classes: use Forest or Sequential, or leave the columns out"
+        advice = "These hold classes: use Mix or Neighbors, or leave the columns out"
         raise refusal("X", condition, classes, advice, TypeError)
 
 

@@ -19,7 +19,6 @@ from dsage.graphs import Graph, NoSeparation, Oracle, as_graph, as_oracle, is_or
 from dsage.structure import Stability, search_graph, stability
 from dsage.structure.info import GraphInfo, GraphSource
 from dsage.structure.learn import learn_by_callable
-from dsage.structure.reduction import most_categories
 from dsage.structure.searches.base import METHODS
 
 # The default number of resamples, and the number of columns from which resampling is too slow to
@@ -136,7 +135,7 @@ def _learn(
         result = learn_by_callable(method, table, "graph")
     else:
         discrete = (*inputs.discrete, inputs.target) if is_of_classes else inputs.discrete
-        rare = _rare_classes(table, inputs, n_rows // 2 if is_resampled else n_rows)
+        rare = _rare_classes(table, inputs)
         options["discrete"] = tuple(name for name in discrete if name not in rare)
         searched = [name for name in inputs.names if name not in rare]
         table = Frame(table).select([*searched, inputs.target])
@@ -172,13 +171,15 @@ def _learn(
     return GraphFound(graph.oracle(inputs.target, inputs.names), graph, strength, info)
 
 
-def _rare_classes(table: Any, inputs: Inputs, n_rows: int) -> list[str]:  # noqa: ANN401
-    """Return the classes with hardly any category that recurs in so many rows; warn of them."""
-    most = most_categories(n_rows)
+def _rare_classes(table: Any, inputs: Inputs) -> list[str]:  # noqa: ANN401
+    """Return the classes with so few rows a category that a graph would merge some; warn of them.
+
+    Merged categories might hide what the class tells about the target.
+    """
     columns = Table(table, discrete=inputs.discrete)
-    many = [inputs.names[at] for at in np.flatnonzero(inputs.layout.n_categories > most)]
-    # Categories that do not occur in training cost nothing.
-    names = [name for name in many if len(columns.codes(name)[1]) > most]
+    for at in np.flatnonzero(inputs.layout.n_categories):
+        columns.codes(inputs.names[at])
+    names = list(columns.merged)
     if names:
         start = f"Column {names[0]!r} has" if len(names) == 1 else f"Columns {shown(names)} have"
         warn(

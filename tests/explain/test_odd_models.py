@@ -45,6 +45,7 @@ CASES = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:.*like an identifier")
 @pytest.mark.parametrize("sampler", ["gaussian", "marginal", "neighbors"])
 @pytest.mark.parametrize(("X", "model"), CASES.values(), ids=CASES)
 def test_a_model_that_changes_its_input_has_the_values_of_one_that_does_not(X, model, sampler):

@@ -33,6 +33,7 @@ APART = r"The columns \[{}\] are constant or determine one another: distances le
 ALL = APART.format("'c0', 'c1', 'c2', 'c3', 'c4'")
 REPEATS = "copies: 'copy' repeats '{}'"
 COINCIDE = "copies: 'word' repeats 'flag'"  # as they do in the first rows
+SIMPLEST = r"too few to score samplers: {}, the simplest"
 UNSPLIT = r"cannot split \d rows into leaves of 10"
 # The warnings of samplers; all others must fit and draw without a warning.
 WARNINGS = {
@@ -58,7 +59,6 @@ WARNINGS = {
         "forest-mixed": [REPEATS.format("weight")],
         "sequential-classes": [REPEATS.format("word")],
         "auto-numbers": [COPIED],
-        "auto-mixed": [REPEATS.format("weight")],
     },
     "few": {
         "gaussian-numbers": [FOLLOW],
@@ -73,6 +73,8 @@ WARNINGS = {
         "forest-mixed": [COINCIDE, UNSPLIT],
         "sequential-classes": [COINCIDE],
         "sequential-mixed": [COINCIDE],
+        "auto-numbers": [FOLLOW, SIMPLEST.format("Gaussian")],
+        "auto-mixed": [COINCIDE, SIMPLEST.format("Sequential")],
     },
     "one": {
         "neighbors-numbers": [ALL],
@@ -80,21 +82,19 @@ WARNINGS = {
         "forest-numbers": [UNSPLIT],
         "forest-classes": [UNSPLIT],
         "forest-mixed": [UNSPLIT],
+        "auto-numbers": [ALL, SIMPLEST.format("Neighbors")],
+        "auto-mixed": [SIMPLEST.format("Sequential")],
     },
 }
-NO_CHOICE = "X must be of more rows to choose a sampler; got {}. Pass about 20"
 TWO_ROWS = "X must be of at least 2 rows; got 1. Pass more training rows"
 # The data that samplers refuse.
 REFUSALS = {
-    "few": {"auto-numbers": NO_CHOICE.format(4), "auto-mixed": NO_CHOICE.format(5)},
     "one": {
         "gaussian-numbers": TWO_ROWS,
         "gaussian-shrunk": TWO_ROWS,
         "copula-numbers": TWO_ROWS,
         "mixture-numbers": TWO_ROWS,
         "function": r"codes from 0 to n_categories - 1; got \['word'\]",
-        "auto-numbers": NO_CHOICE.format(1),
-        "auto-mixed": NO_CHOICE.format(1),
     },
 }
 # These draw a copy equal to its column, whether either is known or not. The others warn that they

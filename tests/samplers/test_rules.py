@@ -55,6 +55,7 @@ def test_a_difference_has_the_standard_error_of_the_mean_over_rows():
 
 def test_coalitions_that_are_a_sample_add_their_own_error():
     rows = np.arange(50)
+    # They are in the order of their sizes: pairs of strata next to each other are compared.
     by_coalition = np.array([0.0, 1.0, 2.0, 5.0])
     scores = scores_of(np.repeat(by_coalition[:, None], 50, axis=1))
     found = {}
@@ -65,7 +66,17 @@ def test_coalitions_that_are_a_sample_add_their_own_error():
         found[is_exact] = sheet.compare("a", "b").energy
     assert found[True].mean == found[False].mean == pytest.approx(2.0)
     assert found[True].se == pytest.approx(0.0)
-    assert found[False].se == pytest.approx(by_coalition.std(ddof=1) / 2)
+    assert found[False].se == pytest.approx(np.sqrt(1.0**2 + 3.0**2) / 4)
+
+
+def test_what_only_the_size_of_a_coalition_changes_is_no_error():
+    rows, sizes = np.arange(40), np.array([3, 0, 2, 1, 0, 3, 1, 2])
+    known = np.arange(3) < sizes[:, None]
+    piece = Piece(rows, known, np.full(8, 1 / 8), False, 0)
+    sheet, block = Sheet(), Block(0, rows, (piece,))
+    sheet.add("a", block, scores_of(np.repeat(sizes[:, None] * 1.0, 40, axis=1)))
+    sheet.add("b", block, scores_of(np.zeros((8, 40))))
+    assert sheet.compare("a", "b").energy.se == pytest.approx(0.0)
 
 
 def test_a_row_that_is_scored_twice_counts_once():

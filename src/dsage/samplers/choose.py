@@ -298,7 +298,7 @@ def _choose_simplest(table: Table, named: Mapping[str, Sampler]) -> Choice:
             failed.append(f"{name} ({type(error).__name__}: {error})")
             continue
         n_rows = len(table.matrix)
-        few = f"{n_rows} rows are too few"
+        few = f"{n_rows} {'row is' if n_rows == 1 else 'rows are'} too few"
         if n_rows >= MIN_ROWS:
             few = f"Of {n_rows} rows too few have categories that occur more than once"
         warn(

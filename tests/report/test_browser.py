@@ -114,7 +114,7 @@ def test_it_renders_without_errors_or_requests_at_any_width(show, name, tmp_path
         assert browser.find_element(By.CSS_SELECTOR, "#ranking-chart svg[role=img] > title")
         assert browser.save_screenshot(str(tmp_path / f"{name}-{width}.png"))
     headings = [each.text for each in browser.find_elements(By.CSS_SELECTOR, "main h2")]
-    assert len(headings) == 10
+    assert len(headings) == 11
     assert all(headings)
 
 

@@ -19,7 +19,7 @@ from dsage.samplers.scorer import Scorer
 from dsage.samplers.splits import Block, Part
 
 # The share of the budget that is planned by count: machines differ, and the clock must not decide.
-_PLANNED = 0.6
+_PLANNED = 0.7
 # The clock ends a race that takes this many times as long as it may.
 _LATE = 2.0
 # The share of the time that counts while the processor is not busy with the race.

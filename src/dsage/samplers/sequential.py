@@ -28,7 +28,7 @@ RESIDUALS = ("empirical", "gaussian")
     candidate_for=("classes", "mixed"),
     complexity=4,
     draw_cost=0.3,
-    call_cost=5000.0,
+    call_cost=1500.0,
     fit_cost=1.0,
 )
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -26,7 +26,7 @@ from dsage.estimate import (
 from dsage.estimate.inference import MIN_UNITS
 from dsage.estimate.rivals import check_sampler_of_run
 from dsage.games import Game, GameOptions, Grouped, LossGame
-from dsage.graphs import GroupedOracle
+from dsage.graphs import GroupedOracle, Oracle
 from dsage.models.losses import Loss
 from dsage.models.model import Model
 from dsage.models.resolve import find_model
@@ -212,21 +212,14 @@ def explain(
                 **jobs,
             )
         with clock(Phase.SAMPLER):
-            scoring = ScoringOptions(
-                predict=resolved.model.predict,
-                players=grouped,
-                n_predicted=_least_predicted(inputs, grouped, for_game),
-                seconds=seconds,
-                is_checked=sampler_check,
-            )
+            n_predicted = _least_predicted(inputs, grouped, for_game)
+            predict = resolved.model.predict
+            scoring = ScoringOptions(predict, grouped, n_predicted, seconds, sampler_check)
             fitted = find_sampler(request, inputs, scoring, seed=seed, progress=progress)
         with clock(Phase.ESTIMATE):
             settings = {"loss": resolved.loss, **vars(for_game)}
             make_game = _GameMaker(resolved.model, inputs, settings, grouped)
-            game = make_game(fitted.sampler)
-            oracle = found.oracle
-            if grouped is not None and oracle is not None:
-                oracle = GroupedOracle(oracle, grouped.members)
+            game, oracle = make_game(fitted.sampler), make_game.oracle(found.oracle)
             estimate = run(
                 game,
                 oracle=oracle,
@@ -342,6 +335,12 @@ class _GameMaker:
         rows = self._inputs.X_test, self._inputs.y_test
         game = LossGame(self._model, sampler, *rows, **self._settings)
         return game if self._groups is None else Grouped(game, self._groups.members)
+
+    def oracle(self, oracle: Oracle | None) -> Oracle | None:
+        """Return the separations of features as those of the players."""
+        if self._groups is None or oracle is None:
+            return oracle
+        return GroupedOracle(oracle, self._groups.members)
 
 
 def _least_predicted(inputs: Inputs, groups: Groups | None, options: GameOptions) -> int:

@@ -51,7 +51,9 @@ def test_all_results_are_written(dsage, tmp_path):
     assert repr(explanation) == ran.out.rstrip("\n")
     frame = explanation.to_frame()
     np.testing.assert_allclose(pd.read_csv("run.csv")["value"], frame["value"])
+    assert {"se", "se_rows", "se_sampler", "sampler_matters"} <= set(pd.read_csv("run.csv").columns)
     lines = json.loads((tmp_path / "run.json").read_text())
+    assert {"se_sampler", "sampler_matters"} <= set(lines[0])
     assert [line["feature"] for line in lines] == frame["feature"].tolist()
     assert "The run is in run.dsage." in ran.err
 
@@ -263,6 +265,11 @@ def test_a_saved_graph_is_used(dsage):
     run = package.load("run.dsage")
     assert run.graph.markov_blanket("outcome") == ("dose", "age")
     assert run.values[2] == 0
+
+
+def test_the_comparison_with_other_samplers_can_be_left_out(dsage):
+    ran = dsage("explain", "data.csv", *LM, "--sampler", "gaussian", "--no-sampler-check")
+    assert "sampler: its error was not estimated: it was turned off" in ran.out
 
 
 def test_orderings_are_chosen_by_name(dsage):

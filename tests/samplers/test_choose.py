@@ -35,7 +35,7 @@ def test_simplest_of_equals_is_chosen_for_gaussian_data():
     choice = choose_sampler(correlated(800), [Gaussian(), GaussianCopula(), Forest(n_trees=10)])
     assert choice.name == "Gaussian"
     assert "Gaussian" in choice.reason
-    assert choice.scores.loc["Marginal", "difference"] > 4 * choice.scores.loc["Marginal", "se"]
+    assert choice.scores.loc["Marginal", "difference"] > 3 * choice.scores.loc["Marginal", "se"]
 
 
 def test_non_linear_data_get_a_sampler_that_can_follow_them():

@@ -1,5 +1,6 @@
 """Which candidates are tried, on how much, and what the clock may change."""
 
+import functools
 import itertools
 
 import numpy as np
@@ -10,11 +11,13 @@ from dsage._random import Streams
 from dsage.data.layout import Layout
 from dsage.samplers import race
 from dsage.samplers.base import BaseSampler
+from dsage.samplers.choose import candidates_for
 from dsage.samplers.comparing import Table, compare_candidates
 from dsage.samplers.gaussian import Gaussian
 from dsage.samplers.marginal import Marginal
 from dsage.samplers.race import Budget, Contender
 from dsage.samplers.registry import SAMPLERS
+from dsage.samplers.scorer import PieceScores, Scorer
 from dsage.samplers.splits import split_rows
 
 
@@ -29,6 +32,13 @@ def compare(X, contenders, predict=None, budget=None):
     table = Table.of(X, Layout.of(X), streams=Streams(0))
     scorer = table.scorer(predict, 8)
     return compare_candidates(table, contenders, scorer, n_coalitions=8, budget=budget or Budget())
+
+
+def tick(monkeypatch, seconds):
+    """Let so much time pass whenever someone looks at a clock."""
+    for clock in ("perf_counter", "process_time"):
+        times = itertools.count(0.0, seconds)
+        monkeypatch.setattr(race.time, clock, functools.partial(next, times))
 
 
 class Slow(Gaussian):
@@ -95,10 +105,9 @@ def test_without_a_known_cost_the_time_of_a_fit_is_estimated_from_one_to_few_row
     registered, monkeypatch
 ):
     registered()
-    times = iter(np.arange(0.0, 1e6, 0.5))
-    monkeypatch.setattr(race.time, "perf_counter", lambda: next(times))
+    tick(monkeypatch, 0.5)
     contenders = [Contender("Gaussian", Gaussian()), Contender("Slow", Slow())]
-    outcome = compare(rows(900), contenders, budget=Budget(8.0))
+    outcome = compare(rows(900), contenders, budget=Budget(4.0))
     # A fit to 100 of 675 rows took half a second by this clock.
     assert Slow.n_fits == 1
     assert outcome.decision().skipped == ("Slow",)
@@ -108,8 +117,7 @@ def test_the_clock_ends_a_race_that_is_far_slower_than_planned_and_that_is_told(
     contenders = [Contender("a", Gaussian()), Contender("b", Gaussian(covariance="ledoit-wolf"))]
     calm = compare(rows(300, seed=3), contenders)
     assert not calm.decision().is_cut
-    times = iter(np.arange(0.0, 1e6, 1.0))
-    monkeypatch.setattr(race.time, "perf_counter", lambda: next(times))
+    tick(monkeypatch, 9.0)
     contenders = [Contender("a", Gaussian()), Contender("b", Gaussian(covariance="ledoit-wolf"))]
     hurried = compare(rows(300, seed=3), contenders)
     assert hurried.decision().is_cut
@@ -118,8 +126,7 @@ def test_the_clock_ends_a_race_that_is_far_slower_than_planned_and_that_is_told(
 
 def test_the_choice_and_its_scores_do_not_depend_on_the_speed_of_the_machine(monkeypatch):
     def run(seconds):
-        times = itertools.count(0.0, seconds)
-        monkeypatch.setattr(race.time, "perf_counter", lambda: next(times))
+        tick(monkeypatch, seconds)
         named = {"Gaussian": Gaussian(), "Marginal": Marginal()}
         contenders = [Contender(name, sampler) for name, sampler in named.items()]
         return compare(rows(400), contenders).scores("Gaussian", "chosen")
@@ -174,3 +181,31 @@ def test_a_broken_candidate_that_must_be_used_is_refused():
 
     with pytest.raises(ValueError, match=r"able to draw such data.*cannot"):
         compare(rows(100), [Contender("Broken", Broken(), stays=True), Contender("a", Gaussian())])
+
+
+@pytest.mark.parametrize("n_features", [3, 30, 100, 300])
+@pytest.mark.parametrize("n_rows", [60, 1000, 5000])
+def test_what_is_scored_fits_into_the_budget_by_count(n_features, n_rows, monkeypatch):
+    # Nothing is drawn or predicted: only the counts matter.
+    def made_up(scorer, sampler, block):
+        generator = np.random.default_rng(block.pieces[0].first_pair)
+        return [
+            PieceScores(
+                generator.normal(size=(len(piece.known), len(piece.rows)))
+                * (1 + len(sampler.name)),
+                None,
+            )
+            for piece in block.pieces
+        ]
+
+    monkeypatch.setattr(Scorer, "__call__", made_up)
+    X = pd.DataFrame(
+        np.random.default_rng(0).normal(size=(n_rows, n_features)),
+        columns=[f"x{number}" for number in range(n_features)],
+    )
+    named = candidates_for(np.zeros(n_features, int), random_state=0)
+    contenders = [Contender(name, sampler, fitted=sampler) for name, sampler in named.items()]
+    outcome = compare(X, contenders, lambda rows: rows["x0"])
+    planned = outcome.race.planned
+    assert planned <= 0.7 * 2.0 + 0.3
+    assert "Gaussian" in outcome.names

@@ -6,7 +6,7 @@ import pytest
 
 from dsage.data.inputs import check_inputs
 from dsage.samplers import SAMPLERS, BaseSampler, Forest, Gaussian, SamplerSource
-from dsage.samplers.resolve import find_sampler, parse_sampler
+from dsage.samplers.resolve import ScoringOptions, find_sampler, parse_sampler
 
 
 def inputs(n_rows=200):
@@ -59,6 +59,40 @@ def test_an_object_is_used_whether_it_is_fitted_or_not(is_fitted):
     assert hasattr(own, "mean_") == is_fitted
     draws = found.sampler.draw(np.zeros((2, 2)), np.zeros(2, bool), np.full((2, 1, 2), 0.5))
     np.testing.assert_allclose(draws[0, 0], np.asarray(rows.X_train).mean(axis=0) + 0.5)
+
+
+def test_a_named_sampler_is_scored_beside_others_and_compared_with_the_best_of_them():
+    found = find("gaussian", inputs())
+    assert found.scores["sampler"].tolist()[:2] == ["Gaussian", "GaussianCopula"]
+    (rival,) = found.rivals
+    assert rival.name in ("GaussianCopula", "Neighbors")
+    assert not rival.is_better
+    assert not rival.sampler.is_fitted
+    assert not found.unfitted.is_fitted
+    # Draws that ignore a strong dependence are found out.
+    worse = find(Own(), inputs())
+    assert [rival.is_better for rival in worse.rivals] == [True]
+    assert worse.scores.set_index("sampler").loc["Gaussian", "verdict"].startswith("clearly better")
+
+
+def test_without_a_check_and_for_marginal_draws_only_the_sampler_itself_is_scored():
+    rows = inputs()
+    request = parse_sampler("gaussian", rows, seed=1)
+    options = ScoringOptions(is_checked=False)
+    alone = find_sampler(request, rows, options, seed=1, progress=False)
+    assert alone.scores["sampler"].tolist() == ["Gaussian", "Marginal"]
+    assert alone.rivals == ()
+    marginal = find("marginal", rows)
+    assert marginal.scores["sampler"].tolist() == ["Marginal"]
+    assert parse_sampler("marginal", rows, seed=1).is_marginal
+    assert not request.is_marginal
+    assert not parse_sampler("auto", rows, seed=1).is_marginal
+
+
+def test_the_automatic_choice_has_the_rivals_that_it_cannot_tell_apart():
+    found = find("auto", inputs())
+    assert tuple(rival.name for rival in found.rivals) == found.info.decision.tied
+    assert found.unfitted.name == found.info.name
 
 
 def test_few_rows_are_not_scored():

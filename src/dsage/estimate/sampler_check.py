@@ -43,7 +43,7 @@ _FIT_SECONDS = 1.0
 # Differences below this share of the range of the values are not worth a warning.
 _MATTERS = 0.01
 # Differences are precise enough if their errors are this share of what matters.
-_PRECISE = 0.2
+_PRECISE = 0.33
 
 
 @dataclass(frozen=True, eq=False)

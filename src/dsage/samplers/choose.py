@@ -151,7 +151,7 @@ def choose_sampler(
     n_draws : int, default=8
         Draws for each row and coalition, an even number: the MSEv needs two sets.
     test_share : float, default=0.25
-        Share of the rows that are held out. Of fewer than 1,200 rows each is held out once. Rows
+        Share of the rows that are held out. Of fewer than 400 rows each is held out once. Rows
         with a category that no training row has stay among the training rows: samplers cannot
         condition on categories they have not seen.
     max_rows : int, default=4000

@@ -28,7 +28,7 @@ RESIDUALS = ("empirical", "gaussian")
     summary="one regression or classifier per feature",
     fits=ANY_DATA,
     draw_cost=0.3,
-    call_cost=5000.0,
+    call_cost=1500.0,
     fit_cost=1.0,
 )
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -15,7 +15,7 @@ from dsage.samplers.checks import Floats, Ints, Mask
 from dsage.samplers.coalitions import has_few, prefix_coalitions
 
 # Below this number of rows each is held out once, in folds.
-_ENOUGH_ROWS = 1200
+_ENOUGH_ROWS = 400
 # Rows and entries that candidates are fitted to, and rows that they are scored on, at most.
 _FIT_ROWS, _FIT_ENTRIES, _FEWEST_FIT_ROWS, SCORED_ROWS = 3000, 60_000, 500, 512
 # Rows that are scored together, and those of them that share coalitions: few, so that there are

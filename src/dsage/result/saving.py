@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import zipfile
 from collections.abc import Mapping
-from dataclasses import MISSING, Field, fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
 from pathlib import Path
 from types import NoneType, UnionType
@@ -23,6 +23,8 @@ from dsage.result.explanation import Explanation
 from dsage.result.first_format import upgrade
 
 _FORMAT = 3
+# Files of earlier formats may lack what has been added since.
+_COMPLETE = 3
 _KIND = "dsage explanation"
 _GRAPH = ("names", "edges", "bidirected", "indicators")
 
@@ -77,7 +79,9 @@ def load(path: str | Path) -> Explanation:
         raise refusal("path", condition, header.get("format"), advice)
     try:
         if header["format"] == 1:
-            header = upgrade(header, arrays)
+            header = upgrade(header, arrays) | {"format": 1}
+        if header["format"] < _COMPLETE:
+            header = _fill(Explanation, header)
         explanation: Explanation = _unpack(Explanation, header, "", arrays)
         _check_consistent(explanation)
     except (*DAMAGES, TypeError, AttributeError, IndexError) as error:
@@ -155,8 +159,7 @@ def _unpack(kind: Any, parts: Any, place: str, arrays: Arrays) -> Any:  # noqa: 
         return pd.DataFrame(columns)
     if is_dataclass(kind):
         hints = get_type_hints(kind)
-        # What an earlier version did not write keeps its default.
-        names = [each.name for each in fields(kind) if each.name in parts or _is_required(each)]
+        names = [each.name for each in fields(kind)]
         return kind(  # type: ignore[operator]
             **{name: _unpack(hints[name], parts[name], f"{place}/{name}", arrays) for name in names}
         )
@@ -170,8 +173,21 @@ def _unpack(kind: Any, parts: Any, place: str, arrays: Arrays) -> Any:  # noqa: 
     return parts
 
 
-def _is_required(field: Field[Any]) -> bool:
-    return field.default is MISSING and field.default_factory is MISSING
+def _fill(kind: Any, parts: Any) -> Any:  # noqa: ANN401
+    """Return packed parts with the defaults of fields that are not there."""
+    if isinstance(kind, UnionType):
+        kind = next((each for each in get_args(kind) if is_dataclass(each)), NoneType)
+    if not is_dataclass(kind) or not isinstance(parts, Mapping):
+        return parts
+    hints, filled = get_type_hints(kind), dict(parts)
+    for field in fields(kind):
+        if field.name in filled:
+            filled[field.name] = _fill(hints[field.name], filled[field.name])
+        elif field.default is not MISSING:
+            filled[field.name] = _pack(field.default, "", {})
+        elif field.default_factory is not MISSING:
+            filled[field.name] = _pack(field.default_factory(), "", {})
+    return filled
 
 
 def _check_dtype(array: np.ndarray[Any, Any], kind: type[np.generic], place: str) -> Any:  # noqa: ANN401

@@ -183,6 +183,8 @@ class Outcome:
             return contender.verdict
         if self.sheet.compare(used, contender.name).is_worse():
             return f"clearly better than {used}"
+        if contender.name in self._out():
+            return "clearly worse in MSEv"
         if contender.name in alike:
             return f"cannot be told from {used}"
         against = self.sheet.compare(contender.name, used)

@@ -74,7 +74,7 @@ WARNINGS = {
         "sequential-classes": [COINCIDE],
         "sequential-mixed": [COINCIDE],
         "auto-numbers": [FOLLOW, SIMPLEST.format("Gaussian")],
-        "auto-mixed": [COINCIDE, SIMPLEST.format("Sequential")],
+        "auto-mixed": [SIMPLEST.format("Mix")],
     },
     "one": {
         "neighbors-numbers": [ALL],
@@ -82,8 +82,8 @@ WARNINGS = {
         "forest-numbers": [UNSPLIT],
         "forest-classes": [UNSPLIT],
         "forest-mixed": [UNSPLIT],
-        "auto-numbers": [ALL, SIMPLEST.format("Neighbors")],
-        "auto-mixed": [SIMPLEST.format("Sequential")],
+        "auto-numbers": [SIMPLEST.format("Mix")],
+        "auto-mixed": [SIMPLEST.format("Mix")],
     },
 }
 TWO_ROWS = "X must be of at least 2 rows; got 1. Pass more training rows"

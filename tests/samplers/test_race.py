@@ -141,12 +141,12 @@ def test_a_model_that_fails_on_the_draws_of_a_candidate_leaves_it_out():
         """Draws only what was observed, by rounding."""
 
         def draw(self, X, known, noise):
-            return np.rint(super().draw(X, known, noise))
+            return np.rint(super().draw(X, known, noise) - 0.5) + 0.5
 
-    X = rows(300).round()
+    X = (20 * rows(300)).round() + 0.5
 
     def strict(frame):
-        if not np.array_equal(frame, frame.round()):
+        if not np.array_equal(frame - 0.5, (frame - 0.5).round()):
             raise KeyError("an unknown code")
         return frame["x0"].to_numpy()
 

@@ -21,6 +21,7 @@ _TEST_SHARE = 0.2
 _N_TRIED, _N_FITS = 2, 5  # fits that are averaged for the choice, and in the end
 _GROWTH = 1.5  # size of the final fits: averages of mixtures can be finer than single ones
 _MIN_ROWS_PER_COMPONENT = 8
+_MIN_ROWS = 20  # with fewer rows there is one component
 _GAIN = 1e-4  # of the mean log likelihood
 _COARSE = 2e-4  # tolerance of fits for the choice
 # Fills of the gaps before the choice. Where most values are missing, many are needed.
@@ -82,6 +83,8 @@ def fit_mixture(
     n_rows, n_numbers = values.shape
     gaps = _Gaps(values, states, Trees.none(n_states), streams)
     tried: dict[Design, float] = {}
+    if size is None and n_rows < _MIN_ROWS:
+        size = 1
     if size is None:
         trials = _Trials(gaps.fill(np.arange(n_rows), 0), states, n_states, streams)
         tried, design = trials.found, trials.choose()

@@ -11,6 +11,7 @@ SCRIPTS = sorted(GALLERY.glob("plot_*.py"))
 
 @pytest.fixture
 def drawing(monkeypatch):
+    plt.close("all")
     """Draw into memory and close all figures afterwards."""
     monkeypatch.setattr(plt, "show", lambda: None)
     with mpl.rc_context({"figure.max_open_warning": 0}):

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 from scipy.stats import norm
+from sklearn.exceptions import NotFittedError
 
 from dsage._random import Streams
 from dsage.samplers import Mix, evaluate
@@ -368,3 +369,11 @@ def test_equal_noise_couples_draws_of_similar_coalitions():
     a, b = sampler.draw(X, few, same), sampler.draw(X, more, same)
     c = sampler.draw(X, more, uniforms(200, 30, d, seed=9))
     assert np.var(a[..., 3] - b[..., 3]) < 0.8 * np.var(a[..., 3] - c[..., 3])
+
+
+def test_an_ordering_is_a_permutation_of_a_fitted_sampler():
+    with pytest.raises(NotFittedError):
+        Mix().ordering([0, 1])
+    sampler = Mix().fit(incomplete(100))
+    with pytest.raises(ValueError, match=r"order must be a permutation of 0 \.\. 1; got \[0, 0\]"):
+        sampler.ordering([0, 0])

@@ -229,6 +229,9 @@ class BaseSampler(BaseEstimator, Sampler):  # type: ignore[misc]
 
     def _check_order(self, order: Sequence[int] | Ints) -> Ints:
         """Return an ordering as the positions of all features, each once."""
+        check_is_fitted(self)
+        if not self.has_orderings:
+            raise self._lacks("that draws along orderings", "Draw for the coalitions instead")
         positions = np.asarray(order)
         is_whole = positions.dtype.kind in "iu"
         if not is_whole or sorted(positions.tolist()) != list(range(self.n_features_)):

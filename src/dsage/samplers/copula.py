@@ -8,7 +8,6 @@ from typing import Any, Literal
 
 import numpy as np
 from scipy.special import ndtri
-from sklearn.utils.validation import check_is_fitted
 
 from dsage._check import check_count, check_member
 from dsage.data.layout import Layout
@@ -111,9 +110,6 @@ class GaussianCopula(BaseSampler):
         order : sequence of int
             The positions of the features, each once.
         """
-        check_is_fitted(self)
-        if not self.has_orderings:
-            raise self._lacks("that draws along orderings", "Draw for the coalitions instead")
         return CopulaOrdering(self._normal, self.layout_, self._check_order(order), self._margins)
 
     def _draw(self, X: Floats, known: Mask, noise: Floats) -> Floats:

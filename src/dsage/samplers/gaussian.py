@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from sklearn.covariance import ledoit_wolf, oas
-from sklearn.utils.validation import check_is_fitted
 
 from dsage._check import check_member, check_names, check_shape, refusal, warn
 from dsage.data.layout import Layout
@@ -117,9 +116,6 @@ class Gaussian(BaseSampler):
         order : sequence of int
             The positions of the features, each once.
         """
-        check_is_fitted(self)
-        if not self.has_orderings:
-            raise self._lacks("that draws along orderings", "Draw for the coalitions instead")
         return Ordering(self._normal, self.layout_, self._check_order(order))
 
     def on_device(self, device: Any, dtype: Any) -> DeviceGaussian:  # noqa: ANN401

@@ -114,7 +114,8 @@ class Mix(BaseSampler):
 
     def ordering(self, order: Sequence[int] | npt.NDArray[np.intp]) -> MixOrdering:
         """Return an object that draws for all prefixes of an ordering of the features."""
-        return MixOrdering(self._drawer, self.layout_, np.asarray(order, np.intp))
+        positions = self._check_order(order)
+        return MixOrdering(self._drawer, self.layout_, positions)
 
     def prepare(self, noise: Floats) -> Floats:
         """Return the noise itself, which `ordering` takes."""
@@ -143,7 +144,7 @@ class MixOrdering:
         Parameters
         ----------
         X : data frame or array of shape (n_rows, n_features)
-            Rows. The draws for a prefix depend on its features only.
+            Rows. The distribution of draws for a prefix depends on its features only.
         noise : array of shape (n_rows, n_draws, n_features)
             Uniforms in (0, 1).
         lengths : iterable of int, optional

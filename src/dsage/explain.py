@@ -78,6 +78,7 @@ def explain(
     discrete: str | Iterable[str] = (),
     kinds: Mapping[str, str] | None = None,
     n_resamples: int | None = None,
+    min_share: float | None = None,
     sampler_check: bool = True,
     n_jobs: int | None = None,
     checkpoint: str | Path | Checkpoint | None = None,
@@ -142,7 +143,10 @@ def explain(
         ``"ordered class"``. :func:`dsage.data.describe` shows the guesses.
     n_resamples : int, optional
         Number of resamples of the rows from which the graph is learned again, to see how stable its
-        edges are; by default 20, or 0 beyond 100 columns (12 if numbers and classes are mixed).
+        edges are; by default 0, or 20 with `min_share`.
+    min_share : float, optional
+        Use only separations that this share of the graphs learned from resamples have, such as 0.9:
+        for few rows, or where a wrong separation would be worse than a longer run.
     sampler_check : bool, default=True
         Whether to estimate how much the values would change with another sampler that scores as
         well (`se_sampler` of the result), with at most 25 % of the run's evaluations. It is left
@@ -209,6 +213,7 @@ def explain(
                 is_of_classes=is_of_classes,
                 is_marginal=request.is_marginal,
                 n_resamples=n_resamples,
+                min_share=min_share,
                 **jobs,
             )
         with clock(Phase.SAMPLER):

@@ -64,7 +64,7 @@ def test_a_pipeline_on_mixed_data_with_labels_of_text():
     assert found.choices.loss.name == "cross_entropy"
     assert found.choices.model.classes == ("heavy", "light")
     assert found.to_frame()["feature"][0] == "size"
-    assert found.choices.graph.score == "bic"
+    assert found.choices.graph.score == "basis"
     assert found.choices.data.n_class_features == 2
 
 

@@ -10,7 +10,7 @@ from sklearn.linear_model import LinearRegression
 
 import dsage
 from dsage.data.inputs import check_inputs
-from dsage.graphs import Graph, NoSeparation
+from dsage.graphs import Consensus, Graph, NoSeparation
 from dsage.structure import GraphInfo, GraphSource, stability
 from dsage.structure.resolve import find_graph
 
@@ -32,12 +32,13 @@ def inputs(rows):
     return check_inputs(*rows, target=None, discrete=())
 
 
-def resolve(graph, inputs, n_resamples=0):
+def resolve(graph, inputs, n_resamples=0, min_share=None):
     return find_graph(
         graph,
         inputs,
         is_of_classes=False,
         n_resamples=n_resamples,
+        min_share=min_share,
         n_jobs=None,
         seed=0,
         progress=False,
@@ -142,3 +143,22 @@ def test_names_and_targets_are_checked(inputs):
         resolve(Graph(["a", "b"], []), inputs)
     with pytest.raises(TypeError, match="graph must be"):
         resolve(SimpleNamespace(), inputs)
+
+
+def test_only_separations_that_resamples_share_are_used(inputs):
+    plain = resolve("learn", inputs)
+    sure = resolve("learn", inputs, n_resamples=None, min_share=0.9)
+    known = np.array([[False, True]])
+    assert plain.oracle.separated(known)[0, 0]
+    assert isinstance(sure.oracle, Consensus)
+    assert (sure.info.n_resamples, sure.info.min_share) == (20, 0.9)
+    # All twenty graphs and the graph itself must agree.
+    all_agree = resolve("learn", inputs, n_resamples=4, min_share=1.0)
+    assert all_agree.oracle.separated(known)[0, 0] <= plain.oracle.separated(known)[0, 0]
+
+
+def test_a_share_of_resamples_needs_a_graph_that_is_learned(inputs):
+    with pytest.raises(ValueError, match="min_share must be left out with a graph"):
+        resolve(Graph(["a", "b", "y"], [("b", "y")]), inputs, min_share=0.9)
+    with pytest.raises(ValueError, match="min_share"):
+        resolve("learn", inputs, min_share=1.5)

@@ -26,7 +26,7 @@ def value(data, *args, **options) -> float:
     return graph_score(choose_score(data, *args, **options), EMPTY)
 
 
-@pytest.mark.parametrize(("data", "name"), [(NUMBERS, "ebic"), (CLASSES, "bic"), (MIXED, "bic")])
+@pytest.mark.parametrize(("data", "name"), [(NUMBERS, "ebic"), (CLASSES, "bic"), (MIXED, "basis")])
 def test_auto_follows_the_types_of_the_columns(data, name):
     assert value(data) == value(data, "auto") == value(data, name)
 

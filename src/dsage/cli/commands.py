@@ -195,8 +195,17 @@ class ExplainCommand(TableCommand):
         _method(
             "NUMBER",
             "Learn the graph again from this many halves of the rows, to see how stable it is.",
-            show_default="20, or 0 for many columns",
+            show_default="20 for a report, else 0",
             min=0,
+        ),
+    ] = None
+    min_share: Annotated[
+        float | None,
+        _method(
+            "SHARE",
+            "Skip only where this share of the graphs learned from halves of the rows agrees.",
+            min=0.0,
+            max=1.0,
         ),
     ] = None
     sampler: Annotated[

@@ -242,7 +242,8 @@ def _collect_options(command: ExplainCommand) -> dict[str, Any]:
         del phases["check"]
     return {
         "graph": graph,
-        "n_resamples": command.resamples,
+        "n_resamples": _choose_resamples(command),
+        "min_share": command.min_share,
         "sampler": command.sampler,
         "sampler_check": not command.no_sampler_check,
         "loss": command.loss,
@@ -255,6 +256,12 @@ def _collect_options(command: ExplainCommand) -> dict[str, Any]:
         "n_jobs": command.jobs,
         "progress": output.choose_progress(phases, quiet=command.quiet),
     }
+
+
+def _choose_resamples(command: ExplainCommand) -> int | None:
+    """Return how often to learn the graph again: a report shows how stable its edges are."""
+    is_shown = command.report is not None and command.resamples is None
+    return 20 if is_shown else command.resamples
 
 
 def check_tolerance(tolerance: float | None) -> None:

@@ -48,6 +48,7 @@ _OPTIONS = {
     "kinds": "--kind",
     "n_jobs": "--jobs",
     "n_resamples": "--resamples",
+    "min_share": "--min-share",
     "path": "RUN",
     "random_state": "--seed",
     "sampler_check": "--no-sampler-check",

@@ -181,21 +181,33 @@ class Table:
         With the rank transform there is one chunk: ranks are among all rows. Missing values are
         refused, unless the table is `completed`.
         """
+        fills = {name: self._mean(name) for name in self.continuous if name in self._incomplete}
+        is_rank = self._transform == "rank"
+        for chunk in self.numbers():
+            for position, name in enumerate(self.continuous):
+                if name in fills:
+                    absent = np.isnan(chunk[:, position])
+                    # Ranks are among all rows, and so is the mean of their scores.
+                    present = chunk[~absent, position] if is_rank else chunk[:0, position]
+                    fill = float(present.mean()) if len(present) else fills[name]
+                    chunk[absent, position] = fill
+            yield chunk
+
+    def numbers(self) -> Iterator[Floats]:
+        """Yield the continuous columns as `chunks` does, but NaN where values are missing."""
         columns = self.continuous
         fitting = max(1, _CHUNK_BYTES // (8 * max(1, len(columns))))
         step = max(1, self.n_rows) if self._transform == "rank" else fitting
-        fills = {name: self._mean(name) for name in columns if name in self._incomplete}
+        may_miss = [position for position, name in enumerate(columns) if name in self._incomplete]
         for start in range(0, self.n_rows, step):
             chunk = self._read(columns, slice(start, min(start + step, self.n_rows)))
-            absent = {}
-            for position, name in enumerate(columns):
-                if name in fills:
-                    absent[position] = np.isnan(chunk[:, position])
-                    chunk[absent[position], position] = fills[name]
+            kept = chunk[:, may_miss]
+            chunk[:, may_miss] = np.nan_to_num(kept, nan=0.0, posinf=np.inf, neginf=-np.inf)
             check_finite(chunk, columns)
+            chunk[:, may_miss] = kept
             if self._transform == "rank":
                 for position in range(len(columns)):
-                    chunk[:, position] = _scores(chunk[:, position], absent.get(position))
+                    chunk[:, position] = _scores(chunk[:, position])
             yield chunk
 
     def codes(self, name: str) -> tuple[npt.NDArray[np.intp], tuple[Any, ...]]:
@@ -337,11 +349,10 @@ def normal_scores(values: Floats) -> Floats:
     return scores
 
 
-def _scores(values: Floats, absent: Mask | None) -> Floats:
-    """Return normal scores among the present values, and their mean where values are absent."""
-    if absent is None or absent.all():
-        return normal_scores(values)
-    scores = np.empty(len(values))
-    scores[~absent] = normal_scores(values[~absent])
-    scores[absent] = scores[~absent].mean()
+def _scores(values: Floats) -> Floats:
+    """Return normal scores among the values that are not missing."""
+    absent = np.isnan(values)
+    scores = np.full(len(values), np.nan)
+    if not absent.all():
+        scores[~absent] = normal_scores(values[~absent])
     return scores

@@ -22,9 +22,9 @@ from dsage.graphs import Graph
 from dsage.result.explanation import Explanation
 from dsage.result.first_format import upgrade
 
-_FORMAT = 3
+_FORMAT = 4
 # Files of earlier formats may lack what has been added since.
-_COMPLETE = 3
+_COMPLETE = 4
 _KIND = "dsage explanation"
 _GRAPH = ("names", "edges", "bidirected", "indicators")
 

@@ -44,6 +44,12 @@ class GraphInfo:
         The number of resamples from which the graph was learned again.
     resampling_seconds : float or None
         The time that learning from the resamples took.
+    min_share : float or None
+        The share of the resampled graphs that must agree on a separation.
+    curved : tuple of str or None
+        Columns that a linear regression does not explain best: they decided on the score.
+    restored : tuple of str or None
+        Edges of the target, such as ``"a -> y"``, that the search left out and a test put back.
     why : str or None
         Why there is no graph, where the user did not ask for that.
     """
@@ -59,4 +65,7 @@ class GraphInfo:
     seconds: float | None = None
     n_resamples: int | None = None
     resampling_seconds: float | None = None
+    min_share: float | None = None
+    curved: tuple[str, ...] | None = None
+    restored: tuple[str, ...] | None = None
     why: str | None = None

@@ -25,17 +25,14 @@ from dsage._check import (
 from dsage._random import RandomState, Streams
 from dsage.data.table import Table
 from dsage.graphs import Graph, as_graph
+from dsage.structure.automatic import ChosenScore, find_score
+from dsage.structure.blocks import Blocks
 from dsage.structure.constraints import Constraints
+from dsage.structure.last_check import add_edges, reject_claims
 from dsage.structure.reduction import Reduction
-from dsage.structure.result import SearchResult, Step
-from dsage.structure.scores.base import SCORES, Score
-from dsage.structure.scores.choose import (
-    choose_score,
-    graph_score,
-    own_score,
-    score_name,
-    score_options,
-)
+from dsage.structure.result import Rejection, SearchResult, Step
+from dsage.structure.scores.base import Score
+from dsage.structure.scores.choose import choose_score, graph_score, own_score, score_options
 from dsage.structure.searches.base import METHODS
 from dsage.structure.source import (
     Data,
@@ -68,6 +65,7 @@ def search_graph(
     strict: bool = False,
     discrete: str | Iterable[str] = (),
     transform: str = "none",
+    target: str | None = None,
     random_state: RandomState = None,
     progress: bool = False,
     **options: Any,  # noqa: ANN401
@@ -77,7 +75,7 @@ def search_graph(
     Parameters
     ----------
     data, method, score, required, forbidden, tiers, max_parents, strict, discrete, transform, \
-    random_state, progress, **options
+    target, random_state, progress, **options
         As for :func:`learn_graph`.
 
     Returns
@@ -104,6 +102,7 @@ def search_graph(
             "strict": strict,
             "discrete": not _is_empty(discrete),
             "transform": transform != "none",
+            "target": target is not None,
             **dict.fromkeys(options, True),
         }
         if given := sorted(name for name, is_so in is_given.items() if is_so):
@@ -119,13 +118,18 @@ def search_graph(
     is_made = isinstance(score, Score)
     table = as_data(data, discrete=discrete, transform=transform, complete=not is_made)
     source = table if is_made else sufficient(table)
+    if target is not None:
+        check_member(target, table.names, "target", "the columns of the data")
     if source.n_rows < 2:
         raise refusal("data", "at least 2 rows", source.n_rows, "Pass more rows")
     if strict and score != "auto":
         remedy = Text(["Use either ", Setting("strict", value=True), " or ", Setting("score")])
         raise refusal("strict", "left out with a score", score, remedy)
-    if strict and kind_of(source) == "continuous":
-        score = "bic"
+    if strict:
+        if kind_of(source) == "mixed":
+            of_score.setdefault("gamma", 0.0)
+        else:
+            score = "bic"
     indicated = indicators(table)
     constraints = _make_constraints(
         source, tuple(required), forbidden, _with_indicators(tiers, indicated), max_parents
@@ -139,27 +143,38 @@ def search_graph(
     if reduction.data is None:
         graph = reduction.restore(Graph((), ()))
         return SearchResult(graph, 0.0, (), 0, 0.0, interrupted=False, method=method)
+    began = time.perf_counter()
     if isinstance(score, str):
-        name = score_name(score, kind_of(reduction.data))
-        needs_rows = SCORES.traits(name).get("needs_rows")
-        columns = table.select(reduction.data.names) if needs_rows else reduction.data
-        chosen = choose_score(columns, name, **of_score)
+        chosen = find_score(score, reduction.data, table, reduction.constraints, of_score)
     else:
         own = {**of_score, "transform": transform}
-        chosen = own_score(score, rows_of(data, table), reduction.data.names, own)
-        name = type(chosen).__name__
-    _check_required(chosen, reduction.constraints)
+        made = own_score(score, rows_of(data, table), reduction.data.names, own)
+        chosen = ChosenScore(made, type(made).__name__)
+    _check_required(chosen.score, reduction.constraints)
     with tqdm(desc=f"learning the graph ({method})", unit=" moves", disable=not progress) as bar:
 
         def show(step: Step) -> None:
             bar.update()
             bar.set_postfix(score=f"{step.score:.6g}", refresh=False)
 
-        result = search(chosen, reduction.constraints, callback=show, **of_search)
+        result = search(chosen.score, reduction.constraints, callback=show, **of_search)
     if result.interrupted:
         warn(f"Interrupted after {result.seconds:.3g} s; this is the best graph so far.")
-    graph = reduction.restore(result.graph)
-    return replace(result, graph=graph, method=method, score_name=name)
+    graph = result.graph
+    rejections: tuple[Rejection, ...] = ()
+    if target in graph.names and isinstance(table, Table) and not result.interrupted:
+        blocks = chosen.blocks or Blocks.from_table(table.select(graph.names))
+        rejections = reject_claims(graph, blocks, target, reduction.constraints)
+        graph = add_edges(graph, rejections)
+    return replace(
+        result,
+        graph=reduction.restore(graph),
+        seconds=time.perf_counter() - began,
+        method=method,
+        score_name=chosen.name,
+        curved=chosen.curved,
+        rejections=rejections,
+    )
 
 
 def _graph_only(search: Callable[P, SearchResult]) -> Callable[P, Graph]:
@@ -190,9 +205,11 @@ method : {"auto", "tabu", "hc", "boss"} or callable, default="auto"
     :data:`dsage.structure.METHODS`. A callable receives `data` and returns any graph that
     :func:`dsage.graphs.as_graph` reads; it cannot be combined with other options.
 score : str, Score or callable, default="auto"
-    ``"bic"``, ``"aic"``, ``"ebic"``, ``"bge"`` for continuous data, ``"bdeu"``, ``"k2"`` for
-    discrete data, or another name of :data:`dsage.structure.SCORES`. ``"auto"`` is the extended
-    BIC for continuous data, BIC for discrete and mixed data. A :class:`~dsage.structure.Score`
+    ``"basis"`` for data of all kinds, non-linear and mixed; ``"bic"``, ``"aic"``, ``"ebic"``,
+    ``"bge"`` for continuous data, ``"bdeu"``, ``"k2"`` for discrete data, or another name of
+    :data:`dsage.structure.SCORES`. ``"auto"`` is BIC for discrete data and ``"basis"`` for mixed
+    data. Numbers decide: it is the extended BIC if linear regressions explain every column as well
+    as non-linear ones, and ``"basis"`` otherwise. A :class:`~dsage.structure.Score`
     is used as it is; its `names` must be the columns. A callable receives the columns to search,
     as a data frame, and returns a score of them.
 required, forbidden : iterable of (str, str), default=()
@@ -202,18 +219,23 @@ tiers : iterable of iterables of str, optional
 max_parents : int, optional
     The largest number of parents of a node; by default one per ten rows.
 strict : bool, default=False
-    Use BIC instead of the extended BIC for continuous data: more edges, so fewer false
-    separations where effects are weak, but also fewer true ones.
+    Use BIC for numbers, and the basis score with gamma = 0 for mixed data: more edges, so fewer
+    false separations where effects are weak, but also fewer true ones.
 discrete : str or iterable of str, default=()
     Numeric columns to treat as classes.
 transform : {"none", "rank"}, default="none"
     ``"rank"`` replaces the continuous columns by their normal scores: for skewed data.
+target : str, optional
+    A column whose independence of other columns matters most. After the search, each column that
+    is not next to it is tested for a direct edge, with a non-linear test on the rows, and edges
+    are added where the data reject that there is none; see ``rejections`` of
+    :func:`search_graph`'s result.
 random_state : int, numpy Generator or None, default=None
     Seed of the random moves of ``"hc"`` with restarts; nothing else is random.
 progress : bool, default=False
     Show a progress bar.
 penalty, gamma, iss : float, optional
-    Options of the score: a factor of the penalty; gamma of the extended BIC, by default 1/2 up
+    Options of the score: a factor of the penalty; gamma of ``"ebic"`` and ``"basis"``, 1/2 up
     to 1,000 rows, 1 from 10,000 rows and log-linear between; the imaginary sample size of
     ``"bdeu"`` and ``"bge"``.
 tabu, max_tabu, max_iter, restarts, perturb, max_passes : int, optional

@@ -93,7 +93,7 @@ class Moments:
     @classmethod
     def from_table(cls, table: Table) -> Self:
         """Compute the moments of typed columns, which must all be continuous."""
-        running = _Running(_check_continuous(table))
+        running = Running(_check_continuous(table))
         for block in table.chunks():
             running.add(block)
         return cls._of(*running.result())
@@ -115,12 +115,12 @@ class Moments:
         >>> Moments.from_batches(parts, ["a", "b"]).n_rows
         1000
         """
-        running: _Running | None = None
+        running: Running | None = None
         columns = None if names is None else check_names(names)
         for batch in batches:
             table = Table(batch, columns)
             columns = _check_continuous(table)
-            running = running or _Running(columns)
+            running = running or Running(columns)
             for block in table.chunks():
                 running.add(block)
         if running is None:
@@ -213,7 +213,7 @@ class Moments:
         """
         check_same_names(self._names, other.names, "the moments", "of the same variables")
         part = other if other.names == self._names else other.select(self._names)
-        running = _Running(self._names)
+        running = Running(self._names)
         running.merge(self._n_rows, self._mean, self._scatter)
         running.merge(part.n_rows, part.mean, part.scatter)
         return self._of(*running.result())
@@ -222,7 +222,7 @@ class Moments:
         return self.merge(other) if isinstance(other, Moments) else NotImplemented
 
 
-class _Running:
+class Running:
     """Moments of the rows seen so far."""
 
     def __init__(self, names: tuple[str, ...]) -> None:
@@ -242,6 +242,7 @@ class _Running:
         self.merge(len(chunk), first + shift, chunk.T @ chunk)
 
     def merge(self, n_rows: int, mean: Floats, scatter: Floats) -> None:
+        """Add the moments of other rows."""
         total = self.n_rows + n_rows
         delta = mean - self.mean if self.n_rows else np.zeros(len(mean))
         self.mean = self.mean + delta * (n_rows / total) if self.n_rows else mean
@@ -250,6 +251,7 @@ class _Running:
         self.n_rows = total
 
     def result(self) -> tuple[tuple[str, ...], int, Floats, Floats]:
+        """Return the names, the number of rows, the means and the scatter."""
         if not self.n_rows:
             raise refusal("the data", "at least one row", 0, "Pass some rows")
         if not np.isfinite(self.scatter).all():

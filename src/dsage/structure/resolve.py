@@ -11,7 +11,7 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 
-from dsage._check import Setting, Text, check_count, check_member, refusal, shown, warn
+from dsage._check import Setting, Text, check_count, check_member, check_real, refusal, shown, warn
 from dsage.data.frames import Frame, is_frame
 from dsage.data.inputs import Inputs
 from dsage.data.table import Table
@@ -21,9 +21,8 @@ from dsage.structure.info import GraphInfo, GraphSource
 from dsage.structure.learn import learn_by_callable
 from dsage.structure.searches.base import METHODS
 
-# The default number of resamples, and the number of columns from which resampling is too slow to
-# be the default: scores of mixed data read the rows again for each family.
-_RESAMPLES, _CHEAP_COLUMNS, _CHEAP_MIXED = 20, 100, 12
+# The number of resamples that vote by default.
+_RESAMPLES = 20
 # Why marginal values need no graph.
 _MARGINAL = (
     "marginal SAGE values do not vanish where the target is conditionally independent of a feature"
@@ -49,6 +48,7 @@ def find_graph(
     is_of_classes: bool,
     is_marginal: bool = False,
     n_resamples: int | None,
+    min_share: float | None,
     n_jobs: int | None,
     seed: int,
     progress: bool,
@@ -56,10 +56,14 @@ def find_graph(
     """Return what separates features from the target, for the `graph` argument of `explain`.
 
     `is_of_classes` is whether the target is a class, possibly written as a number; `is_marginal`
-    whether the sampler ignores what is known. By default the graph is learned again from 20
-    resamples, or from none if that may be slow. No graph is learned for a target of several
-    columns.
+    whether the sampler ignores what is known. With `min_share`, only separations that this share
+    of the graphs of resamples have are used. No graph is learned for a target of several columns.
     """
+    if min_share is not None:
+        check_real(min_share, "min_share", low=0.0, high=1.0)
+        if not (isinstance(graph, str) or callable(graph)):
+            advice = "It is about graphs learned from resamples: let dsage learn the graph"
+            raise refusal("min_share", "left out with a graph", min_share, advice)
     if isinstance(graph, str) and graph == "auto":
         if is_marginal:
             info = GraphInfo(GraphSource.NONE, why=_MARGINAL)
@@ -96,6 +100,7 @@ def find_graph(
             inputs,
             is_of_classes=is_of_classes,
             n_resamples=n_resamples,
+            min_share=min_share,
             n_jobs=n_jobs,
             seed=seed,
             progress=progress,
@@ -120,15 +125,16 @@ def _learn(
     *,
     is_of_classes: bool,
     n_resamples: int | None,
+    min_share: float | None,
     n_jobs: int | None,
     seed: int,
     progress: bool,
 ) -> GraphFound:
     if n_resamples is None:
-        n_resamples = 0 if callable(method) else _default_resamples(inputs, is_of_classes)
-    n_resamples = check_count(n_resamples, "n_resamples", minimum=0)
+        n_resamples = 0 if min_share is None else _RESAMPLES
+    n_resamples = check_count(n_resamples, "n_resamples", minimum=0 if min_share is None else 1)
     n_rows = len(inputs.y_train)
-    is_resampled = n_resamples > 0 and n_rows >= _MIN_RESAMPLED_ROWS
+    is_resampled = n_resamples > 0 and (n_rows >= _MIN_RESAMPLED_ROWS or min_share is not None)
     table, rare = inputs.training_table(), list[str]()
     options: dict[str, Any] = {}
     if callable(method):
@@ -139,11 +145,12 @@ def _learn(
         options["discrete"] = tuple(name for name in discrete if name not in rare)
         searched = [name for name in inputs.names if name not in rare]
         table = Frame(table).select([*searched, inputs.target])
+        options["target"] = inputs.target
         result = search_graph(table, method=method, random_state=seed, progress=progress, **options)
     if result.interrupted:
         # An unfinished graph separates features that the finished one would not.
         raise KeyboardInterrupt
-    strength, n_learned = None, 0
+    strength, again = None, None
     start = time.perf_counter()
     if is_resampled:
         again = stability(
@@ -155,8 +162,12 @@ def _learn(
             progress=progress,
             **options,
         )
-        strength, n_learned = again.to_frame(), len(again.graphs)
+        strength = again.to_frame()
     graph = _with_rare(result.graph, rare, inputs)
+    oracle: Oracle = graph.oracle(inputs.target, inputs.names)
+    if again is not None and min_share is not None:
+        voters = [_with_rare(each, rare, inputs) for each in (*again.graphs, graph)]
+        oracle = Stability(tuple(voters)).oracle(inputs.target, inputs.names, share=min_share)
     info = GraphInfo(
         GraphSource.LEARNED,
         method=result.method,
@@ -165,10 +176,13 @@ def _learn(
         n_edges=len(graph.edges) + len(graph.bidirected),
         markov_blanket=graph.markov_blanket(inputs.target),
         seconds=result.seconds,
-        n_resamples=n_learned,
+        n_resamples=0 if again is None else len(again.graphs),
+        min_share=min_share,
+        curved=result.curved,
+        restored=tuple(f"{edge.tail} -> {edge.head}" for edge in result.rejections),
         resampling_seconds=time.perf_counter() - start,
     )
-    return GraphFound(graph.oracle(inputs.target, inputs.names), graph, strength, info)
+    return GraphFound(oracle, graph, strength, info)
 
 
 def _rare_classes(table: Any, inputs: Inputs) -> list[str]:  # noqa: ANN401
@@ -196,10 +210,3 @@ def _with_rare(graph: Graph, rare: list[str], inputs: Inputs) -> Graph:
     searched = [name for name in graph.names if name not in inputs.names]
     edges = [*graph.edges, *((name, inputs.target) for name in rare)]
     return Graph([*inputs.names, *searched], edges, graph.bidirected, graph.indicators)
-
-
-def _default_resamples(inputs: Inputs, is_of_classes: bool) -> int:
-    n_discrete = int((inputs.layout.n_categories > 0).sum()) + is_of_classes
-    is_mixed = 0 < n_discrete <= len(inputs.names)
-    n_cheap = _CHEAP_MIXED if is_mixed else _CHEAP_COLUMNS
-    return _RESAMPLES if len(inputs.names) < n_cheap else 0

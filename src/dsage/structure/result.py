@@ -35,6 +35,14 @@ class Step(NamedTuple):
     seconds: float
 
 
+class Rejection(NamedTuple):
+    """An edge that a graph lacked, and how improbable the data are without it."""
+
+    tail: str
+    head: str
+    p_value: float
+
+
 @dataclass(frozen=True)
 class SearchResult:
     """The best graph that a search visited.
@@ -57,6 +65,10 @@ class SearchResult:
         The name of the search.
     score_name : str
         The name of the score; empty if a callable learned the graph.
+    curved : tuple of str or None
+        Columns that a linear regression does not explain best, if this decided on the score.
+    rejections : tuple of Rejection
+        Edges of the target that were added because the data reject that they are missing.
     """
 
     graph: Graph
@@ -67,6 +79,8 @@ class SearchResult:
     interrupted: bool
     method: str
     score_name: str = ""
+    curved: tuple[str, ...] | None = None
+    rejections: tuple[Rejection, ...] = ()
 
     def to_frame(self) -> pd.DataFrame:
         """Return the trace as a data frame: kind, from, to, delta, score, seconds.

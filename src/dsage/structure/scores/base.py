@@ -40,6 +40,9 @@ class Score(ABC):
     ----------
     names : tuple of str
         The variables.
+    is_approximate : bool
+        Whether `additions` and `removals` only approximate the scores of families; the best of
+        the removals is exact.
 
     Examples
     --------
@@ -52,6 +55,7 @@ class Score(ABC):
     """
 
     names: tuple[str, ...]
+    is_approximate = False
 
     @abstractmethod
     def family(self, node: int, parents: Parents) -> float:
@@ -82,6 +86,18 @@ class Score(ABC):
         None, the default, if there are none.
         """
         return None
+
+    def rough(self) -> Score:
+        """Return a cheaper score of the same data, for the start of a search; by default this."""
+        return self
+
+    def near(self, parents: Sequence[Parents]) -> Score:  # noqa: ARG002
+        """Return the score to use near a graph, given by the parents of each node.
+
+        By default this one. A score that has more terms than it can compute for all families
+        chooses the ones that matter there.
+        """
+        return self
 
 
 SCORES: Registry[Callable[..., Score]] = Registry(

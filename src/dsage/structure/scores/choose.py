@@ -17,7 +17,7 @@ from dsage.structure.scores.base import SCORES, Score
 from dsage.structure.source import as_data, kind_of, rows_of, sufficient
 
 # What "auto" stands for.
-_AUTO = {"continuous": "ebic", "discrete": "bic", "mixed": "bic"}
+_AUTO = {"continuous": "ebic", "discrete": "bic", "mixed": "basis"}
 
 
 def choose_score(
@@ -36,16 +36,17 @@ def choose_score(
         The observations, or their sufficient statistics. Columns with missing values are as in
         :func:`dsage.learn_graph`.
     score : str, Score or callable, default="auto"
-        A name of :data:`SCORES`; ``"auto"`` is ``"ebic"`` for continuous data and ``"bic"`` for
-        discrete and mixed data. Or a :class:`Score` over the columns of the data, which is
+        A name of :data:`SCORES`; ``"auto"`` is ``"ebic"`` for continuous, ``"bic"`` for discrete
+        and ``"basis"`` for mixed data. Or a :class:`Score` over the columns of the data, which is
         returned as it is. Or a callable that receives the data and returns such a score.
     discrete : str or iterable of str, default=()
         Numeric columns to treat as classes.
     transform : {"none", "rank"}, default="none"
         ``"rank"`` replaces each continuous column by its normal scores.
     **options
-        Options of the score: `penalty`, a factor of the penalty of ``"bic"``, ``"aic"`` and
-        ``"ebic"`` (1 by default); `gamma` of ``"ebic"``, in [0, 1], where 0 is BIC; `iss`, the
+        Options of the score: `penalty`, a factor of the penalty of ``"bic"``, ``"aic"``,
+        ``"ebic"`` and ``"basis"`` (1 by default); `gamma` of ``"ebic"`` and ``"basis"``, in
+        [0, 1], where 0 is BIC; `iss`, the
         imaginary sample size of the prior of ``"bdeu"`` and ``"bge"`` (1 by default). An option
         that the score does not have is an error.
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from dsage.graphs import Graph
 from dsage.structure.constraints import Constraints
 from dsage.structure.result import SearchResult
-from dsage.structure.scores.base import Score
+from dsage.structure.scores.base import Parents, Score
 from dsage.structure.searches.base import METHODS, Callback
 from dsage.structure.searches.bes import bes
 from dsage.structure.searches.boss import boss
@@ -28,14 +30,27 @@ def tabu_boss_bes(
     callback: Callback | None = None,
     **options: Any,  # noqa: ANN401
 ) -> SearchResult:
-    """Improve the order of a tabu search by BOSS, then delete superfluous edges by BES."""
-    local = tabu(score, constraints, callback=callback, **options)
+    """Improve the order of a tabu search by BOSS, then delete superfluous edges by BES.
+
+    The tabu search uses the rough score.
+    """
+    rough = score.rough()
+    local = tabu(rough, constraints, callback=callback, **options)
+    near = score if local.interrupted else score.near(_parents(local.graph, score.names))
+    if near is not rough:
+        # Scores of different kinds cannot be compared.
+        local = replace(local, score=-math.inf)
     order = local.graph.topological_order()
     ordered = then(
         local,
-        lambda: boss(score, constraints, order, max_passes=max_passes, callback=callback),
+        lambda: boss(near, constraints, order, max_passes=max_passes, callback=callback),
     )
-    return then(ordered, lambda: bes(score, ordered.graph, constraints, callback=callback))
+    return then(ordered, lambda: bes(near, ordered.graph, constraints, callback=callback))
+
+
+def _parents(graph: Graph, names: Sequence[str]) -> list[Parents]:
+    place = {name: node for node, name in enumerate(names)}
+    return [tuple(sorted(place[parent] for parent in graph.parents(name))) for name in names]
 
 
 @METHODS.register(

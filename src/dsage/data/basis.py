@@ -1,0 +1,152 @@
+"""The basis columns that stand for one column: functions of a number, indicators of a class."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import eval_legendre, ndtri
+
+Floats = npt.NDArray[np.float64]
+
+# Knots of the distribution function of a column: all of its values, up to this number.
+_MAX_KNOTS = 1 << 14
+# A function that those before it explain up to this share is left out of the basis.
+_EXPLAINED = 1e-3
+# A function whose variance is below this is constant up to rounding; they are of size one.
+_CONSTANT = 1e-9
+# The degrees of the polynomials: a lead is nearly the first.
+_ORDER = (2, 3, 1, 4, 5, 6, 7, 8)
+# Categories with an indicator of their own; all others share one.
+_MAX_INDICATORS = 15
+
+
+class NumberBasis(NamedTuple):
+    """Orthonormal functions of a number: leads, then polynomials of its rank.
+
+    The leads are the standardised number itself, its normal score, or both. The others are Legendre
+    polynomials of ``2 F(x) - 1``, where F is the distribution function of the column. Each function
+    is made orthogonal to those before it, and left out if they explain it. A missing value has 0
+    in all functions.
+
+    Examples
+    --------
+    >>> values = np.random.default_rng(0).exponential(size=1000)
+    >>> basis = NumberBasis.fit(values, 4, leads=("score", "value"))
+    >>> functions = basis(values)
+    >>> np.allclose(functions.T @ functions / 1000, np.eye(4))
+    True
+    """
+
+    knots: Floats  # (n_knots,): values in increasing order
+    levels: Floats  # (n_knots,): F at the knots, within (0, 1)
+    center: float
+    scale: float
+    leads: tuple[str, ...]
+    means: Floats  # (n_raw,): of the functions before they are made orthonormal
+    weights: Floats  # (n_raw, n_functions)
+
+    @classmethod
+    def fit(cls, values: Floats, n_functions: int, *, leads: tuple[str, ...] = ("value",)) -> Self:
+        """Fit at most `n_functions` to the values of a column; those that are NaN are left out."""
+        present = values[~np.isnan(values)]
+        knots, levels = distribution(present)
+        center, scale = float(present.mean()), float(present.std())
+        nothing = np.empty((n_functions, 0))
+        made = cls(knots, levels, center, scale or 1.0, leads, np.empty(0), nothing)
+        _, _, raw = made._raw(present)
+        means = raw.mean(axis=0)
+        return made._replace(means=means, weights=_orthogonalize(raw - means))
+
+    def __call__(self, values: Floats) -> Floats:
+        """Return the functions of values, (n_rows, n_functions)."""
+        return self.evaluate(values)[0]
+
+    def evaluate(self, values: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return the functions of values, the standardised values and their normal scores."""
+        absent = np.isnan(values)
+        is_complete = not absent.any()
+        value, score, raw = self._raw(
+            values if is_complete else np.where(absent, self.center, values)
+        )
+        functions: Floats = (raw - self.means) @ self.weights
+        if not is_complete:
+            for made in (functions, value, score):
+                made[absent] = 0.0
+        return functions, value, score
+
+    def _raw(self, values: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return values, their normal scores, and the functions that are not yet orthonormal."""
+        rank = np.interp(values, self.knots, self.levels)
+        value: Floats = (values - self.center) / self.scale
+        score: Floats = ndtri(rank)
+        rank *= 2.0
+        rank -= 1.0
+        degrees = _ORDER[: max(0, len(self.weights) - len(self.leads))]
+        leads = [score if lead == "score" else value for lead in self.leads]
+        polynomials = [eval_legendre(degree, rank) for degree in degrees]
+        return value, score, np.stack([*leads, *polynomials], axis=1)[:, : len(self.weights)]
+
+
+def distribution(values: Floats) -> tuple[Floats, Floats]:
+    """Return knots and the distribution function there: mid-ranks divided by the number of values.
+
+    >>> distribution(np.array([3.0, 1.0, 1.0, 2.0]))
+    (array([1., 2., 3.]), array([0.25 , 0.625, 0.875]))
+    """
+    knots, counts = np.unique(values, return_counts=True)
+    levels = (np.cumsum(counts) - 0.5 * counts) / len(values)
+    if len(knots) > _MAX_KNOTS:
+        kept = np.linspace(0, len(knots) - 1, _MAX_KNOTS).round().astype(np.intp)
+        knots, levels = knots[kept], levels[kept]
+    return knots, levels
+
+
+def merge_levels(codes: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+    """Return codes of at most 17 levels: the commonest is 0, rare ones share the last.
+
+    >>> merge_levels(np.array([5, 2, 2, 2, 5, 7]))
+    array([1, 0, 0, 0, 1, 2])
+    """
+    levels, at, counts = np.unique(codes, return_inverse=True, return_counts=True)
+    place = np.empty(len(levels), dtype=np.intp)
+    place[np.argsort(-counts, kind="stable")] = np.arange(len(levels))
+    return np.minimum(place, _MAX_INDICATORS + 1)[at]
+
+
+def indicators(levels: npt.NDArray[np.intp]) -> Floats:
+    """Return the indicators of all levels but 0, (n_rows, n_levels - 1).
+
+    >>> indicators(np.array([1, 0, 2]))
+    array([[1., 0.],
+           [0., 0.],
+           [0., 1.]])
+    """
+    others = np.arange(1, int(levels.max(initial=0)) + 1)
+    made: Floats = (levels[:, None] == others).astype(np.float64)
+    return made
+
+
+def _orthogonalize(raw: Floats) -> Floats:
+    """Return weights that make centered columns orthonormal, one after the other.
+
+    Columns that those before them explain are left out.
+    """
+    n_rows, n_raw = raw.shape
+    weights = np.zeros((n_raw, 0))
+    columns = np.zeros((n_rows, 0))
+    for place in range(n_raw):
+        column, weight = raw[:, place].copy(), np.zeros(n_raw)
+        weight[place] = 1.0
+        total = float(column @ column)
+        for _ in range(2):
+            part = columns.T @ column / n_rows
+            column -= columns @ part
+            weight -= weights @ part
+        left = float(column @ column)
+        if left > _EXPLAINED * max(total, _CONSTANT * n_rows):
+            factor = np.sqrt(n_rows / left)
+            columns = np.column_stack([columns, column * factor])
+            weights = np.column_stack([weights, weight * factor])
+    return weights

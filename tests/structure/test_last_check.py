@@ -1,0 +1,103 @@
+"""Tests of the last check: claims of a graph about the target that the data reject."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dsage
+from dsage.data.table import Table
+from dsage.graphs import Graph
+from dsage.structure import search_graph
+from dsage.structure.blocks import Blocks
+from dsage.structure.constraints import Constraints
+from dsage.structure.last_check import add_edges, reject_claims
+
+
+def make(n_rows=1000, seed=0, effect=1.0):
+    """Return y = a^2 + noise, z = y + noise, and two columns that have nothing to do with it."""
+    rng = np.random.default_rng(seed)
+    a, b, c = rng.normal(size=(3, n_rows))
+    y = effect * a**2 + rng.normal(size=n_rows)
+    z = np.sin(2 * y) + 0.5 * rng.normal(size=n_rows)
+    return pd.DataFrame({"a": a, "b": b, "c": c, "y": y, "z": z})
+
+
+def blocks_of(frame):
+    return Blocks.from_table(Table(frame))
+
+
+def test_missing_edges_into_and_out_of_the_target_are_found():
+    empty = Graph(["a", "b", "c", "y", "z"], [])
+    found = reject_claims(empty, blocks_of(make()), "y")
+    assert {(each.tail, each.head) for each in found} == {("a", "y"), ("y", "z")}
+    assert max(each.p_value for each in found) < 1e-6
+    repaired = add_edges(empty, found)
+    assert set(repaired.edges) == {("a", "y"), ("y", "z")}
+    assert reject_claims(repaired, blocks_of(make()), "y") == ()
+
+
+def test_a_true_graph_is_rarely_changed():
+    true = Graph(["a", "b", "c", "y", "z"], [("a", "y"), ("y", "z")])
+    changed = [bool(reject_claims(true, blocks_of(make(seed=seed)), "y")) for seed in range(100)]
+    # One percent, with a binomial standard error of one percent.
+    assert np.mean(changed) <= 0.04
+
+
+def test_products_of_parents_and_unequal_spread_are_no_reason():
+    def rejects(seed):
+        rng = np.random.default_rng(seed)
+        a, b = rng.normal(size=(2, 2000))
+        y = a * b + np.exp(0.5 * a) * rng.normal(size=2000)
+        other = a * b + a + rng.normal(size=2000)
+        frame = pd.DataFrame({"a": a, "b": b, "other": other, "y": y})
+        edges = [("a", "other"), ("b", "other"), ("a", "y"), ("b", "y")]
+        return bool(reject_claims(Graph(list(frame), edges), blocks_of(frame), "y"))
+
+    assert sum(rejects(seed) for seed in range(30)) <= 2
+
+
+def test_classes_are_tested_too():
+    frame = make()
+    frame["k"] = np.where(frame["a"] > 0.3, "u", "v")
+    empty = Graph(list(frame), [])
+    found = {(each.tail, each.head) for each in reject_claims(empty, blocks_of(frame), "k")}
+    assert ("a", "k") in found
+    assert ("b", "k") not in found
+
+
+def test_forbidden_edges_are_not_put_back():
+    frame = make()
+    constraints = Constraints(tuple(frame), forbidden=[("a", "y")])
+    found = reject_claims(Graph(list(frame), []), blocks_of(frame), "y", constraints)
+    assert [(each.tail, each.head) for each in found] == [("y", "z")]
+
+
+def test_a_search_tells_what_it_put_back():
+    # The penalty is so large that the search finds nothing.
+    frame = make()
+    plain = search_graph(frame, score="basis", penalty=1e6)
+    assert plain.graph.edges == ()
+    checked = search_graph(frame, score="basis", penalty=1e6, target="y")
+    assert {(each.tail, each.head) for each in checked.rejections} == set(checked.graph.edges)
+    assert len(checked.rejections) == 2
+
+
+def test_scores_of_other_kinds_are_checked_too():
+    graph = dsage.learn_graph(make(), score="ebic", target="y")
+    assert ("a", "y") in graph.edges
+    with pytest.raises(ValueError, match="target"):
+        dsage.learn_graph(make(), target="why")
+
+
+def test_explain_tells_it():
+    frame = make(400, effect=0.6)
+    X, y = frame.drop(columns="y"), frame["y"]
+    found = dsage.explain(
+        lambda rows: rows["a"] ** 2, X[:300], y[:300], X[300:], y[300:], sampler="gaussian",
+        n_orderings=4, sampler_check=False, random_state=0, progress=False,
+    )  # fmt: skip
+    assert found.choices.graph.restored is not None
+    assert found.choices.graph.score == "basis"
+    assert found.choices.graph.curved

@@ -1,0 +1,261 @@
+"""Tests of the basis score, its parts, and the graphs that it finds."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import gammaln
+from scipy.stats import multinomial
+from sklearn.linear_model import LinearRegression, LogisticRegression
+
+import dsage
+from dsage.data.table import Table
+from dsage.graphs import Graph, compare_graphs, random_dag, random_linear_gaussian
+from dsage.structure import search_graph
+from dsage.structure.blocks import Blocks
+from dsage.structure.scores.basis import Approximation, BasisScore
+from dsage.structure.scores.block_gaussian import BlockRegressions
+from dsage.structure.scores.choose import choose_score
+from dsage.structure.scores.noise import shape_gain
+from dsage.structure.scores.products import ProductRegressions
+from dsage.structure.scores.softmax import softmax_likelihood
+
+N_ROWS = 2_000
+
+
+def make(n_rows=N_ROWS, seed=0):
+    """Return numbers and a class that depend on each other by curves."""
+    rng = np.random.default_rng(seed)
+    a, b = rng.normal(size=(2, n_rows))
+    c = np.cos(2 * a) + 0.3 * rng.normal(size=n_rows)
+    d = a + a * b + 0.3 * rng.normal(size=n_rows)
+    odds = np.stack([np.zeros(n_rows), 2 * c, 2 * b], axis=1) + rng.gumbel(size=(n_rows, 3))
+    return pd.DataFrame(
+        {"a": a, "b": b, "c": c, "d": d, "k": np.array(list("uvw"))[odds.argmax(1)]}
+    )
+
+
+@pytest.fixture(scope="module")
+def score():
+    table = Table(make())
+    return BasisScore(table, Blocks.from_table(table))
+
+
+class TestRegressions:
+    """The determinants of block regressions, against least squares."""
+
+    @pytest.fixture
+    def blocks(self):
+        return Blocks.from_table(Table(make(400)))
+
+    @pytest.fixture
+    def regressions(self, blocks):
+        return BlockRegressions(blocks.correlation, [blocks.columns(node) for node in range(5)])
+
+    @staticmethod
+    def expected(blocks, response, columns):
+        y = blocks.sample[:, response]
+        if not len(columns):
+            return np.linalg.slogdet(y.T @ y / len(y))[1]
+        left = y - LinearRegression().fit(blocks.sample[:, columns], y).predict(
+            blocks.sample[:, columns]
+        )
+        return np.linalg.slogdet(np.atleast_2d(left.T @ left / len(y)))[1]
+
+    @pytest.mark.parametrize("parents", [(), (1,), (1, 2), (1, 2, 3)])
+    def test_what_is_left_of_a_number_and_of_a_class(self, blocks, regressions, parents):
+        columns = [column for parent in parents for column in blocks.columns(parent)]
+        for response in (blocks.responses[0, :1], blocks.columns(4)):
+            expected = self.expected(blocks, response, columns)
+            assert regressions.left(response, parents) == pytest.approx(expected, abs=1e-4)
+
+    @pytest.mark.parametrize("parents", [(), (1,), (2, 3)])
+    def test_additions_are_what_is_left_with_one_parent_more(self, regressions, blocks, parents):
+        for response in (blocks.responses[0, :1], blocks.columns(4)):
+            left = regressions.left_with(response, parents)
+            for other in set(range(1, 4)) - set(parents):
+                both = tuple(sorted((*parents, other)))
+                fresh = BlockRegressions(
+                    blocks.correlation, [blocks.columns(node) for node in range(5)]
+                )
+                assert left[other] == pytest.approx(fresh.left(response, both), abs=1e-4)
+
+    def test_the_order_in_which_parents_are_added_does_not_matter(self, blocks):
+        one, other = (
+            BlockRegressions(blocks.correlation, [blocks.columns(node) for node in range(5)])
+            for _ in range(2)
+        )
+        response = blocks.responses[0, :1]
+        for parents in ((1,), (1, 2), (1, 2, 3)):
+            one.left_with(response, parents)
+        for parents in ((3,), (2, 3), (1, 2, 3)):
+            other.left_with(response, parents)
+        np.testing.assert_allclose(
+            one.left_with(response, (1, 2, 3)), other.left_with(response, (1, 2, 3)), atol=1e-4
+        )
+
+    def test_products_explain_what_sums_cannot(self, blocks):
+        products = ProductRegressions(blocks, 0, itertools.combinations(range(4), 2))
+        response = blocks.responses[0, 3:4]
+        alone, n_alone = products.columns((0,))
+        both, n_both = products.columns((0, 1))
+        assert (n_alone, n_both) == (0, 1)
+        assert products.left(response, both) < products.left(response, alone) - 1.0
+        left, n_products = products.left_with(response, (0,))
+        assert left[1] == pytest.approx(products.left(response, both), abs=1e-5)
+        assert n_products[1] == 1
+        residuals = products.residuals(int(response[0]), both)
+        assert np.log(residuals.var()) == pytest.approx(products.left(response, both), abs=1e-4)
+
+
+class TestSoftmax:
+    def test_the_likelihood_is_that_of_scikit_learn(self):
+        frame = make()
+        X = np.column_stack([frame[name] for name in "abcd"])
+        levels = np.searchsorted(list("uvw"), frame["k"])
+        model = LogisticRegression(C=1e6, max_iter=1000).fit(X, levels)
+        expected = np.log(model.predict_proba(X)[np.arange(len(X)), levels]).sum()
+        assert softmax_likelihood(X, levels) == pytest.approx(expected, abs=0.5)
+
+    def test_without_columns_it_is_that_of_the_shares(self):
+        levels = np.repeat([0, 1, 2], [50, 30, 20])
+        counts = np.array([50, 30, 20])
+        exact = multinomial.logpmf(counts, 100, counts / 100) - _log_orders(counts)
+        assert softmax_likelihood(np.empty((100, 0)), levels) == pytest.approx(exact)
+
+    def test_a_class_that_is_determined_has_likelihood_one(self):
+        x = np.linspace(-1, 1, 200)[:, None]
+        assert softmax_likelihood(x, (x[:, 0] > 0).astype(int)) > -5.0
+
+
+def _log_orders(counts):
+    return gammaln(counts.sum() + 1) - gammaln(counts + 1).sum()
+
+
+class TestShape:
+    def test_normal_residuals_gain_nothing(self):
+        gains = [shape_gain(np.random.default_rng(seed).normal(size=500)) for seed in range(200)]
+        # Two coefficients at log(n) / 2 each: a normal sample rarely gains.
+        assert np.mean(np.array(gains) > 0) < 0.05
+
+    def test_the_gain_is_most_of_the_negentropy(self):
+        n_rows = 20_000
+        z = np.random.default_rng(0).gamma(2.0, size=n_rows)
+        # 1/2 log(2 pi e var) - entropy of Gamma(2, 1), which is 2 + log(1) - digamma(2).
+        exact = 0.5 * np.log(2 * np.pi * np.e * 2.0) - (2.0 - (1 - np.euler_gamma))
+        # A polynomial of degree 6 does not follow the sharp edge at 0.
+        assert 0.65 * exact < shape_gain(z) / n_rows < exact
+
+    def test_constant_residuals_gain_nothing(self):
+        assert shape_gain(np.zeros(10)) == 0.0
+
+
+def test_linear_normal_families_score_as_with_the_extended_bic():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(1000, 4)) @ np.triu(np.ones((4, 4)))
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    linear, near = choose_score(frame, "ebic"), Approximation(Blocks.from_table(Table(frame)))
+    for node, parents in ((3, (0, 1)), (2, (0, 1, 3)), (1, ())):
+        # Up to the scale of the columns, and the price of the mean and the variance.
+        found = near.family(node, parents) - near.family(node, ())
+        assert found == pytest.approx(
+            linear.family(node, parents) - linear.family(node, ()), abs=0.02
+        )
+
+
+def test_curves_and_classes_are_explained(score):
+    names = score.names
+    place = {name: node for node, name in enumerate(names)}
+    assert score.family(place["c"], (place["a"],)) > score.family(place["c"], ()) + 100
+    assert score.family(place["k"], (place["b"],)) > score.family(place["k"], ()) + 50
+
+
+def test_the_best_removal_is_exact_and_no_other_is_larger(score):
+    for node in range(5):
+        parents = tuple(other for other in range(5) if other != node)
+        removed = score.removals(node, parents)
+        best = int(removed.argmax())
+        fewer = tuple(parent for parent in parents if parent != best)
+        assert removed[best] == score.family(node, fewer)
+        assert removed[node] == -np.inf
+        assert (score.additions(node, parents) == -np.inf).all()
+
+
+def test_products_are_used_where_they_explain_something(score):
+    empty = [()] * 5
+    parents = [(), (), (0,), (0, 1), (1, 2)]
+    assert score.near(empty) is score
+    near = score.near(parents)
+    assert near is not score
+    assert near.family(3, (0, 1)) > score.family(3, (0, 1)) + 100
+    assert near.family(4, (1, 2)) == score.family(4, (1, 2))
+    assert near.additions(3, (0,))[1] > score.additions(3, (0,))[1] + 100
+
+
+def test_pairs_of_many_numbers_are_those_near_each_other():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(300, 40)))
+    frame.columns = frame.columns.astype(str)
+    table = Table(frame)
+    score = BasisScore(table, Blocks.from_table(table))
+    parents = [()] * 40
+    parents[3] = (0, 1, 2)
+    assert set(score._pairs(parents)) == {(0, 1), (0, 2), (1, 2)}
+
+
+def test_the_graph_of_curved_and_mixed_data_is_found():
+    graph = dsage.learn_graph(make(), target="k")
+    true = Graph(list("abcdk"), [tuple(pair) for pair in ("ac", "ad", "bd", "ck", "bk")])
+    found = compare_graphs(true, graph, "k")
+    assert (found.fp, found.f1) == (0, 1.0)
+
+
+def test_a_linear_score_sees_none_of_it():
+    numbers = make().drop(columns="k")
+    found = {frozenset(edge) for edge in dsage.learn_graph(numbers, score="ebic").edges}
+    assert frozenset("ac") not in found
+
+
+class TestAuto:
+    def test_linear_data_keep_the_extended_bic(self):
+        model = random_linear_gaussian(random_dag(12, 3, random_state=0), random_state=0)
+        frame = model.sample(1000, random_state=0)
+        result = search_graph(frame)
+        assert (result.score_name, result.curved) == ("ebic", ())
+        assert result.graph == search_graph(frame, score="ebic").graph
+
+    def test_curved_data_get_the_basis_score(self):
+        result = search_graph(make().drop(columns="k"))
+        assert result.score_name == "basis"
+        assert "c" in result.curved
+
+    def test_skewed_data_get_the_basis_score(self):
+        model = random_linear_gaussian(random_dag(10, 2, random_state=1), random_state=1)
+        result = search_graph(np.exp(model.sample(1000, random_state=0)))
+        assert result.score_name == "basis"
+        linear = search_graph(model.sample(1000, random_state=0)).graph
+        target = max(linear.names, key=lambda name: len(linear.markov_blanket(name)))
+        assert compare_graphs(linear, result.graph, target).f1 > 0.95
+
+    def test_mixed_data_get_the_basis_score_and_moments_the_extended_bic(self):
+        assert search_graph(make()).score_name == "basis"
+        numbers = make().drop(columns="k")
+        assert search_graph(dsage.structure.Moments.from_frame(numbers)).score_name == "ebic"
+
+    @pytest.mark.parametrize("options", [{"gamma": 1.0}, {"penalty": 2.0}])
+    def test_options_reach_the_score(self, options):
+        few = len(search_graph(make(300), **dict.fromkeys(options, 0.0)).graph.edges)
+        assert len(search_graph(make(300), **options).graph.edges) <= few
+
+
+def test_identical_columns_constants_and_few_rows_are_borne():
+    frame = make(40)
+    frame["again"] = frame["a"]
+    frame["constant"] = 1.0
+    frame["noisy"] = frame["a"] + 1e-9 * frame["b"]
+    with pytest.warns(UserWarning, match="constant"):
+        graph = dsage.learn_graph(frame, score="basis")
+    assert graph.names[:8] == tuple(frame.columns)

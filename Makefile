@@ -33,7 +33,7 @@ test-lowest:
 	"$(PYTHON)" tools/lowest_versions.py > .venv-lowest/lowest.txt
 	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check --constraint .venv-lowest/lowest.txt --editable ".[dev]"
 	# Old libraries warn of newer ones.
-	.venv-lowest/bin/python -m pytest --numprocesses 2 -o filterwarnings=default
+	OMP_NUM_THREADS=1 .venv-lowest/bin/python -m pytest --numprocesses 2 -o filterwarnings=default
 
 check: $(VENV)/.dev
 	$(BIN)/ruff format --check .

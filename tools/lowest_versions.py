@@ -1,7 +1,8 @@
 """Print the lowest allowed version of every dependency as constraints for pip.
 
 ``python tools/lowest_versions.py > lowest.txt`` reads pyproject.toml. Tools for
-development are left out: only what users install is tested at its lowest version.
+development are left out: only what users install is tested at its lowest version, with polars,
+which is no extra.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from pathlib import Path
 PROJECT = Path(__file__).parents[1] / "pyproject.toml"
 # torch is installed by hand, xgboost is tested with its build for CPUs.
 LEFT_OUT = {"dev", "docs", "mutants", "paper", "learners", "torch", "xgboost"}
+# Users pass its frames. The lowest scikit-learn picks columns by name from those of polars 1 only.
+FRAMES = "polars"
 
 
 def lowest_versions() -> list[str]:
@@ -24,6 +27,7 @@ def lowest_versions() -> list[str]:
     for name, needed in extras.items():
         if name not in LEFT_OUT:
             wanted += needed
+    wanted += [line for line in extras["dev"] if line.startswith(FRAMES)]
     found = (re.fullmatch(r"([A-Za-z0-9_.-]+)>=([0-9.]+)", line) for line in wanted)
     return sorted({f"{match[1]}=={match[2]}" for match in found if match})
 

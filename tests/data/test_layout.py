@@ -342,12 +342,19 @@ def test_whole_numbers_that_floats_round_are_told(convert):
     assert (keys.to_pylist() if hasattr(keys, "to_pylist") else list(keys)) == numbers.tolist()
 
 
-def test_decimal_numbers_that_floats_round_are_told():
-    exact = pa.table({"a": pa.array([Decimal("0.3"), Decimal("-2.25")], pa.decimal128(10, 2))})
+@pytest.mark.parametrize("container", ["pyarrow", "polars", "pandas"])
+def test_decimal_numbers_that_floats_round_are_told(container):
+    convert = {
+        "pyarrow": lambda table: table,
+        "polars": pl.from_arrow,
+        "pandas": lambda table: table.to_pandas(types_mapper=pd.ArrowDtype),
+    }[container]
+    numbers = pa.array([Decimal("0.3"), Decimal("-2.25")], pa.decimal128(10, 2))
+    exact = convert(pa.table({"a": numbers}))
     assert Layout.of(exact).decode(Layout.of(exact).encode(exact)).equals(exact)
     wide = pa.table({"a": pa.array([Decimal("1234567890123456.12")], pa.decimal128(30, 2))})
     with pytest.warns(UserWarning, match="Column 'a' has decimal numbers of more than 15 digits"):
-        Layout.of(wide)
+        Layout.of(convert(wide))
 
 
 def test_integers_of_128_bits_are_taken_as_far_as_64_bits_go():

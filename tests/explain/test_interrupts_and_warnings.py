@@ -50,7 +50,10 @@ def test_runs_in_threads_keep_their_own_warnings_and_change_nothing_global(model
         )
 
 
-def test_nothing_is_shown_on_request_and_bars_otherwise(model, rows, capsys, caplog):
+def test_nothing_is_shown_on_request_and_bars_otherwise(model, rows, capsys, caplog, monkeypatch):
+    # Bars are cut to the width of the terminal, which is 80 in some processes that run tests.
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setenv("LINES", "24")
     with caplog.at_level(logging.INFO, logger="dsage"):
         dsage.explain(model, *rows, sampler="gaussian", n_resamples=2, **QUIET)
     shown = capsys.readouterr()

@@ -128,7 +128,9 @@ def _finest(native: Any) -> float:  # noqa: ANN401
         return float(native.dtype.kind in "iu")
     dtype = nw.from_native(native, series_only=True).dtype
     if dtype.is_decimal():
-        return float(10.0 ** -getattr(dtype, "scale", 0))
+        # That of narwhals has a scale in newer versions only.
+        own = own_dtype(native)
+        return float(10.0 ** -getattr(own, "pyarrow_dtype", own).scale)
     return float(dtype.is_integer())
 
 

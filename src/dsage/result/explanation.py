@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from dsage.estimate import Estimate, SamplerCheck, intervals
@@ -288,7 +287,10 @@ class Plotter:
         return "Plotter(bar, convergence, graph, audit, sage_and_dsage, compare)"
 
 
-def _counts(counts: list[int]) -> npt.NDArray[Any]:
-    """Return counts as an array; of objects where integers are too large for NumPy."""
+def _counts(counts: list[int]) -> pd.Series[Any]:
+    """Return counts as a column; of objects where integers are too large for NumPy.
+
+    Not as an array: older versions of pandas take its integers for floats, which overflow.
+    """
     is_large = max(counts, default=0) > np.iinfo(np.int64).max
-    return np.array(counts, object if is_large else np.int64)
+    return pd.Series(counts, dtype=object if is_large else np.int64)

@@ -273,7 +273,7 @@ def test_half_of_the_rows_has_all_classes(quick):
         return model.predict_proba(rows[["size"]])
 
     options = {"loss": "brier", "classes": model.classes_.tolist(), **MANY, **PLAIN}
-    for sampler in ("neighbors", "forest"):
+    for sampler in ("neighbors", "mix"):
         found = dsage.explain(
             predict, X[:180], y[:180], X[180:], y[180:], sampler=sampler, **options
         )

@@ -26,7 +26,7 @@ def test_a_method_of_learning_can_be_named(model, rows):
 
 
 def test_jobs_change_nothing(model, rows):
-    options = {"sampler": "forest", "n_resamples": 4, "n_orderings": 8, **QUIET}
+    options = {"sampler": "mix", "n_resamples": 4, "n_orderings": 8, **QUIET}
     one = dsage.explain(model, *rows, **options)
     two = dsage.explain(model, *rows, **options, n_jobs=2)
     np.testing.assert_array_equal(one.values, two.values)

@@ -117,9 +117,9 @@ def test_the_error_of_the_sampler_has_a_column_and_a_note(explanation):
     heads = repr(small).splitlines()[2].split()
     assert "sampler" in heads
     assert "sampler: how much a value would change with Copula" in repr(small)
-    large = with_check(explanation, 5.0, others=("Copula", "Forest"))
+    large = with_check(explanation, 5.0, others=("Copula", "Mix"))
     (line,) = [line for line in repr(large).splitlines() if line.startswith("sampler:")]
-    assert "with Copula or Forest the values of" in line
+    assert "with Copula or Mix the values of" in line
     assert line.endswith("would change by more than their other errors (!)")
     assert "± 5.0000!" in repr(large)
 

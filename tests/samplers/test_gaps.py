@@ -104,7 +104,7 @@ def test_known_missing_values_are_kept_and_left_out_of_the_coalition_of_their_ro
 
 
 @filled
-@pytest.mark.parametrize("name", ["gaussian", "copula", "mixture", "neighbors", "forest"])
+@pytest.mark.parametrize("name", ["gaussian", "copula", "mixture", "neighbors"])
 def test_draws_are_missing_with_their_conditional_probability(name):
     X = numbers(1500)
     sampler = SAMPLERS[name]().fit(X)

@@ -331,6 +331,38 @@ def test_draws_are_near_the_best_possible_ones_on_mixed_data():
     assert off["difference"] < 0.01 + 2 * off["se"]
 
 
+@pytest.mark.parametrize("sigma", [1.0, 5.0])
+def test_heavy_tails_do_not_hide_the_relation_of_the_others(sigma):
+    rng = np.random.default_rng(0)
+    first, other = rng.standard_normal((2, 1000))
+    X = np.exp(sigma * np.column_stack([first, 0.9 * first + np.sqrt(0.19) * other]))
+    at = np.exp(sigma * np.array([[-1.0, 0.0], [0.0, 0.0], [1.0, 0.0]]))
+    draws = Mix(random_state=0).fit(X).draw(at, mask(2, 0), uniforms(3, 1000, 2))[:, :, 1]
+    logs = np.log(np.median(draws, axis=1)) / sigma
+    # Independent draws would have medians of 0.
+    np.testing.assert_allclose(logs, [-0.9, 0.0, 0.9], atol=0.15)
+
+
+def test_units_do_not_matter_even_far_from_zero():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 2))
+    X[:, 1] += X[:, 0] ** 2
+    noise = uniforms(50, 10, 2)
+    plain = Mix(random_state=0).fit(X).draw(X[:50], mask(2, 0), noise)
+    other = 1e-3 * X + 1e6
+    drawn = Mix(random_state=0).fit(other).draw(other[:50], mask(2, 0), noise)
+    np.testing.assert_allclose(1e3 * (drawn - 1e6), plain, atol=1e-4)
+
+
+def test_known_values_far_out_give_finite_draws():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 1)) + rng.standard_normal((300, 2))
+    at = np.array([[1e149, 0.0], [-1e9, 0.0]])
+    draws = Mix(random_state=0).fit(X).draw(at, mask(2, 0), uniforms(2, 50, 2))[:, :, 1]
+    assert np.isfinite(draws).all()
+    assert draws[0].min() > X[:, 1].mean() > draws[1].max()
+
+
 def test_prefixes_draw_from_the_conditionals_that_coalitions_do():
     frame = incomplete(1500).assign(c=lambda f: (f["x"] > 0).map({True: "u", False: "v"}))
     sampler = Mix().fit(frame)

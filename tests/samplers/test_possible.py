@@ -171,7 +171,6 @@ COLUMNS = {
 }
 OPTIONS = {
     "categorical": {"on_unseen": "ignore"},
-    "forest": {"n_trees": 5},
     "mixture": {"n_components": 2, "covariance_type": "diag"},
 }
 # Looked up here: the stand-in takes the place of the mixture that fills gaps.

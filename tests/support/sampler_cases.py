@@ -18,7 +18,6 @@ def uniform_draws(x_known, known, rng):
 # Options that keep the tests quick and silent; a sampler that is not here is made without any.
 OPTIONS = {
     "categorical": {"on_unseen": "ignore"},
-    "forest": {"n_trees": 5},
     "mixture": {"n_components": 2},
 }
 # Other options of registered samplers: a name, the kind of data and the options.

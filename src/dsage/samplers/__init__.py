@@ -6,7 +6,6 @@ from dsage.samplers.choose import Auto, Choice, choose_sampler
 from dsage.samplers.conditioning import normal_scores
 from dsage.samplers.copula import GaussianCopula
 from dsage.samplers.evaluation import Evaluation, evaluate, plot_evaluations
-from dsage.samplers.forest import Forest
 from dsage.samplers.function import FunctionSampler
 from dsage.samplers.gaussian import Gaussian
 from dsage.samplers.info import Decision, SamplerInfo, SamplerSource
@@ -25,7 +24,6 @@ __all__ = [
     "Choice",
     "Decision",
     "Evaluation",
-    "Forest",
     "FunctionSampler",
     "Gaussian",
     "GaussianCopula",

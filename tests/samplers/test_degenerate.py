@@ -96,7 +96,6 @@ KEEP_COPIES = (
     "mix-numbers",
     "mix-classes",
     "mix-mixed",
-    "categorical-classes",
     "sequential-numbers",
     "sequential-mixed",
     "auto-numbers",
@@ -120,7 +119,6 @@ def draws_of(case, frame):
 # The samplers whose rules are in docs/samplers.md.
 DOCUMENTED = [
     "auto",
-    "categorical",
     "copula",
     "function",
     "gaussian",

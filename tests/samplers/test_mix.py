@@ -152,7 +152,7 @@ def test_evidence_is_that_of_the_joint_table():
     keep = joint * allowed[1][0][None, None, :, None] * allowed[2][0]
     np.testing.assert_allclose(np.exp(evidence.log_shares[0]), keep.sum(axis=(1, 2, 3)))
     chosen, root = np.array([[2, 3]]), np.zeros((1, 2), np.intp)
-    bounds = evidence.bounds(1, chosen, root)[0]
+    bounds = evidence.bounds(1, np.arange(len(chosen)), chosen, root)[0]
     for draw, component in enumerate(chosen[0]):
         shares = keep[component].sum(axis=(0, 2))
         found = np.diff(np.append(0.0, bounds[draw])) / bounds[draw, -1]
@@ -175,6 +175,27 @@ def test_classes_in_a_chain_are_drawn_given_both_neighbors():
 
 
 # Gaps
+
+
+def test_draws_of_classes_approach_the_conditionals_of_a_network():
+    # a -> b, a -> c, (b, c) -> d.
+    p_a = np.array([0.5, 0.3, 0.2])
+    p_b = np.array([[0.8, 0.2], [0.4, 0.6], [0.1, 0.9]])
+    p_c = np.array([[0.7, 0.2, 0.1], [0.2, 0.6, 0.2], [0.1, 0.3, 0.6]])
+    p_d = np.array([[[0.9, 0.1], [0.6, 0.4], [0.5, 0.5]], [[0.3, 0.7], [0.2, 0.8], [0.05, 0.95]]])
+    joint = np.einsum("a,ab,ac,bcd->abcd", p_a, p_b, p_c, p_d)
+    rng = np.random.default_rng(0)
+    cells = rng.choice(joint.size, 20_000, p=joint.ravel())
+    codes = np.stack(np.unravel_index(cells, joint.shape), axis=1)
+    sampler = Mix(discrete=["X1", "X2", "X3", "X4"]).fit(codes)
+    for number in range(15):
+        known = (number >> np.arange(4)) % 2 == 1
+        row = codes[17 * number]
+        draws = sampler.draw(row[None], known, uniforms(1, 4000, 4, seed=number))[0].astype(int)
+        found = np.zeros(joint.shape)
+        np.add.at(found, tuple(draws.T), 1 / 4000)
+        at = tuple(row[j] if known[j] else slice(None) for j in range(4))
+        np.testing.assert_allclose(found[at], joint[at] / joint[at].sum(), atol=0.05)
 
 
 def test_patterns_are_each_yielded_once_with_their_rows():

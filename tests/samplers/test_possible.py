@@ -170,7 +170,6 @@ COLUMNS = {
     "mixed": list(FRAME),
 }
 OPTIONS = {
-    "categorical": {"on_unseen": "ignore"},
     "mixture": {"n_components": 2, "covariance_type": "diag"},
 }
 # Looked up here: the stand-in takes the place of the mixture that fills gaps.

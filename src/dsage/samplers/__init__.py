@@ -1,7 +1,6 @@
 """Conditional samplers: draws of unknown features given known ones, as pure functions of noise."""
 
 from dsage.samplers.base import BaseSampler, Sampler, check_sampler
-from dsage.samplers.categorical import Categorical
 from dsage.samplers.choose import Auto, Choice, choose_sampler
 from dsage.samplers.conditioning import normal_scores
 from dsage.samplers.copula import GaussianCopula
@@ -20,7 +19,6 @@ __all__ = [
     "SAMPLERS",
     "Auto",
     "BaseSampler",
-    "Categorical",
     "Choice",
     "Decision",
     "Evaluation",

@@ -139,8 +139,8 @@ def choose_sampler(
         The rows. With fewer than 20 nothing is scored, and the simplest candidate is chosen.
     candidates : dict from str to sampler, or iterable of samplers, optional
         Simplest first; copies are fitted. By default, the registered candidates for the data: for
-        numbers `Gaussian`, `GaussianCopula`, `Mix`, `Neighbors`; for classes `Categorical`, `Mix`;
-        for both `Mix`, `Neighbors`.
+        numbers `Gaussian`, `GaussianCopula`, `Mix`, `Neighbors`; for classes, and for both, `Mix`,
+        `Neighbors`.
     predict : callable, optional
         The model: a function from rows to predictions, of shape (n_rows,) or (n_rows, n_outputs),
         such as ``model.predict`` or ``model.predict_proba``.

@@ -385,6 +385,11 @@ class Auto(BaseEstimator, Sampler):  # type: ignore[misc]
         check_is_fitted(self)
         return self._chosen.draw(X, known, noise)
 
+    def draw_rows(self, rows: Floats, known: Mask, noise: Floats) -> Floats:
+        """Draw from the chosen sampler; see :meth:`Sampler.draw_rows`."""
+        check_is_fitted(self)
+        return self._chosen.draw_rows(rows, known, noise)
+
     @property
     def has_mean(self) -> bool:  # type: ignore[override]
         """Whether the chosen sampler has a `mean`."""

@@ -103,6 +103,14 @@ class Sampler(ABC):
             Known features keep their values; classes are codes.
         """
 
+    def draw_rows(self, rows: Floats, known: Mask, noise: Floats) -> Floats:
+        """Draw as `draw` does, for rows that were encoded and checked before.
+
+        Games draw for the same rows again and again. Checks that were made once need not be
+        repeated; by default they are.
+        """
+        return self.draw(rows, known, noise)
+
     @property
     def name(self) -> str:
         """The name of the sampler in tables and messages."""

@@ -56,6 +56,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.stability
 	$(BIN)/python -m benchmarks.samplers
 	$(BIN)/python -m benchmarks.samplers_quality
+	$(BIN)/python -m benchmarks.drawing_share
 	$(BIN)/python -m benchmarks.engine
 	$(BIN)/python -m benchmarks.engine_coverage
 	$(BIN)/python -m benchmarks.engine_design

@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy.special import expit
 from scipy.stats import qmc
 
 from dsage.samplers.base import Sampler
@@ -219,6 +218,22 @@ class NormalMixture(Problem):
         return groups[0], groups[1]
 
 
+class LogNormal(NormalMixture):
+    """Columns whose logarithms are a mixture of normals, and a model of them."""
+
+    def sample(self, n_rows: int, seed: int) -> Floats:
+        """Return rows."""
+        rows: Floats = np.exp(super().sample(n_rows, seed))
+        return rows
+
+    def expected(self, rows: Floats, known: Mask, seed: int) -> tuple[Floats, Floats]:
+        """Return two independent estimates of the model's mean output given known columns."""
+        of_logarithms = NormalMixture(
+            self.weights, self.means, self.covariances, lambda X: self.model(np.exp(X))
+        )
+        return of_logarithms.expected(np.log(rows), known, seed)
+
+
 class Exam:
     """The exact values of a problem, on which samplers are examined.
 
@@ -308,185 +323,3 @@ def _noise(rng: np.random.Generator, d: int) -> Floats:
         net = qmc.Sobol(d, rng=rng).random(N_DRAWS // 2)
         groups.append((net + rng.random((N_ROWS, 1, d))) % 1.0)
     return np.clip(np.concatenate(groups, axis=1), 1e-12, 1 - 1e-12)
-
-
-def _next_class(at: int, n_classes: int = 3) -> Callable[[Columns], Floats]:
-    """Return the distribution of a class that is mostly the one before it."""
-    return lambda seen: softmax(
-        *[2.0 * (seen[at] == c) + 0.4 * ((seen[at] + 1) % n_classes == c) for c in range(n_classes)]
-    )
-
-
-def problems() -> dict[str, Callable[[], Problem]]:
-    """Return how to make each problem, by name."""
-    return {
-        "clusters, 5 columns": clusters_5,
-        "clusters, 20 columns": clusters_20,
-        "curved, 4 columns": curved,
-        "curved, 5 columns": bent,
-        "mixed with interactions, 5 columns": mixed,
-        "a discrete network, 6 columns": network,
-        "a chain of 10 classes": chain,
-        "informative missingness, 5 columns": incomplete,
-    }
-
-
-def clusters_5() -> Problem:
-    """Return three normal clusters of five numbers."""
-    rng = np.random.default_rng(1)
-    means, parts = 2 * rng.normal(size=(3, 5)), 0.6 * rng.normal(size=(3, 5, 5))
-    covariances = parts @ parts.transpose(0, 2, 1) + 0.2 * np.eye(5)
-    return NormalMixture(
-        np.array([0.4, 0.35, 0.25]),
-        means,
-        covariances,
-        lambda X: (
-            X[..., 0]
-            + 1.5 * np.maximum(X[..., 1], 0)
-            + np.sin(X[..., 2])
-            + 0.3 * X[..., 3] * X[..., 4]
-        ),
-    )
-
-
-def clusters_20() -> Problem:
-    """Return four normal clusters of twenty numbers."""
-    rng = np.random.default_rng(2)
-    means, parts = 1.5 * rng.normal(size=(4, 20)), 0.3 * rng.normal(size=(4, 20, 20))
-    covariances = parts @ parts.transpose(0, 2, 1) + 0.3 * np.eye(20)
-    return NormalMixture(
-        np.full(4, 0.25),
-        means,
-        covariances,
-        lambda X: (
-            0.5 * X[..., :8].sum(axis=-1)
-            + 1.5 * np.maximum(X[..., 8], 0)
-            + np.sin(X[..., 9])
-            + 0.3 * X[..., 10] * X[..., 11]
-        ),
-    )
-
-
-def curved() -> Problem:
-    """Return a parabola, a sine and a product."""
-    columns = [
-        Column(lambda _: 0.0, 1.0),
-        Column(lambda seen: seen[0] ** 2 - 1, 0.4),
-        Column(lambda seen: np.sin(2 * seen[0]), 0.3),
-        Column(lambda seen: 0.7 * seen[1] * seen[2] + 0.3 * seen[0], 0.4),
-    ]
-    return Problem(
-        columns,
-        lambda X: (
-            X[..., 0]
-            + X[..., 1]
-            + 2 * np.maximum(X[..., 2], 0)
-            + 0.8 * X[..., 3]
-            + 0.4 * X[..., 0] * X[..., 3]
-        ),
-    )
-
-
-def bent() -> Problem:
-    """Return an absolute value, an exponential, a cosine and a product."""
-    columns = [
-        Column(lambda _: 0.0, 1.0),
-        Column(lambda seen: 1.5 * np.abs(seen[0]), 0.3),
-        Column(lambda seen: np.exp(0.6 * seen[0]), 0.25),
-        Column(lambda seen: np.cos(2 * seen[1]), 0.3),
-        Column(lambda seen: seen[2] * seen[3], 0.5),
-    ]
-    return Problem(
-        columns,
-        lambda X: (
-            0.5 * X[..., 0] ** 2 + X[..., 1] + np.tanh(X[..., 2]) + X[..., 3] + 0.5 * X[..., 4]
-        ),
-    )
-
-
-def mixed() -> Problem:
-    """Return numbers and classes whose dependences differ by class."""
-    columns = [
-        Column(lambda _: np.array([0.5, 0.3, 0.2])),
-        Column(lambda seen: np.array([-1.0, 0.5, 2.0])[seen[0].astype(int)], 0.8),
-        Column(lambda seen: softmax(0 * seen[1], 1.5 * seen[1] * np.where(seen[0] == 1, -1, 1))),
-        Column(lambda seen: np.where(seen[2] == 1, seen[1], -seen[1]) + 0.5 * seen[0], 0.5),
-        Column(lambda seen: 0.6 * seen[3] + np.where(seen[0] == 2, 1.0, -0.5), 0.6),
-    ]
-    return Problem(
-        columns,
-        lambda X: (
-            X[..., 1]
-            + 2.0 * (X[..., 0] == 2)
-            + X[..., 3] * np.where(X[..., 2] == 1, 1.0, -0.5)
-            + 0.5 * X[..., 4]
-        ),
-    )
-
-
-def network() -> Problem:
-    """Return six classes, some with two parents."""
-    columns = [
-        Column(lambda _: np.array([0.6, 0.4])),
-        Column(lambda seen: softmax(0 * seen[0], 1.2 * seen[0] - 0.6, 0.5 - 1.5 * seen[0])),
-        Column(
-            lambda seen: softmax(
-                0 * seen[0], np.where(seen[0] == 1, 1.5, -1) * np.where(seen[1] == 1, -1, 1)
-            )
-        ),
-        Column(lambda seen: softmax(0 * seen[1], seen[1] - 1, 0.8 * (seen[2] == 0))),
-        Column(lambda seen: softmax(0 * seen[3], 2.0 * (seen[3] == 1) - 1.5 * (seen[2] == 1))),
-        Column(lambda seen: softmax(0 * seen[4], np.where(seen[4] == seen[0], 1.2, -1.2))),
-    ]
-    return Problem(
-        columns,
-        lambda X: (
-            X[..., 0]
-            + 1.5 * (X[..., 1] == 2)
-            + 1.2 * X[..., 2] * X[..., 4]
-            + 1.0 * (X[..., 3] == 1)
-            + 0.7 * X[..., 5]
-        ),
-    )
-
-
-def chain() -> Problem:
-    """Return ten classes, each mostly the one before it."""
-    first = Column(lambda _: np.array([0.4, 0.35, 0.25]))
-    return Problem(
-        [first, *[Column(_next_class(at)) for at in range(9)]],
-        lambda X: (
-            1.0 * (X[..., 0] == 1)
-            + 1.2 * (X[..., 2] == 2)
-            + 0.6 * X[..., 4]
-            + 1.0 * (X[..., 6] == 0)
-            + 0.5 * X[..., 8]
-            + 1.0 * (X[..., 9] == X[..., 3])
-        ),
-    )
-
-
-def incomplete() -> Problem:
-    """Return numbers that are missing where others are high, or with a class."""
-    columns = [
-        Column(lambda _: 0.0, 1.0),
-        Column(
-            lambda seen: 0.8 * seen[0], 0.6, lambda seen: 0.02 + 0.7 * expit(2.5 * seen[0] - 0.5)
-        ),
-        Column(lambda seen: softmax(0 * seen[0], seen[0] + 0.8 * seen[1])),
-        Column(
-            lambda seen: 0.7 * seen[1] - 0.5 * seen[2],
-            0.7,
-            lambda seen: 0.05 + 0.5 * (seen[2] == 1),
-        ),
-        Column(lambda seen: 0.6 * seen[3] + 0.4 * seen[0], 0.6),
-    ]
-    return Problem(
-        columns,
-        lambda X: (
-            np.where(np.isnan(X[..., 1]), 1.5, X[..., 1])
-            + np.where(np.isnan(X[..., 3]), -1.2, X[..., 3])
-            + X[..., 2]
-            + 0.5 * X[..., 4] * X[..., 0]
-        ),
-    )

@@ -11,7 +11,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from benchmarks.sampler_problems import Exam, problems
+from benchmarks.sampler_cases import problems
+from benchmarks.sampler_problems import Exam
 from benchmarks.sampler_tables import real_tables
 from benchmarks.table import markdown, publish
 from dsage.samplers import (

@@ -113,7 +113,7 @@ def explain(
         plain SAGE.
     sampler : str or Sampler, default="auto"
         ``"auto"`` chooses the simplest one with good held-out scores, see
-        :func:`dsage.samplers.choose_sampler`. Or a name such as ``"gaussian"`` or ``"forest"``, or
+        :func:`dsage.samplers.choose_sampler`. Or a name such as ``"gaussian"`` or ``"mix"``, or
         an object, see :mod:`dsage.samplers`. ``"marginal"`` gives marginal SAGE values.
     loss : str, callable or Loss, default="auto"
         See :func:`dsage.models.as_loss`; ``"auto"`` is cross entropy for classes, squared error

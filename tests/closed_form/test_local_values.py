@@ -10,12 +10,13 @@ from dsage import Graph
 from dsage.estimate import as_stopping, run, run_local
 from dsage.games import LossGame, OutputGame
 from dsage.models import as_model
-from dsage.samplers import Categorical, Gaussian
+from dsage.samplers import Gaussian
 from exact_values import BinaryCase, boundary, coalitions, mask, shapley, tabulated
 from small_games import (
     FEATURES,
     GRAPH,
     ORACLE,
+    EmpiricalTable,
     binary_case_of_rows,
     exact_sampler,
     gaussian_case,
@@ -105,7 +106,7 @@ def test_draws_come_to_the_exact_values(way, exact):
 def test_a_classifier_gives_the_exact_values_of_its_probability():
     table, _, case = binary_case_of_rows(1000)
     model = as_model(case.predict, "cross_entropy", classes=[0, 1])
-    sampler = Categorical(discrete=FEATURES).fit(table)
+    sampler = EmpiricalTable(discrete=FEATURES).fit(table)
     game = OutputGame(model, sampler, table[:5], n_draws=64, random_state=1)
     found = run_local(game, exact="always", stopping=as_stopping(tolerance=0.02))
     truth = exact_local(case, table[:5])

@@ -1,5 +1,7 @@
 """Missing values are values: exact SAGE values of a small world, and what is estimated."""
 
+import functools
+
 import numpy as np
 import pytest
 from sklearn.compose import make_column_transformer
@@ -7,7 +9,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 from threadpoolctl import threadpool_limits
 
 import dsage
@@ -37,11 +39,49 @@ def imputing():
     return make_pipeline(columns, LinearRegression())
 
 
-# With several threads, boosting waits for the other tests.
-with threadpool_limits(1):
-    FITTED = {make.__name__: make().fit(X_TRAIN, Y_TRAIN) for make in (boosting, imputing)}
-    MODELS = {name: world.remembered(model) for name, model in FITTED.items()}
-models = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
+def lightgbm():
+    package = pytest.importorskip("lightgbm")
+    return package.LGBMRegressor(n_estimators=30, n_jobs=1, verbose=-1)
+
+
+def xgboost():
+    package = pytest.importorskip("xgboost")
+    return package.XGBRegressor(n_estimators=30, n_jobs=1, enable_categorical=True)
+
+
+def catboost():
+    """It takes missing numbers; a missing class must have a name."""
+    package = pytest.importorskip("catboost")
+    few = {"iterations": 30, "thread_count": 1, "verbose": False, "allow_writing_files": False}
+    model = package.CatBoostRegressor(cat_features=["c"], **few)
+    return make_pipeline(FunctionTransformer(name_missing), model)
+
+
+def name_missing(frame):
+    return frame.assign(c=frame["c"].cat.add_categories("none").fillna("none"))
+
+
+OURS = {make.__name__: make for make in (boosting, imputing)}
+EVERY = OURS | {make.__name__: make for make in (lightgbm, xgboost, catboost)}
+models = pytest.mark.parametrize("model", OURS, indirect=True)
+every_model = pytest.mark.parametrize("model", EVERY, indirect=True)
+
+
+@functools.cache
+def fitted(name):
+    # With several threads, boosting waits for the other tests.
+    with threadpool_limits(1):
+        return EVERY[name]().fit(X_TRAIN, Y_TRAIN)
+
+
+@functools.cache
+def remembered(name):
+    return world.remembered(fitted(name))
+
+
+@pytest.fixture
+def model(request):
+    return remembered(request.param)
 
 
 def assert_within_errors(estimate, exact, most=4.0):
@@ -61,25 +101,33 @@ def explained(model, **options):
         X,
         Y,
         sampler=world.ExactSampler(),
+        sampler_check=False,
         random_state=0,
         progress=False,
         **options,
     ).estimate
 
 
-@models
+@pytest.mark.parametrize("name", EVERY)
+def test_a_fitted_model_has_its_exact_values(name):
+    with threadpool_limits(1):
+        found = explained(fitted(name), graph=None)
+    assert_within_errors(found, world.sage(remembered(name), STATES, Y))
+
+
+@every_model
 def test_values_without_a_graph_are_exact_within_their_errors(model):
     exact = world.sage(model, STATES, Y)
     assert_within_errors(explained(model, graph=None), exact)
 
 
-@models
+@every_model
 def test_values_with_a_graph_are_exact_within_their_errors(model):
     exact = world.sage(model, STATES, Y, ORACLE)
     assert_within_errors(explained(model, graph=world.GRAPH), exact)
 
 
-@models
+@every_model
 def test_corrected_values_are_those_without_a_graph(model):
     exact = world.sage(model, STATES, Y)
     assert_within_errors(explained(model, graph=world.GRAPH, estimand="sage"), exact)
@@ -88,7 +136,7 @@ def test_corrected_values_are_those_without_a_graph(model):
 def test_a_learned_graph_knows_what_is_missing(monkeypatch, tmp_path):
     # Scores of samplers are not what this is about.
     monkeypatch.setattr("dsage.samplers.resolve._score", lambda *_: None, raising=False)
-    model = MODELS["boosting"]
+    model = remembered("boosting")
     found = dsage.explain(
         model,
         X_TRAIN,
@@ -117,14 +165,14 @@ def game(model, **options):
     return LossGame(model, sampler, X, Y, random_state=0, **options)
 
 
-@pytest.mark.parametrize("name", FITTED)
+@pytest.mark.parametrize("name", EVERY)
 def test_the_model_receives_its_own_missing_values(name):
     with threadpool_limits(1):
-        fitted = game(FITTED[name], n_draws=2)
-        risks = fitted.risks(world.EVERY, np.arange(40))
-    assert fitted.is_drawn
+        own = game(fitted(name), n_draws=2)
+        risks = own.risks(world.EVERY, np.arange(40))
+    assert own.is_drawn
     np.testing.assert_array_equal(
-        risks, game(MODELS[name], n_draws=2).risks(world.EVERY, np.arange(40))
+        risks, game(remembered(name), n_draws=2).risks(world.EVERY, np.arange(40))
     )
 
 
@@ -139,7 +187,7 @@ def test_the_first_level_changes_no_expectation(model):
 
 
 def test_the_first_level_knows_which_values_are_missing():
-    model = MODELS["boosting"]
+    model = remembered("boosting")
     cheap = game(model).first_level()
     risks = cheap.mean_risks(world.EVERY)
     exact = ((Y.to_numpy() - world.expected(model, STATES)) ** 2).mean(axis=1)

@@ -81,7 +81,7 @@ def test_the_graph_is_learned_again_to_tell_how_sure_its_edges_are(model, rows, 
 
 
 @pytest.mark.parametrize(
-    "sampler", ["gaussian", "copula", "mixture", "forest", "neighbors", "sequential", "marginal"]
+    "sampler", ["gaussian", "copula", "mix", "mixture", "neighbors", "sequential", "marginal"]
 )
 def test_a_sampler_can_be_named_and_is_scored(model, rows, sampler):
     found = dsage.explain(
@@ -175,7 +175,7 @@ def test_kinds_are_recorded_and_can_be_given(model, rows):
 
 def test_the_seed_of_a_run_without_one_repeats_it(model, rows):
     options = {
-        "sampler": "forest",
+        "sampler": "mix",
         "n_resamples": 0,
         "n_orderings": 8,
         "progress": False,

@@ -60,7 +60,7 @@ def test_nothing_is_shown_on_request_and_bars_otherwise(model, rows, capsys, cap
     assert (shown.out, shown.err) == ("", "")
     assert any(line.startswith("PhaseFinished(phase=<Phase.GRAPH") for line in caplog.messages)
     dsage.explain(
-        model, *rows, sampler="forest", n_resamples=2, n_orderings=8, random_state=0, progress=True
+        model, *rows, sampler="mix", n_resamples=2, n_orderings=8, random_state=0, progress=True
     )
     shown = capsys.readouterr()
     assert shown.out == ""

@@ -26,7 +26,7 @@ def test_a_method_of_learning_can_be_named(model, rows):
 
 
 def test_jobs_change_nothing(model, rows):
-    options = {"sampler": "forest", "n_resamples": 4, "n_orderings": 8, **QUIET}
+    options = {"sampler": "mix", "n_resamples": 4, "n_orderings": 8, **QUIET}
     one = dsage.explain(model, *rows, **options)
     two = dsage.explain(model, *rows, **options, n_jobs=2)
     np.testing.assert_array_equal(one.values, two.values)
@@ -129,3 +129,26 @@ def test_a_regressor_has_numbers_to_predict_whatever_the_target_is(rows):
         y_test.astype(object), sampler="gaussian", n_resamples=0, **QUIET,
     )  # fmt: skip
     assert objects.graph.markov_blanket("y") == ("c",)
+
+
+def test_dates_and_durations_reach_the_model_as_they_are():
+    generator = np.random.default_rng(0)
+    X = pd.DataFrame(
+        {
+            "day": pd.Timestamp("2024-01-01")
+            + pd.to_timedelta(generator.integers(0, 90, 120), "D"),
+            "wait": pd.to_timedelta(generator.integers(1, 50, 120), "h"),
+        }
+    )
+    y = (X["day"].dt.day_of_year + generator.normal(size=120)).rename("y")
+    seen = set()
+
+    def model(rows):
+        seen.update(rows.dtypes.astype(str))
+        assert (rows["day"] == rows["day"].dt.normalize()).all()
+        return rows["day"].dt.day_of_year
+
+    options = {"graph": None, "sampler_check": False, "n_orderings": 8, **QUIET}
+    found = dsage.explain(model, X[:80], y[:80], X[80:], y[80:], **options)
+    assert seen == set(X.dtypes.astype(str))
+    assert found.values[0] > 100 * abs(found.values[1])

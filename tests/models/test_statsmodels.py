@@ -127,6 +127,18 @@ def test_a_formula_with_classes_is_explained():
     assert (found.values > 0.1).all()
 
 
+@pytest.mark.parametrize("sampler", ["gaussian", "mix"])
+def test_a_formula_of_coded_numbers_meets_no_other_code(sampler):
+    code = np.where(TABLE["c"] + np.arange(len(TABLE)) % 3 > 1, 9, 5)
+    table = TABLE.assign(code=code, y=Y + code)
+    results = smf.ols("y ~ c + C(code)", table[:200]).fit()
+    found = dsage.explain(
+        results, *rows(table[["c", "code"]], table["y"]), graph=None, sampler=sampler,
+        n_orderings=8, **QUIET,
+    )  # fmt: skip
+    assert (found.values > 0.1).all()
+
+
 @pytest.mark.parametrize(
     ("make", "is_affine"),
     [

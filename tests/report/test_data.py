@@ -508,3 +508,26 @@ def test_scores_in_the_terms_of_the_model_are_shown_where_there_are_any(explanat
         "for reference",
     ]
     assert any(sentence.startswith("The MSEv is") for sentence in shown["sentences"])
+
+
+def test_a_run_with_a_graph_tests_all_but_what_no_run_can_test(explanation):
+    data = report_data(with_check(explanation, 0.0))
+    silent = [each["name"] for each in data["assumptions"] if each["status"] == "silent"]
+    assert silent == [
+        "No hidden common causes (causal sufficiency)",
+        "The rows represent the population",
+    ]
+    assert len({each["here"] for each in data["assumptions"]}) == 5
+
+
+def test_what_is_zero_by_the_graph_has_no_interval_and_no_test():
+    skipped = np.array([0.0, 0.5, 1.0])
+    explanation = synthetic_explanation(
+        3, values=np.array([3.0, 2.0, 0.0]), share_skipped=skipped, estimand="d-sage"
+    )
+    data = report_data(explanation)
+    labels = [each["label"] for each in data["columns"]]
+    for feature, given in zip(data["features"], skipped == 1.0, strict=True):
+        cells = {label: cell["text"] for label, cell in zip(labels, feature["cells"], strict=True)}
+        told = [label for label, text in cells.items() if text == "by the graph"]
+        assert len(told) == (3 if given else 0)

@@ -117,9 +117,9 @@ def test_the_error_of_the_sampler_has_a_column_and_a_note(explanation):
     heads = repr(small).splitlines()[2].split()
     assert "sampler" in heads
     assert "sampler: how much a value would change with Copula" in repr(small)
-    large = with_check(explanation, 5.0, others=("Copula", "Forest"))
+    large = with_check(explanation, 5.0, others=("Copula", "Mix"))
     (line,) = [line for line in repr(large).splitlines() if line.startswith("sampler:")]
-    assert "with Copula or Forest the values of" in line
+    assert "with Copula or Mix the values of" in line
     assert line.endswith("would change by more than their other errors (!)")
     assert "± 5.0000!" in repr(large)
 
@@ -128,3 +128,21 @@ def test_a_check_that_was_not_made_says_why(explanation):
     nothing = SamplerCheck.none(explanation.feature_names, "the run was interrupted")
     text = repr(replace(explanation, sampler_check=nothing))
     assert "sampler: its error was not estimated: the run was interrupted" in text
+
+
+def test_what_is_zero_by_the_graph_has_no_error_and_no_test(explanation):
+    known = explanation.estimate
+    skipped = np.array([1.0, 0.5, 0.0, 0.0])
+    values = np.where(skipped == 1.0, 0.0, known.values)
+    separated = replace(known, values=values, share_skipped=skipped, estimand="d-sage")
+    (line,) = [each for each in lines_of(separated, explanation) if each.startswith("feature 0")]
+    assert line.split()[2:6] == ["0", "by", "the", "graph"]
+    assert "±" not in line
+    assert "1.000" not in line
+    # Corrected values have errors: those of the correction.
+    corrected = lines_of(replace(separated, estimand="sage"), explanation)
+    assert all("±" in each for each in corrected if each.startswith("feature "))
+
+
+def lines_of(estimate, explanation):
+    return repr(replace(explanation, estimate=estimate)).splitlines()[4:]

@@ -127,6 +127,18 @@ class OwnWithMean(Own):
         return np.zeros(X.shape)
 
 
+def test_a_draw_of_its_own_is_used_for_rows_that_were_checked_before():
+    class Shifted(Gaussian):
+        def draw(self, X, known, noise):
+            return super().draw(X, known, noise) + 1.0
+
+    X = np.random.default_rng(0).standard_normal((30, 2))
+    sampler, known, noise = Shifted().fit(X), np.array([True, False]), np.full((30, 2, 2), 0.4)
+    np.testing.assert_array_equal(sampler.draw_rows(X, known, noise), sampler.draw(X, known, noise))
+    adapted = check_sampler(Own().fit(X))
+    np.testing.assert_array_equal(adapted.draw_rows(X, known, noise), adapted.draw(X, known, noise))
+
+
 def test_any_object_with_fit_and_draw_is_a_sampler():
     own = OwnWithMean()
     sampler = check_sampler(own)

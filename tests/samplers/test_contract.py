@@ -193,6 +193,16 @@ def test_unknown_columns_are_not_looked_at(case):
 
 
 @every
+def test_rows_that_were_checked_before_get_the_same_draws(case):
+    sampler, noise = fitted(case), noise_for(case)
+    rows = sampler.layout_.encode(rows_of(case))
+    for known in coalitions(case):
+        np.testing.assert_array_equal(
+            sampler.draw_rows(rows, known, noise), sampler.draw(rows, known, noise)
+        )
+
+
+@every
 def test_arguments_are_left_as_they_were(case):
     X, noise = rows_of(case).copy(), noise_for(case)
     known = coalitions(case)[2]

@@ -34,7 +34,6 @@ ALL = APART.format("'c0', 'c1', 'c2', 'c3', 'c4'")
 REPEATS = "copies: 'copy' repeats '{}'"
 COINCIDE = "copies: 'word' repeats 'flag'"  # as they do in the first rows
 SIMPLEST = r"too few to score samplers: {}, the simplest"
-UNSPLIT = r"cannot split \d rows into leaves of 10"
 # The warnings of samplers; all others must fit and draw without a warning.
 WARNINGS = {
     "constant": {
@@ -54,9 +53,6 @@ WARNINGS = {
         "neighbors-nearest": [APART.format("'c4', 'copy'")],
         "neighbors-classes": [REPEATS.format("word")],
         "neighbors-mixed": [REPEATS.format("weight")],
-        "forest-numbers": [REPEATS.format("c4")],
-        "forest-classes": [REPEATS.format("word")],
-        "forest-mixed": [REPEATS.format("weight")],
         "sequential-classes": [REPEATS.format("word")],
         "auto-numbers": [COPIED],
     },
@@ -68,9 +64,6 @@ WARNINGS = {
         "neighbors-nearest": [ALL],
         "neighbors-classes": [COINCIDE],
         "neighbors-mixed": [COINCIDE],
-        "forest-numbers": [UNSPLIT],
-        "forest-classes": [COINCIDE, UNSPLIT],
-        "forest-mixed": [COINCIDE, UNSPLIT],
         "sequential-classes": [COINCIDE],
         "sequential-mixed": [COINCIDE],
         "auto-numbers": [FOLLOW, SIMPLEST.format("Gaussian")],
@@ -79,9 +72,6 @@ WARNINGS = {
     "one": {
         "neighbors-numbers": [ALL],
         "neighbors-nearest": [ALL],
-        "forest-numbers": [UNSPLIT],
-        "forest-classes": [UNSPLIT],
-        "forest-mixed": [UNSPLIT],
         "auto-numbers": [SIMPLEST.format("Mix")],
         "auto-mixed": [SIMPLEST.format("Mix")],
     },
@@ -103,7 +93,9 @@ KEEP_COPIES = (
     "gaussian-numbers",
     "copula-numbers",
     "mixture-numbers",
-    "categorical-classes",
+    "mix-numbers",
+    "mix-classes",
+    "mix-mixed",
     "sequential-numbers",
     "sequential-mixed",
     "auto-numbers",
@@ -127,12 +119,11 @@ def draws_of(case, frame):
 # The samplers whose rules are in docs/samplers.md.
 DOCUMENTED = [
     "auto",
-    "categorical",
     "copula",
-    "forest",
     "function",
     "gaussian",
     "marginal",
+    "mix",
     "mixture",
     "neighbors",
     "sequential",
@@ -165,5 +156,5 @@ def test_degenerate_data_are_refused_or_told_of_and_drawn_as_documented(case, tr
             assert (draws[:, :, 0] == encoded[0, 0]).all()
         if trouble == "copied" and case in KEEP_COPIES:
             np.testing.assert_allclose(draws[:, :, -1], draws[:, :, -2], rtol=0, atol=1e-6)
-        if trouble == "one" and not case.startswith("forest"):
+        if trouble == "one":
             np.testing.assert_array_equal(draws, np.repeat(encoded[:, None], 20, axis=1))

@@ -12,7 +12,6 @@ from dsage._random import Streams
 from dsage.samplers import (
     SAMPLERS,
     BaseSampler,
-    Categorical,
     Gaussian,
     GaussianCopula,
     Marginal,
@@ -22,6 +21,7 @@ from dsage.samplers import (
 from dsage.samplers.gaps import Gaps, other_uniforms, split_by_pattern
 from dsage.samplers.noise import Noise
 from mix_stand_in import near_rows  # noqa: F401
+from small_games import EmpiricalTable
 
 filled = pytest.mark.usefixtures("near_rows")
 
@@ -104,7 +104,7 @@ def test_known_missing_values_are_kept_and_left_out_of_the_coalition_of_their_ro
 
 
 @filled
-@pytest.mark.parametrize("name", ["gaussian", "copula", "mixture", "neighbors", "forest"])
+@pytest.mark.parametrize("name", ["gaussian", "copula", "mixture", "neighbors"])
 def test_draws_are_missing_with_their_conditional_probability(name):
     X = numbers(1500)
     sampler = SAMPLERS[name]().fit(X)
@@ -193,7 +193,7 @@ def test_marginal_draws_are_training_rows_with_their_gaps():
 
 def test_a_missing_class_is_a_category():
     frame = pd.DataFrame({"a": ["x", "y", None] * 20, "b": ["u", "u", None] * 20})
-    sampler = Categorical(on_unseen="ignore").fit(frame)
+    sampler = EmpiricalTable().fit(frame)
     draws = sampler.draw(frame[:3], np.array([True, False]), uniforms(3, 4, 2))
     decoded = sampler.layout_.decode(draws[:, 0])
     assert decoded["b"].tolist()[:2] == ["u", "u"]
@@ -228,7 +228,7 @@ def test_the_sampler_warns_of_its_columns_once():
 
 def test_codes_beyond_those_of_training_are_categories_that_it_lacks():
     frame = pd.DataFrame({"a": ["x", "y"] * 20, "b": ["u", "v", "v", "u"] * 10})
-    sampler = Categorical(on_unseen="ignore").fit(frame)
+    sampler = EmpiricalTable().fit(frame)
     known, noise = np.array([True, False]), uniforms(2, 3, 2)
     draws = sampler.draw(np.array([[7.0, 0.0], [1.0, 0.0]]), known, noise)
     np.testing.assert_array_equal(draws[:, :, 0], [[7.0] * 3, [1.0] * 3])

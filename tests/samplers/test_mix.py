@@ -152,7 +152,7 @@ def test_evidence_is_that_of_the_joint_table():
     keep = joint * allowed[1][0][None, None, :, None] * allowed[2][0]
     np.testing.assert_allclose(np.exp(evidence.log_shares[0]), keep.sum(axis=(1, 2, 3)))
     chosen, root = np.array([[2, 3]]), np.zeros((1, 2), np.intp)
-    bounds = evidence.bounds(1, chosen, root)[0]
+    bounds = evidence.bounds(1, np.arange(len(chosen)), chosen, root)[0]
     for draw, component in enumerate(chosen[0]):
         shares = keep[component].sum(axis=(0, 2))
         found = np.diff(np.append(0.0, bounds[draw])) / bounds[draw, -1]
@@ -175,6 +175,27 @@ def test_classes_in_a_chain_are_drawn_given_both_neighbors():
 
 
 # Gaps
+
+
+def test_draws_of_classes_approach_the_conditionals_of_a_network():
+    # a -> b, a -> c, (b, c) -> d.
+    p_a = np.array([0.5, 0.3, 0.2])
+    p_b = np.array([[0.8, 0.2], [0.4, 0.6], [0.1, 0.9]])
+    p_c = np.array([[0.7, 0.2, 0.1], [0.2, 0.6, 0.2], [0.1, 0.3, 0.6]])
+    p_d = np.array([[[0.9, 0.1], [0.6, 0.4], [0.5, 0.5]], [[0.3, 0.7], [0.2, 0.8], [0.05, 0.95]]])
+    joint = np.einsum("a,ab,ac,bcd->abcd", p_a, p_b, p_c, p_d)
+    rng = np.random.default_rng(0)
+    cells = rng.choice(joint.size, 20_000, p=joint.ravel())
+    codes = np.stack(np.unravel_index(cells, joint.shape), axis=1)
+    sampler = Mix(discrete=["X1", "X2", "X3", "X4"]).fit(codes)
+    for number in range(15):
+        known = (number >> np.arange(4)) % 2 == 1
+        row = codes[17 * number]
+        draws = sampler.draw(row[None], known, uniforms(1, 4000, 4, seed=number))[0].astype(int)
+        found = np.zeros(joint.shape)
+        np.add.at(found, tuple(draws.T), 1 / 4000)
+        at = tuple(row[j] if known[j] else slice(None) for j in range(4))
+        np.testing.assert_allclose(found[at], joint[at] / joint[at].sum(), atol=0.05)
 
 
 def test_patterns_are_each_yielded_once_with_their_rows():
@@ -329,6 +350,38 @@ def test_draws_are_near_the_best_possible_ones_on_mixed_data():
     found = evaluate(Mix().fit(truth.sample(2000, random_state=2)), holdout, n_coalitions=16)
     off = found.compare(best).loc["all"]
     assert off["difference"] < 0.01 + 2 * off["se"]
+
+
+@pytest.mark.parametrize("sigma", [1.0, 5.0])
+def test_heavy_tails_do_not_hide_the_relation_of_the_others(sigma):
+    rng = np.random.default_rng(0)
+    first, other = rng.standard_normal((2, 1000))
+    X = np.exp(sigma * np.column_stack([first, 0.9 * first + np.sqrt(0.19) * other]))
+    at = np.exp(sigma * np.array([[-1.0, 0.0], [0.0, 0.0], [1.0, 0.0]]))
+    draws = Mix(random_state=0).fit(X).draw(at, mask(2, 0), uniforms(3, 1000, 2))[:, :, 1]
+    logs = np.log(np.median(draws, axis=1)) / sigma
+    # Independent draws would have medians of 0.
+    np.testing.assert_allclose(logs, [-0.9, 0.0, 0.9], atol=0.15)
+
+
+def test_units_do_not_matter_even_far_from_zero():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 2))
+    X[:, 1] += X[:, 0] ** 2
+    noise = uniforms(50, 10, 2)
+    plain = Mix(random_state=0).fit(X).draw(X[:50], mask(2, 0), noise)
+    other = 1e-3 * X + 1e6
+    drawn = Mix(random_state=0).fit(other).draw(other[:50], mask(2, 0), noise)
+    np.testing.assert_allclose(1e3 * (drawn - 1e6), plain, atol=1e-4)
+
+
+def test_known_values_far_out_give_finite_draws():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 1)) + rng.standard_normal((300, 2))
+    at = np.array([[1e149, 0.0], [-1e9, 0.0]])
+    draws = Mix(random_state=0).fit(X).draw(at, mask(2, 0), uniforms(2, 50, 2))[:, :, 1]
+    assert np.isfinite(draws).all()
+    assert draws[0].min() > X[:, 1].mean() > draws[1].max()
 
 
 def test_prefixes_draw_from_the_conditionals_that_coalitions_do():

@@ -10,13 +10,13 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 
-from dsage.samplers import Auto, Forest, Marginal, Neighbors, Sequential
+from dsage.samplers import Auto, Marginal, Mix, Neighbors, Sequential
 
 N_ROWS, N_DRAWS = 200, 4
 SAMPLERS = {
     "Marginal": Marginal(),
     "Neighbors": Neighbors(),
-    "Forest": Forest(n_trees=5, random_state=0),
+    "Mix": Mix(random_state=0),
     "Sequential": Sequential(random_state=0),
     "Auto": Auto(candidates=[Sequential(), Marginal()], n_coalitions=3),
 }

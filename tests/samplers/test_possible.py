@@ -170,8 +170,6 @@ COLUMNS = {
     "mixed": list(FRAME),
 }
 OPTIONS = {
-    "categorical": {"on_unseen": "ignore"},
-    "forest": {"n_trees": 5},
     "mixture": {"n_components": 2, "covariance_type": "diag"},
 }
 # Looked up here: the stand-in takes the place of the mixture that fills gaps.

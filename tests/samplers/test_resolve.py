@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from dsage.data.inputs import check_inputs
-from dsage.samplers import SAMPLERS, BaseSampler, Forest, Gaussian, SamplerSource
+from dsage.samplers import SAMPLERS, BaseSampler, Gaussian, Mix, SamplerSource
 from dsage.samplers.resolve import ScoringOptions, find_sampler, parse_sampler
 
 
@@ -105,8 +105,8 @@ def test_wrong_samplers_are_refused_before_anything_is_fitted():
     rows = inputs()
     with pytest.raises(ValueError, match="Did you mean 'gaussian'"):
         parse_sampler("gausian", rows, seed=0)
-    with pytest.raises(TypeError, match=r"Make an instance: Forest\(\)"):
-        parse_sampler(Forest, rows, seed=0)
+    with pytest.raises(TypeError, match=r"Make an instance: Mix\(\)"):
+        parse_sampler(Mix, rows, seed=0)
     fitted = Gaussian().fit(np.asarray(rows.X_train))
     with pytest.raises(ValueError, match="sampler must be fitted to the features"):
         parse_sampler(fitted, rows, seed=0)

@@ -161,7 +161,7 @@ def _mixed_runs() -> dict[str, Callable[[], dict]]:
         return lambda: _explain(_mixed_model(), _mixed(), 300, n_orderings=4, **options)
 
     return {
-        "mixed, forest": of(sampler="forest", n_resamples=2),
+        "mixed, mix": of(sampler="mix", n_resamples=2),
         "mixed, neighbors": of(sampler="neighbors", graph=None),
         "mixed, sequential": of(sampler="sequential", graph=None),
         "mixed, marginal": of(sampler="marginal", graph=None),

@@ -102,7 +102,7 @@ def _strength(graph, generator):
 def _scores():
     return pd.DataFrame(
         {
-            "sampler": ["Gaussian", "Forest", "Marginal"],
+            "sampler": ["Gaussian", "Mix", "Marginal"],
             "energy_score": [0.41, math.nan, 0.6],
             "difference": [0.0, math.nan, 0.19],
             "se": [0.0, math.nan, 0.02],

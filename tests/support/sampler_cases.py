@@ -17,14 +17,11 @@ def uniform_draws(x_known, known, rng):
 
 # Options that keep the tests quick and silent; a sampler that is not here is made without any.
 OPTIONS = {
-    "categorical": {"on_unseen": "ignore"},
-    "forest": {"n_trees": 5},
     "mixture": {"n_components": 2},
 }
 # Other options of registered samplers: a name, the kind of data and the options.
 VARIANTS = {
     "marginal-independent": ("marginal", "mixed", {"joint": False}),
-    "categorical-smooth": ("categorical", "classes", {"smoothing": 2.0}),
     "neighbors-nearest": ("neighbors", "numbers", {"n_neighbors": 5}),
     "gaussian-shrunk": ("gaussian", "numbers", {"covariance": "ledoit-wolf"}),
 }

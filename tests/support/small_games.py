@@ -9,7 +9,7 @@ from dsage import Graph
 from dsage.games import Game, LossGame
 from dsage.graphs import LinearGaussian
 from dsage.models import as_model
-from dsage.samplers import Categorical, Gaussian
+from dsage.samplers import BaseSampler, Gaussian
 from exact_values import BinaryCase, LinearGaussianCase
 
 NAMES = ["a", "b", "c", "e", "y"]
@@ -54,9 +54,23 @@ def binary_case_of_rows(n_rows, *, seed=3, classifier=None):
     )
 
 
+class EmpiricalTable(BaseSampler):
+    """Draws training rows that agree with what is known: the exact conditionals of a table."""
+
+    def _fit(self, X):
+        self._rows = X[np.lexsort(X.T[::-1])]
+
+    def _draw(self, X, known, noise):
+        draws = np.empty((*noise.shape[:2], int((~known).sum())))
+        for row, (x, u) in enumerate(zip(X, noise, strict=True)):
+            agree = self._rows[(self._rows[:, known] == x[known]).all(axis=1)][:, ~known]
+            draws[row] = agree[(u[:, 0] * len(agree)).astype(int)]
+        return draws
+
+
 def binary_game(case, table, X, y, **options):
     """The game of a classifier; the sampler draws from the table's own conditionals."""
-    sampler = Categorical(discrete=FEATURES).fit(table)
+    sampler = EmpiricalTable(discrete=FEATURES).fit(table)
     model = as_model(case.predict, "cross_entropy", classes=[0, 1])
     return LossGame(model, sampler, X, y, loss="cross_entropy", **options)
 

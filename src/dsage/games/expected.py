@@ -216,10 +216,12 @@ class Expected(Game):
                 return self._predict(self._device.load(X, normal_scores(noise)).draw(known))
             draws = np.empty((len(known), *noise.shape))
             for coalition, out in zip(known, draws, strict=True):
-                out[...] = self._sampler.draw(X, coalition, noise)
                 if self._is_raw:
+                    out[...] = self._sampler.draw(X, coalition, noise)
                     # A sampler numbers the new categories of these rows only.
                     out[:, :, coalition] = self.matrix[rows][:, None, coalition]
+                else:
+                    out[...] = self._sampler.draw_rows(X, coalition, noise)
             return self._predict(draws)
         means = (self._sampler.mean(X, coalition) for coalition in known)
         values = np.stack([self._affine.predict(mean) for mean in means])

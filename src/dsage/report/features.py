@@ -24,6 +24,12 @@ class _Column(NamedTuple):
     hint: str
     key: str
     text: Callable[[Line], str]
+    is_evidence: bool = False
+
+    def of(self, line: Line, summary: Summary) -> str:
+        """Return the cell; there is no evidence about a feature that was never evaluated."""
+        is_given = line["n_skipped"] > 0 and line["n_evaluated"] == 0 and not summary.corrected
+        return "by the graph" if is_given and self.is_evidence else self.text(line)
 
 
 def columns(summary: Summary) -> list[dict[str, str]]:
@@ -44,7 +50,9 @@ def features(summary: Summary) -> list[dict[str, object]]:
             **{key: line[key] for key in _CHARTED},
             "share_skipped": skipped[name],
             "words": _words(summary, line, skipped[name]),
-            "cells": [{"text": each.text(line), "key": float(line[each.key])} for each in shown],
+            "cells": [
+                {"text": each.of(line, summary), "key": float(line[each.key])} for each in shown
+            ],
         }
         for name, line in zip(summary.names, summary.lines, strict=True)
     ]
@@ -87,12 +95,14 @@ def _columns(summary: Summary) -> list[_Column]:
             "For the value on these evaluation rows; more computing narrows it",
             "lower",
             lambda line: scale.interval(line["lower"], line["upper"]),
+            is_evidence=True,
         ),
         _Column(
             f"{confidence} interval, population",
             "For the value in the population; includes the choice of the rows",
             "lower_total",
             lambda line: scale.interval(line["lower_total"], line["upper_total"]),
+            is_evidence=True,
         ),
         _Column(
             "Error, computing",
@@ -120,6 +130,7 @@ def _columns(summary: Summary) -> list[_Column]:
             "the number of tests",
             "p_value",
             _text(p_value, "p_value"),
+            is_evidence=True,
         ),
         _Column(
             "Evaluated", "Surpluses that were evaluated", "n_evaluated", _text(count, "n_evaluated")

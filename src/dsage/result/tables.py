@@ -143,9 +143,9 @@ def _audit_note(explanation: Explanation) -> str:
 
 def _cells(explanation: Explanation) -> tuple[list[str], list[list[str]], list[str]]:
     """Return the heads, the lines and, if some features are not shown, a note on them."""
-    frame = explanation.to_frame()
+    frame, estimate = explanation.to_frame(), explanation.estimate
     digits = _digits(frame["value"].to_numpy())
-    has_audit = explanation.estimate.audit is not None
+    has_audit = estimate.audit is not None
     has_check = explanation.se_sampler is not None
     heads = ["feature", "value", "95 % interval", *["sampler"] * has_check]
     heads += ["share", "p-value", "skipped", *["audit"] * has_audit]
@@ -155,13 +155,20 @@ def _cells(explanation: Explanation) -> tuple[list[str], list[list[str]], list[s
     rows: list[dict[Any, Any]] = frame.head(_MOST_LINES).to_dict("records")
     for row in rows:
         n_surpluses = row["n_evaluated"] + row["n_skipped"]
-        line = [
-            row["feature"],
+        value = [
             f"{row['value']:,.{digits}f} ± {row['se']:,.{digits}f}",
             _interval(row["lower_total"], row["upper_total"], digits),
             *[_sampler_cell(row, digits)] * has_check,
+        ]
+        p_value = "< 0.001" if row["p_value"] < 0.001 else f"{row['p_value']:.3f}"
+        if estimate.estimand == "d-sage" and row["n_skipped"] and not row["n_evaluated"]:
+            # The graph says so: nothing was evaluated that would have an error.
+            value, p_value = ["0 by the graph", *[""] * (1 + has_check)], ""
+        line = [
+            row["feature"],
+            *value,
             f"{row['share']:.1%}" if math.isfinite(row["share"]) else "",
-            "< 0.001" if row["p_value"] < 0.001 else f"{row['p_value']:.3f}",
+            p_value,
             f"{row['n_skipped'] / n_surpluses:.0%}" if n_surpluses else "",
         ]
         if has_audit:

@@ -1,12 +1,10 @@
 """Conditional samplers: draws of unknown features given known ones, as pure functions of noise."""
 
 from dsage.samplers.base import BaseSampler, Sampler, check_sampler
-from dsage.samplers.categorical import Categorical
 from dsage.samplers.choose import Auto, Choice, choose_sampler
 from dsage.samplers.conditioning import normal_scores
 from dsage.samplers.copula import GaussianCopula
 from dsage.samplers.evaluation import Evaluation, evaluate, plot_evaluations
-from dsage.samplers.forest import Forest
 from dsage.samplers.function import FunctionSampler
 from dsage.samplers.gaussian import Gaussian
 from dsage.samplers.info import Decision, SamplerInfo, SamplerSource
@@ -21,11 +19,9 @@ __all__ = [
     "SAMPLERS",
     "Auto",
     "BaseSampler",
-    "Categorical",
     "Choice",
     "Decision",
     "Evaluation",
-    "Forest",
     "FunctionSampler",
     "Gaussian",
     "GaussianCopula",

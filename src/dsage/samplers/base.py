@@ -162,6 +162,13 @@ class BaseSampler(BaseEstimator, Sampler):  # type: ignore[misc]
         """
         return self.draw_encoded(*self._encode(X, known), noise)
 
+    def draw_rows(self, rows: Floats, known: Mask, noise: Floats) -> Floats:
+        """Draw as `draw` does, for rows that were encoded and checked before."""
+        if type(self).draw is not BaseSampler.draw:
+            # A class with a `draw` of its own.
+            return self.draw(rows, known, noise)
+        return self.draw_encoded(np.where(known, rows, 0.0), known, noise)
+
     def draw_encoded(self, rows: Floats, known: Mask, noise: Floats) -> Floats:
         """Draw for rows (n_rows, n_features) that are encoded, with unknown columns as 0."""
         return self._fill(rows, known, check_noise(noise, *rows.shape), self._write)

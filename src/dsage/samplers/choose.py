@@ -139,8 +139,8 @@ def choose_sampler(
         The rows. With fewer than 20 nothing is scored, and the simplest candidate is chosen.
     candidates : dict from str to sampler, or iterable of samplers, optional
         Simplest first; copies are fitted. By default, the registered candidates for the data: for
-        numbers `Gaussian`, `GaussianCopula`, `Mix`, `Neighbors`; for classes `Categorical`, `Mix`;
-        for both `Mix`, `Neighbors`.
+        numbers `Gaussian`, `GaussianCopula`, `Mix`, `Neighbors`; for classes, and for both, `Mix`,
+        `Neighbors`.
     predict : callable, optional
         The model: a function from rows to predictions, of shape (n_rows,) or (n_rows, n_outputs),
         such as ``model.predict`` or ``model.predict_proba``.
@@ -384,6 +384,11 @@ class Auto(BaseEstimator, Sampler):  # type: ignore[misc]
         """Draw from the chosen sampler; see :class:`Sampler`."""
         check_is_fitted(self)
         return self._chosen.draw(X, known, noise)
+
+    def draw_rows(self, rows: Floats, known: Mask, noise: Floats) -> Floats:
+        """Draw from the chosen sampler; see :meth:`Sampler.draw_rows`."""
+        check_is_fitted(self)
+        return self._chosen.draw_rows(rows, known, noise)
 
     @property
     def has_mean(self) -> bool:  # type: ignore[override]

@@ -89,19 +89,19 @@ def _polynomial(coefficients: Sequence[float], x: Floats) -> Floats:
 
 
 def exact_factor(factor: Floats, bound: float = BOUND) -> Floats:
-    """Round each row of a factor so that its products with grid scores have no rounding error.
+    """Round each row of factors so that their products with grid scores have no rounding error.
 
     A row is rounded to b binary digits below the power of two above its norm, with b such that
     ``sqrt(n) 2**b`` times `bound`, the largest score, is below 2**53: about 1e-8 of the norm.
-    Return the transpose, in steps of the grid.
+    Return the transposes, in steps of the grid. Shape (..., n_out, n_noise).
     """
-    n_noise = max(factor.shape[1], 1)
+    n_noise = max(factor.shape[-1], 1)
     digits = int(np.floor(52.9 - np.log2(bound / GRID) - np.log2(n_noise) / 2))
-    norms = np.sqrt((factor**2).sum(axis=1))
+    norms = np.sqrt((factor**2).sum(axis=-1))
     _, exponents = np.frexp(norms)
-    step = np.ldexp(1.0, exponents - digits)[:, None]
-    rounded: Floats = np.ascontiguousarray((np.rint(factor / step) * (step * GRID)).T)
-    return rounded
+    step = np.ldexp(1.0, exponents - digits)[..., None]
+    rounded = np.rint(factor / step) * (step * GRID)
+    return np.ascontiguousarray(np.swapaxes(rounded, -1, -2))
 
 
 def combine(weights: Floats, columns: Floats) -> Floats:

@@ -136,13 +136,13 @@ def evaluate(
 
     Examples
     --------
-    >>> from dsage.samplers.forest import Forest
+    >>> from dsage.samplers.mix import Mix
     >>> from dsage.samplers.clustered import ClusteredGaussian
     >>> truth = ClusteredGaussian.random(3, 2, random_state=0)
     >>> holdout = truth.sample(200, random_state=1)
     >>> best = evaluate(truth, holdout, n_coalitions=8)
-    >>> forest = Forest(random_state=0).fit(truth.sample(1000, random_state=2))
-    >>> difference = evaluate(forest, holdout, n_coalitions=8).compare(best)
+    >>> mix = Mix(random_state=0).fit(truth.sample(1000, random_state=2))
+    >>> difference = evaluate(mix, holdout, n_coalitions=8).compare(best)
     >>> bool(difference.loc["all", "difference"] > -2 * difference.loc["all", "se"])
     True
     """

@@ -69,9 +69,9 @@ class Decision:
 
     Examples
     --------
-    >>> Decision("Gaussian", "Forest", 0.41, 0.002, 0.003).words()
+    >>> Decision("Gaussian", "Mix", 0.41, 0.002, 0.003).words()
     'Gaussian is the simplest sampler whose held-out energy score is within one standard error
-    (0.0020 <= 0.0030) of the lowest, 0.4100 of Forest.'
+    (0.0020 <= 0.0030) of the lowest, 0.4100 of Mix.'
     """
 
     chosen: str

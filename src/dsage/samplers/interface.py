@@ -103,6 +103,14 @@ class Sampler(ABC):
             Known features keep their values; classes are codes.
         """
 
+    def draw_rows(self, rows: Floats, known: Mask, noise: Floats) -> Floats:
+        """Draw as `draw` does, for rows that were encoded and checked before.
+
+        Games draw for the same rows again and again. Checks that were made once need not be
+        repeated; by default they are.
+        """
+        return self.draw(rows, known, noise)
+
     @property
     def name(self) -> str:
         """The name of the sampler in tables and messages."""
@@ -111,7 +119,7 @@ class Sampler(ABC):
     @property
     def is_fitted(self) -> bool:
         """Whether the sampler can draw."""
-        return _is_fitted(self)
+        return _has_fitted(vars(self))
 
     def clone(self) -> Self:
         """Return a copy with the same options, to be fitted."""
@@ -187,7 +195,7 @@ class AdaptedSampler(Sampler):
     @property
     def is_fitted(self) -> bool:
         """Whether the object has fitted attributes, which end in an underscore."""
-        return _is_fitted(self.given)
+        return _has_fitted(getattr(self.given, "__dict__", {}))
 
     def clone(self) -> Self:
         """Return an adapter of a copy of the object."""
@@ -199,9 +207,8 @@ def _clone(sampler: T) -> T:
     return copied
 
 
-def _is_fitted(sampler: object) -> bool:
-    """Return whether an object has fitted attributes; it need not be scikit-learn's kind."""
-    names = getattr(sampler, "__dict__", {})
+def _has_fitted(names: Iterable[str]) -> bool:
+    """Return whether some of an object's attributes are fitted; it need not be scikit-learn's."""
     return any(name.endswith("_") and not name.startswith("__") for name in names)
 
 

@@ -24,7 +24,7 @@ _FAR = 1e6
     "neighbors",
     summary="training rows near what is known",
     fits=ANY_DATA,
-    candidate_for=("numbers", "mixed"),
+    candidate_for=ANY_DATA,
     complexity=5,
     draw_cost=0.5,
     call_cost=20.0,

@@ -10,7 +10,6 @@ from dsage.samplers.base import BaseSampler
 DataKind = Literal["numbers", "classes", "mixed"]
 
 NUMBERS: tuple[DataKind, ...] = ("numbers",)
-CLASSES: tuple[DataKind, ...] = ("classes",)
 ANY_DATA: tuple[DataKind, ...] = ("numbers", "classes", "mixed")
 
 SAMPLERS: Registry[type[BaseSampler]] = Registry("sampler", "the samplers", "dsage.samplers")

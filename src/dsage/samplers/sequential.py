@@ -103,8 +103,10 @@ class Sequential(BaseSampler):
     def _fit(self, X: Floats) -> None:
         check_count(self.max_models, "max_models")
         check_member(self.residuals, RESIDUALS, "residuals", "the kinds of residuals")
-        for parameter, method in (("classifier", "predict_proba"), ("regressor", "predict")):
-            given = getattr(self, parameter)
+        for parameter, given, method in (
+            ("classifier", self.classifier, "predict_proba"),
+            ("regressor", self.regressor, "predict"),
+        ):
             if given is not None and not (hasattr(given, "fit") and hasattr(given, method)):
                 condition = f"a scikit-learn model with fit and {method}"
                 raise refusal(parameter, condition, given, "Pass another, or None", TypeError)

@@ -110,9 +110,9 @@ def _split_time(rule: Stopping | None, n_chunks: int) -> Stopping | None:
 def _join(game: OutputGame, plan: LocalPlan, found: list[Estimate]) -> LocalEstimate:
     """Join the estimates of the chunks."""
     n_features = len(plan.names)
+    parts = [(each.values, each.se_orderings, each.se_draws, each.df) for each in found]
     values, se_orderings, se_draws, df = (
-        np.concatenate([getattr(each, name) for each in found]).reshape(-1, n_features)
-        for name in ("values", "se_orderings", "se_draws", "df")
+        np.concatenate(each).reshape(-1, n_features) for each in zip(*parts, strict=True)
     )
     rows = np.arange(len(values))
     shares = [each.share_skipped[:n_features] for each in found]

@@ -82,6 +82,7 @@ class Jobs:
         bundles = self._bundle(requests, n_jobs)
         # Threads of this process may do the work.
         with single_blas():
+            # Only backends of joblib that use threads have this attribute.
             if getattr(backend, "uses_threads", False):
                 n_threads = max(1, joblib.cpu_count() // n_jobs)
                 done = self._parallel(

@@ -103,8 +103,9 @@ class Drawer:
     def _factor(self, order: Ints) -> Factors:
         permuted = self.components.covariances[:, order[:, None], order]
         lower: Floats = np.linalg.cholesky(permuted).astype(np.float64, copy=False)
-        exact = np.stack([exact_factor(each, _FAR) for each in lower]) if lower.size else lower
-        return Factors(lower, exact, np.log(np.diagonal(lower, axis1=1, axis2=2)))
+        return Factors(
+            lower, exact_factor(lower, _FAR), np.log(np.diagonal(lower, axis1=1, axis2=2))
+        )
 
 
 class _Group:
@@ -127,17 +128,19 @@ class _Group:
     def _whiten(self, scores: Floats) -> Floats:
         """Return z of all rows and components, in the order of the numbers; 0 if never known."""
         components = self._drawer.components
-        order, lower = self.order, self.factors.lower
         n_known = int((self._known_when < NEVER).sum())
-        rest = scores[:, None, order] - components.means[:, order]
-        whitened = np.zeros((len(scores), len(components), len(order)))
+        order = self.order[:n_known]
+        # The numbers are the first axis here: what each step needs is in one piece.
+        lower = np.ascontiguousarray(self.factors.lower[:, :n_known, :n_known].transpose(2, 1, 0))
+        rest = scores.T[order, :, None] - components.means.T[order, None, :]
+        whitened = np.zeros((len(self.order), len(scores), len(components)))
+        products = np.empty_like(rest)
         for at in range(n_known):
-            z = rest[:, :, at] / lower[:, at, at]
+            z = np.divide(rest[at], lower[at, at], out=whitened[at])
             np.clip(z, -_FAR, _FAR, out=z)
-            whitened[:, :, at] = z
-            if at + 1 < n_known:
-                rest[:, :, at + 1 : n_known] -= z[:, :, None] * lower[:, at + 1 : n_known, at]
-        return whitened
+            np.multiply(lower[at, at + 1 :, None], z, out=products[at + 1 :])
+            rest[at + 1 :] -= products[at + 1 :]
+        return whitened.transpose(1, 2, 0)
 
     def draw(self, noise: Floats, lengths: Sequence[int]) -> Floats:
         """Return draws (n_lengths, n_rows, n_draws, n_columns)."""

@@ -45,19 +45,25 @@ class Given:
     ----------
     log_shares : array of shape (n_lengths, n_rows, n_components)
         Log probabilities of what is known.
+    states : int array of shape (n_rows, n_tables)
+        The states of rows, -1 if nothing is known.
     is_known : dict of bool arrays of shape (n_lengths,)
         With which prefixes a table is known.
     allowed : dict of arrays of shape (n_lengths, n_rows, n_states)
         1 for the states that agree with what is known, 0 for others, of the tables in trees and of
         those that are partly known with some prefix.
     evidence : Evidence or None
-        About the tables in trees, for all prefixes, one after the other.
+        About the tables in trees, for all prefixes, one after the other, and distinct rows.
+    place : int array of shape (n_rows,)
+        Where each row is among the distinct ones.
     """
 
     log_shares: Floats
+    states: Ints
     is_known: dict[int, Mask]
     allowed: dict[int, Floats]
     evidence: Evidence | None
+    place: Ints
 
 
 class StateDraws:
@@ -110,12 +116,23 @@ class StateDraws:
                 out[partly] += self._of_allowed(n, allowed[n][partly])
             if n in self._in_trees and is_known[n].any():
                 allowed[n][is_known[n]] = self._indicators(n, states[:, n])
-        evidence = None
+        evidence, place = None, np.arange(len(X))
         if self._in_trees:
-            flat = {n: allowed[n].reshape(-1, allowed[n].shape[2]) for n in self._in_trees}
+            some, place = self._distinct(states, step, size)
+            flat = {n: allowed[n][:, some].reshape(-1, allowed[n].shape[2]) for n in self._in_trees}
             evidence = Evidence(self._trees, self._tables, flat)
-            out += evidence.log_shares.reshape(out.shape)
-        return Given(out, is_known, allowed, evidence)
+            out += evidence.log_shares.reshape(len(out), len(some), -1)[:, place]
+        return Given(out, states, is_known, allowed, evidence, place)
+
+    def _distinct(self, states: Ints, step: Ints, size: Ints) -> tuple[Ints, Ints]:
+        """Return rows with all distinct states of trees, and which of these rows each row is."""
+        if any(len(self._columns[n]) > 1 for n in self._in_trees):
+            # Tables of several columns may be known in part, beyond their states.
+            every = np.arange(len(states))
+            return every, every
+        now = [n for n in self._in_trees if self._when(n, step) <= size.max(initial=0)]
+        _, some, place = np.unique(states[:, now], axis=0, return_index=True, return_inverse=True)
+        return some, place.reshape(-1)
 
     def _when(self, node: int, step: Ints) -> int:
         """Return the prefix from which a table is known: any copy of a number will do."""
@@ -205,9 +222,15 @@ class StateDraws:
         flat = chosen.reshape(-1, chosen.shape[2])
         drawn: dict[int, Ints] = {-1: np.zeros(flat.shape, np.intp)}
         every = range(len(chosen))
+        n_distinct = int(given.place.max(initial=-1)) + 1
+        place = (n_distinct * np.arange(len(chosen))[:, None] + given.place).ravel()
         for n in self._in_trees:
+            known = given.states[:, n]
+            if n not in self._of_number and given.is_known[n].all() and (known >= 0).all():
+                drawn[n] = np.broadcast_to(np.tile(known, len(chosen))[:, None], flat.shape)
+                continue
             u = uniforms.of(int(self._columns[n][0]), every).reshape(flat.shape)
-            bounds = evidence.bounds(n, flat, drawn[self._trees.parents[n]])
+            bounds = evidence.bounds(n, place, flat, drawn[self._trees.parents[n]])
             drawn[n], rest = _invert_bounds(bounds, u)
             states, left = drawn[n].reshape(chosen.shape), rest.reshape(chosen.shape)
             if n in self._of_number:

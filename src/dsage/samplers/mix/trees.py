@@ -163,11 +163,10 @@ class Evidence:
         message /= top
         return message, np.log(top[:, :, 0])
 
-    def bounds(self, node: int, chosen: Ints, parent: Ints) -> Floats:
+    def bounds(self, node: int, rows: Ints, chosen: Ints, parent: Ints) -> Floats:
         """Return cumulated shares of the states, given components and states of the parent.
 
-        `chosen` and `parent` have shape (n_rows, n_draws), the result one axis more.
+        `chosen` and `parent` have shape (len(rows), n_draws), the result one axis more.
         """
-        rows = np.arange(len(chosen))[:, None]
-        shares = self._tables[node][chosen, parent] * self._likely[node][rows, chosen]
+        shares = self._tables[node][chosen, parent] * self._likely[node][rows[:, None], chosen]
         return np.cumsum(shares, axis=2)

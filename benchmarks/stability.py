@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from tqdm.auto import tqdm
 
-from benchmarks.structure_quality import fresh_models
+from benchmarks.structure_problems import fresh_models
 from benchmarks.table import markdown, publish
 from dsage import learn_graph
 from dsage.graphs import Graph, Oracle, compare_graphs

@@ -121,6 +121,11 @@ def mixed(graph: Graph, n_rows: int, seed: int) -> pd.DataFrame:
     return pd.DataFrame(values)[list(graph.names)]
 
 
+def mixed_frame(graph: Graph) -> pd.DataFrame:
+    """Draw 10,000 rows of numbers and classes."""
+    return mixed(graph, 10_000, len(graph))
+
+
 def interactions(graph: Graph, n_rows: int, seed: int) -> pd.DataFrame:
     """Add linear effects, products of pairs of parents, and normal noise."""
     rng, values = np.random.default_rng(seed), {}

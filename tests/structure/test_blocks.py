@@ -90,6 +90,6 @@ def test_sums_of_columns(frame):
     blocks = Blocks.from_table(Table(frame))
     columns, slopes = np.array([0, 1, 2, 9, 10, 4]), np.arange(6.0)
     np.testing.assert_allclose(
-        blocks.predict(columns, slopes), blocks.sample[:, columns] @ slopes, atol=1e-9
+        blocks.predict(columns, slopes), blocks.thinned[:, columns] @ slopes, atol=1e-9
     )
     assert not blocks.predict(np.empty(0, int), np.empty(0)).any()

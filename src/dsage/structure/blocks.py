@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Self
 
 import numpy as np
@@ -24,7 +25,7 @@ RESPONSES = ("value", "score")
 """What a number is as a child: itself or its normal score."""
 
 # Rows that are kept for likelihoods that moments do not give, and their memory.
-_MAX_SAMPLE, _SAMPLE_BYTES = 20_000, 128 * 2**20
+_MAX_SAMPLE, _SAMPLE_BYTES, _MAX_THINNED = 20_000, 128 * 2**20, 4_000
 # Rows that functions are fitted to.
 _MAX_FITTED = 1 << 16
 # A margin is not normal if its negentropy exceeds this over the root of the number of rows.
@@ -62,7 +63,7 @@ class Blocks:
     levels : dict of int to int array of shape (n_sample,)
         The levels of each class in these rows.
     absent : dict of int to bool array of shape (n_sample,)
-        Which values of a number are missing in these rows, if any are.
+        Which values of a number are missing in the thinned rows, if any are.
     """
 
     names: tuple[str, ...]
@@ -105,13 +106,23 @@ class Blocks:
         width = width if self.is_class[node] else min(width, n_terms)
         return np.arange(self.starts[node], self.starts[node] + width)
 
+    @property
+    def thinning(self) -> int:
+        """The step from one thinned row to the next, in the sample."""
+        return -(-len(self.sample) // _MAX_THINNED)
+
+    @cached_property
+    def thinned(self) -> Floats:
+        """Fewer rows of the sample: enough for the density of residuals."""
+        return np.asfortranarray(self.sample[:: self.thinning])
+
     def predict(self, columns: Ints, slopes: Floats) -> Floats:
-        """Return sums of columns of the sample, times slopes."""
-        predicted = np.zeros(len(self.sample))
+        """Return sums of columns, times slopes, in the thinned rows."""
+        predicted = np.zeros(len(self.thinned))
         for run in np.split(np.arange(len(columns)), np.flatnonzero(np.diff(columns) != 1) + 1):
             if len(run):
                 first = int(columns[run[0]])
-                predicted += self.sample[:, first : first + len(run)] @ slopes[run]
+                predicted += self.thinned[:, first : first + len(run)] @ slopes[run]
         return predicted
 
 
@@ -209,8 +220,9 @@ class _Maker:
         return {node: levels[self._sampled()] for node, levels in self._levels.items()}
 
     def sampled_gaps(self) -> dict[int, npt.NDArray[np.bool_]]:
-        """Return where numbers are missing in the rows of the sample."""
-        absent = np.isnan(self._take(self._sampled()))
+        """Return where numbers are missing in the thinned rows of the sample."""
+        rows = self._sampled()
+        absent = np.isnan(self._take(rows[:: -(-len(rows) // _MAX_THINNED)]))
         return {node: absent[:, at] for at, node in self._places.items() if absent[:, at].any()}
 
     def _sampled(self) -> Ints:

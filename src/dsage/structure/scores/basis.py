@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -187,6 +188,8 @@ class BasisScore(Score):
         As for ``"ebic"``.
     """
 
+    is_approximate = True
+
     def __init__(
         self, table: Table, blocks: Blocks, *, penalty: float = 1.0, gamma: float | None = None
     ) -> None:
@@ -200,10 +203,9 @@ class BasisScore(Score):
             if name in table.discrete
         }
         self._place = {name: place for place, name in enumerate(table.discrete)}
-        self._products: list[ProductRegressions] = []
+        # Regressions of values and of scores, if products of parents are considered.
+        self._products: dict[int, ProductRegressions] = {}
         self._families: dict[tuple[int, Parents], float] = {}
-
-    is_approximate = True
 
     def rough(self) -> Score:
         """Return the approximation by Gaussian regressions."""
@@ -218,18 +220,19 @@ class BasisScore(Score):
         pairs = self._pairs(parents)
         if not pairs:
             return self
-        responses = [place for place in (0, 1) if np.isfinite(self._blocks.offsets[place]).any()]
-        products = [ProductRegressions(self._blocks, place, pairs) for place in responses]
-        if not any(
-            self._gains(node, of_node, products)
+        made = copy.copy(self)
+        made._families = {}
+        made._products = {
+            place: ProductRegressions(self._blocks, place, pairs)
+            for place in (0, 1)
+            if np.isfinite(self._blocks.offsets[place, ~self._blocks.is_class]).any()
+        }
+        is_better = any(
+            made._near_family(node, of_node) > self._near_family(node, of_node)
             for node, of_node in enumerate(parents)
-            if not self._blocks.is_class[node] and len(of_node) > 1
-        ):
-            return self
-        made = BasisScore.__new__(BasisScore)
-        made.__dict__.update(self.__dict__)
-        made._products, made._families = products, {}
-        return made
+            if len(of_node) > 1
+        )
+        return made if is_better else self
 
     def family(self, node: int, parents: Parents) -> float:
         """Return the score of `node` with exactly these parents."""
@@ -290,12 +293,10 @@ class BasisScore(Score):
 
     def _products_of(self, node: int) -> list[tuple[int, ProductRegressions]]:
         """Return the regressions with products for a number, and the response of each."""
-        usable = np.flatnonzero(np.isfinite(self._blocks.offsets).any(axis=1)).tolist()
-        return [
-            (place, products)
-            for place, products in zip(usable, self._products, strict=bool(self._products))
-            if not self._blocks.is_class[node] and self._blocks.offsets[place, node] > -np.inf
-        ]
+        if self._blocks.is_class[node]:
+            return []
+        usable = self._blocks.offsets[:, node] > -np.inf
+        return [(place, products) for place, products in self._products.items() if usable[place]]
 
     def _with_products(
         self, node: int, parents: Parents, place: int, products: ProductRegressions
@@ -330,7 +331,7 @@ class BasisScore(Score):
             values = [near.value(variant, parents) for variant in used]
             at = int(np.argmax(values))
             value = values[at]
-            residuals = blocks.sample[:, response]
+            residuals = blocks.thinned[:, response]
             if parents:
                 columns, slopes = used[at].regressions.slopes(response, parents)
                 residuals = residuals - blocks.predict(columns, slopes)
@@ -341,7 +342,8 @@ class BasisScore(Score):
                     residuals = products[place].residuals(response, columns)
             if node in blocks.absent:
                 residuals = residuals[~blocks.absent[node]]
-            best = max(best, value + blocks.scale * shape_gain(residuals))
+            stands_for = blocks.n_rows / len(blocks.thinned)
+            best = max(best, value + stands_for * shape_gain(residuals))
         return best
 
     def _of_class(self, node: int, parents: Parents) -> float:
@@ -353,7 +355,8 @@ class BasisScore(Score):
         variant = near.variants[node][int(np.argmax(values))]
         columns = variant.regressions.columns(parents)
         price = near.penalty * math.log(len(levels)) / 2
-        likelihood = softmax_likelihood(blocks.sample[:, columns], levels)
+        correlation = blocks.correlation[np.ix_(columns, columns)]
+        likelihood = softmax_likelihood(blocks.sample[:, columns], levels, correlation)
         cost = price * (n_levels - 1) * (len(columns) + 1)
         value = blocks.scale * (likelihood - cost) - near.extra * len(parents)
         is_whole = self._n_categories.get(node) == n_levels
@@ -380,16 +383,6 @@ class BasisScore(Score):
             usable = sorted(node for node in around if not self._blocks.is_class[node])
             found.update(dict.fromkeys(itertools.combinations(usable, 2)))
         return list(itertools.islice(found, _MAX_PAIRS))
-
-    def _gains(self, node: int, parents: Parents, products: Iterable[ProductRegressions]) -> bool:
-        """Return whether products of its parents improve the regression of a number."""
-        value = self._near.family(node, parents)
-        usable = np.flatnonzero(np.isfinite(self._blocks.offsets).any(axis=1)).tolist()
-        return any(
-            self._blocks.offsets[place, node] > -np.inf
-            and self._with_products(node, parents, place, each)[0] > value
-            for place, each in zip(usable, products, strict=True)
-        )
 
 
 def _make_tables(table: Table, price: float) -> DiscreteLikelihood:

@@ -106,11 +106,12 @@ class ProductRegressions:
         return left, n_products
 
     def residuals(self, response: int, columns: Ints) -> Floats:
-        """Return the residuals of a response in the rows of the sample."""
+        """Return the residuals of a response in the thinned rows."""
         n_columns = self._rows.sample.shape[1]
         inner = self._correlation[np.ix_(columns, columns)]
         slopes = np.linalg.solve(inner, self._correlation[columns, response])
         plain = columns < n_columns
         predicted = self._rows.predict(columns[plain], slopes[plain])
-        predicted += self._products[:, columns[~plain] - n_columns] @ slopes[~plain]
-        return self._rows.sample[:, response] - predicted
+        thinned = self._products[:: self._rows.thinning]
+        predicted += thinned[:, columns[~plain] - n_columns] @ slopes[~plain]
+        return self._rows.thinned[:, response] - predicted

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import solve_triangular
 from scipy.optimize import minimize
 
 Floats = npt.NDArray[np.float64]
@@ -15,11 +14,12 @@ _ACCURACY, _RIDGE = 0.05, 1e-3
 _MAX_STEPS = 60
 
 
-def softmax_likelihood(X: Floats, levels: Ints) -> float:
+def softmax_likelihood(X: Floats, levels: Ints, correlation: Floats | None = None) -> float:
     """Return the largest log-likelihood of levels 0, 1, ... given columns and an intercept.
 
     The columns are made uncorrelated, and the levels as uncorrelated as the bound on the Hessian
-    by Boehning (1992) allows; then a few steps of L-BFGS, in single precision, suffice.
+    by Boehning (1992) allows; then a few steps of L-BFGS, in single precision, suffice. If the
+    columns are standardised, their `correlation` may be passed; it need not be exact.
 
     Examples
     --------
@@ -33,7 +33,7 @@ def softmax_likelihood(X: Floats, levels: Ints) -> float:
     null = float(counts @ np.log(np.maximum(shares, 1e-300)))
     if not X.shape[1] or n_levels < 2:
         return null
-    basis = _orthonormal(X)
+    basis = _orthonormal(X, correlation)
     # W W' is the inverse of the bound (I - 1 1' / n_levels) / 2 on the Hessian of a row.
     n_free = n_levels - 1
     whitener = np.linalg.cholesky(2.0 * (np.eye(n_free) + np.ones((n_free, n_free))))
@@ -64,12 +64,13 @@ def softmax_likelihood(X: Floats, levels: Ints) -> float:
     return max(null, -float(found.fun))
 
 
-def _orthonormal(X: Floats) -> npt.NDArray[np.float32]:
+def _orthonormal(X: Floats, correlation: Floats | None) -> npt.NDArray[np.float32]:
     """Return a constant and uncorrelated columns of unit variance with the same span, as rows."""
-    centered = X - X.mean(axis=0)
-    spread = centered.T @ centered / len(X)
-    spread[np.diag_indices_from(spread)] += 1e-6
-    factor = np.linalg.cholesky(spread)
+    if correlation is None:
+        X = X - X.mean(axis=0)
+        correlation = X.T @ X / len(X)
+    ridge = 1e-6 * np.diag(correlation.diagonal())
+    inverse = np.linalg.inv(np.linalg.cholesky(correlation + ridge))
     made = np.ones((X.shape[1] + 1, len(X)), dtype=np.float32)
-    made[1:] = solve_triangular(factor, centered.T, lower=True, check_finite=False)
+    np.matmul(inverse.astype(np.float32), X.T.astype(np.float32), out=made[1:])
     return made

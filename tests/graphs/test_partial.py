@@ -87,10 +87,7 @@ def test_a_feature_is_separated_where_it_leaves_the_boundary_as_it_is(world, dat
 
 
 class TestByHand:
-    """Smoking and genes may have a hidden common cause with their effects.
-
-    A textbook example of FCI: a o-> c <-o b, c --> d.
-    """
+    """The textbook example of FCI, a o-> c <-o b and c --> d, and small variations."""
 
     @pytest.fixture
     def graph(self):

@@ -12,6 +12,7 @@ from dsage.graphs.generate import random_dag, random_linear_gaussian
 from dsage.graphs.graph import Graph
 from dsage.graphs.grouped import GroupedOracle
 from dsage.graphs.linear_gaussian import LinearGaussian
+from dsage.graphs.partial import PartialGraph
 from dsage.graphs.parts import PartsOracle
 from dsage.graphs.separation import (
     Consensus,
@@ -31,6 +32,7 @@ __all__ = [
     "LinearGaussian",
     "NoSeparation",
     "Oracle",
+    "PartialGraph",
     "PartsOracle",
     "SeparationOracle",
     "as_graph",

@@ -12,12 +12,13 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from dsage._check import check_member, check_members, check_names, refusal
+from dsage._check import check_member, check_names, refusal
 from dsage.graphs import interchange
 from dsage.graphs.pairs import check_pairs
+from dsage.graphs.partial import PARTIAL_ADVICE, PartialGraph
 from dsage.graphs.parts import PartsOracle, check_indicators, with_indicators
 from dsage.graphs.reachability import Reachability, components
-from dsage.graphs.separation import Oracle, SeparationOracle
+from dsage.graphs.separation import Oracle, SeparationOracle, are_separated, check_features
 
 _OF_GRAPH = "the nodes of the graph"
 
@@ -244,15 +245,7 @@ class Graph:
         >>> graph.oracle("y", ["age"]).separated(np.array([[False]]))
         array([[False]])
         """
-        target = check_member(target, self._names, "target", _OF_GRAPH)
-        if features is None:
-            checked = tuple(name for name in self._names if name != target)
-        else:
-            checked = check_names(features, "features")
-            for name in checked:
-                check_member(name, self._names, "features", _OF_GRAPH)
-            if target in checked:
-                raise refusal("features", "without the target", target, "Drop the target")
+        checked = check_features(target, features, self._names)
         parts = with_indicators(checked, self._indicators, besides=target)
         nodes = tuple(dict.fromkeys(node for each in parts.values() for node in each))
         oracle = SeparationOracle(self._reachability(), self._names, target, nodes)
@@ -279,20 +272,7 @@ class Graph:
         >>> chain.is_separated("a", "c"), chain.is_separated("a", "c", given="b")
         (False, True)
         """
-        sets = {
-            parameter: check_members(nodes, self._names, parameter, _OF_GRAPH)
-            for parameter, nodes in (("x", x), ("y", y), ("given", given))
-        }
-        for one, other in (("x", "y"), ("x", "given"), ("y", "given")):
-            if common := [name for name in sets[one] if name in sets[other]]:
-                advice = "Remove these from one of them"
-                raise refusal(f"{one} and {other}", "disjoint", common, advice)
-        known = [0] * len(self)
-        for name in sets["given"]:
-            known[self._position[name]] = 1
-        sources = [self._position[name] for name in sets["x"]]
-        reached = self._reachability().reached(sources, known, 1)
-        return not any(reached[self._position[name]] for name in sets["y"])
+        return are_separated(self._reachability(), self._names, x, y, given)
 
     def _reachability(self) -> Reachability:
         if self._sweep is None:
@@ -342,9 +322,10 @@ class Graph:
         """Read causal-learn's ``GeneralGraph``, or a result of its PC, GES or FCI.
 
         Undirected edges are oriented without new v-structures: a CPDAG becomes a member of its
-        equivalence class, with the same separations. Edges with a circle (FCI) are refused. A
-        bidirected edge is read as an unobserved common cause; PC with some settings writes one
-        where its tests contradict each other.
+        equivalence class, with the same separations. Edges with a circle (FCI) are refused: see
+        :meth:`dsage.graphs.PartialGraph.from_causal_learn`. A bidirected edge is read as an
+        unobserved common cause; PC with some settings writes one where its tests contradict each
+        other.
         """
         return cls(*interchange.from_causal_learn(graph))
 
@@ -389,6 +370,9 @@ def check_graph(graph: object, parameter: str = "graph") -> Graph:
     """Return `graph` if it is a `Graph`; refuse other objects."""
     if isinstance(graph, Graph):
         return graph
+    if isinstance(graph, PartialGraph):
+        condition = "a dsage.Graph, without circles"
+        raise refusal(parameter, condition, graph, PARTIAL_ADVICE, TypeError)
     advice = "Convert it with dsage.graphs.as_graph"
     raise refusal(parameter, "a dsage.Graph", type(graph).__name__, advice, TypeError)
 

@@ -19,9 +19,13 @@ from dsage.data.frames import is_frame, square_matrix
 from dsage.graphs.orientation import orient
 
 NamedEdge = tuple[str, str]
+Marks = tuple[str, str]
 
 _FORMAT = "dsage.graph"
 _VERSION = 1
+# The ends of edges as causal-learn draws them.
+_STARTS = {"TAIL": "-", "ARROW": "<", "CIRCLE": "o"}
+_STOPS = {"TAIL": "-", "ARROW": ">", "CIRCLE": "o"}
 # The attribute of an indicator in networkx.
 _INDICATES = "indicates"
 
@@ -136,25 +140,50 @@ def general_graph(result: Any) -> Any:  # noqa: ANN401
     return graph if is_one else None
 
 
-def from_causal_learn(result: Any) -> Parts:  # noqa: ANN401
-    """Read a graph or a result of causal-learn: see :meth:`dsage.Graph.from_causal_learn`."""
+def marked_edges(result: Any) -> tuple[tuple[str, ...], list[tuple[NamedEdge, Marks]]]:  # noqa: ANN401
+    """Return nodes and edges of a graph or a result of causal-learn, with the marks of the ends.
+
+    The marks are causal-learn's: ``"TAIL"``, ``"ARROW"`` or ``"CIRCLE"``.
+    """
     graph = general_graph(result)
     if graph is None:
         condition = "a causal-learn GeneralGraph, or a result of PC, GES or FCI"
         advice = "Pass its GeneralGraph"
         raise refusal("graph", condition, type(result).__name__, advice, TypeError)
     names = check_names([node.get_name() for node in graph.get_nodes()], "nodes")
-    known = (("TAIL", "ARROW"), ("ARROW", "ARROW"), ("TAIL", "TAIL"))
-    kinds: dict[tuple[str, str], list[NamedEdge]] = {ends: [] for ends in known}
+    edges = []
     for edge in graph.get_graph_edges():
         pair = (edge.get_node1().get_name(), edge.get_node2().get_name())
         ends = (edge.get_endpoint1().name, edge.get_endpoint2().name)
+        if not {*ends} <= {"TAIL", "ARROW", "CIRCLE"}:
+            advice = "Draw one edge between two nodes"
+            raise refusal("each end of an edge", "a tail, arrow or circle", str(edge), advice)
+        edges.append((pair, ends))
+    return names, edges
+
+
+def has_circles(result: Any) -> bool:  # noqa: ANN401
+    """Return whether a graph or a result of causal-learn has an edge with a circle."""
+    return any("CIRCLE" in ends for _, ends in marked_edges(result)[1])
+
+
+def from_causal_learn(result: Any) -> Parts:  # noqa: ANN401
+    """Read a graph or a result of causal-learn: see :meth:`dsage.Graph.from_causal_learn`."""
+    names, marked = marked_edges(result)
+    known = (("TAIL", "ARROW"), ("ARROW", "ARROW"), ("TAIL", "TAIL"))
+    kinds: dict[Marks, list[NamedEdge]] = {ends: [] for ends in known}
+    for pair, ends in marked:
+        if "CIRCLE" in ends:
+            drawn = f"{pair[0]} {_STARTS[ends[0]]}-{_STOPS[ends[1]]} {pair[1]}"
+            advice = (
+                "A circle is an unknown end: read the graph with dsage.graphs.as_graph, and pass "
+                "that as graph= to explain"
+            )
+            raise refusal("each edge", "-->, <-> or ---", drawn, advice)
         if ends == ("ARROW", "TAIL"):
-            pair, ends = pair[::-1], ends[::-1]
-        if ends not in kinds:
-            advice = "Its direction is unknown: orient it, or use a learner that does"
-            raise refusal("each edge", "-->, <-> or ---", str(edge), advice)
-        kinds[ends].append(pair)
+            kinds["TAIL", "ARROW"].append(pair[::-1])
+        else:
+            kinds[ends].append(pair)
     both = kinds["ARROW", "ARROW"]
     edges = orient(names, kinds["TAIL", "ARROW"], kinds["TAIL", "TAIL"], both)
     return Parts(names, sorted(edges), both)

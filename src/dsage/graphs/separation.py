@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from typing import TypeGuard
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Protocol, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
 
-from dsage._check import check_known, check_names, check_real, refusal
+from dsage._check import (
+    check_known,
+    check_member,
+    check_members,
+    check_names,
+    check_real,
+    refusal,
+)
 from dsage.graphs.bits import distinct, pack, unpack
-from dsage.graphs.reachability import Reachability
 
 Mask = npt.NDArray[np.bool_]
 
@@ -21,6 +27,7 @@ Mask = npt.NDArray[np.bool_]
 _BYTES_AT_ONCE = 1 << 25
 _BASIC = ("feature_names", "separated", "boundary")
 _ADVICE = "Make one with graph.oracle(target)"
+_OF_GRAPH = "the nodes of the graph"
 
 
 def _chunks(n_coalitions: int, n_nodes: int) -> Iterator[slice]:
@@ -144,17 +151,25 @@ class _Adapter(Oracle):
         return repr(self._oracle)
 
 
+class Sweep(Protocol):
+    """A graph, prepared to tell which nodes are reached from others, for many coalitions."""
+
+    def reached(self, sources: Iterable[int], known: Sequence[int], width: int) -> list[int]:
+        """Return, per node, the bit row of the coalitions under which it is reached."""
+
+
 class SeparationOracle(Oracle):
     """The separations that a graph implies between a target and every other node.
 
-    :meth:`dsage.Graph.oracle` makes one. For a coalition S, one pass of Bayes-ball from the target
-    given S answers both questions: the features outside S that it does not reach are separated
-    from the target given S, and the members of S that it reaches are the Markov boundary M(S), the
-    smallest subset of S given which the target is independent of the rest of S.
+    :meth:`dsage.Graph.oracle` and :meth:`dsage.graphs.PartialGraph.oracle` make one. For a
+    coalition S, one pass of Bayes-ball from the target given S answers both questions: the features
+    outside S that it does not reach are separated from the target given S, and the members of S
+    that it reaches are the Markov boundary M(S), the smallest subset of S given which the target is
+    independent of the rest of S.
 
     Parameters
     ----------
-    reachability : Reachability
+    reachability : Reachability or PossibleReachability
         The graph, prepared for sweeps.
     node_names : sequence of str
         Nodes of the graph.
@@ -186,7 +201,7 @@ class SeparationOracle(Oracle):
 
     def __init__(
         self,
-        reachability: Reachability,
+        reachability: Sweep,
         node_names: Sequence[str],
         target: str,
         feature_names: Sequence[str],
@@ -226,6 +241,45 @@ class SeparationOracle(Oracle):
 
     def __repr__(self) -> str:
         return f"SeparationOracle(target={self.target!r}, n_features={len(self.feature_names)})"
+
+
+def check_features(
+    target: str, features: Iterable[str] | None, nodes: Sequence[str]
+) -> tuple[str, ...]:
+    """Return the features of an oracle about `target`: by default all other nodes."""
+    check_member(target, nodes, "target", _OF_GRAPH)
+    if features is None:
+        return tuple(name for name in nodes if name != target)
+    checked = check_names(features, "features")
+    for name in checked:
+        check_member(name, nodes, "features", _OF_GRAPH)
+    if target in checked:
+        raise refusal("features", "without the target", target, "Drop the target")
+    return checked
+
+
+def are_separated(
+    sweep: Sweep,
+    nodes: Sequence[str],
+    x: str | Iterable[str],
+    y: str | Iterable[str],
+    given: str | Iterable[str],
+) -> bool:
+    """Return whether two sets of nodes are separated given a third one."""
+    sets = {
+        parameter: check_members(names, nodes, parameter, _OF_GRAPH)
+        for parameter, names in (("x", x), ("y", y), ("given", given))
+    }
+    for one, other in (("x", "y"), ("x", "given"), ("y", "given")):
+        if common := [name for name in sets[one] if name in sets[other]]:
+            advice = "Remove these from one of them"
+            raise refusal(f"{one} and {other}", "disjoint", common, advice)
+    position = {name: at for at, name in enumerate(nodes)}
+    known = [0] * len(nodes)
+    for name in sets["given"]:
+        known[position[name]] = 1
+    reached = sweep.reached([position[name] for name in sets["x"]], known, 1)
+    return not any(reached[position[name]] for name in sets["y"])
 
 
 class NoSeparation(Oracle):

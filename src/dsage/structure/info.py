@@ -25,7 +25,8 @@ class GraphInfo:
         No graph, a graph learned from the training rows, a graph or oracle passed by the user, or
         a vote of the graphs of a :class:`~dsage.structure.Stability`.
     kind : str or None
-        The type of the object that the user passed, such as ``"dsage.Graph"``.
+        The type of the object that the user passed, such as ``"dsage.Graph"``; or
+        ``"PartialGraph"``, also if a user's function learned it.
     method : str or None
         The search by its name, or the name of the user's function.
     score : str or None

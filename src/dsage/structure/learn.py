@@ -9,7 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from dataclasses import replace
-from typing import Any, ParamSpec
+from typing import Any, NamedTuple, ParamSpec
 
 from tqdm.auto import tqdm
 
@@ -24,7 +24,8 @@ from dsage._check import (
 )
 from dsage._random import RandomState, Streams
 from dsage.data.table import Table
-from dsage.graphs import Graph, as_graph
+from dsage.graphs import Graph, PartialGraph, as_graph
+from dsage.graphs.graph import check_graph
 from dsage.structure.automatic import ChosenScore, find_score
 from dsage.structure.blocks import Blocks
 from dsage.structure.constraints import Constraints
@@ -108,7 +109,7 @@ def search_graph(
         if given := sorted(name for name, is_so in is_given.items() if is_so):
             advice = "Pass them to your own algorithm, for example with functools.partial"
             raise refusal("options", "left out with a callable", given, advice)
-        return learn_by_callable(method, data)
+        return learn_by_callable(method, data).as_result("method")
     search, traits = METHODS[method], METHODS.traits(method)
     Streams(random_state)  # refuses a bad seed, even if the method does not use it
     of_score, of_search = _split_options(options, method)
@@ -203,7 +204,8 @@ method : {"auto", "tabu", "hc", "boss"} or callable, default="auto"
     backward equivalence search. ``"tabu"`` and ``"hc"`` are bnlearn's searches; ``"boss"``
     starts from the order of the columns. Other searches are registered in
     :data:`dsage.structure.METHODS`. A callable receives `data` and returns any graph that
-    :func:`dsage.graphs.as_graph` reads; it cannot be combined with other options.
+    :func:`dsage.graphs.as_graph` reads, but no partial one; it cannot be combined with other
+    options.
 score : str, Score or callable, default="auto"
     ``"basis"`` for data of all kinds, non-linear and mixed; ``"bic"``, ``"aic"``, ``"ebic"``,
     ``"bge"`` for continuous data, ``"bdeu"``, ``"k2"`` for discrete data, or another name of
@@ -304,14 +306,35 @@ def score_graph(
     True
     """
     chosen = choose_score(data, score, discrete=discrete, transform=transform, **options)
-    return graph_score(chosen, as_graph(graph))
+    return graph_score(chosen, check_graph(as_graph(graph)))
+
+
+class Learned(NamedTuple):
+    """What a user's function learned."""
+
+    graph: Graph | PartialGraph
+    name: str
+    seconds: float
+
+    def as_result(self, parameter: str) -> SearchResult:
+        """Return the result of a search, whose graph must not be partial."""
+        if isinstance(self.graph, PartialGraph):
+            advice = (
+                "Pass the function as graph= to explain, or call it and read its result with "
+                "dsage.graphs.as_graph"
+            )
+            condition = "a callable whose graph has no circles"
+            raise refusal(parameter, condition, self.graph, advice)
+        return SearchResult(
+            self.graph, math.nan, (), 0, self.seconds, interrupted=False, method=self.name
+        )
 
 
 def learn_by_callable(
     learner: Callable[[Any], Any],
     data: Any,  # noqa: ANN401
     parameter: str = "method",
-) -> SearchResult:
+) -> Learned:
     """Return the graph that the user's function, passed as `parameter`, learns from the data."""
     began = time.perf_counter()
     made = learner(data)
@@ -325,9 +348,9 @@ def learn_by_callable(
     names = as_data(data, complete=False).names
     condition = "a callable whose graph is over the columns of the data"
     check_same_names(graph.names, names, parameter, condition)
-    ordered = Graph(names, graph.edges, graph.bidirected)
-    label = getattr(learner, "__name__", type(learner).__name__)
-    return SearchResult(ordered, math.nan, (), 0, seconds, interrupted=False, method=label)
+    if isinstance(graph, Graph):
+        graph = Graph(names, graph.edges, graph.bidirected)
+    return Learned(graph, getattr(learner, "__name__", type(learner).__name__), seconds)
 
 
 def _split_options(options: Options, method: str) -> tuple[Options, Options]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import networkx as nx
@@ -15,7 +15,15 @@ from dsage._check import Setting, Text, check_count, check_member, check_real, r
 from dsage.data.frames import Frame, is_frame
 from dsage.data.inputs import Inputs
 from dsage.data.table import Table
-from dsage.graphs import Graph, NoSeparation, Oracle, as_graph, as_oracle, is_oracle
+from dsage.graphs import (
+    Graph,
+    NoSeparation,
+    Oracle,
+    PartialGraph,
+    as_graph,
+    as_oracle,
+    is_oracle,
+)
 from dsage.structure import Stability, search_graph, stability
 from dsage.structure.info import GraphInfo, GraphSource
 from dsage.structure.learn import learn_by_callable
@@ -36,7 +44,7 @@ class GraphFound:
     """The separations to use, and how they were found."""
 
     oracle: Oracle | None  # None if nothing is separated
-    graph: Graph | None
+    graph: Graph | None  # None for oracles, votes and partial graphs
     strength: pd.DataFrame | None  # how often each edge was found in resamples
     info: GraphInfo
 
@@ -110,6 +118,8 @@ def find_graph(
         remedy = Text(["Name the target as in the graph, with ", Setting("target")])
         condition = f"one that has the target {inputs.target!r}"
         raise refusal("graph", condition, list(found.names), remedy)
+    if isinstance(found, PartialGraph):
+        return _partial(found, inputs, GraphInfo(GraphSource.GIVEN, kind="PartialGraph"))
     info = GraphInfo(
         GraphSource.GIVEN,
         kind="dsage.Graph" if isinstance(graph, Graph) else type(graph).__name__,
@@ -117,6 +127,14 @@ def find_graph(
         markov_blanket=found.markov_blanket(inputs.target),
     )
     return GraphFound(found.oracle(inputs.target, inputs.names), found, None, info)
+
+
+def _partial(graph: PartialGraph, inputs: Inputs, info: GraphInfo) -> GraphFound:
+    """Return the separations that all members of a partial graph share."""
+    info = replace(
+        info, n_edges=len(graph.edges), markov_blanket=graph.markov_blanket(inputs.target)
+    )
+    return GraphFound(graph.oracle(inputs.target, inputs.names), None, None, info)
 
 
 def _learn(
@@ -138,7 +156,21 @@ def _learn(
     table, rare = inputs.training_table(), list[str]()
     options: dict[str, Any] = {}
     if callable(method):
-        result = learn_by_callable(method, table, "graph")
+        learned = learn_by_callable(method, table, "graph")
+        if isinstance(learned.graph, PartialGraph):
+            if n_resamples > 0:
+                condition = "left out or 0 with a graph that has circles"
+                advice = "Such graphs are not compared edge by edge; leave out min_share, too"
+                raise refusal("n_resamples", condition, n_resamples, advice)
+            info = GraphInfo(
+                GraphSource.LEARNED,
+                kind="PartialGraph",
+                method=learned.name,
+                seconds=learned.seconds,
+                n_resamples=0,
+            )
+            return _partial(learned.graph, inputs, info)
+        result = learned.as_result("graph")
     else:
         discrete = (*inputs.discrete, inputs.target) if is_of_classes else inputs.discrete
         rare = _rare_classes(table, inputs)

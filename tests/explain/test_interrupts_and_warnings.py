@@ -127,7 +127,7 @@ def test_interrupted_resamples_are_counted_as_they_were(model, rows, monkeypatch
         "dsage.structure.resolve.stability",
         lambda table, n, **options: stability(table, 3, random_state=0),
     )
-    found = dsage.explain(model, *rows, sampler="gaussian", n_orderings=4, **QUIET)
+    found = dsage.explain(model, *rows, sampler="gaussian", n_orderings=4, n_resamples=20, **QUIET)
     assert found.choices.graph.n_resamples == 3
 
 

@@ -56,7 +56,7 @@ def find_graph(
     is_of_classes: bool,
     is_marginal: bool = False,
     n_resamples: int | None,
-    min_share: float | None,
+    min_share: float | None = None,
     n_jobs: int | None,
     seed: int,
     progress: bool,

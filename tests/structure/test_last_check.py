@@ -31,11 +31,16 @@ def blocks_of(frame):
 def test_missing_edges_into_and_out_of_the_target_are_found():
     empty = Graph(["a", "b", "c", "y", "z"], [])
     found = reject_claims(empty, blocks_of(make()), "y")
-    assert {(each.tail, each.head) for each in found} == {("a", "y"), ("y", "z")}
+    # Nothing tells which way the second edge points.
+    assert {(each.tail, each.head) for each in found} == {("a", "y"), ("z", "y")}
     assert max(each.p_value for each in found) < 1e-6
     repaired = add_edges(empty, found)
-    assert set(repaired.edges) == {("a", "y"), ("y", "z")}
+    assert set(repaired.edges) == {("a", "y"), ("z", "y")}
     assert reject_claims(repaired, blocks_of(make()), "y") == ()
+    # Given an order, an edge out of the target is found: y -> b -> z lacks y -> z.
+    chain = Graph(["a", "b", "c", "y", "z"], [("a", "y"), ("y", "b"), ("b", "z")])
+    found = reject_claims(chain, blocks_of(make()), "y")
+    assert [(each.tail, each.head) for each in found] == [("y", "z")]
 
 
 def test_a_true_graph_is_rarely_changed():
@@ -71,7 +76,7 @@ def test_forbidden_edges_are_not_put_back():
     frame = make()
     constraints = Constraints(tuple(frame), forbidden=[("a", "y")])
     found = reject_claims(Graph(list(frame), []), blocks_of(frame), "y", constraints)
-    assert [(each.tail, each.head) for each in found] == [("y", "z")]
+    assert [(each.tail, each.head) for each in found] == [("z", "y")]
 
 
 def test_a_search_tells_what_it_put_back():
@@ -101,3 +106,25 @@ def test_explain_tells_it():
     assert found.choices.graph.restored is not None
     assert found.choices.graph.score == "basis"
     assert found.choices.graph.curved
+
+
+@pytest.mark.parametrize("is_class", [False, True])
+def test_variables_that_matter_only_together_are_found(is_class):
+    rng = np.random.default_rng(0)
+    a, b, c, d = rng.normal(size=(4, 800))
+    y = a * b + 0.5 * c + 0.5 * rng.normal(size=800)
+    frame = pd.DataFrame({"a": a, "b": b, "c": c, "d": d, "y": y})
+    if is_class:
+        frame["y"] = np.where(y > 0, "yes", "no")
+    graph = Graph(list("abcdy"), [("c", "y")])
+    found = reject_claims(graph, blocks_of(frame), "y")
+    assert {(each.tail, each.head) for each in found} == {("a", "y"), ("b", "y")}
+
+
+def test_exclusive_or_of_classes_is_found():
+    rng = np.random.default_rng(0)
+    a, b = rng.integers(0, 2, size=(2, 800))
+    y = np.where(rng.random(800) < 0.2, 1 - (a ^ b), a ^ b)
+    frame = pd.DataFrame({"a": a, "b": b, "y": y}).astype(str)
+    found = reject_claims(Graph(list("aby"), []), blocks_of(frame), "y")
+    assert {each.tail for each in found} == {"a", "b"}

@@ -25,13 +25,17 @@ def reject_claims(
 ) -> tuple[Rejection, ...]:
     """Return the edges between the target and other variables that the graph lacks.
 
-    A DAG claims that each variable is independent of those before it, given its parents. This is
-    tested for the target and each variable that is not next to it, in the order of the graph, with
-    the generalised covariance measure (Shah & Peters, 2020) of regressions on blocks: the later of
-    the two, and the basis functions of the other, are regressed on the basis functions of the
-    parents and on products of two parents. Their residuals must be uncorrelated, whatever their
+    A DAG claims that each variable is independent of those that do not descend from it, given its
+    parents. This is tested for the target and each variable that is not next to it, with the
+    generalised covariance measure (Shah & Peters, 2020) of regressions on blocks: the later of the
+    two, and the basis functions of the other, are regressed on the basis functions of the parents
+    and on products of two parents. Their residuals must be uncorrelated, whatever their
     spread. With d variables, a claim is rejected if p < 0.01 / d, so that the probability to put
     back an edge that is not there is about 1 %.
+
+    Two variables may matter only together, and escape all of these tests. So products of two
+    variables that do not descend from the target are tested in the same way, each at 0.01 over the
+    number of products.
 
     Parameters
     ----------
@@ -44,27 +48,27 @@ def reject_claims(
     """
     names = blocks.names
     place = {name: node for node, name in enumerate(names)}
-    rank = {name: number for number, name in enumerate(graph.topological_order())}
-    children = {name for name in names if target in graph.parents(name)}
-    others = [
-        name
-        for name in names
-        if name != target and name not in children and name not in graph.parents(target)
-    ]
+    below = set(graph.descendants(target))
+    near = {target, *graph.parents(target), *graph.children(target)}
     found = []
-    earlier = [name for name in others if rank[name] < rank[target]]
+    earlier = [name for name in names if name not in near and name not in below]
     claims = [(target, earlier)]
-    claims += [(name, [target]) for name in others if rank[name] > rank[target]]
+    claims += [(name, [target]) for name in names if name in below and name not in near]
     for child, tails in claims:
         parents = sorted(place[parent] for parent in graph.parents(child))
         if not tails:
             continue
         known = _known(blocks, parents)
         for tail, p_value in zip(tails, _test(blocks, place[child], tails, known), strict=True):
-            is_allowed = constraints is None or constraints.allowed[place[tail], place[child]]
-            if is_allowed and p_value < _LEVEL / max(1, len(names) - 1):
+            if p_value < _LEVEL / max(1, len(names) - 1):
                 found.append(Rejection(tail, child, p_value))
-    return tuple(found)
+    found += _test_pairs(graph, blocks, target, earlier)
+    kept = {
+        (each.tail, each.head): each
+        for each in found
+        if constraints is None or constraints.allowed[place[each.tail], place[each.head]]
+    }
+    return tuple(kept.values())
 
 
 def add_edges(graph: Graph, rejections: Sequence[Rejection]) -> Graph:
@@ -73,6 +77,41 @@ def add_edges(graph: Graph, rejections: Sequence[Rejection]) -> Graph:
         return graph
     edges = [*graph.edges, *((each.tail, each.head) for each in rejections)]
     return Graph(graph.names, edges, graph.bidirected, graph.indicators)
+
+
+def _test_pairs(
+    graph: Graph, blocks: Blocks, target: str, earlier: Sequence[str]
+) -> list[Rejection]:
+    """Return the edges of variables that matter to the target only together."""
+    place = {name: node for node, name in enumerate(blocks.names)}
+    parents = sorted(place[parent] for parent in graph.parents(target))
+    known = _known(blocks, parents)
+    own = _residuals(blocks.sample[:, _responses(blocks, place[target])], known)
+    nodes = [*parents, *(place[name] for name in earlier)]
+    columns = np.array([column for node in nodes for column in _lead(blocks, node)], dtype=np.intp)
+    owner = np.array([node for node in nodes for _ in _lead(blocks, node)], dtype=np.intp)
+    is_parent = np.isin(owner, parents)
+    smallest: dict[int, float] = {}
+    n_tests = 0
+    for at in range(len(columns)):
+        # Products of two parents are known.
+        others = np.flatnonzero((owner != owner[at]) & ~(is_parent & is_parent[at]))
+        others = others[others > at]
+        if not len(others):
+            continue
+        products = blocks.sample[:, [columns[at]]] * blocks.sample[:, columns[others]]
+        products = _residuals(products, known)
+        spread = (own**2).T @ products**2
+        statistic = ((own.T @ products) ** 2 / np.maximum(spread, 1e-12)).max(axis=0)
+        n_tests += own.shape[1] * len(others)
+        for other, p_value in zip(others, chi2.sf(statistic, 1), strict=True):
+            for node in (int(owner[at]), int(owner[other])):
+                smallest[node] = min(smallest.get(node, 1.0), float(p_value))
+    return [
+        Rejection(name, target, smallest[place[name]])
+        for name in earlier
+        if smallest.get(place[name], 1.0) < _LEVEL / max(1, n_tests)
+    ]
 
 
 def _known(blocks: Blocks, parents: list[int]) -> Floats:
@@ -94,29 +133,45 @@ def _lead(blocks: Blocks, node: int) -> Ints:
 
 
 def _test(blocks: Blocks, child: int, tails: Sequence[str], known: Floats) -> Iterator[float]:
-    """Yield the p-value of each tail: whether its functions tell more about the child."""
-    n_rows = len(known)
-    responses = (
-        blocks.columns(child)
-        if blocks.is_class[child]
-        else np.unique(blocks.responses[np.isfinite(blocks.offsets[:, child]), child])
-    )
-    own = _residuals(blocks.sample[:, responses], known)
+    """Yield the p-value of each tail: whether it and the child tell more about each other.
+
+    The responses of one are compared with all functions of the other, and the other way round:
+    ``sin(y)`` plus noise may say nothing about the mean of y.
+    """
+    responses = _residuals(blocks.sample[:, _responses(blocks, child)], known)
+    functions = _residuals(blocks.sample[:, blocks.columns(child)], known)
     for tail in tails:
-        columns = blocks.columns(blocks.names.index(tail))
-        other = _residuals(blocks.sample[:, columns], known)
+        node = blocks.names.index(tail)
+        of_tail = _residuals(blocks.sample[:, _responses(blocks, node)], known)
+        all_of_tail = _residuals(blocks.sample[:, blocks.columns(node)], known)
         p_values = []
-        # The two responses of a number are tested one by one, the indicators of a class at once.
-        parts = [own] if blocks.is_class[child] else [own[:, [at]] for at in range(own.shape[1])]
-        for part in parts:
-            products = (part[:, :, None] * other[:, None, :]).reshape(n_rows, -1)
-            mean = products.mean(axis=0)
-            spread = products.T @ products / n_rows - np.outer(mean, mean)
-            statistic = n_rows * float(mean @ np.linalg.pinv(spread, hermitian=True) @ mean)
-            # Regressions use up rows.
-            statistic *= max(0.0, 1.0 - known.shape[1] / n_rows)
-            p_values.append(float(chi2.sf(statistic, products.shape[1])))
+        for part, other, is_class in (
+            (responses, all_of_tail, blocks.is_class[child]),
+            (of_tail, functions, blocks.is_class[node]),
+        ):
+            # Responses of a number are tested one by one, indicators of a class at once.
+            parts = [part] if is_class else [part[:, [at]] for at in range(part.shape[1])]
+            p_values += [_covariance_test(each, other, known.shape[1]) for each in parts]
         yield min(1.0, len(p_values) * min(p_values))
+
+
+def _covariance_test(one: Floats, other: Floats, n_known: int) -> float:
+    """Return the p-value of the generalised covariance measure of residuals."""
+    n_rows = len(one)
+    products = (one[:, :, None] * other[:, None, :]).reshape(n_rows, -1)
+    mean = products.mean(axis=0)
+    spread = products.T @ products / n_rows - np.outer(mean, mean)
+    statistic = n_rows * float(mean @ np.linalg.pinv(spread, hermitian=True) @ mean)
+    # Regressions use up rows.
+    statistic *= max(0.0, 1.0 - n_known / n_rows)
+    return float(chi2.sf(statistic, products.shape[1]))
+
+
+def _responses(blocks: Blocks, node: int) -> Ints:
+    """Return the columns of a variable as a child: indicators, or its value or score or both."""
+    if blocks.is_class[node]:
+        return blocks.columns(node)
+    return np.unique(blocks.responses[np.isfinite(blocks.offsets[:, node]), node])
 
 
 def _residuals(columns: Floats, known: Floats) -> Floats:

@@ -16,11 +16,11 @@ from dsage.structure.last_check import add_edges, reject_claims
 
 
 def make(n_rows=1000, seed=0, effect=1.0):
-    """Return y = a^2 + noise, z = y + noise, and two columns that have nothing to do with it."""
+    """Return y = a^2 + noise, z = tanh(y) + noise, and two columns that have nothing to do with it."""
     rng = np.random.default_rng(seed)
     a, b, c = rng.normal(size=(3, n_rows))
     y = effect * a**2 + rng.normal(size=n_rows)
-    z = np.sin(2 * y) + 0.5 * rng.normal(size=n_rows)
+    z = np.tanh(y) + 0.5 * rng.normal(size=n_rows)
     return pd.DataFrame({"a": a, "b": b, "c": c, "y": y, "z": z})
 
 

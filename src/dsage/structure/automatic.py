@@ -48,8 +48,8 @@ def find_score(
         Options of the score; None for a default.
     """
     kind = kind_of(data)
-    name = score_name(score, kind)
     table = source.select(data.names) if isinstance(source, Table) else None
+    name = score_name(score, kind, has_rows=table is not None)
     given = {option: value for option, value in options.items() if value is not None}
     if table and score == "auto" and kind == "continuous" and set(given) <= {"penalty", "gamma"}:
         return choose_for_numbers(data, table, constraints, **given)

@@ -16,6 +16,8 @@ from dsage.structure.result import Rejection
 
 # The probability that an edge is put back although all claims are true.
 _LEVEL = 0.01
+# An effect that explains a smaller share of what is left of the target is not put back.
+_NEGLIGIBLE = 0.01
 # Rows for each column that is known.
 _ROWS_PER_COLUMN = 10
 
@@ -31,7 +33,8 @@ def reject_claims(
     two, and the basis functions of the other, are regressed on the basis functions of the parents
     and on products of two parents. Their residuals must be uncorrelated, whatever their
     spread. With d variables, a claim is rejected if p < 0.01 / d, so that the probability to put
-    back an edge that is not there is about 1 %.
+    back an edge that is not there is about 1 %. With many rows, imperfect regressions would be
+    rejected too: what explains less than 1 % of the residual variance is not put back.
 
     Two variables may matter only together, and escape all of these tests. So products of two
     variables that do not descend from the target are tested in the same way, each at 0.01 over the
@@ -104,7 +107,7 @@ def _test_pairs(
         spread = (own**2).T @ products**2
         statistic = ((own.T @ products) ** 2 / np.maximum(spread, 1e-12)).max(axis=0)
         n_tests += own.shape[1] * len(others)
-        for other, p_value in zip(others, chi2.sf(statistic, 1), strict=True):
+        for other, p_value in zip(others, _p_values(statistic, 1, len(known)), strict=True):
             for node in (int(owner[at]), int(owner[other])):
                 smallest[node] = min(smallest.get(node, 1.0), float(p_value))
     return [
@@ -133,25 +136,14 @@ def _lead(blocks: Blocks, node: int) -> Ints:
 
 
 def _test(blocks: Blocks, child: int, tails: Sequence[str], known: Floats) -> Iterator[float]:
-    """Yield the p-value of each tail: whether it and the child tell more about each other.
-
-    The responses of one are compared with all functions of the other, and the other way round:
-    ``sin(y)`` plus noise may say nothing about the mean of y.
-    """
-    responses = _residuals(blocks.sample[:, _responses(blocks, child)], known)
-    functions = _residuals(blocks.sample[:, blocks.columns(child)], known)
+    """Yield the p-value of each tail: whether its functions tell more about the child."""
+    own = _residuals(blocks.sample[:, _responses(blocks, child)], known)
+    # Responses of a number are tested one by one, indicators of a class at once.
+    parts = [own] if blocks.is_class[child] else [own[:, [at]] for at in range(own.shape[1])]
     for tail in tails:
-        node = blocks.names.index(tail)
-        of_tail = _residuals(blocks.sample[:, _responses(blocks, node)], known)
-        all_of_tail = _residuals(blocks.sample[:, blocks.columns(node)], known)
-        p_values = []
-        for part, other, is_class in (
-            (responses, all_of_tail, blocks.is_class[child]),
-            (of_tail, functions, blocks.is_class[node]),
-        ):
-            # Responses of a number are tested one by one, indicators of a class at once.
-            parts = [part] if is_class else [part[:, [at]] for at in range(part.shape[1])]
-            p_values += [_covariance_test(each, other, known.shape[1]) for each in parts]
+        columns = blocks.columns(blocks.names.index(tail))
+        other = _residuals(blocks.sample[:, columns], known)
+        p_values = [_covariance_test(part, other, known.shape[1]) for part in parts]
         yield min(1.0, len(p_values) * min(p_values))
 
 
@@ -164,7 +156,13 @@ def _covariance_test(one: Floats, other: Floats, n_known: int) -> float:
     statistic = n_rows * float(mean @ np.linalg.pinv(spread, hermitian=True) @ mean)
     # Regressions use up rows.
     statistic *= max(0.0, 1.0 - n_known / n_rows)
-    return float(chi2.sf(statistic, products.shape[1]))
+    return float(_p_values(np.array(statistic), products.shape[1], n_rows))
+
+
+def _p_values(statistic: Floats, n_degrees: int, n_rows: int) -> Floats:
+    """Return p-values; 1 if so little is explained that imperfect regressions may be the cause."""
+    is_small = statistic < _NEGLIGIBLE * n_rows
+    return np.where(is_small, 1.0, chi2.sf(statistic, n_degrees))
 
 
 def _responses(blocks: Blocks, node: int) -> Ints:

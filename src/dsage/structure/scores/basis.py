@@ -17,6 +17,7 @@ from dsage.structure.counts import Counts
 from dsage.structure.scores.base import SCORES, Parents, Score
 from dsage.structure.scores.block_gaussian import BlockRegressions
 from dsage.structure.scores.cached import CachedScore
+from dsage.structure.scores.dirichlet import BDeu
 from dsage.structure.scores.discrete import DiscreteLikelihood
 from dsage.structure.scores.noise import shape_gain
 from dsage.structure.scores.penalized import default_gamma
@@ -36,9 +37,21 @@ _MAX_PAIRS = 1_000
     options=("penalty", "gamma"),
     needs_rows=True,
 )
-def _basis(table: Table, *, penalty: float = 1.0, gamma: float | None = None) -> Score:
+def _basis(table: Table, *, penalty: float | None = None, gamma: float | None = None) -> Score:
     """Charge ``log(n_rows) / 2`` per coefficient and ``gamma log(n_nodes)`` per parent."""
     return BasisScore(table, Blocks.from_table(table), penalty=penalty, gamma=gamma)
+
+
+def default_penalty(n_rows: int) -> float:
+    """Return the factor of the penalty: 0.7 up to 1,000 rows, 1 from 10,000, log-linear between.
+
+    Functions cost several coefficients. With few rows, the full price would leave out edges, and
+    make false separations.
+
+    >>> [round(default_penalty(n_rows), 2) for n_rows in (500, 1_000, 3_000, 10_000, 1_000_000)]
+    [0.7, 0.7, 0.84, 1.0, 1.0]
+    """
+    return min(max(0.7 + 0.3 * (math.log10(max(1, n_rows)) - 3), 0.7), 1.0)
 
 
 class _Variant(NamedTuple):
@@ -62,9 +75,13 @@ class Approximation(Score):
     up to constants; the offset makes densities of scores densities of values.
     """
 
-    def __init__(self, blocks: Blocks, *, penalty: float = 1.0, gamma: float | None = None) -> None:
+    def __init__(
+        self, blocks: Blocks, *, penalty: float | None = None, gamma: float | None = None
+    ) -> None:
+        penalty = default_penalty(blocks.n_rows) if penalty is None else penalty
         check_real(penalty, "penalty", low=0.0, high=np.finfo(np.float64).max)
-        gamma = default_gamma(blocks.n_rows) if gamma is None else gamma
+        if gamma is None:
+            gamma = 0.0 if blocks.is_class.all() else default_gamma(blocks.n_rows)
         check_real(gamma, "gamma", low=0.0, high=1.0)
         self.names = blocks.names
         self.blocks = blocks
@@ -184,19 +201,26 @@ class BasisScore(Score):
         The rows.
     blocks : Blocks
         Their blocks.
-    penalty, gamma : float, optional
-        As for ``"ebic"``.
+    penalty : float, optional
+        A factor of the penalty; see :func:`default_penalty`.
+    gamma : float, optional
+        As for ``"ebic"``, but 0 if all variables are classes.
     """
 
     is_approximate = True
 
     def __init__(
-        self, table: Table, blocks: Blocks, *, penalty: float = 1.0, gamma: float | None = None
+        self,
+        table: Table,
+        blocks: Blocks,
+        *,
+        penalty: float | None = None,
+        gamma: float | None = None,
     ) -> None:
         self._blocks = blocks
         self.names = self._blocks.names
         self._near = Approximation(self._blocks, penalty=penalty, gamma=gamma)
-        self._tables = _make_tables(table, self._near.price) if table.discrete else None
+        self._tables = _make_tables(table, self._near.price) if table.discrete else ()
         self._n_categories = {
             node: len(table.codes(name)[1])
             for node, name in enumerate(self.names)
@@ -363,8 +387,8 @@ class BasisScore(Score):
         if self._tables and is_whole and all(self.names[at] in self._place for at in parents):
             place = [self._place[self.names[parent]] for parent in parents]
             own = self._place[self.names[node]]
-            table = self._tables.family(own, tuple(sorted(place)))
-            value = max(value, table - near.extra * len(parents))
+            of_tables = [each.family(own, tuple(sorted(place))) for each in self._tables]
+            value = max(value, max(of_tables) - near.extra * len(parents))
         return value
 
     # Products
@@ -385,6 +409,7 @@ class BasisScore(Score):
         return list(itertools.islice(found, _MAX_PAIRS))
 
 
-def _make_tables(table: Table, price: float) -> DiscreteLikelihood:
-    """Return the likelihood of tables of frequencies of the classes."""
-    return DiscreteLikelihood(Counts.from_table(table.select(table.discrete)), penalty=price)
+def _make_tables(table: Table, price: float) -> tuple[Score, ...]:
+    """Return scores of the classes by tables of frequencies: BIC, and BDeu for sparse tables."""
+    counts = Counts.from_table(table.select(table.discrete))
+    return DiscreteLikelihood(counts, penalty=price), BDeu(counts)

@@ -17,7 +17,7 @@ from dsage.structure.scores.base import SCORES, Score
 from dsage.structure.source import as_data, kind_of, rows_of, sufficient
 
 # What "auto" stands for.
-_AUTO = {"continuous": "ebic", "discrete": "bic", "mixed": "basis"}
+_AUTO = {"continuous": "ebic", "discrete": "basis", "mixed": "basis"}
 
 
 def choose_score(
@@ -36,9 +36,9 @@ def choose_score(
         The observations, or their sufficient statistics. Columns with missing values are as in
         :func:`dsage.learn_graph`.
     score : str, Score or callable, default="auto"
-        A name of :data:`SCORES`; ``"auto"`` is ``"ebic"`` for continuous, ``"bic"`` for discrete
-        and ``"basis"`` for mixed data. Or a :class:`Score` over the columns of the data, which is
-        returned as it is. Or a callable that receives the data and returns such a score.
+        A name of :data:`SCORES`; ``"auto"`` is ``"ebic"`` for continuous data and ``"basis"``
+        for others, or ``"bic"`` for Counts. Or a :class:`Score` over the columns of the data, which
+        is returned as it is. Or a callable that receives the data and returns such a score.
     discrete : str or iterable of str, default=()
         Numeric columns to treat as classes.
     transform : {"none", "rank"}, default="none"
@@ -64,7 +64,7 @@ def choose_score(
         own = {**options, "transform": transform}
         return own_score(score, rows_of(data, source), source.names, own)
     kind = kind_of(source)
-    name = score_name(score, kind)
+    name = score_name(score, kind, has_rows=isinstance(source, Table))
     traits = SCORES.traits(name)
     if kind not in traits["fits"]:
         fitting = [other for other in SCORES if kind in SCORES.traits(other)["fits"]]
@@ -83,10 +83,12 @@ def choose_score(
     return SCORES[name](source, **given)
 
 
-def score_name(score: str, kind: str) -> str:
+def score_name(score: str, kind: str, *, has_rows: bool = True) -> str:
     """Return the name of a score; for ``"auto"``, the one for this kind of data."""
     check_member(score, ("auto", *SCORES), "score", "the scores")
-    return _AUTO[kind] if score == "auto" else score
+    if score != "auto":
+        return score
+    return _AUTO[kind] if has_rows or kind == "continuous" else "bic"
 
 
 def score_options() -> tuple[str, ...]:

@@ -53,6 +53,11 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.separation
 	$(BIN)/python -m benchmarks.structure_speed
 	$(BIN)/python -m benchmarks.structure_quality
+	# Skipped without a folder of bnlearn's networks: make bench NETWORKS=folder.
+	$(BIN)/python -m benchmarks.structure_networks $(NETWORKS)
+	# Skipped without causal-learn and lingam.
+	$(BIN)/python -m benchmarks.structure_learners
+	$(BIN)/python -m benchmarks.structure_real
 	$(BIN)/python -m benchmarks.stability
 	$(BIN)/python -m benchmarks.samplers
 	$(BIN)/python -m benchmarks.samplers_quality

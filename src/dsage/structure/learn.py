@@ -211,8 +211,9 @@ score : str, Score or callable, default="auto"
     ``"bge"`` for continuous data, ``"bdeu"``, ``"k2"`` for discrete data, or another name of
     :data:`dsage.structure.SCORES`. ``"auto"`` is ``"basis"`` if there are classes (BIC for
     Counts). Numbers decide: it is the extended BIC if linear regressions explain every column as
-    well as non-linear ones, and ``"basis"`` otherwise. A :class:`~dsage.structure.Score` is used as it is; its `names` must be the columns. A callable receives the columns to search,
-    as a data frame, and returns a score of them.
+    well as non-linear ones, and ``"basis"`` otherwise. A :class:`~dsage.structure.Score` is used
+    as it is; its `names` must be the columns. A callable receives the columns to search, as a data
+    frame, and returns a score of them.
 required, forbidden : iterable of (str, str), default=()
     Edges that the graph must have, and edges that it must not have.
 tiers : iterable of iterables of str, optional

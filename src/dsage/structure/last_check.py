@@ -17,7 +17,7 @@ from dsage.structure.result import Rejection
 # The probability that an edge is put back although all claims are true.
 _LEVEL = 0.01
 # An effect that explains a smaller share of what is left of the target is not put back.
-_NEGLIGIBLE = 0.01
+_NEGLIGIBLE = 0.02
 # Rows for each column that is known.
 _ROWS_PER_COLUMN = 10
 
@@ -34,7 +34,7 @@ def reject_claims(
     and on products of two parents. Their residuals must be uncorrelated, whatever their
     spread. With d variables, a claim is rejected if p < 0.01 / d, so that the probability to put
     back an edge that is not there is about 1 %. With many rows, imperfect regressions would be
-    rejected too: what explains less than 1 % of the residual variance is not put back.
+    rejected too: what explains less than 2 % of the residual variance is not put back.
 
     Two variables may matter only together, and escape all of these tests. So products of two
     variables that do not descend from the target are tested in the same way, each at 0.01 over the

@@ -248,6 +248,14 @@ class TestAuto:
         numbers = make().drop(columns="k")
         assert search_graph(dsage.structure.Moments.from_frame(numbers)).score_name == "ebic"
 
+    def test_strict_keeps_to_what_the_data_show(self):
+        for frame in (make(300), make(300).drop(columns="k")):
+            strict = search_graph(frame, strict=True)
+            assert strict.score_name == "basis"
+            assert len(strict.graph.edges) >= len(search_graph(frame, gamma=1.0).graph.edges)
+        with pytest.raises(ValueError, match="strict must be left out with gamma"):
+            search_graph(make(300), strict=True, gamma=0.5)
+
     @pytest.mark.parametrize("options", [{"gamma": 1.0}, {"penalty": 2.0}])
     def test_options_reach_the_score(self, options):
         few = len(search_graph(make(300), **dict.fromkeys(options, 0.0)).graph.edges)

@@ -29,9 +29,10 @@ from dsage.graphs.graph import check_graph
 from dsage.structure.automatic import ChosenScore, find_score
 from dsage.structure.blocks import Blocks
 from dsage.structure.constraints import Constraints
+from dsage.structure.counts import Counts
 from dsage.structure.last_check import add_edges, reject_claims
 from dsage.structure.reduction import Reduction
-from dsage.structure.result import Rejection, SearchResult, Step
+from dsage.structure.result import SearchResult, Step
 from dsage.structure.scores.base import Score
 from dsage.structure.scores.choose import choose_score, graph_score, own_score, score_options
 from dsage.structure.searches.base import METHODS
@@ -39,7 +40,6 @@ from dsage.structure.source import (
     Data,
     as_data,
     indicators,
-    kind_of,
     merged_categories,
     rows_of,
     sufficient,
@@ -123,14 +123,8 @@ def search_graph(
         check_member(target, table.names, "target", "the columns of the data")
     if source.n_rows < 2:
         raise refusal("data", "at least 2 rows", source.n_rows, "Pass more rows")
-    if strict and score != "auto":
-        remedy = Text(["Use either ", Setting("strict", value=True), " or ", Setting("score")])
-        raise refusal("strict", "left out with a score", score, remedy)
     if strict:
-        if kind_of(source) == "mixed":
-            of_score.setdefault("gamma", 0.0)
-        else:
-            score = "bic"
+        score, of_score = _make_strict(score, of_score, source)
     indicated = indicators(table)
     constraints = _make_constraints(
         source, tuple(required), forbidden, _with_indicators(tiers, indicated), max_parents
@@ -161,21 +155,48 @@ def search_graph(
         result = search(chosen.score, reduction.constraints, callback=show, **of_search)
     if result.interrupted:
         warn(f"Interrupted after {result.seconds:.3g} s; this is the best graph so far.")
-    graph = result.graph
-    rejections: tuple[Rejection, ...] = ()
-    if target in graph.names and isinstance(table, Table) and not result.interrupted:
-        blocks = chosen.blocks or Blocks.from_table(table.select(graph.names))
-        rejections = reject_claims(graph, blocks, target, reduction.constraints)
-        graph = add_edges(graph, rejections)
+    elif target is not None and isinstance(table, Table):
+        result = _check_target(result, chosen, table, target, reduction.constraints)
     return replace(
         result,
-        graph=reduction.restore(graph),
+        graph=reduction.restore(result.graph),
         seconds=time.perf_counter() - began,
         method=method,
         score_name=chosen.name,
         curved=chosen.curved,
-        rejections=rejections,
     )
+
+
+def _make_strict(
+    score: str | Score | Callable[[Any], Score], options: Options, source: Data
+) -> tuple[str, Options]:
+    """Return the automatic score and its options, without a price for the number of variables."""
+    if score != "auto":
+        remedy = Text(["Use either ", Setting("strict", value=True), " or ", Setting("score")])
+        raise refusal("strict", "left out with a score", score, remedy)
+    if options.get("gamma") is not None:
+        advice = "It stands for gamma = 0"
+        raise refusal("strict", "left out with gamma", options["gamma"], advice)
+    # Scores of counts have no gamma.
+    if isinstance(source, Counts):
+        return "bic", options
+    return "auto", {**options, "gamma": 0.0}
+
+
+def _check_target(
+    result: SearchResult,
+    chosen: ChosenScore,
+    table: Table,
+    target: str,
+    constraints: Constraints,
+) -> SearchResult:
+    """Return the result with the edges of the target that the data demand."""
+    graph = result.graph
+    if target not in graph:
+        return result
+    blocks = chosen.blocks or Blocks.from_table(table.select(graph.names))
+    rejections = reject_claims(graph, blocks, target, constraints)
+    return replace(result, graph=add_edges(graph, rejections), rejections=rejections)
 
 
 def _graph_only(search: Callable[P, SearchResult]) -> Callable[P, Graph]:
@@ -221,7 +242,7 @@ tiers : iterable of iterables of str, optional
 max_parents : int, optional
     The largest number of parents of a node; by default one per ten rows.
 strict : bool, default=False
-    Use BIC for numbers, and the basis score with gamma = 0 for mixed data: more edges, so fewer
+    Use gamma = 0 with the automatic score, which then is BIC for linear data: more edges, so fewer
     false separations where effects are weak, but also fewer true ones.
 discrete : str or iterable of str, default=()
     Numeric columns to treat as classes.

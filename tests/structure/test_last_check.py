@@ -128,3 +128,14 @@ def test_exclusive_or_of_classes_is_found():
     frame = pd.DataFrame({"a": a, "b": b, "y": y}).astype(str)
     found = reject_claims(Graph(list("aby"), []), blocks_of(frame), "y")
     assert {each.tail for each in found} == {"a", "b"}
+
+
+def test_two_effects_of_the_same_causes_are_not_joined():
+    # The normal score of a sum of two functions is no such sum: it is not what is tested.
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(2, 8000))
+    y = 2 * np.tanh(2 * a) + 2 * np.tanh(2 * b) + 0.3 * rng.normal(size=8000)
+    other = 2 * np.tanh(2 * a) + 2 * np.tanh(2 * b) + 0.3 * rng.normal(size=8000)
+    frame = pd.DataFrame({"a": a, "b": b, "other": other, "y": y})
+    edges = [("a", "other"), ("b", "other"), ("a", "y"), ("b", "y")]
+    assert reject_claims(Graph(list(frame), edges), blocks_of(frame), "y") == ()

@@ -89,7 +89,7 @@ def _test_pairs(
     place = {name: node for node, name in enumerate(blocks.names)}
     parents = sorted(place[parent] for parent in graph.parents(target))
     known = _known(blocks, parents)
-    own = _residuals(blocks.sample[:, _responses(blocks, place[target])], known)
+    own = _unexplained(blocks, place[target], known)
     nodes = [*parents, *(place[name] for name in earlier)]
     columns = np.array([column for node in nodes for column in _lead(blocks, node)], dtype=np.intp)
     owner = np.array([node for node in nodes for _ in _lead(blocks, node)], dtype=np.intp)
@@ -137,14 +137,10 @@ def _lead(blocks: Blocks, node: int) -> Ints:
 
 def _test(blocks: Blocks, child: int, tails: Sequence[str], known: Floats) -> Iterator[float]:
     """Yield the p-value of each tail: whether its functions tell more about the child."""
-    own = _residuals(blocks.sample[:, _responses(blocks, child)], known)
-    # Responses of a number are tested one by one, indicators of a class at once.
-    parts = [own] if blocks.is_class[child] else [own[:, [at]] for at in range(own.shape[1])]
+    own = _unexplained(blocks, child, known)
     for tail in tails:
         columns = blocks.columns(blocks.names.index(tail))
-        other = _residuals(blocks.sample[:, columns], known)
-        p_values = [_covariance_test(part, other, known.shape[1]) for part in parts]
-        yield min(1.0, len(p_values) * min(p_values))
+        yield _covariance_test(own, _residuals(blocks.sample[:, columns], known), known.shape[1])
 
 
 def _covariance_test(one: Floats, other: Floats, n_known: int) -> float:
@@ -165,11 +161,19 @@ def _p_values(statistic: Floats, n_degrees: int, n_rows: int) -> Floats:
     return np.where(is_small, 1.0, chi2.sf(statistic, n_degrees))
 
 
-def _responses(blocks: Blocks, node: int) -> Ints:
-    """Return the columns of a variable as a child: indicators, or its value or score or both."""
+def _unexplained(blocks: Blocks, node: int, known: Floats) -> Floats:
+    """Return the residuals of a variable: of its indicators, or of its value or its score.
+
+    Of the two, the one whose regression has the higher likelihood: the parents act on it more
+    nearly by a sum of functions, and so the regression is less wrong.
+    """
     if blocks.is_class[node]:
-        return blocks.columns(node)
-    return np.unique(blocks.responses[np.isfinite(blocks.offsets[:, node]), node])
+        return _residuals(blocks.sample[:, blocks.columns(node)], known)
+    responses = blocks.responses[:, node]
+    left = _residuals(blocks.sample[:, responses], known)
+    spread = np.maximum((left**2).mean(axis=0), 1e-12)
+    likelihood = blocks.offsets[:, node] - 0.5 * blocks.n_rows * np.log(spread)
+    return left[:, [int(likelihood.argmax())]]
 
 
 def _residuals(columns: Floats, known: Floats) -> Floats:

@@ -23,6 +23,7 @@ from dsage.estimate import (
     as_stopping,
     run,
 )
+from dsage.estimate.graph_use import measure_use
 from dsage.estimate.inference import MIN_UNITS
 from dsage.estimate.rivals import check_sampler_of_run
 from dsage.games import Game, GameOptions, Grouped, LossGame
@@ -45,6 +46,7 @@ from dsage.result.run_info import (
 )
 from dsage.samplers.base import Sampler
 from dsage.samplers.resolve import ScoringOptions, find_sampler, parse_sampler
+from dsage.structure.info import GraphInfo
 from dsage.structure.resolve import find_graph
 
 logger = logging.getLogger("dsage")
@@ -89,7 +91,8 @@ def explain(
     """Estimate how much each feature contributes to a model's predictive performance.
 
     Learn a causal graph of features and target, choose a conditional sampler and a loss, and
-    estimate d-SAGE values with their errors, and an audit of what the graph changed. Graph, sampler
+    estimate SAGE values with their errors; or, where the graph saves evaluations, d-SAGE values,
+    and an audit of what the graph changed. Graph, sampler
     and loss can also be passed. `choices` of the result holds everything that was chosen.
 
     Parameters
@@ -106,11 +109,12 @@ def explain(
         as in ``explain(model, X, y)``, all rows serve for everything, to learn and to evaluate:
         then the model must not have been fitted to `X` and `y`, of which a warning reminds.
     graph : str, callable, Graph, other graph, Stability, Oracle or None, default="auto"
-        ``"auto"`` learns one, unless the sampler is marginal. ``"learn"``, or a method of
-        :func:`dsage.learn_graph` by name; a graph of any kind that
-        :func:`dsage.graphs.as_graph` reads, the target among its nodes; a callable that receives
-        the training rows, with the target as a column, and returns such a graph; or None for
-        plain SAGE.
+        ``"auto"`` learns one, and uses it only where it saves evaluations: otherwise the values are
+        plain SAGE, and `choices.graph` says why. It learns none if the sampler is marginal, or for
+        ``estimand="sage"``. ``"learn"``, or a method of :func:`dsage.learn_graph` by name, learns
+        and uses one; or a graph of any kind that :func:`dsage.graphs.as_graph` reads, the target
+        among its nodes; a callable that receives the training rows, with the target as a column,
+        and returns such a graph; or None for plain SAGE.
     sampler : str or Sampler, default="auto"
         ``"auto"`` chooses the simplest one with good held-out scores, see
         :func:`dsage.samplers.choose_sampler`. Or a name such as ``"gaussian"`` or ``"mix"``, or
@@ -120,11 +124,13 @@ def explain(
         for numbers, and for a function what suits its output, see
         :func:`dsage.models.choose_loss`.
     estimand : {"d-sage", "sage"}, default="d-sage"
-        ``"sage"`` corrects for the difference: unbiased for any model and graph, but slower.
+        ``"sage"`` is unbiased for any model and graph: nothing is skipped by a learned graph, and
+        what a given one skips is corrected for.
     tolerance, absolute, top_k, seconds, n_orderings : float or int, optional
         Stop at the first of these limits that is met, see :func:`dsage.estimate.as_stopping`. By
-        default stop when the largest standard error is 1 % of the range of the values. `seconds`
-        limits the estimation alone, and is used up if it is the only limit.
+        default stop when computing hardly matters any more: when each standard error from orderings
+        and draws is at most a third of that from the choice of the rows, or 1 % of the range of the
+        values. `seconds` limits the estimation alone, and is used up if it is the only limit.
     groups : mapping of str to iterables of str, optional
         Features that are known or unknown together; the others are on their own.
     orderings : str, Order, sequence or Orderings, default="antithetic"
@@ -212,6 +218,7 @@ def explain(
                 inputs,
                 is_of_classes=is_of_classes,
                 is_marginal=request.is_marginal,
+                is_plain=estimand == "sage",
                 n_resamples=n_resamples,
                 min_share=min_share,
                 **jobs,
@@ -225,6 +232,8 @@ def explain(
             settings = {"loss": resolved.loss, **vars(for_game)}
             make_game = _GameMaker(resolved.model, inputs, settings, grouped)
             game, oracle = make_game(fitted.sampler), make_game.oracle(found.oracle)
+            is_asked = not (isinstance(graph, str) and graph == "auto")
+            oracle, graph_info = _use_graph(oracle, found.info, for_plan, is_asked=is_asked)
             estimate = run(
                 game,
                 oracle=oracle,
@@ -252,7 +261,7 @@ def explain(
     choices = RunInfo(
         model=resolved.info,
         data=DataInfo.of(inputs, grouped),
-        graph=found.info,
+        graph=graph_info,
         sampler=replace(fitted.info, compared_with=check.others, not_compared=check.reason or None),
         loss=LossInfo(resolved.loss.name, resolved.loss_source, resolved.loss_reason),
         estimate=EstimateInfo.of(estimate, stopping, for_game, for_plan),
@@ -346,6 +355,33 @@ class _GameMaker:
         if self._groups is None or oracle is None:
             return oracle
         return GroupedOracle(oracle, self._groups.members)
+
+
+def _use_graph(
+    oracle: Oracle | None, info: GraphInfo, options: PlanOptions, *, is_asked: bool
+) -> tuple[Oracle | None, GraphInfo]:
+    """Return the separations to use, and the record of the graph.
+
+    A graph that the user did not ask for is used where that makes the estimate cheaper.
+    """
+    if oracle is None:
+        return None, info
+    use = measure_use(oracle, options)
+    is_used = is_asked or (use.pays and options.estimand != "sage")
+    why = None
+    if not is_used:
+        why = (
+            f"learned, not used: {use.share_skipped:.0%} of the surpluses could be skipped, and "
+            f"{use.share_evaluated:.0%} of the coalitions would have to be evaluated"
+        )
+    found = replace(
+        info,
+        is_used=is_used,
+        share_skippable=use.share_skipped,
+        share_evaluated=use.share_evaluated,
+        why=why,
+    )
+    return oracle if is_used else None, found
 
 
 def _least_predicted(inputs: Inputs, groups: Groups | None, options: GameOptions) -> int:

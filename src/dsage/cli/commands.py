@@ -243,7 +243,12 @@ class ExplainCommand(TableCommand):
         "antithetic"
     )
     tolerance: Annotated[
-        float | None, _stopping("NUMBER", f"{_TOLERANCE}.", show_default="0.01")
+        float | None,
+        _stopping(
+            "NUMBER",
+            f"{_TOLERANCE}.",
+            show_default="a third of the error from the rows, or 0.01",
+        ),
     ] = None
     time: Annotated[
         str | None,

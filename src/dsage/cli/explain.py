@@ -236,13 +236,15 @@ def _collect_options(command: ExplainCommand) -> dict[str, Any]:
     graph = read_graph(command.graph)
     phases = dict(output.PHASES)
     is_marginal = SAMPLERS[command.sampler].is_marginal if command.sampler != "auto" else False
-    if not isinstance(graph, str) or (graph == "auto" and is_marginal):
+    resamples = _choose_resamples(command)
+    is_plain = command.estimand == "sage" and resamples is None and command.min_share is None
+    if not isinstance(graph, str) or (graph == "auto" and (is_marginal or is_plain)):
         del phases["graph"]
     if command.no_sampler_check:
         del phases["check"]
     return {
         "graph": graph,
-        "n_resamples": _choose_resamples(command),
+        "n_resamples": resamples,
         "min_share": command.min_share,
         "sampler": command.sampler,
         "sampler_check": not command.no_sampler_check,

@@ -23,6 +23,7 @@ from dsage.estimate.running.run import estimate, refine, run
 from dsage.estimate.running.stopping import (
     AbsoluteTolerance,
     AnyOf,
+    DataTolerance,
     NOrderings,
     Stopping,
     TimeBudget,
@@ -36,6 +37,7 @@ __all__ = [
     "AbsoluteTolerance",
     "AnyOf",
     "Checkpoint",
+    "DataTolerance",
     "Enumeration",
     "Estimate",
     "Estimation",

@@ -28,7 +28,7 @@ def assemble(totals: Totals, history: History, seconds: float) -> Estimate:
     columns = {
         "values": np.sum([term.values for term in terms], axis=0),
         "se_orderings": np.sqrt(sum(totals.variance(term) for term in estimated)),
-        "se_draws": totals.draw_se(estimated),
+        "se_draws": totals.draw_se(),
         "se_rows": np.sqrt(totals.ledger.row_variance(estimated)),
         "df": _find_df(totals, terms),
     }
@@ -97,7 +97,7 @@ def _make_audit(totals: Totals) -> TermEstimate:
     return TermEstimate(
         TermKind.CORRECTION,
         tally.mean()[0],
-        np.hypot(np.sqrt(totals.own_variance(1)), totals.draw_se([1])),
+        np.hypot(np.sqrt(totals.own_variance(1)), totals.draw_se(1)),
         tally.n_units * totals.plan.terms[1].batch_size,
         int(totals.costs[1]),
         df=float(tally.df),
@@ -123,7 +123,7 @@ def _count(totals: Totals) -> tuple[int, int]:
 
 def _find_df(totals: Totals, terms: Sequence[TermEstimate]) -> Floats:
     """Return the degrees of freedom of the sum of the terms, by Satterthwaite."""
-    drawn = totals.draw_se(totals.estimated) ** 2
+    drawn = totals.draw_se() ** 2
     variances = np.stack([*(term.se**2 for term in terms), drawn])
     if not np.isfinite(variances).all():
         return np.ones(totals.plan.n_columns)

@@ -25,13 +25,13 @@ _FIRST_UNITS = 8
 _CONTROL_SHARE = 0.2
 # Largest share of the evaluations for an audit that is not part of the estimate, after its first
 # units.
-_AUDIT_SHARE = 0.25
+_AUDIT_SHARE, _FIRST_AUDIT = 0.15, 16
 # Units of an audit when nothing else is left to evaluate.
 _ENOUGH_AUDIT = 64
 # Memory for the risks of units that are evaluated together, and the number of copies of each risk.
 _BYTES_AT_ONCE, _COPIES = 1 << 26, 4
 # Numbers that belong to the state of an estimation.
-_STATE = ("seconds", "epoch", "epoch_started_at", "refined_at")
+_STATE = ("seconds", "epoch", "epoch_started_at", "epoch_cost", "pass_cost", "refined_at")
 
 
 class Estimation:
@@ -73,6 +73,8 @@ class Estimation:
         self._seconds = 0.0
         self._epoch = 0
         self._epoch_started_at = 0
+        # Costs of the main term when the epoch began, and when the last pass ended.
+        self._epoch_cost = self._pass_cost = 0
         # The number of units when the first level was last refined.
         self._refined_at = -1
         # A term, and the number of its units that are left to evaluate before the next look.
@@ -141,7 +143,7 @@ class Estimation:
 
     def _n_left(self, term: int) -> int:
         """Return the number of units of a term that are left; very many if there is no end."""
-        n_units, n_shards = self._totals.tallies[term].n_units, len(self.plan.shards)
+        n_units, n_shards = self._totals.tallies[term].n_units, len(self.plan.shards_of(term))
         if self.plan.orderings.n_batches is not None:
             return self.plan.orderings.n_batches * n_shards - n_units
         if term == 0 and self._is_settled:
@@ -162,10 +164,10 @@ class Estimation:
         while self._pending[1]:
             term, n_left = self._pending.tolist()
             first = self._totals.tallies[term].n_units
-            n_shards = len(self.plan.shards)
+            n_shards = len(self.plan.shards_of(term))
             # No further than the end of a pass, after which the noise may change.
             n_now = min(n_left, self._n_at_once, n_shards - first % n_shards)
-            self._evaluate(term, [self._place(first + more) for more in range(n_now)])
+            self._evaluate(term, [self._place(term, first + more) for more in range(n_now)])
             self._pending[1] -= n_now
             if term == 0 and (first + n_now) % n_shards == 0:
                 self._end_pass()
@@ -173,13 +175,14 @@ class Estimation:
             if self.on_pause is not None:
                 self.on_pause()
 
-    def _place(self, number: int) -> tuple[int, int]:
+    def _place(self, term: int, number: int) -> tuple[int, int]:
         """Return the batch of orderings and the shard of a unit."""
-        n_pass, place = divmod(number, len(self.plan.shards))
+        n_shards = len(self.plan.shards_of(term))
+        n_pass, place = divmod(number, n_shards)
         if self.plan.is_given:
             return n_pass, place
         # Every pass visits the shards in a random order of its own.
-        order = self.plan.streams("passes", n_pass).permutation(len(self.plan.shards))
+        order = self.plan.streams("passes", n_pass).permutation(n_shards)
         return number, int(order[place])
 
     @property
@@ -190,10 +193,9 @@ class Estimation:
         return max(1, _BYTES_AT_ONCE // (_COPIES * 8 * asked * rows * self.plan.game.n_replicates))
 
     def _evaluate(self, term: int, units: Sequence[tuple[int, int]]) -> None:
-        before = self.plan.game.n_distinct
+        before, shards = self.plan.game.n_distinct, self.plan.shards_of(term)
         asking = [
-            self.plan.terms[term](batch, self.plan.shards[shard], self._epoch)
-            for batch, shard in units
+            self.plan.terms[term](batch, shards[shard], self._epoch) for batch, shard in units
         ]
         outcomes = _play_together(asking, self.plan.game)
         # Not the number of evaluations, which depends on the size of the memory.
@@ -206,24 +208,39 @@ class Estimation:
         """Draw fresh noise where that pays.
 
         Two passes with the same noise show how much the orderings alone vary. After them, fresh
-        noise is free where orderings share no coalitions. Where they do, it is drawn once draws,
-        rather than orderings, make most of the error. Where all orderings are enumerated, one pass
-        is enough.
+        noise is free where orderings share no coalitions. Where they do, it is drawn once it lowers
+        the error more for its cost. Where all orderings are enumerated, one pass is enough.
         """
         totals = self._totals
         n_passes = int(totals.tallies[0].counts.min()) - self._epoch_started_at
         is_exact = self.plan.enumeration is not None
+        last, self._pass_cost = self._pass_cost, int(totals.costs[0])
         if not self.plan.is_drawn or (n_passes < 2 and not is_exact):
             return
-        if self.plan.shares and not is_exact:
-            drawn = float(totals.ledger.draw_variance(totals.estimated).sum())
-            ordered = sum(float(totals.variance(term).sum()) for term in totals.estimated)
-            if drawn <= ordered:
-                return
+        if self.plan.shares and not is_exact and self._keeps_noise(n_passes, last):
+            return
         self.plan.game.forget(self._epoch)
         self._epoch += 1
         self._epoch_started_at += n_passes
+        self._epoch_cost = self._pass_cost
         totals.next_epoch()
+
+    def _keeps_noise(self, n_passes: int, last: int) -> bool:
+        """Return whether another pass with the same noise lowers the error more for its cost.
+
+        An epoch of k passes has the variance ``V / k + D``, with V from the orderings of a pass and
+        D from the draws, and the cost C. Another pass costs as much as the last one at most, c,
+        since it finds some coalitions in memory. So the noise is kept where variance times cost
+        falls: ``(V / (k + 1) + D) (C + c) < (V / k + D) C``.
+        """
+        totals, k = self._totals, n_passes
+        n_epochs, all_passes = self._epoch + 1, int(totals.tallies[0].counts.min())
+        drawn = n_epochs * float(totals.ledger.draw_variance(totals.estimated).sum())
+        varied = sum(float(totals.variance(term).sum()) for term in totals.estimated)
+        ordered = varied * all_passes / k
+        cost, more = self._pass_cost - self._epoch_cost, self._pass_cost - last
+        ahead = (ordered * k / (k + 1) + drawn) * (cost + more)
+        return ahead < (ordered + drawn) * cost
 
     def _next_term(self) -> int:
         """Return the term whose next unit lowers the variance most for its cost."""
@@ -237,7 +254,7 @@ class Estimation:
         if self.plan.estimand == "d-sage":
             if self._is_settled:
                 return int(n_correction < _ENOUGH_AUDIT)
-            is_behind = n_correction < min(n_main / 4, _FIRST_UNITS)
+            is_behind = n_correction < min(n_main / 2, _FIRST_AUDIT)
             return int(is_behind or correction < _AUDIT_SHARE * (main + correction))
         # The errors of few units may be far too small, so no rule trusts them.
         if totals.n_pieces < min(n_correction, MIN_UNITS):
@@ -248,7 +265,7 @@ class Estimation:
         for term, (tally, cost) in enumerate(zip(totals.tallies, totals.costs, strict=True)):
             variance = float(totals.variance(term).sum())
             if term == 0 and self.plan.enumeration is not None:
-                variance += float(totals.ledger.draw_variance([0]).sum())
+                variance += float(totals.draw_variance(0).sum())
             rates.append(variance / max(cost / tally.n_units, 1.0) / tally.n_units)
         return int(np.argmax(rates))
 
@@ -264,7 +281,7 @@ class Estimation:
             return
         self._refined_at = n_units
         rest = float(totals.own_variance(0).sum())
-        rest += float(totals.ledger.draw_variance([0]).sum())
+        rest += float(totals.draw_variance(0).sum())
         control.refine(_CONTROL_SHARE * rest / slope**2, totals.tallies[0].n_units)
 
 

@@ -11,12 +11,13 @@ import numpy as np
 from dsage._check import refusal
 from dsage._random import Streams
 from dsage.estimate.accumulate.control import MOST_COALITIONS, CheapWalk, Control
+from dsage.estimate.correction import BoundaryGaps, Correction, SkippedSurpluses
 from dsage.estimate.exact import Enumeration, enumerate_boundaries
 from dsage.estimate.exact_order import enumerate_extensions
 from dsage.estimate.options import PlanOptions, can_enumerate
 from dsage.estimate.outputs import ByOutput, WalksWithSum, with_sum
 from dsage.estimate.parallel.jobs import Jobs
-from dsage.estimate.terms import Correction, Enumerated, MainTerm, Sampled, Term
+from dsage.estimate.terms import Enumerated, MainTerm, Sampled, Term
 from dsage.estimate.walk import Boundaries, Prefixes, Walk
 from dsage.games.base import Floats, Game, Orders, Rows, as_game
 from dsage.games.boundary import check_oracle
@@ -30,6 +31,8 @@ _ROWS_DRAWN, _ROWS_PER_FEATURE, _ROWS_EXACT = 64, 2, 1024
 # All orderings are averaged over where that needs no more evaluations than this many orderings.
 _FEW_ORDERINGS = 24
 _FIRST_CORRECTION = 1 << 40
+# Parts of a shard, each of them the rows of a unit of an audit.
+_AUDIT_PARTS = 16
 
 
 class Plan:
@@ -60,8 +63,8 @@ class Plan:
         The first level.
     enumeration : Enumeration or None
         The average over all orderings, where the main term is exact.
-    shards : list of int arrays
-        The rows of each shard, drawn at random.
+    shards, audit_shards : lists of int arrays
+        The rows of each shard, drawn at random; and those of the difference to SAGE.
     is_given : bool
         Whether the user gave the orderings.
     is_drawn : bool
@@ -127,6 +130,7 @@ class Plan:
             self.terms = [ByOutput(main, self.n_outputs, levels)]
             self.terms += [ByOutput(term, self.n_outputs) for term in others]
         self.shards = self._make_shards()
+        self.audit_shards = self._make_audit_shards()
 
     @property
     def described(self) -> dict[str, str]:
@@ -222,10 +226,21 @@ class Plan:
 
     def _correction(self, oracle: Oracle) -> Term:
         first = 0 if self.is_given else _FIRST_CORRECTION
-        # Both walks must use the same draws, if there are any.
-        use_paths = self.options.semantics == "skip" or not self.is_drawn
-        plain = Prefixes(self.game, use_paths=use_paths)
-        return Correction(plain, self._walk_of(self.game), oracle, self.orderings, first)
+        gaps = SkippedSurpluses if self.options.semantics == "skip" else BoundaryGaps
+        return Correction(gaps(self.game, oracle), self.orderings, first)
+
+    @property
+    def is_audited_only(self) -> bool:
+        """Whether the difference to SAGE is estimated without being part of the estimate."""
+        return len(self.terms) == 2 and self.estimand == "d-sage"
+
+    def shards_of(self, term: int) -> list[Rows]:
+        """Return the shards on which a term is evaluated.
+
+        An audit needs far less precision than the values: where draws make rows costly, its units
+        have few of them.
+        """
+        return self.audit_shards if term == 1 else self.shards
 
     def _make_shards(self) -> list[Rows]:
         n_rows, size = self.game.n_rows, self.options.rows_per_ordering
@@ -236,3 +251,12 @@ class Plan:
         shuffled = self.streams("blocks").permutation(n_rows)
         n_shards = -(-n_rows // min(size, n_rows))
         return [np.sort(shard) for shard in np.array_split(shuffled, n_shards)]
+
+    def _make_audit_shards(self) -> list[Rows]:
+        if not self.is_audited_only or self.is_given or not self.is_drawn:
+            return self.shards
+        return [
+            part
+            for shard in self.shards
+            for part in np.array_split(shard, min(_AUDIT_PARTS, len(shard)))
+        ]

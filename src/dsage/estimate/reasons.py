@@ -10,6 +10,7 @@ from enum import Enum
 class StopKind(Enum):
     """What ended an estimation: a rule, the user, or the end of the orderings."""
 
+    DATA = "data"
     TOLERANCE = "tolerance"
     ABSOLUTE = "absolute"
     TOP_K = "top_k"
@@ -68,6 +69,13 @@ def _tolerance(se: float, allowed: float, spread: float, largest: float, n_featu
     )
 
 
+def _data(share: float, relative: float) -> str:
+    return (
+        f"computing hardly matters any more: its errors are at most {_percent(share)} of those "
+        f"from the choice of the rows, or {_percent(relative)} of the range of the values"
+    )
+
+
 def _top_k(k: int, confidence: float, n_features: int) -> str:
     if k >= n_features:
         return f"there are no more than {k} features, so the largest {k} are settled"
@@ -88,6 +96,7 @@ def _percent(share: float) -> str:
 
 
 _WORDS: dict[StopKind, Callable[..., str]] = {
+    StopKind.DATA: _data,
     StopKind.TOLERANCE: _tolerance,
     StopKind.ABSOLUTE: _absolute,
     StopKind.TOP_K: _top_k,

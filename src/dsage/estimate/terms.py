@@ -9,9 +9,8 @@ import numpy.typing as npt
 
 from dsage.estimate.exact import Enumeration
 from dsage.estimate.result import TermKind
-from dsage.estimate.walk import Asking, Walk, by_feature, play, separated_steps
-from dsage.games.base import Coalitions, Floats, Game, Mask, Orders, Rows, prefixes
-from dsage.graphs.separation import Oracle
+from dsage.estimate.walk import Asking, Walk, play
+from dsage.games.base import Coalitions, Floats, Game, Orders, Rows
 from dsage.orderings import Orderings
 
 
@@ -106,38 +105,3 @@ class Enumerated:
         risks = self._control.risks(self._enumeration.coalitions, rows)
         means: Floats = coefficients @ risks.mean(axis=(1, 2))
         return means
-
-
-class Correction:
-    """SAGE minus d-SAGE: the surpluses at the coalitions themselves minus those of the main term.
-
-    Both walks are on the same game, so that they have the same noise. `first_batch` keeps the
-    orderings apart from those of the main term.
-    """
-
-    kind = TermKind.CORRECTION
-
-    def __init__(
-        self, plain: Walk, walk: Walk, oracle: Oracle, orderings: Orderings, first_batch: int
-    ) -> None:
-        self._plain, self._walk, self._oracle = plain, walk, oracle
-        self._orderings, self._first_batch = orderings, first_batch
-        self.batch_size = orderings.batch_size
-
-    def __call__(self, batch: int, rows: Rows, epoch: int) -> Asking[Outcome]:
-        """Evaluate a batch of orderings on some rows; see :class:`Term`."""
-        orders = self._orderings.batch(self._first_batch + batch)
-        values = (yield from self._plain(orders, rows, epoch)).values
-        difference = values - (yield from self._walk(orders, rows, epoch)).values
-        skipped = by_feature(separated_steps(self._oracle, prefixes(orders), orders), orders)
-        noted = _note_skipped(values.mean(axis=(1, 2)), skipped, orders)
-        no_control = np.zeros(orders.shape[1])
-        return Outcome(difference.mean(axis=0), no_control, skipped.sum(axis=0), noted)
-
-
-def _note_skipped(surplus: Floats, skipped: Mask, orders: Orders) -> list[tuple[int, int, float]]:
-    position = np.argsort(orders, axis=1)
-    return [
-        (int(feature), int(position[ordering, feature]), float(surplus[ordering, feature]))
-        for ordering, feature in zip(*np.nonzero(skipped), strict=True)
-    ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -21,11 +21,11 @@ class Totals:
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
-        self.tallies = [Tally(plan.shards, plan.n_columns) for _ in plan.terms]
-        n_replicates, weights = plan.n_replicates, plan.game.weights
-        self.ledger = Ledger(
-            plan.shards, plan.n_columns, n_replicates, len(plan.terms), weights=weights
-        )
+        n_terms = len(plan.terms)
+        self.tallies = [Tally(plan.shards_of(term), plan.n_columns) for term in range(n_terms)]
+        # Of the terms that are part of the estimate, and of an audit that is not.
+        self.ledger = self._make_ledger(0, len(self.estimated))
+        self.audit_ledger = self._make_ledger(1, 1) if plan.is_audited_only else None
         # Distinct pairs of a coalition and a row that each term was the first to need.
         self.costs = np.zeros(len(plan.terms), dtype=np.int64)
         # Surpluses of the main term that are zero by separation, and, from an audit, their feature,
@@ -33,18 +33,32 @@ class Totals:
         self.skipped = np.zeros(plan.n_columns)
         self.noted: list[tuple[int, int, float, int]] = []
 
+    def _make_ledger(self, term: int, n_terms: int) -> Ledger:
+        plan = self.plan
+        shards, weights = plan.shards_of(term), plan.game.weights
+        return Ledger(shards, plan.n_columns, plan.n_replicates, n_terms, weights=weights)
+
+    def _ledger_of(self, term: int) -> tuple[Ledger, int]:
+        """Return the ledger of a term, and the number of the term in it."""
+        if term == 1 and self.audit_ledger is not None:
+            return self.audit_ledger, 0
+        return self.ledger, term
+
     def add(self, term: int, shard: int, outcome: Outcome) -> None:
         """Add the outcome of a unit on a shard."""
         self.tallies[term].add(shard, outcome.surplus.mean(axis=(0, 1)), outcome.control)
-        self.ledger.add(term, shard, outcome.surplus)
+        ledger, number = self._ledger_of(term)
+        ledger.add(number, shard, outcome.surplus)
         if term == 0:
             self.skipped += outcome.n_skipped
-        n_rows = len(self.plan.shards[shard])
+        n_rows = len(self.plan.shards_of(term)[shard])
         self.noted += [(*note, n_rows) for note in outcome.noted]
 
     def next_epoch(self) -> None:
         """Treat the noise from now on as independent of the noise before."""
         self.ledger.next_epoch()
+        if self.audit_ledger is not None:
+            self.audit_ledger.next_epoch()
         for tally in self.tallies:
             tally.next_epoch()
 
@@ -56,7 +70,7 @@ class Totals:
     @property
     def estimated(self) -> list[int]:
         """The terms that are part of the estimate."""
-        return [0, 1] if len(self.plan.terms) == 2 and self.plan.estimand == "sage" else [0]
+        return [0] if len(self.plan.terms) == 1 or self.plan.is_audited_only else [0, 1]
 
     @property
     def n_pieces(self) -> int:
@@ -84,18 +98,28 @@ class Totals:
 
     def own_variance(self, term: int) -> Floats:
         """Return the variance of a term over orderings, if the first level had no error."""
-        tally, drawn = self.tallies[term], self.ledger.draw_variance([term])
+        tally, drawn = self.tallies[term], self.draw_variance(term)
         if term == 1:
             return tally.variance(drawn=drawn)
         control = self.plan.control
         gap = None if control is None else tally.mean()[1] - control.mean
         return tally.variance(self.slope, gap, drawn, is_exact=self.plan.enumeration is not None)
 
-    def draw_se(self, terms: Sequence[int]) -> Floats:
-        """Return the standard error from draws; NaN where a single replicate cannot tell."""
+    def draw_variance(self, term: int) -> Floats:
+        """Return the variance of a term from draws."""
+        ledger, number = self._ledger_of(term)
+        return ledger.draw_variance([number])
+
+    def draw_se(self, term: int | None = None) -> Floats:
+        """Return the standard error from draws, of the estimate or of a term.
+
+        It is NaN where a single replicate cannot tell.
+        """
         if not self.plan.tells_errors:
             return np.full(self.plan.n_columns, np.nan)
-        return np.sqrt(self.ledger.draw_variance(terms))
+        if term is None:
+            return np.sqrt(self.ledger.draw_variance(self.estimated))
+        return np.sqrt(self.draw_variance(term))
 
     def state(self) -> Arrays:
         """Return the totals by name, without copying."""
@@ -121,6 +145,8 @@ class Totals:
             f"tally_{term}": tally for term, tally in enumerate(self.tallies)
         }
         parts["ledger"] = self.ledger
+        if self.audit_ledger is not None:
+            parts["audit_ledger"] = self.audit_ledger
         if self.plan.control is not None:
             parts["control"] = self.plan.control
         return parts

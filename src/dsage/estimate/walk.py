@@ -99,7 +99,7 @@ class Prefixes:
                 risks[needed] = yield Coalitions(known[needed], rows, epoch)
         steps = risks[:, :-1] - risks[:, 1:]
         steps[skipped] = 0.0
-        return _to_surpluses(steps, skipped, orders)
+        return to_surpluses(steps, skipped, orders)
 
 
 class Boundaries:
@@ -119,7 +119,7 @@ class Boundaries:
         risks = risks.reshape(*known.shape[:2], *risks.shape[1:])
         boundaries = boundaries.reshape(known.shape)
         skipped = (boundaries[:, :-1] == boundaries[:, 1:]).all(axis=2)
-        return _to_surpluses(risks[:, :-1] - risks[:, 1:], skipped, orders)
+        return to_surpluses(risks[:, :-1] - risks[:, 1:], skipped, orders)
 
 
 def separated_steps(oracle: Oracle | None, known: Mask, orders: Orders) -> Mask:
@@ -131,7 +131,7 @@ def separated_steps(oracle: Oracle | None, known: Mask, orders: Orders) -> Mask:
     return np.take_along_axis(separated, orders[:, :, None], axis=2)[:, :, 0]
 
 
-def _to_surpluses(steps: Floats, skipped: Mask, orders: Orders) -> Surpluses:
+def to_surpluses(steps: Floats, skipped: Mask, orders: Orders) -> Surpluses:
     """Return steps (n_orderings, n_features, n_rows, n_replicates) as surpluses of the features."""
     values = np.moveaxis(by_feature(steps, orders), 1, 3)
     return Surpluses(values, by_feature(skipped, orders))

@@ -122,15 +122,22 @@ class Expected(Game):
         if self._affine is not None:
             mean: Floats = self._means(nothing, first, 0)[0, 0, 0]
             return mean
-        noise = Noise(self._streams, len(self.feature_names), n_replicates=1, n_draws=_N_MEAN)
-        draws = self._sampler.draw(self._rows[:1], nothing[0], noise(first, _MEAN_EPOCH))[0]
-        total = np.zeros(self.predictions.shape[1:])
+        total: Floats = self.draw_unknown(_N_MEAN)[1].sum(axis=0)
+        return total / _N_MEAN
+
+    def draw_unknown(self, n_rows: int) -> tuple[Floats, Floats]:
+        """Return rows drawn with no feature known, as codes, and the predictions for them."""
+        nothing = np.zeros(len(self.feature_names), dtype=np.bool_)
+        noise = Noise(self._streams, len(self.feature_names), n_replicates=1, n_draws=n_rows)
+        first = noise(np.zeros(1, dtype=np.intp), _MEAN_EPOCH)
+        draws = self._sampler.draw(self._rows[:1], nothing, first)[0]
+        predictions = np.empty((n_rows, *self.predictions.shape[1:]))
         at_once = max(1, self._max_bytes // (8 * _COPIES * draws.shape[1]))
-        for start in range(0, _N_MEAN, at_once):
+        for start in range(0, n_rows, at_once):
             chunk = draws[start : start + at_once]
             self._n_predicted += len(chunk)
-            total += self.model.predict(self._frames.decode(chunk)).sum(axis=0)
-        return total / _N_MEAN
+            predictions[start : start + at_once] = self.model.predict(self._frames.decode(chunk))
+        return draws, predictions
 
     def _chunks(self, known: Mask, rows: Rows, epoch: int) -> Iterator[Chunk]:
         """Yield the mean predictions of all coalitions except the full one."""

@@ -26,16 +26,33 @@ class LinearPredictor:
     (n_rows, n_outputs).
     """
 
-    def __init__(self, basis: Basis, output: Floats, weights: Floats) -> None:
+    def __init__(
+        self, basis: Basis, output: Floats, weights: Floats, *, ridge: float = RIDGE
+    ) -> None:
         self.basis, X = basis, basis.columns
-        centered = X - np.average(X, axis=0, weights=weights)
+        self._center: Floats = np.average(X, axis=0, weights=weights)
+        centered = X - self._center
         scale = np.sqrt(np.average(centered**2, axis=0, weights=weights))
-        self.Z = centered / np.where(scale > 0, scale, 1.0)
+        self._scale: Floats = np.where(scale > 0, scale, 1.0)
+        self.Z = centered / self._scale
         weighted = self.Z * (weights / len(X))[:, None]
         self.mean: Floats = np.average(output, axis=0, weights=weights)
         self.moments: Floats = weighted.T @ self.Z
-        self.correlation: Floats = self.moments + RIDGE * np.eye(len(self.moments))
-        self.slopes: Floats = weighted.T @ (output - self.mean)
+        self.correlation: Floats = self.moments + ridge * np.eye(len(self.moments))
+        centered_output = output - self.mean
+        self.slopes: Floats = weighted.T @ centered_output
+        self._variance = float((weights / len(X)) @ (centered_output**2).sum(axis=1))
+
+    @property
+    def unexplained(self) -> float:
+        """The variance of the output that remains with all columns known, summed over outputs."""
+        explained = self.slopes * np.linalg.solve(self.correlation, self.slopes)
+        return self._variance - float(explained.sum())
+
+    def standardize(self, columns: Floats) -> Floats:
+        """Return columns of other rows on the scale of `Z`."""
+        scaled: Floats = (columns - self._center) / self._scale
+        return scaled
 
     def coefficients(self, known: Mask) -> Floats:
         """Return coefficients, (n_coalitions, n_columns, n_outputs); 0 for unknown features."""
@@ -50,10 +67,14 @@ class LinearPredictor:
             coefficients[at[:, None], members] = solved
         return coefficients
 
+    def factors(self, orders: Orders) -> Floats:
+        """Return the Cholesky factors in orders of columns, (n_orderings, n, n)."""
+        matrices = self.correlation[orders[:, :, None], orders[:, None, :]]
+        return np.asarray(np.linalg.cholesky(matrices), dtype=np.float64)
+
     def whitening(self, orders: Orders) -> Floats:
         """Return the inverse Cholesky factors in orders of columns, (n_orderings, n, n)."""
-        matrices = self.correlation[orders[:, :, None], orders[:, None, :]]
-        factors = np.linalg.cholesky(matrices)
+        factors = self.factors(orders)
         # Row by row, for all orderings at once: NumPy's inverse does not use the triangle.
         inverse: Floats = np.zeros_like(factors)
         for k in range(orders.shape[1]):

@@ -15,7 +15,7 @@ from dsage.data.targets import values
 from dsage.games.apart import Apart, SumOfOutputs
 from dsage.games.base import Floats, Game, Rows
 from dsage.games.expected import mean_within
-from dsage.games.moment import MomentGame
+from dsage.games.first_level import find_first_levels
 from dsage.games.options import GameOptions
 from dsage.models.calling import some_rows
 from dsage.models.losses import EPSILON, Loss, LossReason, as_loss, decide_loss
@@ -92,33 +92,29 @@ class LossGame(SumOfOutputs):
         self._has_warned = False
         self._full: Floats = self._losses(self.predictions[None], np.arange(self.n_rows))[0]
 
-    def first_level(self) -> MomentGame | None:
-        """Return the game of the best linear predictor.
+    def first_level(self) -> Game | None:
+        """Return the game of a linear or additive predictor, see `find_first_levels`.
 
         None where targets are not numeric, or, for a loss given as a function, differ in shape
-        from the predictions.
+        from the predictions; and for a marginal sampler.
         """
         output, target = self.predictions, self.target
         if self.loss.output == "probability" and output.ndim != target.ndim:
             target = np.eye(output.shape[1])[target] if output.ndim == 2 else target[:, 1]
         if target.dtype.kind not in "biuf" or target.shape != output.shape:
             return None
-        return MomentGame(
-            self.matrix, output, target, self.feature_names, sample_weight=self.weights
-        )
+        return next(iter(find_first_levels(self, [output], [target], self.weights)), None)
 
     def apart(self) -> Game | None:
         """Return the game with the risks of each column of the target; None if it has only one."""
         return Apart(self) if self.target.ndim == 2 and self.loss.sums_outputs else None
 
     def first_levels(self) -> tuple[Game, ...]:
-        """Return the game of the best linear predictor of each output."""
+        """Return the game of a predictor of each output, see `first_level`."""
         if self.target.ndim == 1 or not self.loss.sums_outputs:
             return super().first_levels()
-        return tuple(
-            MomentGame(self.matrix, output, target, self.feature_names, sample_weight=self.weights)
-            for output, target in zip(self.predictions.T, self.target.T, strict=True)
-        )
+        outputs, targets = list(self.predictions.T), list(self.target.T)
+        return find_first_levels(self, outputs, targets, self.weights)
 
     def _to_risks(self, means: Floats, rows: Rows) -> Floats:
         """Return the pseudo-values (n_coalitions, n_rows, n_replicates) of mean predictions."""

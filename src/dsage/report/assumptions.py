@@ -107,7 +107,7 @@ def _graph(summary: Summary) -> tuple[str, str]:
 
 def _sufficiency(summary: Summary) -> tuple[str, str]:
     graph = summary.explanation.graph
-    if graph is None:
+    if graph is None or summary.is_spared:
         return _UNNEEDED, "Not needed: no graph was used."
     hidden = len(graph.bidirected)
     if hidden:

@@ -220,6 +220,12 @@ def savings(summary: Summary) -> list[str]:
                 f"{summary.noun} from {summary.target}, given the features known before it. They "
                 "were not evaluated."
             )
+    elif summary.is_spared:
+        sentences.append(
+            "A graph was learned, but using it would not have made the run cheaper: "
+            f"{percent(summary.explanation.choices.graph.share_skippable or 0.0)} of the surpluses "
+            "could be skipped. Nothing was skipped: this is plain SAGE."
+        )
     elif not summary.skips:
         sentences.append("No graph was used, so nothing was skipped: this is plain SAGE.")
     n_needed = estimate.n_evaluated + estimate.n_shared

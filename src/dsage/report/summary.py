@@ -149,9 +149,13 @@ class Summary:
     @property
     def skips(self) -> bool:
         """Whether separation could set surpluses to zero."""
-        return (
-            self.explanation.graph is not None or self.explanation.share_skipped > 0 or self.audited
-        )
+        has_graph = self.explanation.graph is not None and not self.is_spared
+        return has_graph or self.explanation.share_skipped > 0 or self.audited
+
+    @property
+    def is_spared(self) -> bool:
+        """Whether a graph was learned but not used."""
+        return self.explanation.choices.graph.is_used is False
 
     @property
     def check(self) -> SamplerCheck | None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dsage.estimate.result import MATTERS
+from dsage.structure.info import GraphSource
 
 if TYPE_CHECKING:
     from dsage.estimate import SamplerCheck
@@ -92,10 +93,10 @@ def notes(explanation: Explanation) -> list[str]:
     estimate = explanation.estimate
     is_known = np.isfinite(estimate.se_rows).all()
     parts = "rows and computing" if is_known else "unknown: too few rows"
-    share = f"{explanation.share_skipped:.0%} of the surpluses are zero by separation"
     lines = [
         f"value ± its standard error from computing; 95 % interval for the population ({parts})",
-        f"stopped because {estimate.reason}; {share}",
+        f"stopped because {estimate.reason}",
+        *_graph_note(explanation),
     ]
     outputs = explanation.choices.data.outputs
     if outputs:
@@ -108,6 +109,16 @@ def notes(explanation: Explanation) -> list[str]:
     if estimate.interrupted:
         lines.append("interrupted: these are the values so far")
     return lines
+
+
+def _graph_note(explanation: Explanation) -> list[str]:
+    """Return what the graph saved, in at most one line."""
+    graph = explanation.choices.graph
+    if graph.is_used is False:
+        return [f"graph: {graph.why}"]
+    if graph.source is GraphSource.NONE and not explanation.share_skipped:
+        return []
+    return [f"graph: {explanation.share_skipped:.0%} of the surpluses are zero by separation"]
 
 
 def _sampler_note(explanation: Explanation, check: SamplerCheck) -> str:

@@ -51,8 +51,15 @@ class GraphInfo:
         Columns that a linear regression does not explain best: they decided on the score.
     restored : tuple of str or None
         Edges of the target, such as ``"a -> y"``, that the search left out and a test put back.
+    is_used : bool or None
+        Whether the estimate skips what the graph separates; None without a graph. A graph that
+        nobody asked for is used only where that makes the estimate cheaper.
+    share_skippable : float or None
+        Share of the surpluses along orderings that the graph sets to zero.
+    share_evaluated : float or None
+        Number of coalitions to evaluate along orderings, as a share of those without the graph.
     why : str or None
-        Why there is no graph, where the user did not ask for that.
+        Why there is no graph, or why it is not used, where the user did not ask for that.
     """
 
     source: GraphSource
@@ -69,4 +76,7 @@ class GraphInfo:
     min_share: float | None = None
     curved: tuple[str, ...] | None = None
     restored: tuple[str, ...] | None = None
+    is_used: bool | None = None
+    share_skippable: float | None = None
+    share_evaluated: float | None = None
     why: str | None = None

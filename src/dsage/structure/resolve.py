@@ -35,6 +35,8 @@ _RESAMPLES = 20
 _MARGINAL = (
     "marginal SAGE values do not vanish where the target is conditionally independent of a feature"
 )
+# Why SAGE values need none.
+_PLAIN = "SAGE values are estimated fastest without one"
 # With fewer rows, graphs of halves are not informative.
 _MIN_RESAMPLED_ROWS = 40
 
@@ -55,6 +57,7 @@ def find_graph(
     *,
     is_of_classes: bool,
     is_marginal: bool = False,
+    is_plain: bool = False,
     n_resamples: int | None,
     min_share: float | None = None,
     n_jobs: int | None,
@@ -64,8 +67,9 @@ def find_graph(
     """Return what separates features from the target, for the `graph` argument of `explain`.
 
     `is_of_classes` is whether the target is a class, possibly written as a number; `is_marginal`
-    whether the sampler ignores what is known. With `min_share`, only separations that this share
-    of the graphs of resamples have are used. No graph is learned for a target of several columns.
+    whether the sampler ignores what is known, `is_plain` whether nothing may be skipped. With
+    `min_share`, only separations that this share of the graphs of resamples have are used. No graph
+    is learned for a target of several columns.
     """
     if min_share is not None:
         check_real(min_share, "min_share", low=0.0, high=1.0)
@@ -73,9 +77,9 @@ def find_graph(
             advice = "It is about graphs learned from resamples: let dsage learn the graph"
             raise refusal("min_share", "left out with a graph", min_share, advice)
     if isinstance(graph, str) and graph == "auto":
-        if is_marginal:
-            info = GraphInfo(GraphSource.NONE, why=_MARGINAL)
-            return GraphFound(None, None, None, info)
+        why = _MARGINAL if is_marginal else _PLAIN
+        if is_marginal or (is_plain and n_resamples is None and min_share is None):
+            return GraphFound(None, None, None, GraphInfo(GraphSource.NONE, why=why))
         graph = "learn"
     if isinstance(graph, str) and graph == "learn" and inputs.y_train.ndim == 2:
         text = (

@@ -14,7 +14,7 @@ from dsage.estimate.loop import Estimation
 from dsage.estimate.options import PlanOptions
 from dsage.estimate.result import Estimate
 from dsage.estimate.running.run import refine
-from dsage.estimate.running.stopping import AnyOf, Stopping, TimeBudget
+from dsage.estimate.running.stopping import AnyOf, Stopping, TimeBudget, Tolerance
 from dsage.games.output import OutputGame
 from dsage.graphs.separation import Oracle
 
@@ -82,6 +82,9 @@ def run_local(
         check_member(option, _OPTIONS, "each option", "the options of local values")
     plan = LocalPlan(game, oracle=oracle, **options)
     chunks = plan.chunks()
+    if stopping is None and not plan.is_given:
+        # The values are those of single rows, so that no other rows matter.
+        stopping = Tolerance()
     rule = _split_time(stopping, len(chunks))
     found: list[Estimate] = []
     for chunk in chunks:

@@ -13,7 +13,7 @@ from dsage.estimate.loop import Estimation
 from dsage.estimate.plan import Plan
 from dsage.estimate.running.fingerprint import Fingerprint, fingerprint
 
-_FORMAT = 3
+_FORMAT = 4
 # Largest share of the time that is spent writing.
 _SHARE = 0.05
 

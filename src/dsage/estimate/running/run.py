@@ -14,7 +14,7 @@ from dsage.estimate.reasons import StopKind, StopReason, as_reason
 from dsage.estimate.result import Estimate
 from dsage.estimate.running.bar import Bar
 from dsage.estimate.running.checkpoint import Checkpoint, as_checkpoint
-from dsage.estimate.running.stopping import Stopping, Tolerance, needs_errors
+from dsage.estimate.running.stopping import DataTolerance, Stopping, needs_errors
 from dsage.games.base import Game
 
 # Parameters of `as_stopping`, which are easily mistaken for options of a run.
@@ -57,8 +57,9 @@ def run(
     game : Game
         The game.
     stopping : Stopping, optional
-        When to stop, see :func:`~dsage.estimate.as_stopping`; by default when the largest standard
-        error is 1 % of the range of the values, or, for given orderings, after all of them.
+        When to stop, see :func:`~dsage.estimate.as_stopping`; by default when computing hardly
+        matters any more, see :class:`~dsage.estimate.DataTolerance`, or, for given orderings, after
+        all of them.
     progress : bool, default=False
         Show a progress bar.
     checkpoint : str, Path or Checkpoint, optional
@@ -159,7 +160,7 @@ def _choose_rule(estimation: Estimation, stopping: Stopping | None) -> Stopping 
     """Return the rule that ends a run; None if it runs to the end of the orderings."""
     if stopping is not None and not isinstance(stopping, Stopping):
         raise refusal("stopping", "a stopping rule", stopping, "Use as_stopping(...)", TypeError)
-    rule = Tolerance() if stopping is None and not estimation.plan.is_given else stopping
+    rule = DataTolerance() if stopping is None and not estimation.plan.is_given else stopping
     if rule is not None and not estimation.plan.tells_errors and needs_errors(rule):
         condition = "a number of orderings or a time, as one replicate allows no standard errors"
         advice = "Use n_replicates=2 or more in the game, or as_stopping(n_orderings=...)"

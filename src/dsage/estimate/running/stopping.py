@@ -1,6 +1,7 @@
 """Stopping rules: when an estimate is good enough, and why.
 
-All standard errors here are those from orderings and draws, which more computing would reduce.
+Unless they are said to be from the rows, standard errors here are those from orderings and draws,
+which more computing would reduce.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from dsage._check import check_count, check_real, refusal
 from dsage.estimate.inference import MIN_UNITS, simultaneous_intervals
 from dsage.estimate.reasons import StopKind, StopReason
 from dsage.estimate.result import Estimate
+from dsage.games.base import Floats
 
 
 @runtime_checkable
@@ -68,6 +70,52 @@ class Tolerance:
         errors = {"se": worst, "allowed": self.relative}
         scale = {"spread": spread, "largest": largest, "n_features": len(progress.values)}
         return StopReason(StopKind.TOLERANCE, errors | scale)
+
+
+@dataclass(frozen=True)
+class DataTolerance:
+    """Stop when more computing would hardly make the values of the population more precise.
+
+    The rule is ``se_j <= max(share * se_rows_j, relative * scale)`` for every feature, with the
+    error ``se_rows`` from the choice of the evaluation rows, which only more data reduces, and the
+    scale of :class:`Tolerance`. With a share of one third, an interval for the population is at
+    most 5 % wider than it would be after endless computing.
+
+    Parameters
+    ----------
+    relative : float, default=0.01
+        Share of the range below which errors are always small enough.
+    share : float, default=1/3
+        Share of the error from the rows.
+    min_units : int, default=30
+        Number of units needed before the standard errors are trusted.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> progress = SimpleNamespace(values=np.array([0.0, 2.0]), se=np.array([0.01, 0.1]),
+    ...                            se_rows=np.array([0.0, 0.4]), n_units=50)
+    >>> str(DataTolerance().reason(progress))
+    'computing hardly matters any more: its errors are at most 33.3 % of those from the choice of
+    the rows, or 1 % of the range of the values'
+    """
+
+    relative: float = 0.01
+    share: float = 1 / 3
+    min_units: int = MIN_UNITS
+
+    def __post_init__(self) -> None:
+        check_real(self.relative, "relative", above=0.0, high=1.0)
+        check_real(self.share, "share", above=0.0, high=1.0)
+        check_count(self.min_units, "min_units", minimum=2)
+
+    def reason(self, progress: Estimate) -> StopReason | None:
+        """Return why to stop, or None to go on."""
+        if _largest_se(progress, self.min_units) is None:
+            return None
+        if (progress.se > _allowed_se(self, progress)).any():
+            return None
+        return StopReason(StopKind.DATA, {"share": self.share, "relative": self.relative})
 
 
 @dataclass(frozen=True)
@@ -285,7 +333,7 @@ def needs_errors(rule: Stopping) -> bool:
     """Return whether a rule of this module needs standard errors."""
     if isinstance(rule, AnyOf):
         return all(map(needs_errors, rule.rules))
-    return isinstance(rule, (Tolerance, AbsoluteTolerance, TopK))
+    return isinstance(rule, (DataTolerance, Tolerance, AbsoluteTolerance, TopK))
 
 
 def share_done(rule: Stopping, progress: Estimate) -> float | None:
@@ -311,21 +359,36 @@ def share_done(rule: Stopping, progress: Estimate) -> float | None:
         return min(progress.seconds / rule.seconds, 1.0)
     if isinstance(rule, NOrderings):
         return min(progress.n_orderings / rule.n, 1.0)
-    if not isinstance(rule, (Tolerance, AbsoluteTolerance)):
+    if not isinstance(rule, (DataTolerance, Tolerance, AbsoluteTolerance)):
         return None
-    worst = _largest_se(progress, rule.min_units)
-    if worst is None:
+    if _largest_se(progress, rule.min_units) is None:
         return None
-    wanted = _allowed_se(rule, progress)
-    return 1.0 if worst <= wanted else (wanted / worst) ** 2
+    excess = _largest_excess(rule, progress)
+    return 1.0 if excess <= 1.0 else excess**-2
 
 
-def _allowed_se(rule: Tolerance | AbsoluteTolerance, progress: Estimate) -> float:
-    """Return the largest standard error with which a rule is met."""
+def _largest_excess(
+    rule: DataTolerance | Tolerance | AbsoluteTolerance, progress: Estimate
+) -> float:
+    """Return the largest ratio of a standard error to the one with which a rule is met."""
+    allowed = np.broadcast_to(_allowed_se(rule, progress), progress.se.shape)
+    with np.errstate(divide="ignore"):
+        ratios = progress.se[progress.se > 0] / allowed[progress.se > 0]
+    return float(np.max(ratios, initial=0.0))
+
+
+def _allowed_se(
+    rule: DataTolerance | Tolerance | AbsoluteTolerance, progress: Estimate
+) -> float | Floats:
+    """Return the largest standard error with which a rule is met; it may depend on the feature."""
     if isinstance(rule, AbsoluteTolerance):
         return rule.absolute
     largest, spread = _largest_and_spread(progress)
-    return rule.relative * max(spread, rule.relative * largest)
+    allowed = rule.relative * max(spread, rule.relative * largest)
+    if isinstance(rule, Tolerance):
+        return allowed
+    # Of a single row there is no error from the choice of rows.
+    return np.maximum(rule.share * np.nan_to_num(progress.se_rows), allowed)
 
 
 def _largest_and_spread(progress: Estimate) -> tuple[float, float]:

@@ -1,0 +1,138 @@
+"""The game of the best additive predictor: risks from the moments of basis functions."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg.lapack import dtrtri
+
+from dsage.games.base import Floats, Game, Mask, Orders, Rows
+from dsage.games.functions import Functions
+from dsage.games.linear import LinearPredictor
+
+# Bytes of the matrices of orderings that are handled at a time.
+_MAX_BYTES = 2**25
+
+
+class BlockGame(Game):
+    """Squared error of the additive predictor of a model's output from the known features.
+
+    With z the basis functions of the features, see :class:`~dsage.games.functions.Functions`,
+    the output given a coalition is approximated by
+
+        g_S(x) = mean of f + b_S' z_S,    b_S = C_SS^-1 c_S,
+
+    where the moments C and c are those of rows *drawn from the sampler* and the model's output for
+    them: this is the law of the game itself, and as many rows as needed can be drawn. The risk of S
+    is the mean of ``(y - g_S(x))^2`` over the evaluation rows, summed over outputs. It needs their
+    second moments only.
+
+    Parameters
+    ----------
+    predictor : LinearPredictor
+        The predictor, fitted to columns of drawn rows.
+    functions : Functions
+        The functions that made these columns.
+    X : array of shape (n_rows, n_features)
+        Evaluation rows, classes as codes.
+    target : array of shape (n_rows,) or (n_rows, n_outputs)
+        The targets on the scale of the output.
+    feature_names : sequence of str
+        The features.
+    weights : array of shape (n_rows,)
+        Weights of the rows, with mean one.
+    """
+
+    has_paths = True
+    weights: Floats
+
+    def __init__(
+        self,
+        predictor: LinearPredictor,
+        functions: Functions,
+        X: Floats,
+        target: Floats,
+        feature_names: tuple[str, ...],
+        weights: Floats,
+    ) -> None:
+        self.feature_names = tuple(feature_names)
+        self.n_rows, self.weights = len(X), weights
+        self._linear, self._basis = predictor, predictor.basis
+        self._Z = predictor.standardize(functions(X).columns)
+        target = np.asarray(target, dtype=np.float64).reshape(self.n_rows, -1)
+        self._rest = target - predictor.mean
+        weighted = self._Z * (weights / self.n_rows)[:, None]
+        self._moments = weighted.T @ self._Z
+        self._effects = weighted.T @ self._rest
+        self._start = float((weights / self.n_rows) @ (self._rest**2).sum(axis=1))
+
+    def risks(self, known: Mask, rows: Rows, epoch: int = 0) -> Floats:  # noqa: ARG002
+        """Return the risks of coalitions; see :class:`Game`."""
+        Z, rest, weights = self._Z[rows], self._rest[rows], self.weights[rows]
+        out = np.empty((len(known), len(rows), 1))
+        for coefficients, risk in zip(self._linear.coefficients(known), out, strict=True):
+            left = rest - Z @ coefficients
+            risk[:, 0] = weights * (left * left).sum(axis=1)
+        return out
+
+    def path_risks(self, orders: Orders, rows: Rows, epoch: int, needed: Mask) -> Floats:  # noqa: ARG002
+        """Return the risks of all prefixes of orderings; see :class:`Game`.
+
+        With ``C = L L'`` in the ordering's order, W = L^-1 and u = W c, the k-th column adds the
+        product of u_k and ``(W z)_k`` to the prediction.
+        """
+        out = np.empty((*needed.shape, len(rows), 1))
+        columns, ends = self._basis.orders(orders)
+        rest, weights = self._rest[rows], self.weights[rows]
+        for order, end, risks in zip(columns, ends, out, strict=True):
+            whitening = _invert(self._linear.factors(order[None])[0])
+            scores = self._Z[np.ix_(rows, order)] @ whitening.T
+            added = scores[:, :, None] * (whitening @ self._linear.slopes[order])
+            path = np.zeros((len(rows), len(order) + 1, rest.shape[1]))
+            np.cumsum(added, axis=1, out=path[:, 1:])
+            left = rest[:, None] - path[:, end]
+            risks[:, :, 0] = weights * (left * left).sum(axis=2).T
+        return out
+
+    def mean_risks(self, known: Mask) -> Floats:
+        """Return the means over all rows of the risks of coalitions, (n_coalitions,)."""
+        risks = np.empty(len(known))
+        at_once = max(1, _MAX_BYTES // (8 * self._basis.n_columns**2))
+        for start in range(0, len(known), at_once):
+            at = slice(start, start + at_once)
+            coefficients = self._linear.coefficients(known[at])
+            crossed = np.einsum("cfo,fo->c", coefficients, self._effects)
+            squared = np.einsum("cfo,cfo->c", coefficients, self._moments @ coefficients)
+            risks[at] = self._start - 2.0 * crossed + squared
+        return risks
+
+    def mean_path_risks(self, orders: Orders) -> Floats:
+        """Return the `mean_risks` of all prefixes of orderings, (n_orderings, n_features + 1).
+
+        The coefficients of the first k columns are the sum of the first k of ``u_i W_i``. So with
+        the second moments M of the evaluation rows, the sum over ``i, j <= k`` of
+        ``u_i u_j (W M W')_ij`` is the mean square of the prediction.
+        """
+        columns, ends = self._basis.orders(orders)
+        n_columns = columns.shape[1]
+        risks = np.empty((len(orders), n_columns + 1))
+        risks[:, 0] = self._start
+        at_once = max(1, _MAX_BYTES // (8 * n_columns**2))
+        for start in range(0, len(orders), at_once):
+            some = columns[start : start + at_once]
+            factors = self._linear.factors(some)
+            for order, factor, risk in zip(some, factors, risks[start:], strict=False):
+                whitening = _invert(factor)
+                slopes = whitening @ self._linear.slopes[order]
+                crossed = (slopes * (whitening @ self._effects[order])).sum(axis=1)
+                moments = whitening @ self._moments[np.ix_(order, order)] @ whitening.T
+                squares = moments * (slopes @ slopes.T)
+                added = 2.0 * np.tril(squares, -1).sum(axis=1) + squares.diagonal()
+                np.cumsum(added - 2.0 * crossed, out=risk[1:])
+                risk[1:] += self._start
+        return np.take_along_axis(risks, ends, axis=1)
+
+
+def _invert(factor: Floats) -> Floats:
+    """Return the inverse of a lower triangular matrix."""
+    inverse: Floats = dtrtri(factor, lower=1)[0]
+    return inverse

@@ -106,6 +106,11 @@ class Expected(Game):
         return self._affine is None
 
     @property
+    def is_marginal(self) -> bool:
+        """Whether draws do not depend on what is known."""
+        return self._sampler.is_marginal
+
+    @property
     def n_predicted(self) -> int:
         """Number of rows predicted by the model so far."""
         return self._n_predicted

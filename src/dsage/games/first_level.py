@@ -30,7 +30,7 @@ def find_first_levels(
     directions.
     """
     names = game.feature_names
-    if game.is_drawn and game.sampler.is_marginal:
+    if game.is_drawn and game.is_marginal:
         return ()
     pairs = list(zip(outputs, targets, strict=True))
     if game.is_drawn:

@@ -122,7 +122,7 @@ def test_classes_in_arrays_are_drawn_and_may_be_new():
 
 
 def test_the_first_level_takes_missing_values_for_means():
-    game = LossGame(Seen(), Marginal().fit(X), TEST, Y_TEST, loss="squared_error")
+    game = LossGame(Seen(), Sequential().fit(X), TEST, Y_TEST, loss="squared_error")
     first = game.first_level()
     assert np.isfinite(first.risks(all_coalitions(3), ROWS)).all()
 

@@ -30,6 +30,9 @@ _AUDIT_SHARE, _FIRST_AUDIT = 0.15, 16
 _ENOUGH_AUDIT = 64
 # Memory for the risks of units that are evaluated together, and the number of copies of each risk.
 _BYTES_AT_ONCE, _COPIES = 1 << 26, 4
+# Least cost of another pass as a share of the cost of an epoch so far: that of the walks, where all
+# coalitions are in memory. Without it, the noise would be kept for ever then.
+_PASS_SHARE = 0.02
 # Numbers that belong to the state of an estimation.
 _STATE = ("seconds", "epoch", "epoch_started_at", "epoch_cost", "pass_cost", "refined_at")
 
@@ -230,15 +233,16 @@ class Estimation:
 
         An epoch of k passes has the variance ``V / k + D``, with V from the orderings of a pass and
         D from the draws, and the cost C. Another pass costs as much as the last one at most, c,
-        since it finds some coalitions in memory. So the noise is kept where variance times cost
-        falls: ``(V / (k + 1) + D) (C + c) < (V / k + D) C``.
+        since it finds some coalitions in memory, but not nothing. So the noise is kept where
+        variance times cost falls: ``(V / (k + 1) + D) (C + c) < (V / k + D) C``.
         """
         totals, k = self._totals, n_passes
         n_epochs, all_passes = self._epoch + 1, int(totals.tallies[0].counts.min())
         drawn = n_epochs * float(totals.ledger.draw_variance(totals.estimated).sum())
         varied = sum(float(totals.variance(term).sum()) for term in totals.estimated)
         ordered = varied * all_passes / k
-        cost, more = self._pass_cost - self._epoch_cost, self._pass_cost - last
+        cost = self._pass_cost - self._epoch_cost
+        more = max(self._pass_cost - last, _PASS_SHARE * cost)
         ahead = (ordered * k / (k + 1) + drawn) * (cost + more)
         return ahead < (ordered + drawn) * cost
 

@@ -17,6 +17,7 @@ from dsage.estimate.exact_order import enumerate_extensions
 from dsage.estimate.options import PlanOptions, can_enumerate
 from dsage.estimate.outputs import ByOutput, WalksWithSum, with_sum
 from dsage.estimate.parallel.jobs import Jobs
+from dsage.estimate.parallel.pools import steady_digits
 from dsage.estimate.terms import Enumerated, MainTerm, Sampled, Term
 from dsage.estimate.walk import Boundaries, Prefixes, Walk
 from dsage.games.base import Floats, Game, Orders, Rows, as_game
@@ -211,7 +212,11 @@ class Plan:
         # Where an ordering takes a long chain to draw, very many cost more than they save.
         is_slow = isinstance(self.orderings, Extensions) and not self.orderings.is_exact
         is_wanted = self.options.first_level == "auto" and not self.is_given and not is_slow
-        return game.first_levels() if is_wanted else ()
+        if not is_wanted:
+            return ()
+        # The model predicts the rows to which the first level is fitted.
+        with steady_digits():
+            return game.first_levels()
 
     def _main_term(self, *first_levels: Game) -> MainTerm:
         """Return the main term, with its first level if there is just one."""

@@ -115,6 +115,10 @@ class Expected(Game):
         """Number of rows predicted by the model so far."""
         return self._n_predicted
 
+    def __getstate__(self) -> dict[str, Any]:
+        # A copy has predicted nothing but its rows: workers know a game that they already have.
+        return {**vars(self), "_n_predicted": self.n_rows}
+
     def _layout_for_model(self, X: Any) -> Layout:  # noqa: ANN401
         """Return the layout with which the model receives the type of container of X."""
         is_array = self.layout.kind == "numpy"

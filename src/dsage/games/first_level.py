@@ -11,8 +11,8 @@ from dsage.games.functions import Functions
 from dsage.games.linear import LinearPredictor
 from dsage.games.moment import MomentGame
 
-# Rows drawn for the moments.
-_N_DRAWN = 1 << 13
+N_DRAWN = 1 << 13
+"""Rows drawn for the moments."""
 # Functions of a number: with more columns in all, matrices would take longer than a model saves.
 _N_FUNCTIONS, _MOST_COLUMNS = (4, 3, 2), 240
 # The additive predictor replaces the linear one where it leaves at most this share of the variance
@@ -34,7 +34,7 @@ def find_first_levels(
         return ()
     pairs = list(zip(outputs, targets, strict=True))
     if game.is_drawn:
-        drawn, predicted = game.draw_unknown(_N_DRAWN)
+        drawn, predicted = game.draw_unknown(N_DRAWN)
         predictions = [predicted] if len(pairs) == 1 else list(predicted.T)
         found = _find_additive(game, drawn, predictions)
         if found is not None:

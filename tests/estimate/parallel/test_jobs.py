@@ -208,15 +208,16 @@ def test_a_model_that_cannot_be_pickled_is_named_with_the_remedy(data):
 def test_what_a_model_raises_in_a_worker_is_told_with_the_model_s_name(n_jobs, data):
     game = loss_game(fails, data, loss="squared_error")
     with pytest.raises(RuntimeError, match="no more of this") as caught:
-        run(game, n_jobs=n_jobs, exact="never", stopping=NOrderings(10))
+        run(game, n_jobs=n_jobs, exact="never", first_level="none", stopping=NOrderings(10))
     assert "fails" in " ".join(caught.value.__notes__)
 
 
 @pytest.mark.kills
 def test_the_death_of_a_worker_process_is_a_clear_error(data):
     game = loss_game(dies, data, loss="squared_error")
+    # The first level would be fitted in this process.
     with pytest.raises(RuntimeError, match=r"worker.*n_jobs"):
-        run(game, n_jobs=2, exact="never", stopping=NOrderings(10))
+        run(game, n_jobs=2, exact="never", first_level="none", stopping=NOrderings(10))
 
 
 def test_warnings_of_workers_are_given_once(data):

@@ -27,11 +27,10 @@ from joblib.parallel import get_active_backend
 
 from dsage._check import DsageWarning, Setting, Text, refusal, warn
 from dsage.estimate.parallel.cluster import Cluster, is_cluster
-from dsage.estimate.parallel.pools import single_blas
+from dsage.estimate.parallel.pools import single_blas, steady_digits
 from dsage.games.base import Floats, Game, Request, count_pairs
 from dsage.games.cached import in_turn
 from dsage.games.model_game import ModelGame
-from dsage.models.torch_tools import one_thread
 
 # Seconds per task: long compared with sending it, short compared with a run.
 _SECONDS_A_TASK = 1.0
@@ -233,19 +232,9 @@ def _record_warnings() -> Iterator[list[warnings.WarningMessage]]:
 
 
 def _work_here(game: Game, requests: Sequence[Request], n_threads: int | None = None) -> _Done:
-    """Answer requests in this process, with `n_threads` threads of OpenMP.
-
-    A model with jobs of its own uses one: the processors are busy, and the last digits of a forest
-    that sums its trees in several threads vary.
-    """
+    """Answer requests in this process, with `n_threads` threads of OpenMP."""
     start = perf_counter()
-    with (
-        joblib.parallel_config(backend="sequential"),
-        single_blas() as pools,
-        one_thread(),
-        # Unlike the limit of BLAS, this one applies to the calling thread only.
-        pools.limit(limits=n_threads, user_api="openmp"),
-    ):
+    with steady_digits(n_threads):
         answers = in_turn(game, requests)
     return _Done(answers, perf_counter() - start, [])
 

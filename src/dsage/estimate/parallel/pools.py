@@ -8,7 +8,10 @@ from contextlib import contextmanager, nullcontext
 from threading import Event, Lock, Thread, current_thread, main_thread
 from typing import Any
 
+import joblib
 from threadpoolctl import ThreadpoolController
+
+from dsage.models.torch_tools import one_thread
 
 
 class _Keeper(Thread):
@@ -90,3 +93,20 @@ def single_blas() -> Iterator[Any]:
         controller.limit(limits=1, user_api="blas"),
     ):
         yield controller
+
+
+@contextmanager
+def steady_digits(n_threads: int | None = None) -> Iterator[None]:
+    """Let a model predict the same last digits everywhere, with `n_threads` threads of OpenMP.
+
+    A model with jobs of its own uses one: the processors are busy, and the last digits of a forest
+    that sums its trees in several threads vary.
+    """
+    with (
+        joblib.parallel_config(backend="sequential"),
+        single_blas() as pools,
+        one_thread(),
+        # Unlike the limit of BLAS, this one applies to the calling thread only.
+        pools.limit(limits=n_threads, user_api="openmp"),
+    ):
+        yield

@@ -80,7 +80,13 @@ def run(
     checkpoint = as_checkpoint(checkpoint)
     if checkpoint is not None and options.get("random_state") is None:
         options["random_state"] = checkpoint.entropy()
-    estimation = Estimation(game, **options)
+    try:
+        estimation = Estimation(game, **options)
+    except KeyboardInterrupt:
+        # While the first level was fitted. What is in a file stays there.
+        if checkpoint is not None and checkpoint.path.exists():
+            raise
+        return _give_up(game, options)
     if checkpoint is not None:
         checkpoint.restore(estimation)
     return refine(estimation, stopping=stopping, progress=progress, checkpoint=checkpoint)
@@ -154,6 +160,12 @@ def refine(
     result = replace(current, reason=reason)
     _warn(result)
     return result
+
+
+def _give_up(game: Game, options: dict[str, Any]) -> Estimate:
+    """Return the estimate of a run that was interrupted before its first evaluation."""
+    estimation = Estimation(game, **{**options, "first_level": "none"})
+    return replace(estimation.progress(), reason=StopReason(StopKind.INTERRUPTED))
 
 
 def _choose_rule(estimation: Estimation, stopping: Stopping | None) -> Stopping | None:

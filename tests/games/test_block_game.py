@@ -94,8 +94,12 @@ def test_a_curved_model_gets_the_additive_first_level_and_a_linear_one_the_linea
     forest = HistGradientBoostingRegressor(max_iter=20, random_state=0).fit(X, y)
     assert isinstance(LossGame(forest, sampler, X, y, random_state=0).first_level(), BlockGame)
     linear = LinearRegression().fit(X, y)
-    # A function is not recognised as affine, and is drawn for.
-    drawn = LossGame(lambda Z: linear.predict(Z), sampler, X, y, random_state=0)
+
+    def predict(rows):
+        """Predict; a function is not recognised as affine, and is drawn for."""
+        return linear.predict(rows)
+
+    drawn = LossGame(predict, sampler, X, y, random_state=0)
     assert drawn.is_drawn
     assert isinstance(drawn.first_level(), MomentGame)
 

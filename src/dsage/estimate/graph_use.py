@@ -41,10 +41,10 @@ def measure_use(oracle: Oracle, options: PlanOptions) -> GraphUse:
     Examples
     --------
     >>> from dsage import Graph
-    >>> chain = Graph("abcy", [("a", "b"), ("b", "c"), ("c", "y")])
+    >>> chain = Graph(list("abcy"), [("a", "b"), ("b", "c"), ("c", "y")])
     >>> measure_use(chain.oracle("y"), PlanOptions(random_state=0)).pays
     True
-    >>> fork = Graph("abcy", [("a", "y"), ("b", "y"), ("c", "y")])
+    >>> fork = Graph(list("abcy"), [("a", "y"), ("b", "y"), ("c", "y")])
     >>> measure_use(fork.oracle("y"), PlanOptions(random_state=0))
     GraphUse(share_skipped=0.0, share_evaluated=1.0, pays=False)
     """

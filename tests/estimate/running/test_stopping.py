@@ -9,12 +9,14 @@ from dsage.estimate.running.stopping import (
     MIN_UNITS,
     AbsoluteTolerance,
     AnyOf,
+    DataTolerance,
     NOrderings,
     Stopping,
     TimeBudget,
     Tolerance,
     TopK,
     as_stopping,
+    share_done,
 )
 
 
@@ -22,6 +24,7 @@ from dsage.estimate.running.stopping import (
 class Progress:
     values: np.ndarray = field(default_factory=lambda: np.array([0.0, 1.0]))
     se: np.ndarray = field(default_factory=lambda: np.array([0.1, 0.2]))
+    se_rows: np.ndarray = field(default_factory=lambda: np.array([0.3, 0.3]))
     n_orderings: int = 100
     n_units: int = 100
     seconds: float = 5.0
@@ -34,6 +37,10 @@ class Progress:
 def at(values, se, **options):
     values = np.asarray(values, dtype=float)
     return Progress(values, np.broadcast_to(np.asarray(se, dtype=float), values.shape), **options)
+
+
+def beside_rows(values, se, se_rows, **options):
+    return at(values, se, se_rows=np.asarray(se_rows, dtype=float), **options)
 
 
 def test_tolerance_compares_the_largest_error_with_the_range():
@@ -66,6 +73,65 @@ def test_values_that_are_all_zero_end_only_if_they_are_exact():
     assert Tolerance(0.5).reason(at([0.0, 0.0], 1e-9)) is None
     for progress in (at([0.0, 0.0], 0.0), at([], [])):
         assert str(Tolerance(0.01).reason(progress)) == "the standard errors are zero"
+
+
+def test_the_error_from_the_rows_decides_for_each_feature():
+    rule = DataTolerance(share=0.25)
+    # The allowed errors are 0.25 and 0.5.
+    assert rule.reason(beside_rows([0.0, 4.0], [0.24, 0.49], [1.0, 2.0]))
+    assert rule.reason(beside_rows([0.0, 4.0], [0.26, 0.49], [1.0, 2.0])) is None
+    assert rule.reason(beside_rows([0.0, 4.0], [0.24, 0.51], [1.0, 2.0])) is None
+
+
+def test_an_error_of_a_hundredth_of_the_range_is_small_enough_whatever_the_rows():
+    rule = DataTolerance()
+    reason = rule.reason(beside_rows([0.0, 4.0], [0.039, 0.9], [0.0, 3.0]))
+    assert reason == StopReason(StopKind.DATA, {"share": 1 / 3, "relative": 0.01})
+    assert "33.3 % of those from the choice of the rows, or 1 % of the range" in str(reason)
+    assert rule.reason(beside_rows([0.0, 4.0], [0.041, 0.9], [0.0, 3.0])) is None
+
+
+def test_by_default_intervals_are_at_most_a_twentieth_wider_than_after_endless_computing():
+    rule = DataTolerance()
+    assert np.hypot(1.0, rule.share) <= 1.0541
+    assert rule.reason(beside_rows([0.0, 1.0], 0.33, [1.0, 1.0]))
+    assert rule.reason(beside_rows([0.0, 1.0], 0.34, [1.0, 1.0])) is None
+
+
+def test_unknown_errors_from_the_rows_leave_the_range():
+    rule = DataTolerance(0.1)
+    assert rule.reason(beside_rows([0.0, 1.0], 0.09, [np.nan, np.nan]))
+    assert rule.reason(beside_rows([0.0, 1.0], 0.11, [np.nan, np.nan])) is None
+
+
+def test_few_units_do_not_end_a_run_however_small_their_errors_beside_the_rows():
+    few = beside_rows([0.0, 1.0], 1e-9, [1.0, 1.0], n_units=MIN_UNITS - 1)
+    assert DataTolerance().reason(few) is None
+    assert DataTolerance(min_units=2).reason(few)
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"share": 0.0}, "share must be"),
+        ({"share": 1.1}, "share must be"),
+        ({"relative": 0.0}, "relative must be"),
+        ({"min_units": 1}, "min_units must be"),
+    ],
+)
+def test_limits_of_the_rule_of_the_rows_are_checked(options, text):
+    with pytest.raises(ValueError, match=text):
+        DataTolerance(**options)
+
+
+def test_the_share_that_is_done_is_that_of_the_feature_that_is_farthest_off():
+    rule = DataTolerance(share=0.5)
+    # Allowed are 0.5 and 1: the first feature needs four times the work, the second 2.25 times.
+    assert share_done(rule, beside_rows([0.0, 1.0], [1.0, 1.5], [1.0, 2.0])) == pytest.approx(0.25)
+    assert share_done(rule, beside_rows([0.0, 1.0], [0.4, 1.5], [1.0, 2.0])) == pytest.approx(4 / 9)
+    assert share_done(rule, beside_rows([0.0, 1.0], [0.5, 1.0], [1.0, 2.0])) == 1.0
+    assert share_done(rule, beside_rows([0.0, 1.0], [0.0, 0.0], [0.0, 0.0])) == 1.0
+    assert share_done(rule, beside_rows([0.0, 1.0], 0.1, [1.0, 1.0], n_units=3)) is None
 
 
 def test_absolute_tolerance_compares_the_largest_error_with_a_number():

@@ -1,0 +1,125 @@
+"""When a graph that nobody asked for is used."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LinearRegression
+
+import dsage
+from dsage import Graph
+from dsage.estimate.graph_use import measure_use
+from dsage.estimate.options import PlanOptions
+from dsage.graphs import NoSeparation
+from dsage.structure.info import GraphSource
+from explain_case import QUIET, chain
+
+CHAIN = Graph(list("abcdy"), [("a", "b"), ("b", "c"), ("c", "d"), ("d", "y")])
+FORK = Graph(list("abcdy"), [("a", "y"), ("b", "y"), ("c", "y"), ("d", "y")])
+# Only a and c are separated, and only once b is known.
+NEARLY = Graph(list("abcdey"), [("a", "b"), ("c", "b"), ("b", "y"), ("d", "y"), ("e", "y")])
+
+
+def use_of(graph, **options):
+    return measure_use(graph.oracle("y"), PlanOptions(random_state=0, **options))
+
+
+@pytest.mark.parametrize("semantics", ["boundary", "skip"])
+def test_a_chain_pays_and_a_fork_saves_nothing(semantics):
+    assert use_of(CHAIN, semantics=semantics).pays
+    assert use_of(FORK, semantics=semantics) == (0.0, 1.0, False)
+
+
+def test_boundaries_pay_up_to_one_for_two_coalitions_and_skipping_sooner():
+    boundary, skip = (use_of(NEARLY, semantics=each) for each in ("boundary", "skip"))
+    assert 0.5 < boundary.share_evaluated < 1.0
+    assert not boundary.pays
+    assert boundary.share_evaluated < skip.share_evaluated < 0.95
+    assert skip.pays
+    # The same orderings, so the same separations.
+    assert boundary.share_skipped == skip.share_skipped > 0.0
+
+
+def test_the_shares_are_those_of_the_orderings_of_the_run():
+    orders = [tuple("abcd"), tuple("dcba")]
+    options = PlanOptions(orderings=orders, random_state=0)
+    found = measure_use(CHAIN.oracle("y"), options)
+    # Forwards each feature is the boundary of those before it, and nothing is separated; backwards d
+    # separates the three others. Of nine coalitions, the boundaries are {}, a, b, c and d.
+    assert found == (3 / 8, 5 / 8, False)
+    skipping = measure_use(
+        CHAIN.oracle("y"), PlanOptions(orderings=orders, semantics="skip", random_state=0)
+    )
+    # Without dc and dcb.
+    assert skipping == (3 / 8, 6 / 8, True)
+
+
+def test_an_oracle_that_separates_everything_needs_one_coalition():
+    apart = Graph(list("aby"), [])
+    assert use_of(apart, semantics="skip") == (1.0, 0.0, True)
+    assert use_of(apart).share_evaluated < 0.5
+
+
+def test_nothing_is_saved_without_separations():
+    assert not measure_use(NoSeparation(list("abc")), PlanOptions(random_state=0)).pays
+
+
+# --- explain
+
+
+def fork_rows(n_rows=300):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(n_rows, 4)), columns=list("abcd"))
+    return X, pd.Series(X.sum(axis=1) + 0.3 * rng.normal(size=n_rows), name="y")
+
+
+def explain(rows, **options):
+    X, y = rows
+    model = LinearRegression().fit(X, y)
+    split = (X[:200], y[:200], X[200:], y[200:])
+    options = {"n_resamples": 0, **QUIET, **options}
+    return dsage.explain(model, *split, sampler="gaussian", sampler_check=False, **options)
+
+
+def test_a_learned_graph_that_pays_is_used():
+    found = explain(chain())
+    graph = found.choices.graph
+    assert graph.is_used
+    assert graph.why is None
+    assert found.estimate.estimand == "d-sage"
+    assert found.share_skipped > 0.2
+    assert graph.share_skippable == pytest.approx(found.share_skipped, abs=0.2)
+    assert found.estimate.audit is not None
+
+
+def test_a_learned_graph_that_does_not_pay_is_shown_and_not_used():
+    found, plain = explain(fork_rows()), explain(fork_rows(), graph=None)
+    graph = found.choices.graph
+    assert (graph.source, graph.is_used) == (GraphSource.LEARNED, False)
+    assert graph.why.startswith("learned, not used: 0% of the surpluses could be skipped")
+    assert found.graph is not None
+    assert found.estimate.audit is None
+    np.testing.assert_array_equal(found.values, plain.values)
+    assert f"graph: {graph.why}" in str(found)
+    assert plain.choices.graph.is_used is None
+    assert "graph:" not in str(plain)
+
+
+@pytest.mark.parametrize(
+    "graph", ["learn", FORK, FORK.oracle("y")], ids=["learn", "graph", "oracle"]
+)
+def test_a_graph_that_is_asked_for_is_used_even_if_it_does_not_pay(graph):
+    found = explain(fork_rows(), graph=graph)
+    assert found.choices.graph.is_used
+    assert found.choices.graph.why is None
+    assert found.choices.graph.share_evaluated == 1.0
+    assert found.estimate.audit is not None
+
+
+def test_sage_values_need_no_learned_graph():
+    found = explain(chain(), estimand="sage", n_resamples=None)
+    assert found.graph is None
+    assert found.choices.graph.source is GraphSource.NONE
+    assert "fastest without" in found.choices.graph.why
+    asked = explain(chain(), estimand="sage", graph="learn")
+    assert asked.choices.graph.is_used
+    assert asked.estimate.estimand == "sage"

@@ -16,7 +16,7 @@ from dsage.cli.app import app
 from dsage.datasets import load_penguins
 
 README = Path(__file__).parents[1] / "README.md"
-SHOWN = re.search(r"```text\n(d-SAGE values.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+SHOWN = re.search(r"```text\n(SAGE values.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
 BLOCKS = re.findall(r"```sh\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
 COMMANDS = [line for block in BLOCKS for line in block.splitlines() if line.strip()]
 

@@ -1,6 +1,6 @@
 """Small runs of every kind, whose numbers must not change by a bit.
 
-``python tests/frozen_runs.py`` prints them as JSON. They were frozen before the package was
+``python tests/support/frozen_runs.py`` prints them as JSON. They were frozen before the package was
 rearranged; a change of one of them is either a mistake, or a repair that the changelog tells.
 """
 

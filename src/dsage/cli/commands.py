@@ -187,7 +187,7 @@ class ExplainCommand(TableCommand):
         _method(
             "FILE|auto|learn|none",
             "A graph saved by 'dsage graph'; 'learn', or a search ({searches}), to learn one;"
-            " 'none' for plain SAGE; 'auto' learns one unless the sampler is marginal.",
+            " 'none' for plain SAGE; 'auto' learns one, and uses it where that saves evaluations.",
         ),
     ] = "auto"
     resamples: Annotated[

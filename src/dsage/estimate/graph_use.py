@@ -15,8 +15,8 @@ from dsage.graphs.separation import Oracle
 # Orderings along which the savings are counted.
 _ORDERINGS = 8
 # Boundaries vary more than the prefixes that they stand for, and their draws cannot be made along
-# an ordering: they pay where there are at most this many for one prefix. docs/estimation.md has the
-# figures.
+# an ordering: they pay where there are at most this many for one prefix, as is measured by
+# benchmarks/engine_workloads.
 _MOST_BOUNDARIES = 0.5
 # Skipping changes nothing else, and pays as soon as it saves this share of the prefixes.
 _LEAST_SAVED = 0.05

@@ -12,7 +12,7 @@ Examples
 >>> rows = X[:300], y[:300], X[300:], y[300:]
 >>> model = LinearRegression().fit(*rows[:2])
 >>> options = {"sampler": "gaussian", "random_state": 0, "progress": False}
->>> explanation = dsage.explain(model, *rows, **options)
+>>> explanation = dsage.explain(model, *rows, graph="learn", **options)
 >>> [label.get_text() for label in bar(explanation).get_yticklabels()]
 ['bmi', 's5', 'bp', 'age']
 >>> [text.get_text() for text in convergence(explanation, features=["bmi", "age"]).texts]

@@ -14,11 +14,13 @@ from dsage.data.frames import is_frame
 from dsage.data.layout import Layout
 from dsage.games.base import Floats, Game, Mask, Orders, Rows
 from dsage.games.device import device_means
+from dsage.games.draw_control import DrawControl
 from dsage.games.options import GameOptions
 from dsage.games.predictor import Predictor
 from dsage.models.affine import Affine
 from dsage.samplers.base import Sampler, check_sampler
 from dsage.samplers.conditioning import normal_scores
+from dsage.samplers.interface import LatentPrefixes
 from dsage.samplers.noise import Noise
 from dsage.samplers.ordering import Ordering
 
@@ -27,6 +29,8 @@ _COPIES = 6
 # Draws for the mean prediction, which is the same for all rows, and the epoch of their noise, which
 # no estimate reaches.
 _N_MEAN, _MEAN_EPOCH = 1 << 12, 1 << 40
+# Draws to which a control of the draws is fitted, and the epoch of their noise.
+_N_CONTROL, _CONTROL_EPOCH = 1 << 12, (1 << 40) + 1
 
 
 class Chunk(NamedTuple):
@@ -99,11 +103,17 @@ class Expected(Game):
         )
         is_able = self.is_drawn or sampler.has_factors
         self.has_paths = sampler.has_orderings and is_usable and is_able
+        self._control = self._find_control()
 
     @property
     def is_drawn(self) -> bool:
         """Whether predictions are means over draws; False where conditional means suffice."""
         return self._affine is None
+
+    @property
+    def corrects_means(self) -> bool:
+        """Whether risks may be computed from mean predictions outside of the model's range."""
+        return False
 
     @property
     def is_marginal(self) -> bool:
@@ -140,13 +150,31 @@ class Expected(Game):
         noise = Noise(self._streams, len(self.feature_names), n_replicates=1, n_draws=n_rows)
         first = noise(np.zeros(1, dtype=np.intp), _MEAN_EPOCH)
         draws = self._sampler.draw(self._rows[:1], nothing, first)[0]
+        return draws, self._predict_rows(draws)
+
+    def _predict_rows(self, draws: Floats) -> Floats:
+        """Return the predictions for drawn rows (n_rows, n_features), in chunks."""
+        n_rows = len(draws)
         predictions = np.empty((n_rows, *self.predictions.shape[1:]))
         at_once = max(1, self._max_bytes // (8 * _COPIES * draws.shape[1]))
         for start in range(0, n_rows, at_once):
             chunk = draws[start : start + at_once]
             self._n_predicted += len(chunk)
             predictions[start : start + at_once] = self.model.predict(self._frames.decode(chunk))
-        return draws, predictions
+        return predictions
+
+    def _find_control(self) -> DrawControl | None:
+        """Return a control of the draws along orderings, where there is one that saves work."""
+        is_able = self.is_drawn and self.has_paths and self._sampler.has_latent
+        if not is_able or not self.corrects_means or self._device is not None:
+            return None
+        n_features = len(self.feature_names)
+        noise = Noise(self._streams, n_features, n_replicates=1, n_draws=_N_CONTROL)
+        scores = self._sampler.prepare(noise(np.zeros(1, dtype=np.intp), _CONTROL_EPOCH))
+        ordering = cast(LatentPrefixes, self._sampler.ordering(np.arange(n_features)))
+        _, draws, latent = next(ordering.latent_prefixes(self._rows[:1], scores, [0]))
+        predicted = self._predict_rows(draws[0])
+        return DrawControl.fit(latent.scores[:, 0], predicted.reshape(_N_CONTROL, -1))
 
     def _chunks(self, known: Mask, rows: Rows, epoch: int) -> Iterator[Chunk]:
         """Yield the mean predictions of all coalitions except the full one."""
@@ -203,6 +231,10 @@ class Expected(Game):
                 lengths = np.flatnonzero(wanted[:-1])
                 starts = range(0, len(lengths), n_coalitions)
                 chunks = [lengths[first : first + n_coalitions] for first in starts]
+                if self._control is not None:
+                    for at, means in self._controlled(self._control, order, X, scores, chunks):
+                        yield number, Chunk(at, here, means)
+                    continue
                 draws = (
                     self._draw_prefixes(order, X, scores, chunks)
                     if loaded is None
@@ -222,6 +254,22 @@ class Expected(Game):
             for each in draws:
                 each[...] = next(drawn)[1]
             yield draws
+
+    def _controlled(
+        self, control: DrawControl, order: Rows, X: Floats, scores: Floats, chunks: list[Rows]
+    ) -> Iterator[tuple[Rows, Floats]]:
+        """Yield chunks of prefixes, and their mean predictions without the noise of the control."""
+        lengths = [length for at in chunks for length in at.tolist()]
+        ordering = cast(LatentPrefixes, self._sampler.ordering(order))
+        drawn = ordering.latent_prefixes(X, scores, lengths)
+        outputs = self.predictions.shape[1:]
+        for at in chunks:
+            draws = np.empty((len(at), *scores.shape))
+            noise = np.empty((len(at), *scores.shape[:2], *outputs))
+            for each, own in zip(draws, noise, strict=True):
+                _, each[...], latent = next(drawn)
+                own[...] = control.noise(latent).reshape(own.shape)
+            yield at, self._predict(draws, noise)
 
     def _means(self, known: Mask, rows: Rows, epoch: int) -> Floats:
         """Return the mean of each replicate, (n_coalitions, n_rows, n_replicates, ...)."""
@@ -245,8 +293,11 @@ class Expected(Game):
             values = values.reshape(len(known), len(rows))
         return np.expand_dims(values, 2)
 
-    def _predict(self, draws: Any) -> Floats:  # noqa: ANN401
-        """Return the mean prediction per replicate of draws (n_coalitions, n_rows, n_draws, d)."""
+    def _predict(self, draws: Any, noise: Floats | None = None) -> Floats:  # noqa: ANN401
+        """Return the mean prediction per replicate of draws (n_coalitions, n_rows, n_draws, d).
+
+        `noise`, of the shape of the predictions, is subtracted from them.
+        """
         self._n_predicted += math.prod(draws.shape[:3])
         if self._device is not None:
             return self._check_outputs(self._device.of(draws), 3)
@@ -256,7 +307,10 @@ class Expected(Game):
         predicted = self._check_outputs(predicted, 1)
         sets = self.noise.n_replicates, self.noise.n_draws
         shape = (*draws.shape[:2], *sets, *predicted.shape[1:])
-        return mean_within(predicted.reshape(shape), axis=3)
+        predicted = predicted.reshape(shape)
+        if noise is not None:
+            predicted = predicted - noise.reshape(shape)
+        return mean_within(predicted, axis=3)
 
     def _check_outputs(self, predicted: Floats, axis: int) -> Floats:
         """Return predictions whose outputs, from `axis` on, have the shape of the rows' outputs."""

@@ -92,6 +92,11 @@ class LossGame(SumOfOutputs):
         self._has_warned = False
         self._full: Floats = self._losses(self.predictions[None], np.arange(self.n_rows))[0]
 
+    @property
+    def corrects_means(self) -> bool:
+        """Whether the loss is defined for all numbers."""
+        return self.loss.is_unbounded
+
     def first_level(self) -> Game | None:
         """Return the game of a linear or additive predictor, see `find_first_levels`.
 

@@ -71,6 +71,11 @@ class OutputGame(ModelGame):
     array([1. , 5.5, 8. ])
     """
 
+    @property
+    def corrects_means(self) -> bool:
+        """Whether means may leave the range of the model: they may, as their means do not."""
+        return True
+
     def __init__(
         self,
         model: Any,  # noqa: ANN401

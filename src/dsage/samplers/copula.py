@@ -79,6 +79,7 @@ class GaussianCopula(BaseSampler):
     True
     """
 
+    has_latent = True
     covariance: Literal["empirical", "ledoit-wolf", "oas"] = "empirical"
     n_quantiles: int = 2000
     discrete: str | Iterable[str] = field(default=(), init=False)
@@ -175,7 +176,7 @@ class CopulaOrdering(Ordering):
 
     def _prefixes(
         self, rows: Floats, scores: Floats, lengths: list[int]
-    ) -> Iterator[tuple[int, Floats]]:
+    ) -> Iterator[tuple[int, Floats, Floats]]:
         possible = self._layout.possible
         shown = np.empty((rows.shape[1], *scores.shape[:2]))
         view = shown.transpose(1, 2, 0)
@@ -189,4 +190,4 @@ class CopulaOrdering(Ordering):
             possible.snap(view, self._is_known(length))
             read_only = view.view()
             read_only.flags.writeable = False
-            yield length, read_only
+            yield length, read_only, drawn

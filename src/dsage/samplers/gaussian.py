@@ -75,6 +75,7 @@ class Gaussian(BaseSampler):
     """
 
     has_factors = True
+    has_latent = True
     covariance: Literal["empirical", "ledoit-wolf", "oas"] = "empirical"
     discrete: str | Iterable[str] = field(default=(), init=False)
 

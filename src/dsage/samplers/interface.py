@@ -21,6 +21,7 @@ from dsage._check import refusal
 from dsage.data.layout import Layout
 from dsage.samplers.checks import Floats, Mask
 from dsage.samplers.conditioning import normal_scores
+from dsage.samplers.latent import Latent
 
 if TYPE_CHECKING:
     from dsage.samplers.device import DeviceGaussian
@@ -42,6 +43,20 @@ class Prefixes(Protocol):
 
         See :meth:`dsage.samplers.ordering.Ordering.prefixes`; the noise is as `prepare` returns it.
         """
+        ...
+
+
+class LatentPrefixes(Prefixes, Protocol):
+    """Draws along an ordering of the features, with the normal scores behind them."""
+
+    def latent_prefixes(
+        self,
+        X: Any,  # noqa: ANN401
+        noise: Floats,
+        /,
+        lengths: Iterable[int] | None = None,
+    ) -> Iterator[tuple[int, Floats, Latent]]:
+        """Yield lengths of prefixes, draws given these prefixes, and their scores."""
         ...
 
 
@@ -67,6 +82,8 @@ class Sampler(ABC):
     has_factors : bool
         Whether orderings are :class:`~dsage.samplers.ordering.Ordering`, with the means and the
         factor of a multivariate normal, which affine models use.
+    has_latent : bool
+        Whether orderings also tell the normal scores behind their draws (`latent_prefixes`).
     draws_on_device : bool
         Whether `on_device` is available, which draws on a device of PyTorch.
     """
@@ -78,6 +95,7 @@ class Sampler(ABC):
     has_mean: bool = False
     has_orderings: bool = False
     has_factors: bool = False
+    has_latent: bool = False
     draws_on_device: bool = False
 
     @abstractmethod

@@ -22,6 +22,7 @@ from dsage.samplers.conditioning import (
     lanes,
     lower_factor,
 )
+from dsage.samplers.latent import Latent
 
 _CHUNK_CELLS = 65_536  # of the arrays that a step reads and writes again and again
 _CHUNK_DRAWS = 2_048  # with fewer at a time, calls cost more than what they compute
@@ -110,7 +111,37 @@ class Ordering:
             before that.
         """
         rows, wanted = self._read(X, lengths)
-        return self._prefixes(rows, check_scores(scores, *rows.shape), wanted)
+        checked = check_scores(scores, *rows.shape)
+        return ((length, draws) for length, draws, _ in self._prefixes(rows, checked, wanted))
+
+    def latent_prefixes(
+        self,
+        X: Any,  # noqa: ANN401
+        scores: Floats,
+        lengths: Iterable[int] | None = None,
+    ) -> Iterator[tuple[int, Floats, Latent]]:
+        """Draw as `prefixes` does, and tell the normal scores behind the draws.
+
+        The parameters are those of `prefixes`; each item has a :class:`Latent` besides.
+        """
+        rows, wanted = self._read(X, lengths)
+        z = self._whiten(self._to_scores(rows), max(wanted, default=0))
+        centers = np.repeat(self.mean[:, None], len(rows), axis=1)
+        at = 0
+        for length, draws, drawn in self._prefixes(rows, check_scores(scores, *rows.shape), wanted):
+            for step in range(at, length):
+                centers += self._weights[:, self.order[step], None] * z[step]
+            at, rest = length, self.order[length:]
+            spreads = np.sqrt((self._weights[np.ix_(rest, rest)] ** 2).sum(axis=1))
+            yield (
+                length,
+                draws,
+                Latent(rest, drawn[rest], centers[rest, :, None], spreads[:, None, None]),
+            )
+
+    def _to_scores(self, rows: Floats) -> Floats:
+        """Return what is normal: the rows themselves."""
+        return rows
 
     def _read(
         self,
@@ -132,7 +163,8 @@ class Ordering:
 
     def _prefixes(
         self, rows: Floats, scores: Floats, lengths: list[int]
-    ) -> Iterator[tuple[int, Floats]]:
+    ) -> Iterator[tuple[int, Floats, Floats]]:
+        """Yield lengths, draws, and the scores (n_features, n_rows, n_draws) behind them."""
         possible = self._layout.possible
         # Steps go on from draws as they are, so those that are moved are copies.
         shown = None if possible.is_free else np.empty((rows.shape[1], *scores.shape[:2]))
@@ -144,7 +176,7 @@ class Ordering:
                 view = shown.transpose(1, 2, 0)
                 possible.snap(view, self._is_known(length))
             view.flags.writeable = False
-            yield length, view
+            yield length, view, draws
 
     def _steps(
         self, rows: Floats, scores: Floats, lengths: list[int]

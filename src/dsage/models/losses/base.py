@@ -88,6 +88,15 @@ class Loss:
             return summed
         return self.kernel(y, prediction)
 
+    @property
+    def is_unbounded(self) -> bool:
+        """Whether the loss is defined for all numbers.
+
+        Mean predictions may then be corrected for the noise of draws, which can move them out of
+        the range of the model's own.
+        """
+        return self.output == "value"
+
     def by_output(self, y: Array, prediction: Floats) -> Floats:
         """Return the loss of each row and output, of which the loss of the row is the sum.
 

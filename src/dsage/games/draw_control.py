@@ -1,0 +1,115 @@
+"""A control of the draws: noise of mean predictions that can be told, and is taken away."""
+
+from __future__ import annotations
+
+from typing import Self
+
+import numpy as np
+
+from dsage.games.base import Floats
+from dsage.samplers.latent import Latent
+
+# Harmonics of a variable, and the length of their period in standard deviations.
+_HARMONICS, _PERIOD = 4, 9.0
+# Drawn rows for each coefficient at least: with fewer, coefficients would add noise of their own.
+_ROWS_PER_COEFFICIENT = 8
+# Share of the output's variance from which on a control saves more than its evaluation costs.
+_LEAST_EXPLAINED = 0.25
+
+
+class DrawControl:
+    """An additive function of the normal scores behind draws, with known conditional expectations.
+
+    The model's output is approximated by a sum over variables of
+
+        h(z) = a_0 z + sum over q of (a_q cos(q w z) + b_q sin(q w z)),
+
+    with z the standardized score. Given what is known z is normal, ``N(m, s^2)``, so that
+
+        E[h(z)] = a_0 m + sum over q of exp(-(q w s)^2 / 2) (a_q cos(q w m) + b_q sin(q w m)).
+
+    The mean over draws of ``h(z) - E[h(z)]`` is noise of mean zero. Mean predictions have much the
+    same noise, and are better estimated without it. This adds no bias, however bad the
+    approximation is.
+
+    Parameters
+    ----------
+    means, scales : arrays of shape (n_variables,)
+        What standardizes the scores.
+    linear : array of shape (n_outputs, n_variables)
+        The coefficients a_0.
+    waves : array of shape (n_outputs, 2, n_harmonics, n_variables)
+        The coefficients of cosines and of sines.
+    """
+
+    def __init__(self, means: Floats, scales: Floats, linear: Floats, waves: Floats) -> None:
+        self._means, self._scales = means, scales
+        self._linear, self._waves = linear, waves
+
+    @classmethod
+    def fit(cls, scores: Floats, outputs: Floats) -> Self | None:
+        """Fit to drawn rows; None where the output depends on other things too much.
+
+        Parameters
+        ----------
+        scores : array of shape (n_variables, n_rows)
+            The normal scores behind rows that were drawn with no feature known.
+        outputs : array of shape (n_rows, n_outputs)
+            The model's output for them.
+        """
+        n_variables, n_rows = scores.shape
+        room = n_rows // (_ROWS_PER_COEFFICIENT * max(n_variables, 1))
+        n_harmonics = min((room - 1) // 2, _HARMONICS)
+        if n_variables == 0 or n_harmonics < 1:
+            return None
+        means, scales = scores.mean(axis=1), scores.std(axis=1)
+        scales = np.where(scales > 0, scales, 1.0)
+        z = (scores - means[:, None]) / scales[:, None]
+        angles = _FREQUENCY * np.arange(1, n_harmonics + 1)[:, None, None] * z
+        columns = np.concatenate([z[None], np.cos(angles), np.sin(angles)]).reshape(-1, n_rows)
+        columns -= columns.mean(axis=1, keepdims=True)
+        centered = outputs - outputs.mean(axis=0)
+        moments = columns @ columns.T / n_rows
+        moments[np.diag_indices(len(moments))] += 2.0 / n_rows
+        slopes = np.linalg.solve(moments, columns @ centered / n_rows)
+        left = float(((centered - columns.T @ slopes) ** 2).sum()) / (n_rows - len(columns))
+        if not left < (1.0 - _LEAST_EXPLAINED) * float((centered**2).sum()) / n_rows:
+            return None
+        by_output = slopes.T.reshape(len(slopes.T), 2 * n_harmonics + 1, n_variables)
+        waves = by_output[:, 1:].reshape(-1, 2, n_harmonics, n_variables)
+        return cls(means, scales, by_output[:, 0], waves)
+
+    def noise(self, latent: Latent) -> Floats:
+        """Return ``h - E[h]`` of draws, (n_rows, n_draws, n_outputs)."""
+        at = latent.variables
+        means, scales = self._means[at, None, None], self._scales[at, None, None]
+        drawn = (latent.scores - means) / scales
+        expected = (latent.centers - means) / scales
+        n_harmonics = self._waves.shape[2]
+        damping = _FREQUENCY * np.arange(1, n_harmonics + 1)[:, None, None, None]
+        damping = np.exp(-0.5 * (damping * (latent.spreads / scales)) ** 2)
+        trigonometric = [(np.cos(_FREQUENCY * x), np.sin(_FREQUENCY * x)) for x in (drawn, expected)]
+        out = np.empty((*drawn.shape[1:], len(self._linear)))
+        for output, (linear, waves) in enumerate(zip(self._linear, self._waves, strict=True)):
+            coefficients = waves[:, :, at, None, None]
+            difference = linear[at, None, None] * (drawn - expected)
+            difference += _sum_waves(coefficients, *trigonometric[0])
+            difference -= _sum_waves(coefficients * damping, *trigonometric[1])
+            out[..., output] = difference.sum(axis=0)
+        return out
+
+
+_FREQUENCY = 2.0 * np.pi / _PERIOD
+
+
+def _sum_waves(coefficients: Floats, cosine: Floats, sine: Floats) -> Floats:
+    """Return the sum over q of ``a_q cos(q t) + b_q sin(q t)``, by Clenshaw's recurrence.
+
+    The coefficients a and b have shape (2, n_harmonics, ...), q is from 1 on.
+    """
+    after = ahead = np.zeros((2, *np.broadcast_shapes(coefficients.shape[2:], cosine.shape)))
+    double = 2.0 * cosine
+    for each in coefficients.swapaxes(0, 1)[::-1]:
+        ahead, after = each + double * ahead - after, ahead
+    total: Floats = ahead[0] * cosine - after[0] + ahead[1] * sine
+    return total

@@ -33,7 +33,8 @@ class PlanOptions(Options):
     first_level : {"auto", "none"}, default="auto"
         Whether to use the first level of the game, where it has one, as a control.
     exact : {"auto", "always", "never"}, default="auto"
-        Whether to average over all orderings; ``"auto"`` does so where few coalitions suffice,
+        Whether to average over all orderings; ``"auto"`` does so where few coalitions suffice, and
+        where that costs less than sampling orderings, for the same error with all draws;
         ``"always"`` wherever it is possible at all.
     orderings : str, Order, sequence of orderings or Orderings, default="antithetic"
         A kind, see :mod:`dsage.orderings`; or an :class:`~dsage.orderings.Order`, for means over

@@ -13,6 +13,7 @@ from dsage._random import Streams
 from dsage.estimate.accumulate.control import MOST_COALITIONS, CheapWalk, Control
 from dsage.estimate.correction import BoundaryGaps, Correction, SkippedSurpluses
 from dsage.estimate.exact import Enumeration, enumerate_boundaries
+from dsage.estimate.exact_choice import enumeration_pays
 from dsage.estimate.exact_order import enumerate_extensions
 from dsage.estimate.options import PlanOptions, can_enumerate
 from dsage.estimate.outputs import ByOutput, WalksWithSum, with_sum
@@ -119,9 +120,9 @@ class Plan:
         cheap, exact = self._first_levels(played), self.options.exact
         enumeration = self._enumerate(exact, has_control=bool(cheap))
         self.control = self._make_control(cheap, enumeration) if cheap else None
-        is_affordable = enumeration is not None and enumeration.n_coalitions <= self._few
-        is_wanted = exact == "always" or (exact == "auto" and is_affordable)
-        self.enumeration = enumeration if is_wanted else None
+        self.enumeration = enumeration if exact == "always" else None
+        if exact == "auto" and enumeration is not None and self._is_cheap(enumeration, cheap):
+            self.enumeration = enumeration
         self.terms: list[Term] = [self._main_term(*cheap)]
         if oracle is not None and (self.options.audit or self.options.estimand == "sage"):
             self.terms.append(self._correction(oracle))
@@ -167,10 +168,17 @@ class Plan:
         if enumeration is not None and enumeration.n_coalitions <= MOST_COALITIONS:
             coalitions = enumeration.coalitions
             means = [enumeration.values(game.mean_risks(coalitions)) for game in games]
-        walks = [CheapWalk.of(game, self.oracle, self.options.semantics) for game in games]
-        walk: Callable[[Orders], Floats] = WalksWithSum(walks) if self.n_outputs else walks[0]
         mean = None if not means else with_sum(means) if self.n_outputs else means[0]
-        return Control(walk, self.orderings, self.n_columns, mean)
+        # The games of all outputs, then the cheaper ones of all outputs, and so on.
+        levels = list(zip(*map(_cheaper_games, games), strict=False))
+        walks = [self._cheap_walk(level) for level in levels]
+        costs = [level[0].cost for level in levels]
+        return Control(walks, self.orderings, self.n_columns, mean, costs=costs)
+
+    def _cheap_walk(self, games: Sequence[Game]) -> Callable[[Orders], Floats]:
+        """Return what features add along orderings in cheap games of the outputs."""
+        walks = [CheapWalk.of(game, self.oracle, self.options.semantics) for game in games]
+        return WalksWithSum(walks) if self.n_outputs else walks[0]
 
     def _enumerate(self, exact: str, *, has_control: bool) -> Enumeration | None:
         if not can_enumerate(self.orderings) or (exact == "never" and not has_control):
@@ -184,6 +192,19 @@ class Plan:
             )
             raise refusal("exact", condition, exact, "Sample orderings")
         return found
+
+    def _is_cheap(self, enumeration: Enumeration, first_levels: Sequence[Game]) -> bool:
+        """Return whether an average over all orderings is cheaper than sampling them."""
+        if enumeration.n_coalitions > self._few:
+            return False
+        if not self.is_drawn:
+            return True
+        control = None
+        if len(first_levels) == 1:
+            cheap = Cached(first_levels[0], max_bytes=2**26)
+            control = cheap, self._walk_of(cheap)
+        walk = self._walk_of(self.game)
+        return enumeration_pays(self.game, enumeration, self.orderings, walk, control)
 
     def _all_orderings(self, oracle: Oracle, most: int | None) -> Enumeration | None:
         """Return the average over all orderings that could be drawn."""
@@ -265,3 +286,11 @@ class Plan:
             for shard in self.shards
             for part in np.array_split(shard, min(_AUDIT_PARTS, len(shard)))
         ]
+
+
+def _cheaper_games(game: Game) -> list[Game]:
+    """Return a cheap game, its own first level, and so on."""
+    found: list[Game] = [game]
+    while (cheaper := found[-1].first_level()) is not None:
+        found.append(cheaper)
+    return found

@@ -42,6 +42,9 @@ class Game(ABC):
     n_outputs : int, default=1
         Number of outputs whose pseudo-values stand one after the other in the last axis of the
         risks; above 1 only for what `apart` returns.
+    cost : float, default=1.0
+        What `mean_path_risks` of an ordering costs, in any unit that a game shares with its own
+        first level.
 
     Examples
     --------
@@ -61,6 +64,7 @@ class Game(ABC):
     weights: Floats | None = None
     has_paths: bool = False
     n_outputs: int = 1
+    cost: float = 1.0
 
     @abstractmethod
     def risks(self, known: Mask, rows: Rows, epoch: int = 0) -> Floats:
@@ -103,7 +107,10 @@ class Game(ABC):
         raise refusal("game", "one with path_risks", self, "Ask for coalitions", TypeError)
 
     def first_level(self) -> Game | None:
-        """Return a similar game whose `mean_risks` are cheap, to serve as a control; or None."""
+        """Return a similar game whose `mean_risks` are cheap, to serve as a control; or None.
+
+        That of a cheap game is one that is cheaper still.
+        """
         return None
 
     def apart(self) -> Game | None:
@@ -176,6 +183,7 @@ class Wrapped(Game):
         self.n_replicates = self.game.n_replicates
         self.weights = self.game.weights
         self.n_outputs = self.game.n_outputs
+        self.cost = self.game.cost
 
     @property
     def is_drawn(self) -> bool:

@@ -40,6 +40,8 @@ class BlockGame(Game):
         The features.
     weights : array of shape (n_rows,)
         Weights of the rows, with mean one.
+    under : Game, optional
+        A game of fewer functions: the first level of this one.
     """
 
     has_paths = True
@@ -53,10 +55,13 @@ class BlockGame(Game):
         target: Floats,
         feature_names: tuple[str, ...],
         weights: Floats,
+        under: Game | None = None,
     ) -> None:
         self.feature_names = tuple(feature_names)
         self.n_rows, self.weights = len(X), weights
-        self._linear, self._basis = predictor, predictor.basis
+        self._linear, self._basis, self._under = predictor, predictor.basis, under
+        # Factors of matrices.
+        self.cost = float(self._basis.n_columns) ** 2
         self._Z = predictor.standardize(functions(X).columns)
         target = np.asarray(target, dtype=np.float64).reshape(self.n_rows, -1)
         self._rest = target - predictor.mean
@@ -64,6 +69,10 @@ class BlockGame(Game):
         self._moments = weighted.T @ self._Z
         self._effects = weighted.T @ self._rest
         self._start = float((weights / self.n_rows) @ (self._rest**2).sum(axis=1))
+
+    def first_level(self) -> Game | None:
+        """Return the game of fewer functions, if there is one."""
+        return self._under
 
     def risks(self, known: Mask, rows: Rows, epoch: int = 0) -> Floats:  # noqa: ARG002
         """Return the risks of coalitions; see :class:`Game`."""
@@ -108,28 +117,29 @@ class BlockGame(Game):
     def mean_path_risks(self, orders: Orders) -> Floats:
         """Return the `mean_risks` of all prefixes of orderings, (n_orderings, n_features + 1).
 
-        The coefficients of the first k columns are the sum of the first k of ``u_i W_i``. So with
-        the second moments M of the evaluation rows, the sum over ``i, j <= k`` of
-        ``u_i u_j (W M W')_ij`` is the mean square of the prediction.
+        The coefficients b of the first k columns are the sum of the first k of ``u_i W_i``. They
+        are needed at the ends of blocks only, where with the second moments M of the evaluation
+        rows ``b' M b`` is the mean square of the prediction.
         """
         columns, ends = self._basis.orders(orders)
-        n_columns = columns.shape[1]
-        risks = np.empty((len(orders), n_columns + 1))
-        risks[:, 0] = self._start
+        n_columns, n_outputs = columns.shape[1], self._rest.shape[1]
+        risks = np.full(ends.shape, self._start)
         at_once = max(1, _MAX_BYTES // (8 * n_columns**2))
         for start in range(0, len(orders), at_once):
             some = columns[start : start + at_once]
             factors = self._linear.factors(some)
-            for order, factor, risk in zip(some, factors, risks[start:], strict=False):
+            for order, end, factor, risk in zip(
+                some, ends[start:], factors, risks[start:], strict=False
+            ):
                 whitening = _invert(factor)
                 slopes = whitening @ self._linear.slopes[order]
-                crossed = (slopes * (whitening @ self._effects[order])).sum(axis=1)
-                moments = whitening @ self._moments[np.ix_(order, order)] @ whitening.T
-                squares = moments * (slopes @ slopes.T)
-                added = 2.0 * np.tril(squares, -1).sum(axis=1) + squares.diagonal()
-                np.cumsum(added - 2.0 * crossed, out=risk[1:])
-                risk[1:] += self._start
-        return np.take_along_axis(risks, ends, axis=1)
+                moments = self._moments[np.ix_(order, order)]
+                for output in range(n_outputs):
+                    steps = slopes[:, output, None] * whitening
+                    paths = np.add.reduceat(steps, end[:-1], axis=0).cumsum(axis=0)
+                    squares = np.einsum("kf,kf->k", paths @ moments, paths)
+                    risk[1:] += squares - 2.0 * (paths @ self._effects[order, output])
+        return risks
 
 
 def _invert(factor: Floats) -> Floats:

@@ -15,6 +15,8 @@ _HARMONICS, _PERIOD = 4, 9.0
 _ROWS_PER_COEFFICIENT = 8
 # Share of the output's variance from which on a control saves more than its evaluation costs.
 _LEAST_EXPLAINED = 0.25
+# Precision of the coefficients, as a share of the output's standard deviation.
+_DIGITS = 1e-9
 
 
 class DrawControl:
@@ -75,6 +77,9 @@ class DrawControl:
         left = float(((centered - columns.T @ slopes) ** 2).sum()) / (n_rows - len(columns))
         if not left < (1.0 - _LEAST_EXPLAINED) * float((centered**2).sum()) / n_rows:
             return None
+        # Last digits, which may depend on the threads of a model, are dropped.
+        unit = _DIGITS * np.sqrt((centered**2).mean(axis=0))
+        slopes = np.rint(slopes / unit) * unit
         by_output = slopes.T.reshape(len(slopes.T), 2 * n_harmonics + 1, n_variables)
         waves = by_output[:, 1:].reshape(-1, 2, n_harmonics, n_variables)
         return cls(means, scales, by_output[:, 0], waves)
@@ -88,7 +93,9 @@ class DrawControl:
         n_harmonics = self._waves.shape[2]
         damping = _FREQUENCY * np.arange(1, n_harmonics + 1)[:, None, None, None]
         damping = np.exp(-0.5 * (damping * (latent.spreads / scales)) ** 2)
-        trigonometric = [(np.cos(_FREQUENCY * x), np.sin(_FREQUENCY * x)) for x in (drawn, expected)]
+        trigonometric = [
+            (np.cos(_FREQUENCY * x), np.sin(_FREQUENCY * x)) for x in (drawn, expected)
+        ]
         out = np.empty((*drawn.shape[1:], len(self._linear)))
         for output, (linear, waves) in enumerate(zip(self._linear, self._waves, strict=True)):
             coefficients = waves[:, :, at, None, None]

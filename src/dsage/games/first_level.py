@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from dsage.games.base import Floats, Game
@@ -15,6 +17,8 @@ N_DRAWN = 1 << 13
 """Rows drawn for the moments."""
 # Functions of a number: with more columns in all, matrices would take longer than a model saves.
 _N_FUNCTIONS, _MOST_COLUMNS = (4, 3, 2), 240
+# Functions of the predictor under that: nearly as good, at a fraction of the cost.
+_FEW = 2
 # The additive predictor replaces the linear one where it leaves at most this share of the variance
 # that the linear one leaves: below, it would hardly save more than it costs.
 _LEFT = 0.9
@@ -32,44 +36,62 @@ def find_first_levels(
     names = game.feature_names
     if game.is_drawn and game.is_marginal:
         return ()
-    pairs = list(zip(outputs, targets, strict=True))
-    if game.is_drawn:
-        drawn, predicted = game.draw_unknown(N_DRAWN)
-        predictions = [predicted] if len(pairs) == 1 else list(predicted.T)
-        found = _find_additive(game, drawn, predictions)
-        if found is not None:
-            functions, predictors = found
-            return tuple(
-                BlockGame(predictor, functions, game.matrix, target, names, weights)
-                for predictor, target in zip(predictors, targets, strict=True)
-            )
-    return tuple(
+    linear = tuple(
         MomentGame(game.matrix, output, target, names, sample_weight=weights)
-        for output, target in pairs
+        for output, target in zip(outputs, targets, strict=True)
     )
+    if not game.is_drawn:
+        return linear
+    drawn, predicted = game.draw_unknown(N_DRAWN)
+    predictions = [predicted] if len(outputs) == 1 else list(predicted.T)
+    found: list[Game] = list(linear)
+    for functions, predictors in _find_additive(game, drawn, predictions):
+        found = [
+            BlockGame(predictor, functions, game.matrix, target, names, weights, under)
+            for predictor, target, under in zip(predictors, targets, found, strict=True)
+        ]
+    return tuple(found)
 
 
-def _find_additive(
-    game: Expected, drawn: Floats, outputs: list[Floats]
-) -> tuple[Functions, list[LinearPredictor]] | None:
-    """Return functions and predictors of outputs from drawn rows; None where linear ones do."""
-    n_categories = game.layout.n_categories
-    linear = Functions.fit(drawn, n_categories, 1)
-    plain = [_fit(linear, drawn, output) for output in outputs]
+class _Level(NamedTuple):
+    """Functions of the features, and the predictor of each output from them."""
+
+    functions: Functions
+    predictors: list[LinearPredictor]
+
+    @property
+    def unexplained(self) -> float:
+        return sum(predictor.unexplained for predictor in self.predictors)
+
+
+def _find_additive(game: Expected, drawn: Floats, outputs: list[Floats]) -> list[_Level]:
+    """Return predictors of outputs from drawn rows, those of few functions first.
+
+    There are none where linear predictors do.
+    """
+    linear = _fit(game, drawn, outputs, 1)
     for n_functions in _N_FUNCTIONS:
-        functions = Functions.fit(drawn, n_categories, n_functions)
-        if functions(drawn[:1]).n_columns > _MOST_COLUMNS:
+        found = _fit(game, drawn, outputs, n_functions)
+        if found is None:
             continue
-        predictors = [_fit(functions, drawn, output) for output in outputs]
-        pairs = zip(predictors, plain, strict=True)
-        left = sum(one.unexplained for one in predictors)
-        is_better = left <= _LEFT * sum(other.unexplained for _, other in pairs)
-        return (functions, predictors) if is_better else None
-    return None
+        if linear is None or found.unexplained > _LEFT * linear.unexplained:
+            return []
+        few = None if n_functions == _FEW else _fit(game, drawn, outputs, _FEW)
+        return [level for level in (few, found) if level is not None]
+    return []
 
 
-def _fit(functions: Functions, drawn: Floats, output: Floats) -> LinearPredictor:
-    """Return the predictor of an output, fitted to drawn rows."""
-    n_rows = len(drawn)
-    basis = functions(drawn)
-    return LinearPredictor(basis, output.reshape(n_rows, -1), np.ones(n_rows), ridge=2.0 / n_rows)
+def _fit(game: Expected, drawn: Floats, outputs: list[Floats], n_functions: int) -> _Level | None:
+    """Return the predictors of outputs, fitted to drawn rows; None with too many columns."""
+    functions = Functions.fit(drawn, game.layout.n_categories, n_functions)
+    if functions(drawn[:1]).n_columns > _MOST_COLUMNS:
+        return None
+    n_rows, basis = len(drawn), functions(drawn)
+    one = np.ones(n_rows)
+    return _Level(
+        functions,
+        [
+            LinearPredictor(basis, output.reshape(n_rows, -1), one, ridge=2.0 / n_rows)
+            for output in outputs
+        ],
+    )

@@ -59,6 +59,7 @@ class MomentGame(Game):
         self.feature_names = tuple(feature_names)
         basis = X if isinstance(X, Basis) else Basis.linear(X)
         self.n_rows = len(basis.columns)
+        self.cost = float(basis.n_columns) ** 2
         output = np.asarray(output, dtype=np.float64).reshape(self.n_rows, -1)
         target = np.asarray(target, dtype=np.float64).reshape(self.n_rows, -1)
         advice = "Pass one column per output; code a class as 1, others as 0"

@@ -40,7 +40,7 @@ def control(game, case, *, enumerated=False, orderings="antithetic", seed=0):
         enumeration = enumerate_boundaries(asked, semantics=semantics)
         mean = enumeration.values(game.mean_risks(enumeration.coalitions))
     made = as_orderings(orderings, NAMES, Streams(seed))
-    return Control(walk_of(game, case), made, len(NAMES), mean)
+    return Control([walk_of(game, case)], made, len(NAMES), mean)
 
 
 def truth(game, case):
@@ -80,11 +80,11 @@ def test_sampled_orderings_agree_with_all_of_them_within_their_error(game, case,
 def test_the_variance_is_that_of_the_mean_of_units(game, case, until, n_units):
     sampled = control(game, case)
     sampled.refine(np.inf, 0)
-    assert sampled.n_units == 0
+    assert sampled.n_orderings == 0
     np.testing.assert_array_equal(sampled.variance, np.inf)
     # Units are added 64 at a time; several additions count what lies between them, too.
     sampled.refine(*until)
-    assert (sampled.n_units, sampled.n_orderings) == (n_units, 2 * n_units)
+    assert sampled.n_orderings == 2 * n_units
     orderings = as_orderings("antithetic", NAMES, Streams(0))
     walk, first = walk_of(game, case), 1 << 41
     units = np.array([walk(orderings.batch(first + unit)).mean(axis=0) for unit in range(n_units)])
@@ -111,18 +111,18 @@ def test_refining_goes_to_the_bound_and_no_further(game):
     bound = float(sampled.variance.sum()) / 5
     sampled.refine(bound, 1000)
     assert sampled.variance.sum() <= bound
-    n_units = sampled.n_units
-    assert n_units < 64 * 20
+    n_orderings = sampled.n_orderings
+    assert n_orderings < 2 * 64 * 20
     sampled.refine(bound, 1000)
-    assert sampled.n_units == n_units
+    assert sampled.n_orderings == n_orderings
 
 
 def test_refining_ends_at_a_multiple_of_the_main_level(game):
     sampled = control(game, "plain")
     sampled.refine(0.0, 1)
-    assert sampled.n_units == 256 * 5
+    assert sampled.n_orderings == 2 * 256 * 5
     sampled.refine(0.0, 1)
-    assert sampled.n_units == 256 * 5
+    assert sampled.n_orderings == 2 * 256 * 5
 
 
 def test_what_was_refined_in_steps_equals_what_was_refined_at_once(game):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from dsage._files import Arrays
 from dsage.estimate.walk import by_feature, separated_steps
@@ -15,9 +17,13 @@ from dsage.orderings import Orderings
 
 FIRST_UNIT = 1 << 41
 """The first batch of this term; the other terms use batches with smaller numbers."""
-_AT_ONCE = 64
+UNITS_AT_ONCE = 64
+"""Units that are added at a time."""
 MOST_COALITIONS = 1 << 16
 """Most coalitions of a cheap game that are evaluated to average over all orderings."""
+# Batches between those of a game and of the next one, and those from which slopes are estimated.
+_APART, _PILOT = 1 << 36, (1 << 41) + (1 << 40)
+_STATE = ("counts", "means", "spreads", "slopes")
 # Largest number of units, as a multiple of those of the main term plus four.
 _MOST_TIMES = 256
 
@@ -73,57 +79,136 @@ def draw_units(
 class Control:
     """The mean over orderings of the surpluses of a cheap game, (n_columns,).
 
-    With a `mean`, the exact one over all orderings, nothing is drawn.
+    Below the cheap game there may be cheaper ones that resemble it. With c_0 the surpluses of the
+    game, c_1, c_2, ... those of the cheaper ones, and slopes b_1, b_2, ...,
+
+        mean of c_0 = mean of (c_0 - b_1 c_1) + b_1 mean of (c_1 - b_2 c_2) + ...,
+
+    each a mean over orderings of its own: most over those of the cheapest game, which cost least.
+
+    Parameters
+    ----------
+    walks : sequence of callables
+        What features add along orderings, (n_orderings, n_columns), in the game and in the cheaper
+        ones, the dearest first.
+    orderings : Orderings
+        The orderings.
+    n_columns : int
+        Number of columns.
+    mean : array of shape (n_columns,), optional
+        The exact mean over all orderings: then nothing is drawn.
+    costs : sequence of float, optional
+        What an ordering costs in each of the games; by default the same.
     """
 
     def __init__(
         self,
-        walk: Callable[[Orders], Floats],
+        walks: Sequence[Callable[[Orders], Floats]],
         orderings: Orderings,
         n_columns: int,
         mean: Floats | None = None,
+        *,
+        costs: Sequence[float] | None = None,
     ) -> None:
-        self._walk, self._orderings = walk, orderings
-        self.n_units = 0
+        self._walks, self._orderings = tuple(walks), orderings
+        self._costs = np.ones(len(self._walks)) if costs is None else np.array(costs)
         self.is_exact = mean is not None
-        self.mean: Floats = np.zeros(n_columns) if mean is None else mean
-        self._spread: Floats = np.zeros(n_columns)
+        self._exact = mean
+        n_levels = len(self._walks)
+        self._counts: npt.NDArray[np.intp] = np.zeros(n_levels, dtype=np.intp)
+        self._means: Floats = np.zeros((n_levels, n_columns))
+        self._spreads: Floats = np.zeros((n_levels, n_columns))
+        # The slope of each game on the next one, found with the first units.
+        self._slopes: Floats = np.zeros(n_levels)
 
     def state(self) -> Arrays:
         """Return what has been added up, by name."""
-        return {"n_units": np.array(self.n_units), "mean": self.mean, "spread": self._spread}
+        return {name: vars(self)[f"_{name}"] for name in _STATE}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Return to what `state` returned."""
-        self.n_units = int(state["n_units"])
-        self.mean = np.array(state["mean"])
-        self._spread = np.array(state["spread"])
+        for name, own in self.state().items():
+            own[...] = state[name]
 
     @property
     def n_orderings(self) -> int:
-        """Number of orderings so far."""
-        return self.n_units * self._orderings.batch_size
+        """Number of orderings so far, of all games."""
+        return int(self._counts.sum()) * self._orderings.batch_size
+
+    @property
+    def _factors(self) -> Floats:
+        """The factor of the mean of each game."""
+        return np.concatenate([[1.0], np.cumprod(self._slopes[:-1])])
+
+    @property
+    def mean(self) -> Floats:
+        """The mean so far, (n_columns,)."""
+        if self._exact is not None:
+            return self._exact
+        if not self._counts.any():
+            return np.zeros(self._means.shape[1])
+        mean: Floats = self._factors @ self._means
+        return mean
 
     @property
     def variance(self) -> Floats:
         """The variance of the mean."""
         if self.is_exact:
-            return np.zeros_like(self.mean)
-        if self.n_units < 2:
-            return np.full_like(self.mean, np.inf)
-        return self._spread / (self.n_units - 1) / self.n_units
+            return np.zeros(self._means.shape[1])
+        if (self._counts < 2).any():
+            return np.full(self._means.shape[1], np.inf)
+        variance: Floats = self._factors**2 @ self._variances
+        return variance
+
+    @property
+    def _variances(self) -> Floats:
+        counts = self._counts[:, None]
+        return self._spreads / (counts - 1) / counts
 
     def refine(self, bound: float, n_main_units: int) -> None:
         """Add units until the variances sum to at most `bound`, or the limit is reached."""
+        if self.variance.sum() <= bound:
+            return
+        if not self._counts.any():
+            self._begin()
         most = _MOST_TIMES * (n_main_units + 4)
-        while not self.is_exact and self.n_units < most and not self.variance.sum() <= bound:
-            self._add(_AT_ONCE)
+        while self._counts.max() < most and not self.variance.sum() <= bound:
+            # Where a unit lowers the variance most for its cost.
+            gains = self._factors**2 * self._variances.sum(axis=1) / self._counts / self._costs
+            self._add(int(np.argmax(gains)))
 
-    def _add(self, n_units: int) -> None:
-        units = draw_units(self._walk, self._orderings, self.n_units, n_units)
-        mean, total = units.mean(axis=0), self.n_units + n_units
-        shift = mean - self.mean
-        self._spread += ((units - mean) ** 2).sum(axis=0)
-        self._spread += shift**2 * (self.n_units * n_units / total)
-        self.mean = self.mean + shift * (n_units / total)
-        self.n_units = total
+    def _begin(self) -> None:
+        """Estimate the slopes, from orderings that are not used for the means."""
+        self._slopes[:] = 0.0
+        if len(self._walks) > 1:
+            orders = self._orders(_PILOT, UNITS_AT_ONCE)
+            values = [self._unit_means(walk(orders)) for walk in self._walks]
+            centered = [value - value.mean(axis=0) for value in values]
+            for level, (one, other) in enumerate(pairwise(centered)):
+                square = float((other * other).sum())
+                self._slopes[level] = float((one * other).sum()) / square if square > 0 else 0.0
+        for level in range(len(self._walks)):
+            self._add(level)
+
+    def _orders(self, first: int, n_units: int) -> Orders:
+        numbers = range(first, first + n_units)
+        return np.concatenate([self._orderings.batch(number) for number in numbers])
+
+    def _unit_means(self, values: Floats) -> Floats:
+        means: Floats = values.reshape(-1, self._orderings.batch_size, values.shape[1]).mean(axis=1)
+        return means
+
+    def _add(self, level: int) -> None:
+        """Add units of a game, less the next one times its slope."""
+        done = int(self._counts[level])
+        orders = self._orders(FIRST_UNIT + level * _APART + done, UNITS_AT_ONCE)
+        values = self._walks[level](orders)
+        if level + 1 < len(self._walks) and self._slopes[level]:
+            values = values - self._slopes[level] * self._walks[level + 1](orders)
+        units = self._unit_means(values)
+        mean, total = units.mean(axis=0), done + len(units)
+        shift = mean - self._means[level]
+        self._spreads[level] += ((units - mean) ** 2).sum(axis=0)
+        self._spreads[level] += shift**2 * (done * len(units) / total)
+        self._means[level] += shift * (len(units) / total)
+        self._counts[level] = total

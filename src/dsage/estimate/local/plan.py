@@ -12,6 +12,7 @@ import numpy as np
 from dsage._check import check_count, check_member
 from dsage.estimate.accumulate.control import (
     MOST_COALITIONS,
+    UNITS_AT_ONCE,
     CheapWalk,
     Control,
     draw_units,
@@ -128,19 +129,19 @@ class RowControl(Control):
         self._steps, self._coefficients, self._rows = steps, coefficients, rows
         n_columns = len(rows) * len(coefficients.mean)
         exact = None if mean is None else steps.outputs(mean, rows)
-        super().__init__(steps, orderings, n_columns, exact)
+        super().__init__([steps], orderings, n_columns, exact)
 
     def of_unit(self, unit: int) -> Floats:
         """Return the mean surpluses of a unit of orderings, (n_rows * n_features,)."""
         orders = self._orderings.batch(unit)
         return self._steps.outputs(self._steps(orders).mean(axis=0), self._rows)
 
-    def _add(self, n_units: int) -> None:
-        if self.n_units == self._coefficients.n_units:
-            self._coefficients.add(n_units)
-        self.n_units = self._coefficients.n_units
-        self.mean = self._steps.outputs(self._coefficients.mean, self._rows)
-        self._spread = self._steps.variances(self._coefficients.spread, self._rows)
+    def _add(self, level: int) -> None:
+        if self._counts[level] == self._coefficients.n_units:
+            self._coefficients.add(UNITS_AT_ONCE)
+        self._counts[level] = self._coefficients.n_units
+        self._means[level] = self._steps.outputs(self._coefficients.mean, self._rows)
+        self._spreads[level] = self._steps.variances(self._coefficients.spread, self._rows)
 
 
 class LocalPlan(Plan):

@@ -44,14 +44,10 @@ def enumeration_pays(
     control : pair of a game and its walk, or None
         The first level.
     """
-    rows = np.linspace(0, game.n_rows - 1, min(_ROWS, game.n_rows)).astype(np.intp)
-    risks = game.risks(enumeration.coalitions, rows, _EPOCH)
-    exact = np.einsum("fc,crg->rgf", enumeration.coefficients, risks)
-    # Pseudo-values of outputs stand one after the other.
-    exact = exact.reshape(len(rows), game.n_outputs, -1, exact.shape[-1]).mean(axis=1)
-    if exact.shape[1] < 2:
+    if game.n_replicates == game.n_outputs:
+        # A single replicate does not tell the error of its draws.
         return True
-    drawn = float((exact.var(axis=1, ddof=1) / exact.shape[1]).mean(axis=0).sum())
+    rows = np.linspace(0, game.n_rows - 1, min(_ROWS, game.n_rows)).astype(np.intp)
     batches = range(_FIRST_BATCH, _FIRST_BATCH + _BATCHES)
     before = game.n_distinct
     found = [play(walk(orderings.batch(at), rows, _EPOCH), game).values for at in batches]
@@ -65,6 +61,11 @@ def enumeration_pays(
         if square > 0:
             values = values - float((values * controls).sum()) / square * controls
     varied = float((values**2).sum()) / ((_BATCHES - 1) * len(rows))
+    risks = game.risks(enumeration.coalitions, rows, _EPOCH)
+    exact = np.einsum("fc,crg->rgf", enumeration.coefficients, risks)
+    # Pseudo-values of outputs stand one after the other.
+    exact = exact.reshape(len(rows), game.n_outputs, -1, exact.shape[-1]).mean(axis=1)
+    drawn = float((exact.var(axis=1, ddof=1) / exact.shape[1]).mean(axis=0).sum())
     return enumeration.n_coalitions * drawn < cost * (varied + drawn)
 
 

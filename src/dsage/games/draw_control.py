@@ -78,7 +78,8 @@ class DrawControl:
         if not left < (1.0 - _LEAST_EXPLAINED) * float((centered**2).sum()) / n_rows:
             return None
         # Last digits, which may depend on the threads of a model, are dropped.
-        unit = _DIGITS * np.sqrt((centered**2).mean(axis=0))
+        spread = np.sqrt((centered**2).mean(axis=0))
+        unit = _DIGITS * np.where(spread > 0, spread, 1.0)
         slopes = np.rint(slopes / unit) * unit
         by_output = slopes.T.reshape(len(slopes.T), 2 * n_harmonics + 1, n_variables)
         waves = by_output[:, 1:].reshape(-1, 2, n_harmonics, n_variables)

@@ -147,3 +147,50 @@ def test_walks_on_all_rows_at_once_are_means_over_rows(game, case):
     if oracle is not None:
         assert expected.skipped.any()
         np.testing.assert_array_equal(found[expected.skipped], 0.0)
+
+
+def nested(game, *, seed=0, n_levels=3):
+    """The control of a game above games of which each resembles the one before it."""
+    walk = walk_of(game, "plain")
+    generator = np.random.default_rng(5)
+    tilts = generator.normal(size=(2, 5))
+
+    def like(share, tilt):
+        # The position of a feature is known, so that its mean over all orderings is, too.
+        return lambda orders: share * walk(orders) + 0.05 * tilt * np.argsort(orders, axis=1)
+
+    walks = [walk, like(0.8, tilts[0]), like(0.5, tilts[1])][:n_levels]
+    orderings = as_orderings("uniform", NAMES, Streams(seed))
+    return Control(walks, orderings, len(NAMES), costs=[9.0, 3.0, 1.0][:n_levels])
+
+
+def test_nested_games_have_the_mean_of_the_first(game):
+    runs = [nested(game, seed=seed) for seed in range(40)]
+    for run in runs:
+        run.refine(1e9, 0)
+        run.refine(float(run.variance.sum()) / 3, 1000)
+    squares = np.array([(run.mean - truth(game, "plain")) ** 2 for run in runs])
+    ratio = (squares / np.array([run.variance for run in runs])).mean()
+    # 200 of them, about chi-square with one degree of freedom; values of a run depend on another.
+    assert abs(ratio - 1) < 4.5 * np.sqrt(2 / 40)
+
+
+def test_nested_games_need_few_orderings_of_the_dear_one(game):
+    alone, chain = nested(game, n_levels=1), nested(game)
+    alone.refine(1e9, 0)
+    bound = float(alone.variance.sum()) / 20
+    for control in (alone, chain):
+        control.refine(bound, 1000)
+        assert control.variance.sum() <= bound
+    assert chain.state()["counts"][0] < alone.state()["counts"][0] / 4
+
+
+def test_a_nested_control_goes_on_from_its_state(game):
+    first, second, whole = (nested(game) for _ in range(3))
+    first.refine(1e9, 0)
+    bound = float(first.variance.sum()) / 10
+    second.restore({name: value.copy() for name, value in first.state().items()})
+    for control in (second, whole):
+        control.refine(bound, 1000)
+    np.testing.assert_array_equal(second.mean, whole.mean)
+    np.testing.assert_array_equal(second.variance, whole.variance)

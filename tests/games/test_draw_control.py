@@ -1,0 +1,140 @@
+import numpy as np
+import pytest
+from scipy.special import expit
+
+from dsage.games import LossGame, OutputGame
+from dsage.games.draw_control import DrawControl
+from dsage.samplers import Gaussian, GaussianCopula, normal_scores
+from dsage.samplers.latent import Latent
+
+GENERATOR = np.random.default_rng(0)
+MEAN = np.array([1.0, -2.0, 0.0, 3.0])
+ROOT = GENERATOR.normal(size=(4, 4))
+COVARIANCE = ROOT @ ROOT.T + np.eye(4)
+X = GENERATOR.multivariate_normal(MEAN, COVARIANCE, 500)
+Y = X[:, 0] + np.sin(X[:, 1]) + GENERATOR.normal(size=500)
+GAUSSIAN = Gaussian.from_moments(MEAN, COVARIANCE, list("abcd"))
+COPULA = GaussianCopula().fit(np.exp(X / 4))
+ORDER = np.array([2, 0, 3, 1])
+
+
+def bent(rows):
+    rows = np.asarray(rows)
+    return rows[:, 0] + 2.0 * np.sin(rows[:, 1]) + 0.2 * rows[:, 0] * rows[:, 2]
+
+
+def switched(rows):
+    """Depends on the sign of a product only: no sum of functions of one feature explains it."""
+    rows = np.asarray(rows) - MEAN
+    return np.sign(rows[:, 0] * rows[:, 1] * rows[:, 2] * rows[:, 3])
+
+
+def fitted(outputs=None, n_rows=4000):
+    scores = np.random.default_rng(1).normal(size=(3, n_rows))
+    if outputs is None:
+        outputs = np.stack([scores[0] + np.cos(scores[1]), np.sin(2 * scores[2])], axis=1)
+    return DrawControl.fit(scores, outputs)
+
+
+@pytest.mark.parametrize(("sampler", "rows"), [(GAUSSIAN, X), (COPULA, np.exp(X / 4))])
+def test_scores_behind_draws_have_the_law_that_is_told(sampler, rows):
+    n_draws = 4000
+    scores = normal_scores(np.random.default_rng(2).random((3, n_draws, 4)))
+    found = list(sampler.ordering(ORDER).latent_prefixes(rows[:3], scores, [0, 1, 3]))
+    assert [length for length, _, _ in found] == [0, 1, 3]
+    for length, _, latent in found:
+        np.testing.assert_array_equal(latent.variables, ORDER[length:])
+        z = (latent.scores - latent.centers) / latent.spreads
+        assert np.abs(z.mean(axis=2)).max() < 4.5 / np.sqrt(n_draws)
+        assert np.abs(z.std(axis=2) - 1.0).max() < 4.5 / np.sqrt(2 * n_draws)
+
+
+@pytest.mark.parametrize(("sampler", "rows"), [(GAUSSIAN, X), (COPULA, np.exp(X / 4))])
+def test_draws_with_their_scores_are_the_draws(sampler, rows):
+    scores = normal_scores(np.random.default_rng(2).random((3, 5, 4)))
+    ordering = sampler.ordering(ORDER)
+    told = [(n, draws.copy()) for n, draws, _ in ordering.latent_prefixes(rows[:3], scores)]
+    for (n, draws), (m, plain) in zip(told, ordering.prefixes(rows[:3], scores), strict=True):
+        assert n == m
+        np.testing.assert_array_equal(draws, plain)
+
+
+def test_noise_has_mean_zero_given_what_is_known():
+    control, n_draws = fitted(), 20_000
+    centers, spreads = np.array([[0.3], [-1.0]]), np.array([0.5, 1.2])
+    z = np.random.default_rng(3).normal(size=(2, 1, n_draws))
+    scores = centers[:, :, None] + spreads[:, None, None] * z
+    latent = Latent(np.array([2, 1]), scores, centers[:, :, None], spreads[:, None, None])
+    noise = control.noise(latent)
+    assert noise.shape == (1, n_draws, 2)
+    assert (noise.std(axis=1) > 0.1).all()
+    assert (np.abs(noise.mean(axis=1)) < 4.5 * noise.std(axis=1) / np.sqrt(n_draws)).all()
+
+
+def test_noise_is_that_of_the_function():
+    control = fitted()
+    # Few rows lie farther out.
+    scores = np.linspace(-2.0, 2.0, 100).reshape(1, 1, -1)
+    latent = Latent(np.array([1]), scores, np.zeros((1, 1, 1)), np.ones((1, 1, 1)))
+    expected = np.cos(scores[0, 0]) - np.exp(-0.5)
+    np.testing.assert_allclose(control.noise(latent)[0, :, 0], expected, atol=0.05)
+
+
+def test_what_no_sum_of_functions_explains_has_no_control():
+    scores = np.random.default_rng(1).normal(size=(3, 4000))
+    assert fitted(np.sign(scores.prod(axis=0))[:, None]) is None
+    assert fitted(np.ones((4000, 1))) is None
+
+
+def test_few_rows_for_many_variables_have_no_control():
+    scores = np.random.default_rng(1).normal(size=(30, 700))
+    assert DrawControl.fit(scores, scores.sum(axis=0)[:, None]) is None
+    # Fewer harmonics need fewer rows.
+    assert DrawControl.fit(scores[:20], scores[:20].sum(axis=0)[:, None]) is not None
+
+
+@pytest.mark.parametrize("sampler", [GAUSSIAN, COPULA], ids=["gaussian", "copula"])
+def test_a_control_lowers_the_noise_and_keeps_the_mean(sampler, monkeypatch):
+    rows = X if sampler is GAUSSIAN else np.exp(X / 4)
+    game = LossGame(bent, sampler, rows[:40], Y[:40], random_state=0)
+    monkeypatch.setattr(LossGame, "corrects_means", False)
+    plain = LossGame(bent, sampler, rows[:40], Y[:40], random_state=0)
+    everything, needed = np.arange(40), np.ones((1, 5), bool)
+    epochs = range(40)
+    found, other = (
+        np.array([each.path_risks(ORDER[None], everything, at, needed)[0] for at in epochs])
+        for each in (game, plain)
+    )
+    found, other = (risks.mean(axis=3)[:, 1:-1] for risks in (found, other))
+    assert found.var(axis=0).mean() < 0.6 * other.var(axis=0).mean()
+    se = np.sqrt((found.var(axis=0, ddof=1) + other.var(axis=0, ddof=1)) / len(epochs))
+    z = (found.mean(axis=0) - other.mean(axis=0)) / se
+    # About normal: the mean square of 120 of them is 1 +- sqrt(2 / 120).
+    assert np.square(z).mean() < 1.0 + 4.5 * np.sqrt(2 / z.size)
+
+
+def test_probabilities_are_not_corrected_for_cross_entropy():
+    def probability(rows):
+        p = expit(bent(rows))
+        return np.column_stack([1 - p, p])
+
+    labels = (Y > 0).astype(int)
+    game = LossGame(probability, GAUSSIAN, X[:20], labels[:20], loss="cross_entropy")
+    assert not game.corrects_means
+    assert OutputGame(bent, GAUSSIAN, X[:20]).corrects_means
+
+
+def test_a_useless_control_is_left_out():
+    with_control = LossGame(bent, GAUSSIAN, X[:20], Y[:20], random_state=0)
+    without = LossGame(switched, GAUSSIAN, X[:20], Y[:20], random_state=0)
+    assert with_control._control is not None
+    assert without._control is None
+
+
+def test_chunks_of_rows_do_not_change_the_risks():
+    options = {"random_state": 0}
+    whole = LossGame(bent, GAUSSIAN, X[:30], Y[:30], **options)
+    small = LossGame(bent, GAUSSIAN, X[:30], Y[:30], max_bytes=5_000, **options)
+    everything, needed = np.arange(30), np.ones((1, 5), bool)
+    one, other = (game.path_risks(ORDER[None], everything, 0, needed) for game in (whole, small))
+    np.testing.assert_array_equal(one, other)

@@ -12,6 +12,7 @@ from scipy.stats import qmc
 from dsage._check import check_count, check_member
 from dsage._random import Streams
 from dsage.samplers.recent import Recent
+from dsage.samplers.sobol import load_table
 
 Floats = npt.NDArray[np.float64]
 Digits = npt.NDArray[np.uint64]
@@ -59,6 +60,9 @@ class Noise:
         self.n_draws = check_count(n_draws, "n_draws")
         self.kind = check_member(kind, KINDS, "noise", "the kinds of noise")
         self._nets: tuple[int, Digits] | None = None
+        if kind == "sobol":
+            # Before anything that a user might interrupt.
+            load_table()
         n_numbers = self.n_replicates * (1 if kind == "sobol" else self.n_draws) * self.n_features
         n_kept = max(1, _KEPT_BYTES // (8 * _CHUNK * n_numbers))
         self._chunks: Recent[Floats | Digits] = Recent(n_kept)
@@ -100,6 +104,8 @@ class Noise:
         """Return the binary digits of the nets of an epoch, (n_replicates, n_draws, n_features)."""
         nets = self._nets
         if nets is None or nets[0] != epoch:
+            # A copy may be the first to make a net in its process.
+            load_table()
             exponent = (self.n_draws - 1).bit_length()
             rngs = [self._streams("net", epoch, number) for number in range(self.n_replicates)]
             sequences = [qmc.Sobol(self.n_features, bits=_NET_DIGITS, rng=rng) for rng in rngs]

@@ -205,6 +205,7 @@ def explain(
         kept = as_checkpoint(checkpoint)
         seed = _make_seed(random_state, kept)
         for_game = GameOptions.read({**game_options, "random_state": seed})
+        for_game = for_game.with_draws(resolved.loss.n_draws(tolerance))
         for_game.row_weights(len(inputs.y_test))
         plan_options |= {"estimand": estimand, "orderings": orderings, "n_jobs": n_jobs}
         for_plan = PlanOptions.read({**plan_options, "random_state": seed})
@@ -253,7 +254,7 @@ def explain(
                 make_game,
                 inputs,
                 oracle=oracle,
-                n_draws=for_game.n_draws,
+                n_draws=for_game.n_replicates * for_game.n_draws_each,
                 options=for_plan,
                 seed=seed,
                 is_wanted=sampler_check,
@@ -388,4 +389,4 @@ def _least_predicted(inputs: Inputs, groups: Groups | None, options: GameOptions
     """Return the number of rows that the model predicts at least in a run to a tolerance."""
     n_players = len(inputs.names if groups is None else groups.names)
     n_rows = min(len(inputs.y_test), _ROWS)
-    return 2 * MIN_UNITS * n_players * n_rows * options.n_draws
+    return 2 * MIN_UNITS * n_players * n_rows * options.n_replicates * options.n_draws_each

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,9 @@ from dsage.estimate.inference import effective_df
 from dsage.estimate.result import Estimate, OutputEstimate, TermEstimate, TermKind
 from dsage.estimate.totals import Totals
 from dsage.games.base import Floats
+
+# Values and errors below this share of the risks are rounding errors.
+_ROUNDING = 1e-12
 
 
 def assemble(totals: Totals, history: History, seconds: float) -> Estimate:
@@ -25,13 +29,14 @@ def assemble(totals: Totals, history: History, seconds: float) -> Estimate:
         if plan.estimand == "sage":
             terms.append(audit)
     n_orderings, n_units = _count(totals)
-    columns = {
+    columns: dict[str, Any] = {
         "values": np.sum([term.values for term in terms], axis=0),
         "se_orderings": np.sqrt(sum(totals.variance(term) for term in estimated)),
         "se_draws": totals.draw_se(),
         "se_rows": np.sqrt(totals.ledger.row_variance(estimated)),
         "df": _find_df(totals, terms),
     }
+    columns |= _without_rounding(columns, plan.game.risk_scale)
     n_values = plan.n_values
     terms = [_take(term, n_values) for term in terms]
     estimate = Estimate(
@@ -54,6 +59,23 @@ def assemble(totals: Totals, history: History, seconds: float) -> Estimate:
     )
     history = history.after(estimate.values, estimate.se, n_units, estimate.n_evaluated, seconds)
     return replace(estimate, history=history)
+
+
+def _without_rounding(columns: Mapping[str, Floats], risk: float) -> dict[str, Floats]:
+    """Return values with their errors, exactly zero where they are but rounding errors.
+
+    A feature that the model does not use has a value of some 1e-17, which differs from zero
+    "significantly", as its error is no larger.
+    """
+    values = columns["values"]
+    smallest = _ROUNDING * (risk + np.abs(values).sum())
+    checked = {name: column for name, column in columns.items() if name != "df"}
+    # An error that is not known is no reason to keep a value.
+    is_nothing = np.all([~(np.abs(each) > smallest) for each in checked.values()], axis=0)
+    cleaned = {
+        name: np.where(is_nothing & ~np.isnan(each), 0.0, each) for name, each in checked.items()
+    }
+    return cleaned
 
 
 def _take(term: TermEstimate, n_values: int) -> TermEstimate:

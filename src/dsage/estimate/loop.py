@@ -115,6 +115,11 @@ class Estimation:
         self._refine_control()
         return assemble(self._totals, self._history, self._seconds)
 
+    @property
+    def n_epochs(self) -> float:
+        """Number of independent sets of draws behind the estimate, on average over the rows."""
+        return self._totals.ledger.n_epochs
+
     def state(self) -> Arrays:
         """Return the state as named arrays."""
         own = {name: vars(self)[f"_{name}"] for name in (*_STATE, "pending")}

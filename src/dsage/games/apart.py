@@ -21,6 +21,10 @@ class SumOfOutputs(ModelGame):
         """Return the losses (n_times, n_rows, n_outputs) of predictions of some rows."""
 
     @abstractmethod
+    def plain_losses(self, predictions: Floats, rows: Rows) -> Floats:
+        """Return the losses (n_times, n_rows) of predictions of some rows."""
+
+    @abstractmethod
     def pseudo_values(self, means: Floats, rows: Rows) -> Floats:
         """Return the pseudo-values of outputs, (n_coalitions, n_rows, n_replicates, n_outputs)."""
 
@@ -59,6 +63,10 @@ class Apart(Wrapped):
     def first_levels(self) -> tuple[Game, ...]:
         """Return a cheap game similar to that of each output."""
         return self.game.first_levels()
+
+    def draw_bias(self) -> Game | None:
+        """Return the game of the bias that few draws leave, whose outputs can be taken apart."""
+        return self.game.draw_bias()
 
     def _full_risks(self, rows: Rows) -> Floats:
         scaled = self.n_outputs * self._full[rows]

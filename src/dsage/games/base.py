@@ -45,6 +45,9 @@ class Game(ABC):
     cost : float, default=1.0
         What `mean_path_risks` of an ordering costs, in any unit that a game shares with its own
         first level.
+    risk_scale : float, default=0.0
+        The mean risk with all features known, or 0 where it is not known: values far below are
+        rounding errors.
 
     Examples
     --------
@@ -65,6 +68,7 @@ class Game(ABC):
     has_paths: bool = False
     n_outputs: int = 1
     cost: float = 1.0
+    risk_scale: float = 0.0
 
     @abstractmethod
     def risks(self, known: Mask, rows: Rows, epoch: int = 0) -> Floats:
@@ -118,6 +122,13 @@ class Game(ABC):
 
         Its risks have `n_outputs` times the pseudo-values, first those of the first output. They
         are `n_outputs` times the risk of the output, so that the mean of all is that of this game.
+        """
+        return None
+
+    def draw_bias(self) -> Game | None:
+        """Return the game whose risks are the bias that few draws leave in those of this game.
+
+        It is an estimate of its size, from the same draws; None where next to nothing is left.
         """
         return None
 
@@ -184,6 +195,7 @@ class Wrapped(Game):
         self.weights = self.game.weights
         self.n_outputs = self.game.n_outputs
         self.cost = self.game.cost
+        self.risk_scale = self.game.risk_scale
 
     @property
     def is_drawn(self) -> bool:

@@ -48,6 +48,11 @@ class Boundary(Wrapped):
         distinct, place = self.oracle.distinct_boundaries(known)
         return self.game.mean_risks(distinct)[place]
 
+    def draw_bias(self) -> Game | None:
+        """Return the game of the bias that few draws leave, at boundaries."""
+        bias = self.game.draw_bias()
+        return None if bias is None else Boundary(bias, self.oracle)
+
     def first_level(self) -> Game | None:
         """Return the first level of the game, at the same boundaries."""
         cheap = self.game.first_level()

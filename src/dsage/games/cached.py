@@ -93,6 +93,10 @@ class Cached(Wrapped):
         """Return the risks of prefixes, which are not kept; see :class:`Game`."""
         return self.answers([Along(orders, rows, epoch, needed)])[0]
 
+    def draw_bias(self) -> Game | None:
+        """Return the game of the bias that few draws leave, without a memory."""
+        return self.game.draw_bias()
+
     def answers(self, requests: Sequence[Request]) -> list[Floats]:
         """Return the answers to several requests; all new risks are evaluated together."""
         new: dict[Key, tuple[int, int]] = {}

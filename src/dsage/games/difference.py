@@ -51,6 +51,7 @@ class Difference(Game):
         self._check()
         self.n_replicates = max(self.a.n_replicates, self.b.n_replicates)
         self.has_paths = self.a.has_paths and self.b.has_paths
+        self.risk_scale = self.a.risk_scale + self.b.risk_scale
 
     def _check(self) -> None:
         """Refuse games that cannot be compared, and warn where their noise differs."""
@@ -108,6 +109,11 @@ class Difference(Game):
         """Return the difference of the first levels of both games; None where one has none."""
         a, b = self.a.first_level(), self.b.first_level()
         return None if a is None or b is None else Difference(a, b)
+
+    def draw_bias(self) -> Game | None:
+        """Return the difference of what few draws leave in both games."""
+        a, b = self.a.draw_bias(), self.b.draw_bias()
+        return Difference(a, b) if a is not None and b is not None else a or b
 
     def mean_risks(self, known: Mask) -> Floats:
         """Return the means over all rows of the risks of coalitions, (n_coalitions,)."""

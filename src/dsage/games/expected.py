@@ -79,7 +79,7 @@ class Expected(Game):
             self._streams,
             len(self.feature_names),
             n_replicates=options.n_replicates,
-            n_draws=options.n_draws // options.n_replicates,
+            n_draws=options.n_draws_each,
             kind=options.noise,
         )
         self._frames = self._layout_for_model(X)
@@ -271,11 +271,16 @@ class Expected(Game):
                 own[...] = control.noise(latent).reshape(own.shape)
             yield at, self._predict(draws, noise)
 
-    def _means(self, known: Mask, rows: Rows, epoch: int) -> Floats:
-        """Return the mean of each replicate, (n_coalitions, n_rows, n_replicates, ...)."""
+    def _means(
+        self, known: Mask, rows: Rows, epoch: int, source: Noise | None = None
+    ) -> Floats:
+        """Return the mean of each replicate, (n_coalitions, n_rows, n_replicates, ...).
+
+        `source` takes the place of the game's noise.
+        """
         X = self._rows[rows]
         if self._affine is None:
-            noise = self.noise(rows, epoch)
+            noise = (source or self.noise)(rows, epoch)
             if self._device is not None:
                 return self._predict(self._device.load(X, normal_scores(noise)).draw(known))
             draws = np.empty((len(known), *noise.shape))
@@ -305,7 +310,7 @@ class Expected(Game):
         # Nothing reads these draws again, so the model need not get a copy.
         predicted = self.model.predict(self._frames.decode(flat), is_disposable=True)
         predicted = self._check_outputs(predicted, 1)
-        sets = self.noise.n_replicates, self.noise.n_draws
+        sets = self.noise.n_replicates, draws.shape[2] // self.noise.n_replicates
         shape = (*draws.shape[:2], *sets, *predicted.shape[1:])
         predicted = predicted.reshape(shape)
         if noise is not None:
@@ -320,6 +325,19 @@ class Expected(Game):
             advice = "The number of outputs differs from that for the evaluation rows"
             raise refusal(f"the prediction of {self.model.name}", condition, found, advice)
         return predicted
+
+    def _means_of_pairs(self, known: Mask, rows: Rows, epoch: int, source: Noise) -> Floats:
+        """Return the means (n_pairs, n_replicates, ...) of pairs of a coalition and a row."""
+        means = np.empty((len(known), self.n_replicates, *self.predictions.shape[1:]))
+        factor = -(-source.n_draws // self.noise.n_draws)
+        most = max(1, self._max_bytes // (factor * self._bytes_per_row()))
+        coalitions, members = np.unique(known, axis=0, return_inverse=True)
+        for number, coalition in enumerate(coalitions):
+            at = np.flatnonzero(members == number)
+            for first in range(0, len(at), most):
+                some = at[first : first + most]
+                means[some] = self._means(coalition[None], rows[some], epoch, source)[0]
+        return means
 
     def _row_chunks(self, n_rows: int) -> Iterator[tuple[slice, int]]:
         """Yield chunks of rows, and how many coalitions to evaluate on each at a time."""

@@ -85,6 +85,11 @@ class Grouped(Wrapped):
         apart = self.game.apart()
         return None if apart is None else Grouped(apart, self.members)
 
+    def draw_bias(self) -> Game | None:
+        """Return the game of the bias that few draws leave, with the same groups."""
+        bias = self.game.draw_bias()
+        return None if bias is None else Grouped(bias, self.members)
+
     def first_levels(self) -> tuple[Game, ...]:
         """Return the first levels of the outputs, with the same groups."""
         return tuple(Grouped(level, self.members) for level in self.game.first_levels())

@@ -10,20 +10,26 @@ import numpy.typing as npt
 import pandas as pd
 
 from dsage._check import Setting, Text, refusal, warn
+from dsage._random import Streams
 from dsage.data.categories import sort_labels
 from dsage.data.targets import values
 from dsage.games.apart import Apart, SumOfOutputs
-from dsage.games.base import Floats, Game, Rows
+from dsage.games.base import Floats, Game, Mask, Rows
+from dsage.games.draw_bias import DrawBias
 from dsage.games.expected import mean_within
 from dsage.games.first_level import find_first_levels
 from dsage.games.options import GameOptions
 from dsage.models.calling import some_rows
-from dsage.models.losses import EPSILON, Loss, LossReason, as_loss, decide_loss
+from dsage.models.losses import Loss, LossReason, as_loss, decide_loss
 from dsage.models.model import Model, as_model
 from dsage.samplers.base import Sampler
+from dsage.samplers.noise import Noise
 
 # Each changes a risk by about ten nats: from this share on, that shows in the mean.
 _MANY_ZEROS = 0.002
+# How many times as many draws risks get where a replicate has a probability of zero: eight times
+# leaves as little bias as sixty-four times.
+_MORE_DRAWS = 8
 # The variance of larger losses would not be finite.
 _LARGEST = 1e140
 
@@ -32,14 +38,18 @@ class LossGame(SumOfOutputs):
     """The risk of a model that knows only a coalition: ``mean of l(y, E[f(X) | x_S])``.
 
     The expectation is a mean over draws of the unknown features. The loss of such a mean is biased;
-    for squared error, by the variance of the mean. A risk is therefore estimated by the jackknife
-    over independent replicates of the draws: with G replicates, ``f_g`` the mean over replicate g
-    and ``f`` over all,
+    for squared error, by the variance of the mean. A risk is therefore estimated from independent
+    replicates of the draws. With G replicates, ``f_g`` the mean over replicate g and ``f`` over
+    all, ``risk = mean of p_g`` with
 
-        p_g = G l(f) - (G - 1) l(f without f_g)        risk = mean of p_g,
+        p_g = G l(f) - (G - 1) l(f without f_g)        (jackknife)
+        p_g = l(f) - l''(f) v / 2 + l'(f) (f_g - f)    (delta, with v the variance of f),
 
-    which is exactly unbiased for squared error, and free of the first-order bias for every smooth
-    loss. An affine model with a sampler that knows conditional means needs no draws.
+    depending on how the loss bends, see :class:`dsage.models.losses.Loss`: the second for losses
+    that have derivatives, such as cross entropy. The first is exactly unbiased for squared error.
+    Both are free of the first-order bias for every smooth loss; what remains for losses with kinks
+    or jumps is estimated by `draw_bias`. An affine model with a sampler that knows conditional
+    means needs no draws.
 
     Parameters
     ----------
@@ -86,11 +96,21 @@ class LossGame(SumOfOutputs):
         checked = GameOptions.read(options, "loss")
         checked_model = _check_model(model, X, y, loss)
         self.loss = checked_model.loss if loss == "auto" else as_loss(loss)
+        checked = checked.with_draws(self.loss.n_draws())
         super().__init__(checked_model, sampler, X, checked)
         self.target = self.loss.target_for(self.predictions, y, checked_model.classes)
         self.weights = checked.row_weights(self.n_rows)
         self._has_warned = False
-        self._full: Floats = self._losses(self.predictions[None], np.arange(self.n_rows))[0]
+        self._full: Floats = self.plain_losses(self.predictions[None], np.arange(self.n_rows))[0]
+        self.risk_scale = float(np.abs(self._full).mean())
+        self._redraws = self.loss.lowest is not None and self.is_drawn
+        self._more_noise = Noise(
+            Streams(int(self._streams("more-draws").integers(2**62))),
+            len(self.feature_names),
+            n_replicates=self.noise.n_replicates,
+            n_draws=_MORE_DRAWS * self.noise.n_draws,
+            kind=checked.noise,
+        )
 
     @property
     def corrects_means(self) -> bool:
@@ -121,13 +141,65 @@ class LossGame(SumOfOutputs):
         outputs, targets = list(self.predictions.T), list(self.target.T)
         return find_first_levels(self, outputs, targets, self.weights)
 
+    def draw_bias(self) -> Game | None:
+        """Return the game of the bias that few draws leave; None where next to nothing is left."""
+        is_left = self.loss.curve in ("kinked", "jump")
+        return DrawBias(self) if is_left and self.n_replicates > 1 else None
+
+    def _redraw(self, means: Floats, known: Mask, rows: Rows, epoch: int) -> Floats:
+        """Return mean predictions, from more draws where the loss has a pole.
+
+        If no draw of a replicate gives the class of a row a probability, its logarithm is not that
+        of the mean, however many orderings there are. Such risks are few, and get new draws.
+        """
+        target, n_replicates = self.target[rows], means.shape[2]
+        flat = np.moveaxis(means, 2, 1).reshape(-1, len(rows), *means.shape[3:])
+        is_low = self.loss.too_low(target, flat).reshape(len(means), n_replicates, -1).any(axis=1)
+        if not is_low.any():
+            return means
+        coalitions, at = np.nonzero(is_low)
+        means = means.copy()
+        again = self._means_of_pairs(known[coalitions], rows[at], epoch, self._more_noise)
+        means[coalitions, at] = again
+        self._warn_of_zeros(again, target[at], is_low.size)
+        return means
+
     def _to_risks(self, means: Floats, rows: Rows) -> Floats:
         """Return the pseudo-values (n_coalitions, n_rows, n_replicates) of mean predictions."""
-        return self._jackknife(means, rows, self._losses)
+        if self._has_derivatives(means):
+            return self._delta(means, rows, self.plain_losses)
+        return self._jackknife(means, rows, self.plain_losses)
 
     def pseudo_values(self, means: Floats, rows: Rows) -> Floats:
         """Return the pseudo-values of outputs, (n_coalitions, n_rows, n_replicates, n_outputs)."""
+        if self._has_derivatives(means):
+            return self._delta(means, rows, self.losses_by_output)
         return self._jackknife(means, rows, self.losses_by_output)
+
+    def _has_derivatives(self, means: Floats) -> bool:
+        return self.loss.derivatives is not None and means.shape[2] > 1
+
+    def _delta(
+        self, means: Floats, rows: Rows, losses_of: Callable[[Floats, Rows], Floats]
+    ) -> Floats:
+        """Return the pseudo-values of a loss with derivatives, see `_jackknife`.
+
+        They are ``l(f) - l''(f) v / 2 + l'(f) (f_g - f)``, with v the variance of f.
+        """
+        n_coalitions, n_rows, n_replicates, *_ = means.shape
+        together = mean_within(means, axis=2)
+        losses = losses_of(together, rows)
+        first, second = self.loss.bend(self.target[rows], together)
+        flat = np.moveaxis(means, 2, 1).reshape(-1, n_rows, *means.shape[3:])
+        each = self.loss.expand(flat).reshape(n_coalitions, n_replicates, *first.shape[1:])
+        off = each - np.expand_dims(self.loss.expand(together), 1)
+        variance = np.square(off).sum(axis=1) / (n_replicates * (n_replicates - 1))
+        shift = np.expand_dims(first, 1) * off - np.expand_dims(second * variance / 2, 1)
+        if first.ndim > losses.ndim:
+            shift = shift.sum(axis=-1)
+        weights = self.weights[rows].reshape(-1, *[1] * (losses.ndim - 2))
+        pseudo: Floats = np.moveaxis(np.expand_dims(losses, 1) + weights * shift, 1, 2)
+        return pseudo
 
     def _jackknife(
         self, means: Floats, rows: Rows, losses_of: Callable[[Floats, Rows], Floats]
@@ -148,32 +220,32 @@ class LossGame(SumOfOutputs):
             for replicate in range(n_replicates)
         ]
         without = np.stack(others, axis=1).reshape(-1, n_rows, *means.shape[3:])
-        self._warn_of_zeros(without.reshape(n_coalitions, n_replicates, *without.shape[1:]), rows)
         losses = losses_of(without, rows)
         losses = losses.reshape(n_coalitions, n_replicates, *losses.shape[1:])
+        losses = np.moveaxis(losses, 1, 2)
+        # A loss that jumps has no bias of first order that could be removed.
+        is_plain = self.loss.curve == "jump"
+        centre = np.expand_dims(mean_within(losses, axis=2), 2) if is_plain else whole
         # Exactly the loss itself where all replicates agree.
-        pseudo: Floats = whole + (n_replicates - 1) * (whole - np.moveaxis(losses, 1, 2))
+        pseudo: Floats = whole + (n_replicates - 1) * (centre - losses)
         return pseudo
 
-    def _warn_of_zeros(self, means: Floats, rows: Rows) -> None:
-        """Warn once where only some replicates give the class of a row a probability of zero.
+    def _warn_of_zeros(self, means: Floats, target: npt.NDArray[Any], n_risks: int) -> None:
+        """Warn once where many draws, too, give a class a probability of zero in some replicates.
 
-        The logarithm is clipped there and not smooth, and the jackknife makes it worse: a risk may
-        even be negative.
+        `means` are those of the risks that have been drawn again, (n_pairs, n_replicates, ...), out
+        of `n_risks`. The loss is cut off there and not smooth.
         """
-        target = self.target[rows]
-        if self._has_warned or self.loss.name != "cross_entropy" or target.ndim == 2:
+        if self._has_warned:
             return
-        at = np.arange(len(rows))
-        chosen = means[..., at, target] if means.ndim == 4 else np.abs(1 - target - means)
-        is_zero = chosen < EPSILON
-        share = float((is_zero.any(axis=1) & ~is_zero.all(axis=1)).mean())
+        is_zero = self.loss.too_low(target, np.moveaxis(means, 1, 0))
+        share = float((is_zero.any(axis=0) & ~is_zero.all(axis=0)).sum()) / n_risks
         if share > _MANY_ZEROS:
             self._has_warned = True
             text = (
                 f"For {100 * share:.2g} % of the risks some draws, but not all, give the class of "
-                "a row a probability of zero: cross entropy is then biased, however many orderings "
-                "there are. Use "
+                f"a row a probability of zero: {self.loss.name} is then biased, however many "
+                "orderings there are. Use "
             )
             ending = ", a model without probabilities of zero, or far more draws."
             warn(Text([text, Setting("loss", "brier"), ending]))
@@ -184,7 +256,7 @@ class LossGame(SumOfOutputs):
             losses = self.loss.by_output(self.target[rows], predictions)
             return self._check_losses(losses * self.weights[rows, None], predictions, rows)
 
-    def _losses(self, predictions: Floats, rows: Rows) -> Floats:
+    def plain_losses(self, predictions: Floats, rows: Rows) -> Floats:
         """Return the weighted losses of predictions (n_times, n_rows, ...) of some rows."""
         with np.errstate(over="ignore", invalid="ignore"):
             losses = self.loss.many(self.target[rows], predictions) * self.weights[rows]

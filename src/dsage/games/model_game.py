@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dsage.games.base import Floats, Mask, Orders, Rows
+from dsage.games.base import Floats, Mask, Orders, Rows, prefixes
 from dsage.games.expected import Expected
 from dsage.models.losses import Loss
 
@@ -51,6 +51,8 @@ class ModelGame(Expected):
     target: npt.NDArray[Any] | None = None
     # The risks of the rows with all features known, set by subclasses.
     _full: Floats
+    # Whether some means are drawn again, see `_redraw`.
+    _redraws: bool = False
 
     @abstractmethod
     def _to_risks(self, means: Floats, rows: Rows) -> Floats:
@@ -71,6 +73,8 @@ class ModelGame(Expected):
         out = np.empty((len(known), *full.shape))
         out[known.all(axis=1)] = full
         for at, here, means in self._chunks(known, rows, epoch):
+            if self._redraws:
+                means = self._redraw(means, known[at], rows[here], epoch)
             out[at, here] = to_risks(means, rows[here])
         return out
 
@@ -87,5 +91,12 @@ class ModelGame(Expected):
         out = np.zeros((*needed.shape, *full.shape))
         out[:, -1] = full
         for number, (at, here, means) in self._paths(orders, rows, epoch, needed):
+            if self._redraws:
+                known = prefixes(orders[number : number + 1])[0, at]
+                means = self._redraw(means, known, rows[here], epoch)
             out[number, at, here] = to_risks(means, rows[here])
         return out
+
+    def _redraw(self, means: Floats, known: Mask, rows: Rows, epoch: int) -> Floats:  # noqa: ARG002
+        """Return mean predictions, from more draws where the loss needs them."""
+        return means

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -42,8 +42,9 @@ class GameOptions(Options):
 
     Parameters
     ----------
-    n_draws : int, default=8
-        Draws for each row and coalition; a multiple of `n_replicates`.
+    n_draws : int, optional
+        Draws for each row and coalition; a multiple of `n_replicates`. By default what the loss
+        needs, see :meth:`dsage.models.losses.Loss.n_draws`: 8 for squared error.
     n_replicates : int, default=2
         Number of independent sets of draws. A single one has no jackknife, and no estimate of its
         own error.
@@ -65,7 +66,7 @@ class GameOptions(Options):
 
     of = "the options of a game"
 
-    n_draws: int = 8
+    n_draws: int | None = None
     n_replicates: int = 2
     noise: Literal["sobol", "independent"] = "sobol"
     sample_weight: npt.ArrayLike | None = None
@@ -74,11 +75,30 @@ class GameOptions(Options):
 
     def __post_init__(self) -> None:
         n_replicates = check_count(self.n_replicates, "n_replicates")
-        if check_count(self.n_draws, "n_draws") % n_replicates:
+        if self.n_draws is not None and check_count(self.n_draws, "n_draws") % n_replicates:
             condition = f"a multiple of n_replicates, {n_replicates}"
             raise refusal("n_draws", condition, self.n_draws, "Change one of them")
         check_member(self.noise, KINDS, "noise", "the kinds of noise")
         check_count(self.max_bytes, "max_bytes")
+
+    def with_draws(self, default: int) -> GameOptions:
+        """Return the options with a number of draws: at least `default` if none is given.
+
+        Examples
+        --------
+        >>> GameOptions(n_replicates=3).with_draws(8).n_draws
+        9
+        """
+        if self.n_draws is not None:
+            return self
+        return replace(self, n_draws=self.n_replicates * -(-default // self.n_replicates))
+
+    @property
+    def n_draws_each(self) -> int:
+        """Draws of a replicate."""
+        if self.n_draws is None:
+            raise refusal("n_draws", "known", None, "Call `with_draws` first")
+        return self.n_draws // self.n_replicates
 
     def row_weights(self, n_rows: int) -> Floats:
         """Return the weights of the rows, with mean one; refuse weights that do not fit."""

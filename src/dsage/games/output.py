@@ -21,6 +21,9 @@ from dsage.models.model import Model, as_model
 from dsage.models.torch_module import TorchPredictor
 from dsage.samplers.base import Sampler
 
+# Draws for each row and coalition, unless the user says otherwise: a mean has no bias.
+_N_DRAWS = 8
+
 
 class OutputGame(ModelGame):
     """The prediction for a row of a model that knows only a coalition: ``f_S(x) = E[f(X) | x_S]``.
@@ -89,6 +92,7 @@ class OutputGame(ModelGame):
         if checked.sample_weight is not None:
             advice = "Each row is explained on its own"
             raise refusal("sample_weight", "left out", checked.sample_weight, advice)
+        checked = checked.with_draws(_N_DRAWS)
         super().__init__(_OneOutput(_as_model(model), output), sampler, X, checked)
         self.data = X
         self._full = -self.predictions

@@ -143,6 +143,12 @@ class Ledger:
         n_drawn *= self._n_rows / self._counts.shape[1]
         return max(n_drawn * (self._n_replicates - 1), 1.0)
 
+    @property
+    def n_epochs(self) -> float:
+        """Number of epochs that a row was evaluated in, on average over rows that were."""
+        n_epochs = (self._counts[0] - self._freedom[0])[self._counts[0] > 0]
+        return float(n_epochs.mean()) if len(n_epochs) else 0.0
+
     def row_variance(self, terms: Sequence[int]) -> Floats:
         """Return the variance of the mean from the choice of the rows."""
         visited: Mask = np.asarray((self._counts[list(terms)] > 0).all(axis=0))

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dsage._check import AuditWarning, Setting, Text, refusal, warn
+from dsage.estimate.draw_bias import add_draw_bias
 from dsage.estimate.loop import Estimation
 from dsage.estimate.reasons import StopKind, StopReason, as_reason
 from dsage.estimate.result import Estimate
@@ -158,6 +159,8 @@ def refine(
     if current is None or reason.kind is StopKind.INTERRUPTED:
         current = estimation.progress()
     result = replace(current, reason=reason)
+    if reason.kind is not StopKind.INTERRUPTED:
+        result = add_draw_bias(result, estimation)
     _warn(result)
     return result
 

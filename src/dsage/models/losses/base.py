@@ -27,6 +27,26 @@ Kernel = Callable[[Array, Floats], Floats]
 
 Output = Literal["value", "probability", "any"]
 
+Curve = Literal["linear", "quadratic", "smooth", "kinked", "jump"]
+"""How a loss bends as a function of the prediction, see :class:`Loss`."""
+
+Derivatives = Callable[[Array, Floats], tuple[Floats, Floats]]
+"""Maps what a kernel takes to the first and second derivatives by each prediction.
+
+The results have the shape of the predictions. Mixed derivatives by two classes must be zero.
+"""
+
+# Draws for each risk, unless the user says otherwise; and those for a tolerance below 1 %, where
+# the bias that few draws leave would show. Measured: benchmarks/results/losses.md.
+_N_DRAWS: dict[str, tuple[int, int]] = {
+    "linear": (8, 8),
+    "quadratic": (8, 8),
+    "smooth": (16, 32),
+    "kinked": (32, 32),
+    "jump": (128, 128),
+}
+_SMALL_TOLERANCE = 0.01
+
 
 @dataclass(frozen=True)
 class Loss:
@@ -46,6 +66,18 @@ class Loss:
         Whether a model may predict classes: each draw then votes for one class.
     accepts_soft : bool
         Whether the target may be probabilities (n_rows, n_classes).
+    curve : {"linear", "quadratic", "smooth", "kinked", "jump"}
+        How it bends as a function of the prediction. A prediction from few draws has a random
+        error, and the loss of it a bias, which this decides: none for a linear loss; one that the
+        jackknife removes exactly (quadratic) or up to a small rest (smooth); a larger rest where
+        the slope (kinked) or the loss itself (jump) is not continuous, which becomes part of the
+        standard errors.
+    derivatives : callable or None
+        The derivatives of a smooth loss, see :data:`Derivatives`: the bias is then estimated from
+        the second one, which varies less than the jackknife.
+    lowest : float or None
+        Where the loss has a pole at a prediction of zero for the class: probabilities below this
+        are replaced by it. Means over few draws that are below are drawn again, with more draws.
 
     Examples
     --------
@@ -64,6 +96,72 @@ class Loss:
     kernel: Kernel = field(repr=False)
     accepts_votes: bool = False
     accepts_soft: bool = False
+    curve: Curve = "kinked"
+    derivatives: Derivatives | None = field(default=None, repr=False)
+    lowest: float | None = None
+
+    def n_draws(self, tolerance: float | None = None) -> int:
+        """Return the number of draws for each risk that suits the loss.
+
+        Parameters
+        ----------
+        tolerance : float, optional
+            The standard error that is wanted, as a share of the range of the values.
+
+        Examples
+        --------
+        >>> from dsage.models import as_loss
+        >>> as_loss("cross_entropy").n_draws(), as_loss("cross_entropy").n_draws(0.005)
+        (16, 32)
+        """
+        is_small = tolerance is not None and tolerance < _SMALL_TOLERANCE
+        return _N_DRAWS[self.curve][is_small]
+
+    def too_low(self, y: Array, prediction: Floats) -> npt.NDArray[np.bool_]:
+        """Return where the probability of a class that the target has is below `lowest`.
+
+        Parameters
+        ----------
+        y, prediction
+            As for :meth:`many`.
+
+        Returns
+        -------
+        bool array of shape (n_predictions, n_rows)
+        """
+        low = np.less(self.expand(prediction), self.lowest or 0.0)
+        found: npt.NDArray[np.bool_] = (
+            low[:, np.arange(len(y)), y] if y.ndim == 1 else np.any(low & (y > 0), axis=-1)
+        )
+        return found
+
+    def expand(self, prediction: Floats) -> Floats:
+        """Return predictions as :meth:`many` takes them with all classes, if they have classes."""
+        if self.output == "probability" and prediction.ndim == 2:
+            return _add_first_class(prediction)
+        return prediction
+
+    def bend(self, y: Array, prediction: Floats) -> tuple[Floats, Floats]:
+        """Return the first and second derivatives of a smooth loss by each prediction.
+
+        Parameters
+        ----------
+        y, prediction
+            As for :meth:`many`.
+
+        Returns
+        -------
+        first, second : arrays
+            Of the shape of the predictions, with all classes.
+        """
+        if self.derivatives is None:
+            condition = "one with derivatives"
+            raise refusal("loss", condition, self.name, "Use the jackknife", TypeError)
+        if self.output != "value" or y.ndim == 1:
+            return self.derivatives(y, self.expand(prediction))
+        parts = [self.derivatives(y[:, at], prediction[..., at]) for at in range(y.shape[1])]
+        first, second = (np.stack(each, axis=-1) for each in zip(*parts, strict=True))
+        return first, second
 
     def __call__(self, y: Array, prediction: Floats) -> Floats:
         """Return the loss of each row.
@@ -139,8 +237,7 @@ class Loss:
             shapes = f"(n_predictions, {len(y)}) or (n_predictions, {len(y)}, n_classes)"
             advice = "Put predictions along the first axis, rows along the second"
             raise refusal("prediction", f"of shape {shapes}", prediction.shape, advice)
-        if self.output == "probability" and prediction.ndim == 2:
-            prediction = _add_first_class(prediction)
+        prediction = self.expand(prediction)
         if self.output == "value" and y.ndim == 2:
             summed: Floats = self.by_output(y, prediction).sum(axis=-1)
             return summed
@@ -261,17 +358,17 @@ def register(
     title: str,
     unit: str,
     synonyms: Sequence[str] = (),
-    accepts_votes: bool = False,
-    accepts_soft: bool = False,
+    **declared: Any,  # noqa: ANN401
 ) -> Callable[[Kernel], Kernel]:
     """Return a decorator that makes a kernel available as a :class:`Loss`.
 
-    `summary` is a line for tables and help; the other traits are those of :data:`LOSSES`.
+    `summary` is a line for tables and help; `title`, `unit` and `synonyms` are those of
+    :data:`LOSSES`, and the rest are attributes of the loss, such as `curve`.
     """
     add = LOSSES.register(name, summary=summary, title=title, unit=unit, synonyms=tuple(synonyms))
 
     def register_kernel(kernel: Kernel) -> Kernel:
-        add(Loss(name, output, kernel, accepts_votes=accepts_votes, accepts_soft=accepts_soft))
+        add(Loss(name, output, kernel, **declared))
         return kernel
 
     return register_kernel

@@ -10,7 +10,7 @@ from typing import Any, get_args
 import numpy as np
 
 from dsage._check import check_member, refusal, shown
-from dsage.models.losses.base import LOSSES, Array, Floats, Loss, Output
+from dsage.models.losses.base import LOSSES, Array, Curve, Floats, Loss, Output
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,7 @@ def as_loss(
     *,
     quantile: float | None = None,
     output: Output | None = None,
+    curve: Curve | None = None,
 ) -> Loss:
     """Return a loss by its name, or a function as a loss.
 
@@ -56,6 +57,9 @@ def as_loss(
           2.2e-16 (:data:`EPSILON`) are replaced by that.
         - ``"brier"``: the squared distance of probabilities and class, summed over the classes,
           and halved if there are two: then it is ``(p - y) ** 2`` for the second class.
+        - ``"linear"``: 1 minus the probability of the class. It is the share of wrong classes of a
+          model that draws its class from its probabilities, and needs far fewer draws than
+          ``"zero_one"``.
         - ``"zero_one"``: 1 if the most probable class (the first of equals) is wrong. A model
           without probabilities votes, 1 for its class and 0 for the others: the mean over draws is
           the share of votes, and the class with most votes is predicted.
@@ -67,6 +71,10 @@ def as_loss(
         For a function: what it takes. With ``"probability"`` it receives the classes as codes,
         and the probabilities in the model's shape. With ``"any"``, the default, it receives `y`
         unchanged.
+    curve : {"linear", "quadratic", "smooth", "kinked", "jump"}, optional
+        For a function: how it bends as a function of the prediction, see :class:`Loss`. By default
+        ``"kinked"``, which is safe unless it jumps: standard errors then include the bias that may
+        be left by few draws. A ``"smooth"`` one needs fewer draws.
 
     Examples
     --------
@@ -82,8 +90,9 @@ def as_loss(
     """
     if quantile is not None and loss != "pinball":
         raise refusal("quantile", "given for 'pinball' only", quantile, "Leave it out", TypeError)
-    if output is not None and isinstance(loss, (str, Loss)):
-        raise refusal("output", "given for a function only", output, "Leave it out", TypeError)
+    for name, given in (("output", output), ("curve", curve)):
+        if given is not None and isinstance(loss, (str, Loss)):
+            raise refusal(name, "given for a function only", given, "Leave it out", TypeError)
     if isinstance(loss, Loss):
         return loss
     if isinstance(loss, str):
@@ -93,8 +102,10 @@ def as_loss(
         raise refusal("loss", "a name or a function", loss, advice, TypeError)
     kind = "any" if output is None else output
     check_member(kind, get_args(Output), "output", "the kinds")
-    name = getattr(loss, "__name__", type(loss).__name__)
-    return _FunctionLoss(name, kind, loss, accepts_soft=True)
+    bends = "kinked" if curve is None else curve
+    check_member(bends, get_args(Curve), "curve", "the kinds of curves")
+    own = getattr(loss, "__name__", type(loss).__name__)
+    return _FunctionLoss(own, kind, loss, accepts_soft=True, curve=bends)
 
 
 def _find_loss(name: str, quantile: float | None) -> Loss:

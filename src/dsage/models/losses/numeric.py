@@ -17,6 +17,7 @@ from dsage.models.losses.base import LOSSES, Array, Floats, Loss, register
     title="squared error",
     unit="squared units of {target}",
     synonyms=("mse", "mean_squared_error", "l2"),
+    curve="quadratic",
 )
 def squared_error(y: Array, prediction: Floats) -> Floats:
     """Return squared differences."""
@@ -31,6 +32,7 @@ def squared_error(y: Array, prediction: Floats) -> Floats:
     title="absolute error",
     unit="units of {target}",
     synonyms=("mae", "mean_absolute_error", "l1"),
+    curve="kinked",
 )
 def absolute_error(y: Array, prediction: Floats) -> Floats:
     """Return absolute differences."""
@@ -65,4 +67,4 @@ def pinball(quantile: float) -> Loss:
     array([0.9, 0.1])
     """
     checked = check_real(quantile, "quantile", above=0.0, high=np.nextafter(1.0, 0.0))
-    return Loss(f"pinball({checked:g})", "value", _Pinball(checked))
+    return Loss(f"pinball({checked:g})", "value", _Pinball(checked), curve="kinked")

@@ -11,6 +11,14 @@ EPSILON = float(np.finfo(np.float64).eps)
 """Cross entropy replaces smaller probabilities by this, 2.2e-16: no loss exceeds 36.04."""
 
 
+def _bend_cross_entropy(y: Array, prediction: Floats) -> tuple[Floats, Floats]:
+    """Return the derivatives of minus the log; zero where it is cut off."""
+    weights: Floats = y if y.ndim == 2 else np.eye(prediction.shape[-1])[y]
+    is_used = (prediction >= EPSILON) & (weights > 0)
+    inverse = np.divide(1.0, prediction, out=np.zeros_like(prediction), where=is_used)
+    return -weights * inverse, weights * inverse * inverse
+
+
 @register(
     "cross_entropy",
     "probability",
@@ -19,6 +27,9 @@ EPSILON = float(np.finfo(np.float64).eps)
     unit="nats, the unit of natural logarithms",
     synonyms=("log_loss", "logloss", "nll"),
     accepts_soft=True,
+    curve="smooth",
+    derivatives=_bend_cross_entropy,
+    lowest=EPSILON,
 )
 def cross_entropy(y: Array, prediction: Floats) -> Floats:
     """Return minus the log of the probabilities of the classes."""
@@ -37,11 +48,32 @@ def cross_entropy(y: Array, prediction: Floats) -> Floats:
     unit="shares of the rows",
     synonyms=("accuracy", "error_rate", "misclassification"),
     accepts_votes=True,
+    curve="jump",
 )
 def zero_one(y: Array, prediction: Floats) -> Floats:
     """Return 1 where the most probable class, the first of equals, is wrong."""
     wrong: npt.NDArray[np.bool_] = prediction.argmax(axis=-1) != y
     return wrong.astype(np.float64)
+
+
+@register(
+    "linear",
+    "probability",
+    summary="1 minus the probability of the class",
+    title="probability of a wrong class",
+    unit="probabilities of a wrong class",
+    synonyms=("expected_zero_one",),
+    accepts_votes=True,
+    accepts_soft=True,
+    curve="linear",
+)
+def linear(y: Array, prediction: Floats) -> Floats:
+    """Return one minus the probabilities of the classes."""
+    if y.ndim == 1:
+        chosen: Floats = 1.0 - prediction[..., np.arange(len(y)), y]
+        return chosen
+    missed: Floats = 1.0 - np.einsum("...k,...k->...", y, prediction)
+    return missed
 
 
 @register(
@@ -51,6 +83,7 @@ def zero_one(y: Array, prediction: Floats) -> Floats:
     title="Brier score",
     unit="squared differences of probabilities",
     accepts_soft=True,
+    curve="quadratic",
 )
 def brier(y: Array, prediction: Floats) -> Floats:
     """Return squared distances of probabilities and classes, halved for two classes."""

@@ -1,0 +1,81 @@
+"""The error that few draws for each risk leave, however many orderings and epochs there are."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from dsage._check import Setting, Text, warn
+from dsage.estimate.loop import Estimation
+from dsage.estimate.result import Estimate
+from dsage.games.base import Floats
+from dsage.games.model_game import ModelGame
+from dsage.models.losses import Loss
+
+# Evaluations for the bias, as a share of those of the run.
+_SHARE = 0.1
+# Warn where the bias may be larger than this share of the range.
+_MATTERS = 0.02
+
+
+def add_draw_bias(result: Estimate, estimation: Estimation) -> Estimate:
+    """Return an estimate whose error of draws includes the bias that few draws may leave.
+
+    It is estimated with a tenth of the evaluations of the run, for losses with kinks or jumps; the
+    others come back as they are. Fresh draws do not average it out, so that no stopping rule waits
+    for it.
+
+    Where a loss jumps, its sign differs from row to row, and the spread of the draws of a single
+    epoch tells its size, too.
+    """
+    plan = estimation.plan
+    game = plan.game.draw_bias()
+    if game is None or result.n_units == 0 or not plan.tells_errors:
+        return result
+    options = vars(plan.options) | {"first_level": "none", "audit": False, "estimand": "d-sage"}
+    oracle = None if plan.estimand == "sage" else plan.oracle
+    options["random_state"] = int(plan.streams("draw-bias").integers(2**62))
+    found: Estimate | None = None
+    for found in Estimation(game, oracle=oracle, **options).steps():
+        if found.n_evaluated >= _SHARE * result.n_evaluated:
+            break
+    if found is None:
+        return result
+    losses = [part.loss for part in plan.game.parts if isinstance(part, ModelGame)]
+    kept = [loss for loss in losses if loss is not None]
+    jumps = any(loss.curve == "jump" for loss in kept)
+    n_epochs = estimation.n_epochs if jumps else 0.0
+    bias = _size(found.values, found.se, n_epochs, result.se_draws)
+    outputs = result.outputs
+    if outputs is not None and found.outputs is not None:
+        own = _size(found.outputs.values, found.outputs.se, n_epochs, outputs.se_draws)
+        outputs = replace(outputs, se_draws=np.hypot(outputs.se_draws, own))
+    _warn(bias, result, kept)
+    return replace(result, se_draws=np.hypot(result.se_draws, bias), outputs=outputs)
+
+
+def _size(values: Floats, se: Floats, n_epochs: float, se_draws: Floats) -> Floats:
+    """Return the size of biases from their estimates, without the noise of these estimates."""
+    squares: Floats = np.maximum(values**2 - se**2, 0.0) + n_epochs * se_draws**2
+    return np.sqrt(squares)
+
+
+def _warn(bias: Floats, result: Estimate, losses: list[Loss]) -> None:
+    """Warn where the bias is large compared with the values and the other errors."""
+    scale = np.ptp(result.values) if len(result.values) > 1 else np.abs(result.values).max()
+    largest = int(np.argmax(bias))
+    if bias[largest] <= max(_MATTERS * scale, result.se[largest]) or not losses:
+        return
+    name, share = losses[0].name, bias[largest] / scale if scale > 0 else np.inf
+    text = (
+        f"With {name}, few draws may leave a bias of up to {100 * share:.2g} % of the range of the "
+        "values, however many orderings there are; the standard errors include it. Use more draws, "
+    )
+    is_of_classes = losses[0].output == "probability"
+    advice: list[str | Setting] = [Setting("n_draws"), ", or a loss that needs few of them: "]
+    if is_of_classes:
+        advice += [Setting("loss", "linear"), " or ", Setting("loss", "brier"), "."]
+    else:
+        advice += [Setting("loss", "squared_error"), "."]
+    warn(Text([text, *advice]))

@@ -89,13 +89,11 @@ def naive(game, model, y, loss, *, n_replicates, n_draws, noise, weights=None, s
         (FOREST, Y, "absolute_error"),
         (bent, Y, "pinball(0.8)"),
         (bent, Y, skewed),
-        (CLASSIFIER, LABELS, "cross_entropy"),
         (CLASSIFIER, LABELS, "brier"),
-        (three, CODES, "zero_one"),
+        (CLASSIFIER, LABELS, "linear"),
     ],
 )
 @pytest.mark.parametrize(("n_replicates", "n_draws"), [(2, 4), (3, 3)])
-@FEW_DRAWS
 def test_risks_are_the_jackknife_over_replicates(model, y, loss, n_replicates, n_draws):
     weights = np.linspace(0.0, 3.0, N_ROWS)
     options = {"n_replicates": n_replicates, "n_draws": n_draws, "noise": "sobol"}
@@ -105,6 +103,77 @@ def test_risks_are_the_jackknife_over_replicates(model, y, loss, n_replicates, n
     risks = game.risks(EVERY, FIRST)
     expected = naive(game, model, y, loss, weights=weights, **options)
     np.testing.assert_allclose(risks, expected, rtol=1e-9, atol=1e-10)
+
+
+def means_of_replicates(model, n_replicates, n_draws, seed=7):
+    """Mean predictions (n_coalitions, n_rows, n_replicates, n_classes) of the first rows."""
+    noise = Noise(Streams(seed), 3, n_replicates=n_replicates, n_draws=n_draws)(FIRST, 0)
+    draws = np.stack([SAMPLER.draw(X.iloc[FIRST], known, noise) for known in EVERY])
+    predicted = model(draws.reshape(-1, 3))
+    shape = (len(EVERY), len(FIRST), n_replicates, n_draws, predicted.shape[1])
+    return predicted.reshape(shape).mean(axis=3)
+
+
+@pytest.mark.parametrize("is_soft", [False, True])
+@pytest.mark.parametrize(("n_replicates", "n_draws"), [(2, 2), (3, 1)])
+def test_risks_of_cross_entropy_are_delta_pseudo_values(n_replicates, n_draws, is_soft):
+    """``-log p - v / (2 p^2) + (p - g) / p`` for the probability of the class."""
+    options = {"n_replicates": n_replicates, "n_draws": n_replicates * n_draws, "random_state": 7}
+    model = as_model(three, "cross_entropy", classes=[0, 1, 2])
+    y = three(X.to_numpy()[:, ::-1]) if is_soft else CODES
+    game = LossGame(model, SAMPLER, X, y, loss="cross_entropy", **options)
+    each = means_of_replicates(three, n_replicates, n_draws)
+    mean = each.mean(axis=2, keepdims=True)
+    variance = each.var(axis=2, ddof=1, keepdims=True) / n_replicates
+    pseudo = -np.log(mean) - variance / (2 * mean**2) + (mean - each) / mean
+    weights = y if is_soft else np.eye(3)[y]
+    expected = (pseudo * weights[FIRST][:, None, :]).sum(axis=-1)
+    np.testing.assert_allclose(game.risks(EVERY, FIRST), expected, rtol=1e-9, atol=1e-12)
+
+
+def test_one_probability_and_two_have_the_same_risks():
+    def one(frame):
+        return three(frame)[:, 0]
+
+    def two(frame):
+        return np.stack([1 - one(frame), one(frame)], axis=1)
+
+    y = (CODES > 0).astype(int)
+    games = [
+        LossGame(as_model(model, "cross_entropy", classes=[0, 1]), SAMPLER, X, y, random_state=0,
+                 loss="cross_entropy")
+        for model in (one, two)
+    ]  # fmt: skip
+    a, b = (game.risks(EVERY, ROWS) for game in games)
+    np.testing.assert_allclose(a, b, rtol=1e-12)
+
+
+@pytest.mark.parametrize("n_replicates", [2, 3])
+def test_risks_of_a_loss_that_jumps_are_plain_losses_with_the_spread_of_the_jackknife(n_replicates):
+    game = LossGame(three, SAMPLER, X, CODES, loss="zero_one", n_draws=2 * n_replicates,
+                    n_replicates=n_replicates, random_state=7)  # fmt: skip
+    risks = game.risks(EVERY, FIRST)
+    each = means_of_replicates(three, n_replicates, 2)
+    wrong = each.mean(axis=2).argmax(axis=-1) != CODES[FIRST]
+    np.testing.assert_allclose(risks.mean(axis=2), wrong, atol=1e-12)
+    others = (each.sum(axis=2, keepdims=True) - each).argmax(axis=-1) != CODES[FIRST][:, None]
+    spread = (n_replicates - 1) ** 2 * others.var(axis=2, ddof=1)
+    np.testing.assert_allclose(risks.var(axis=2, ddof=1), spread, atol=1e-12)
+
+
+@pytest.mark.parametrize("loss", ["linear", "brier", "squared_error"])
+def test_two_draws_leave_no_bias_of_a_linear_or_quadratic_loss(loss):
+    model = (lambda frame: three(frame)[:, 0]) if loss == "squared_error" else three
+    y = Y if loss == "squared_error" else CODES
+    options = {"loss": loss, "noise": "independent"}
+    few = LossGame(model, SAMPLER, X, y, n_draws=2, random_state=0, **options)
+    many = LossGame(model, SAMPLER, X, y, n_draws=2048, random_state=1, **options)
+    known = EVERY[[0, 1, 6]]
+    risks = np.array([few.risks(known, FIRST, epoch).mean(axis=(1, 2)) for epoch in range(400)])
+    se = risks.std(axis=0, ddof=1) / np.sqrt(len(risks))
+    expected = many.risks(known, FIRST)
+    se = np.hypot(se, np.sqrt(expected.var(axis=2, ddof=1).sum(axis=1) / 2) / len(FIRST))
+    assert (np.abs(risks.mean(axis=0) - expected.mean(axis=(1, 2))) < 4.5 * se).all()
 
 
 @pytest.mark.parametrize("noise", ["sobol", "independent"])
@@ -533,15 +602,57 @@ def hard(frame):
 
 @pytest.mark.parametrize("columns", [1, 2])
 def test_cross_entropy_of_probabilities_of_zero_is_warned_of_once(columns):
+    """A class that one draw in a hundred gives: many draws of a replicate have none of them."""
+    above = X["a"].mean() + 2.3 * X["a"].std()
+
     def predict(frame):
-        return hard(frame)[:, 1] if columns == 1 else hard(frame)
+        is_second = (np.asarray(frame)[:, 0] > above).astype(float)
+        return is_second if columns == 1 else np.stack([1 - is_second, is_second], axis=1)
 
     model = as_model(predict, "cross_entropy", classes=[0, 1])
-    y = np.asarray(hard(X)[:, 1], dtype=int)
+    y = np.ones(N_ROWS, dtype=int)
     game = LossGame(model, SAMPLER, X, y, loss="cross_entropy", random_state=0)
     with pytest.warns(UserWarning, match="loss='brier'"):
         game.risks(EVERY, ROWS)
     game.risks(EVERY, ROWS, 1)  # a second warning would be an error
+
+
+def test_risks_are_drawn_again_where_a_replicate_has_only_zeros():
+    """The class has a probability of one in twenty: eight draws often miss it, sixty-four do not."""
+    sampler = Gaussian.from_moments(np.zeros(2), np.eye(2))
+    rows = np.zeros((50, 2))
+
+    def tail(frame):
+        return (np.asarray(frame)[:, 0] > 1.645).astype(float)
+
+    model = as_model(tail, "cross_entropy", classes=[0, 1])
+    game = LossGame(model, sampler, rows, np.ones(50, dtype=int), random_state=0)
+    known = np.zeros((1, 2), dtype=bool)
+    before = game.n_predicted
+    risks = np.array([game.risks(known, np.arange(50), epoch).mean(axis=2) for epoch in range(20)])
+    n_asked = (game.n_predicted - before) / (20 * 50 * 16)
+    # Cut off at 2.2e-16, a single risk would be 36.
+    assert risks.max() < -np.log(0.05) + 3.0
+    se = risks.std(ddof=1) / np.sqrt(risks.size)
+    assert abs(risks.mean() + np.log(0.05)) < 4.5 * se + 0.1
+    # Eight times as many draws for the risks where one of the two nets of eight has no hit.
+    assert 1.0 < n_asked < 9.0
+
+
+def test_risks_that_are_drawn_again_do_not_depend_on_chunks_or_other_rows():
+    model = RandomForestClassifier(3, random_state=0).fit(X, LABELS)
+    options = {"random_state": 3, "n_draws": 4}
+    whole = LossGame(model, SAMPLER, X, LABELS, **options)
+    expected = whole.risks(EVERY, ROWS, 1)
+    orders, needed = np.array([[2, 0, 1], [1, 0, 2]]), np.ones((2, 4), dtype=bool)
+    paths = whole.path_risks(orders, ROWS, 1, needed)
+    assert whole.n_predicted > N_ROWS + (7 + 6) * N_ROWS * 4
+    for max_bytes in (1, 5000):
+        game = LossGame(model, SAMPLER, X, LABELS, max_bytes=max_bytes, **options)
+        np.testing.assert_array_equal(game.risks(EVERY, ROWS, 1), expected)
+        np.testing.assert_array_equal(game.path_risks(orders, ROWS, 1, needed), paths)
+    some = np.array([31, 2, 7])
+    np.testing.assert_array_equal(whole.risks(EVERY[[6, 1]], some, 1), expected[[6, 1]][:, some])
 
 
 @pytest.mark.filterwarnings("error")

@@ -12,14 +12,13 @@ import argparse
 import json
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 from math import factorial
 from pathlib import Path
 from tempfile import gettempdir
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -146,7 +145,6 @@ PROBLEMS = {
     "sharp 2": Problem("forest that answers 0 and 1, 2 classes", forest(2, n_estimators=20)),
     "sharp 3": Problem("forest that answers 0 and 1, 3 classes", forest(3, n_estimators=20), 3),
 }
-SMOOTH = ("squared_error", "brier", "linear", "cross_entropy")
 NUMBERS = ("squared_error", "absolute_error", "pinball(0.8)")
 
 
@@ -171,7 +169,9 @@ def settings() -> dict[str, list[Setting]]:
     of: dict[str, list[Setting]] = {}
     for tolerance, percent in ((0.02, "2"), (0.005, "0.5")):
         for problem in PROBLEMS:
-            of[f"cross_entropy {problem} {percent}"] = [Setting(problem, "cross_entropy", tolerance)]
+            of[f"cross_entropy {problem} {percent}"] = [
+                Setting(problem, "cross_entropy", tolerance)
+            ]
         of[f"others {percent}"] = [
             Setting(problem, loss, tolerance)
             for problem in ("normals", "forest 3")
@@ -206,9 +206,7 @@ def play(at: Setting, seed: int) -> LossGame:
     if is_of_numbers:
         model = lambda Z: problem.model(Z)[:, -1]  # noqa: E731
     target = numbers if is_of_numbers else y
-    return LossGame(
-        model, sampler, X, target, loss=at.loss, n_draws=at.draws, random_state=seed
-    )
+    return LossGame(model, sampler, X, target, loss=at.loss, n_draws=at.draws, random_state=seed)
 
 
 def exact_values(at: Setting) -> Floats:
@@ -225,7 +223,9 @@ def exact_values(at: Setting) -> Floats:
         risks[members] = float(losses.mean())
     values = np.zeros(d)
     for members, risk in risks.items():
-        weight = factorial(sum(members)) * factorial(d - sum(members) - 1) if not all(members) else 0
+        weight = (
+            factorial(sum(members)) * factorial(d - sum(members) - 1) if not all(members) else 0
+        )
         for j in np.flatnonzero(~np.array(members)):
             larger = tuple(member or k == j for k, member in enumerate(members))
             values[j] += weight / factorial(d) * (risk - risks[larger])
@@ -283,18 +283,29 @@ def lines_of(part: str, n_runs: int, folder: Path) -> list[list[str]]:
 
 
 TEXT = (
-    f"Independent standard normal features, so that the sampler is perfect and the exact values of "
-    f"rows are known. *Independent normals*: {N_ROWS['normals']} rows of three features, `p = expit(4 "
-    f"(x0 + x1 + x2))`. *Forests*: {N_ROWS['forests']} rows of four features, two or three classes, 100 trees with leaves of five rows, or "
-    "20 trees with leaves of one, which answer 0 and 1. Default options, by which all orderings of so few features are averaged over; "
-    "the number of draws is the default for the loss and the tolerance, except in lines marked with *. "
-    "*Bias*: the mean error of the feature where it is largest, in % of the range of the values, "
-    "-+ its standard error. *Coverage* of the 95 % intervals, over runs and features, -+ its "
-    "standard error over runs. *se*: the mean of the largest standard error, in % of the range; for "
-    "losses with kinks or jumps it includes the bias that few draws may leave. *Rows*: million rows "
-    "predicted per run."
+    "Independent standard normal features, so that the sampler is perfect and the exact values of "
+    f"the rows are known. *Independent normals*: {N_ROWS['normals']} rows of three features, "
+    f"`p = expit(4 (x0 + x1 + x2))`. *Forests*: {N_ROWS['forests']} rows of four features, two or "
+    "three classes, 100 trees with leaves of five rows, or 20 trees with leaves of one, which "
+    "answer 0 and 1. Default options, by which all orderings of so few features are averaged over; "
+    "the number of draws is the default for the loss and the tolerance, except in lines marked "
+    "with *. *Bias*: the mean error of the feature where it is largest, in % of the range of the "
+    "values, -+ its standard error. *Coverage* of the 95 % intervals, over runs and features, -+ "
+    "its standard error over runs. *se*: the mean of the largest standard error, in % of the "
+    "range; for losses with kinks or jumps it includes the bias that few draws may leave. *Rows*: "
+    "million rows predicted per run."
 )
-HEADER = ["loss", "model", "tolerance, %", "draws", "runs", "bias, %", "coverage, %", "se, %", "rows"]
+HEADER = [
+    "loss",
+    "model",
+    "tolerance, %",
+    "draws",
+    "runs",
+    "bias, %",
+    "coverage, %",
+    "se, %",
+    "rows",
+]
 
 
 def main(parts: list[str], n_runs: int, folder: Path, *, is_tiny: bool) -> None:
@@ -311,17 +322,17 @@ def main(parts: list[str], n_runs: int, folder: Path, *, is_tiny: bool) -> None:
     publish("losses", "Losses: bias and coverage", sections, ["dsage", "numpy", "scipy"])
 
 
-def _parse() -> Iterator[Any]:
+def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--part", nargs="*", default=[], choices=list(settings()))
     parser.add_argument("--runs", type=int, default=200, help="runs per setting")
     parser.add_argument("--keep", type=Path, default=Path(gettempdir()) / "dsage-losses")
     parser.add_argument("--tiny", action="store_true", help="few runs, for a trial")
-    yield parser.parse_args()
+    return parser.parse_args()
 
 
 if __name__ == "__main__":
-    (given,) = _parse()
+    given = _parse()
     with threadpool_limits(1):
         runs = 3 if given.tiny else given.runs
         main(given.part, runs, given.keep, is_tiny=given.tiny)

@@ -105,6 +105,7 @@ def test_a_model_that_answers_at_random_is_warned_of():
         dsage.explain(lambda X: random.normal(size=len(X)), *rows, sampler="gaussian", **OPTIONS)
 
 
+@pytest.mark.filterwarnings("ignore:With zero_one, few draws")
 def test_labels_at_random_are_warned_of():
     random = np.random.default_rng(1)
 

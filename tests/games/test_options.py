@@ -3,6 +3,7 @@ import pytest
 
 from dsage.games import GameOptions, LossGame, OutputGame
 from dsage.games.options import check_weights
+from dsage.models import as_loss
 from dsage.samplers import Gaussian
 
 X = np.random.default_rng(0).normal(size=(20, 2))
@@ -56,3 +57,29 @@ def test_weights_have_mean_one_and_are_equal_by_default():
 def test_impossible_weights_are_refused(weights, text):
     with pytest.raises(ValueError, match=f"sample_weight must be .*{text}"):
         GameOptions(sample_weight=weights).row_weights(3)
+
+
+def test_the_number_of_draws_is_what_the_loss_needs_unless_it_is_given():
+    y = X[:, 0]
+    labels = (y > 0).astype(int)
+
+    def model(rows):
+        return 1 / (1 + np.exp(-rows.sum(axis=1)))
+
+    def n_draws(loss, **options):
+        noise = LossGame(model, SAMPLER, X, labels, loss=loss, **options).noise
+        return noise.n_replicates * noise.n_draws
+
+    expected = {"squared_error": 8, "brier": 8, "linear": 8, "cross_entropy": 16,
+                "absolute_error": 32, "pinball(0.9)": 32, "zero_one": 128}  # fmt: skip
+    assert {loss: n_draws(loss) for loss in expected} == expected
+    assert n_draws(lambda y, p: (y - p) ** 4) == 32
+    assert n_draws(as_loss(lambda y, p: (y - p) ** 4, curve="smooth")) == 16
+    assert n_draws("cross_entropy", n_draws=6) == 6
+    assert n_draws("squared_error", n_replicates=3) == 9
+    assert OutputGame(model, SAMPLER, X).noise.n_draws == 4
+
+
+def test_options_know_their_draws_only_when_they_are_decided():
+    with pytest.raises(ValueError, match="n_draws must be known; got None"):
+        GameOptions().n_draws_each  # noqa: B018

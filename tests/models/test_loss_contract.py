@@ -58,6 +58,35 @@ def test_names_of_other_libraries_are_refused_with_ours(loss):
             as_loss(synonym)
 
 
+def test_a_loss_that_is_linear_or_quadratic_is_so(loss, rows):
+    """The jackknife over two replicates is then exact."""
+    if loss.curve not in ("linear", "quadratic"):
+        pytest.skip("it is neither")
+    y, (a, b, c) = rows
+    one, other = a - b, c - b
+    second = [
+        loss(y, b + one + other) - loss(y, b + one) - loss(y, b + other) + loss(y, b),
+        loss(y, c + one + other) - loss(y, c + one) - loss(y, c + other) + loss(y, c),
+    ]
+    np.testing.assert_allclose(second[0], second[1], atol=1e-12)
+    if loss.curve == "linear":
+        np.testing.assert_allclose(second[0], 0.0, atol=1e-12)
+
+
+def test_derivatives_are_those_of_the_kernel(loss, rows):
+    if loss.derivatives is None:
+        pytest.skip("it has none")
+    y, predictions = rows
+    first, second = loss.bend(y, predictions)
+    step = 1e-4
+    for at in range(predictions.shape[-1]):
+        shift = step * (np.arange(predictions.shape[-1]) == at)
+        up, middle, down = (loss.many(y, predictions + k * shift) for k in (1, 0, -1))
+        np.testing.assert_allclose(first[..., at], (up - down) / (2 * step), rtol=1e-4, atol=1e-6)
+        curved = (up - 2 * middle + down) / step**2
+        np.testing.assert_allclose(second[..., at], curved, rtol=1e-3, atol=1e-4)
+
+
 def test_a_registered_kernel_is_a_loss_of_that_name():
     @register("cubed", "value", summary="cubed distance", title="cubed error", unit="")
     def cubed(y, prediction):

@@ -537,3 +537,38 @@ def test_classifiers_of_other_libraries_are_known_by_their_declaration():
 def test_a_classifier_without_probabilities_needs_a_loss():
     with pytest.raises(TypeError, match=r"got 'RidgeClassifier'. Wrap it in .*loss='zero_one'"):
         choose_loss(RidgeClassifier())
+
+
+def test_a_function_is_taken_to_have_kinks_unless_it_is_declared():
+    def own(y, prediction):
+        return (y - prediction) ** 4
+
+    assert as_loss(own).curve == "kinked"
+    assert as_loss(own, curve="smooth").curve == "smooth"
+    with pytest.raises(ValueError, match="curve must be one of the kinds of curves; got 'bent'"):
+        as_loss(own, curve="bent")
+    with pytest.raises(TypeError, match="curve must be given for a function only"):
+        as_loss("brier", curve="smooth")
+    with pytest.raises(TypeError, match="loss must be one with derivatives"):
+        as_loss(own).bend(np.zeros(1), np.zeros((1, 1)))
+
+
+def test_the_linear_loss_is_one_minus_the_probability_of_the_class():
+    loss = as_loss("linear")
+    prediction = np.array([[0.2, 0.8], [0.6, 0.4]])
+    np.testing.assert_allclose(loss(np.array([1, 1]), prediction), [0.2, 0.6])
+    soft = np.array([[0.5, 0.5], [1.0, 0.0]])
+    np.testing.assert_allclose(loss(soft, prediction), [0.5, 0.4])
+
+
+def test_derivatives_by_output_stand_side_by_side():
+    from dsage.models.losses import Loss
+
+    loss = Loss(
+        "quartic", "value", lambda y, p: (p - y) ** 4, curve="smooth",
+        derivatives=lambda y, p: (4 * (p - y) ** 3, 12 * (p - y) ** 2),
+    )  # fmt: skip
+    y, prediction = np.array([[0.0, 1.0]]), np.array([[[2.0, 4.0]]])
+    first, second = loss.bend(y, prediction)
+    np.testing.assert_allclose(first, [[[32.0, 108.0]]])
+    np.testing.assert_allclose(second, [[[48.0, 108.0]]])

@@ -42,7 +42,7 @@ def test_a_table_that_was_left_incomplete_is_repaired(unloaded, left):
 def test_a_table_that_cannot_be_repaired_is_refused(unloaded, monkeypatch):
     monkeypatch.setattr(sobol, "_FILE", "missing.npz")
     unloaded[1][...] = 0
-    with pytest.raises(RuntimeError, match="Sobol' direction numbers must be .* Restart Python"):
+    with pytest.raises(RuntimeError, match=r"Sobol' direction numbers must be .* Restart Python"):
         net()
 
 
@@ -57,9 +57,14 @@ def test_the_table_is_loaded_once(unloaded, monkeypatch):
 @pytest.mark.skipif(os.name == "nt", reason="signals differ on Windows")
 def test_an_interrupt_waits_for_the_end_of_the_block():
     done = []
-    with pytest.raises(KeyboardInterrupt), sobol.delay_interrupts():
-        os.kill(os.getpid(), signal.SIGINT)
-        done.append("after")
+
+    def interrupted():
+        with sobol.delay_interrupts():
+            os.kill(os.getpid(), signal.SIGINT)
+            done.append("after")
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
     assert done == ["after"]
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 

@@ -72,10 +72,9 @@ def _without_rounding(columns: Mapping[str, Floats], risk: float) -> dict[str, F
     checked = {name: column for name, column in columns.items() if name != "df"}
     # An error that is not known is no reason to keep a value.
     is_nothing = np.all([~(np.abs(each) > smallest) for each in checked.values()], axis=0)
-    cleaned = {
+    return {
         name: np.where(is_nothing & ~np.isnan(each), 0.0, each) for name, each in checked.items()
     }
-    return cleaned
 
 
 def _take(term: TermEstimate, n_values: int) -> TermEstimate:

@@ -8,7 +8,7 @@ import numpy as np
 
 from dsage._check import Setting, Text, warn
 from dsage.estimate.loop import Estimation
-from dsage.estimate.result import Estimate
+from dsage.estimate.result import Estimate, OutputEstimate
 from dsage.games.base import Floats
 from dsage.games.model_game import ModelGame
 from dsage.models.losses import Loss
@@ -16,7 +16,7 @@ from dsage.models.losses import Loss
 # Evaluations for the bias, as a share of those of the run.
 _SHARE = 0.1
 # Warn where the bias may be larger than this share of the range.
-_MATTERS = 0.02
+_MATTERS = 0.05
 
 
 def add_draw_bias(result: Estimate, estimation: Estimation) -> Estimate:
@@ -45,19 +45,29 @@ def add_draw_bias(result: Estimate, estimation: Estimation) -> Estimate:
     losses = [part.loss for part in plan.game.parts if isinstance(part, ModelGame)]
     kept = [loss for loss in losses if loss is not None]
     jumps = any(loss.curve == "jump" for loss in kept)
-    n_epochs = estimation.n_epochs if jumps else 0.0
-    bias = _size(found.values, found.se, n_epochs, result.se_draws)
+    n_epochs = estimation.n_epochs
+    bias = _size(found, result, n_epochs, jumps=jumps)
     outputs = result.outputs
     if outputs is not None and found.outputs is not None:
-        own = _size(found.outputs.values, found.outputs.se, n_epochs, outputs.se_draws)
+        own = _size(found.outputs, outputs, n_epochs, jumps=jumps)
         outputs = replace(outputs, se_draws=np.hypot(outputs.se_draws, own))
     _warn(bias, result, kept)
     return replace(result, se_draws=np.hypot(result.se_draws, bias), outputs=outputs)
 
 
-def _size(values: Floats, se: Floats, n_epochs: float, se_draws: Floats) -> Floats:
-    """Return the size of biases from their estimates, without the noise of these estimates."""
-    squares: Floats = np.maximum(values**2 - se**2, 0.0) + n_epochs * se_draws**2
+def _size(
+    found: Estimate | OutputEstimate,
+    drawn: Estimate | OutputEstimate,
+    n_epochs: float,
+    *,
+    jumps: bool,
+) -> Floats:
+    """Return the size of biases, from their estimates and from the errors of the draws."""
+    squares: Floats = found.values**2
+    if jumps:
+        # Their estimates are noisy. The sign differs from row to row, like that of an error of the
+        # draws, but epochs do not average it out.
+        squares = np.maximum(squares - found.se**2, 0.0) + n_epochs * drawn.se_draws**2
     return np.sqrt(squares)
 
 
@@ -69,7 +79,7 @@ def _warn(bias: Floats, result: Estimate, losses: list[Loss]) -> None:
         return
     name, share = losses[0].name, bias[largest] / scale if scale > 0 else np.inf
     text = (
-        f"With {name}, few draws may leave a bias of up to {100 * share:.2g} % of the range of the "
+        f"With {name}, few draws may leave a bias of up to {100 * share:.3g} % of the range of the "
         "values, however many orderings there are; the standard errors include it. Use more draws, "
     )
     is_of_classes = losses[0].output == "probability"

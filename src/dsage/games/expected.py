@@ -271,9 +271,7 @@ class Expected(Game):
                 own[...] = control.noise(latent).reshape(own.shape)
             yield at, self._predict(draws, noise)
 
-    def _means(
-        self, known: Mask, rows: Rows, epoch: int, source: Noise | None = None
-    ) -> Floats:
+    def _means(self, known: Mask, rows: Rows, epoch: int, source: Noise | None = None) -> Floats:
         """Return the mean of each replicate, (n_coalitions, n_rows, n_replicates, ...).
 
         `source` takes the place of the game's noise.

@@ -72,9 +72,10 @@ class ModelGame(Expected):
         """Return what `to_risks` makes of mean predictions; `full` with all features known."""
         out = np.empty((len(known), *full.shape))
         out[known.all(axis=1)] = full
-        for at, here, means in self._chunks(known, rows, epoch):
+        for at, here, drawn in self._chunks(known, rows, epoch):
+            means = drawn
             if self._redraws:
-                means = self._redraw(means, known[at], rows[here], epoch)
+                means = self._redraw(drawn, known[at], rows[here], epoch)
             out[at, here] = to_risks(means, rows[here])
         return out
 
@@ -90,10 +91,11 @@ class ModelGame(Expected):
         """Return what `to_risks` makes of mean predictions along orderings; see `fill`."""
         out = np.zeros((*needed.shape, *full.shape))
         out[:, -1] = full
-        for number, (at, here, means) in self._paths(orders, rows, epoch, needed):
+        for number, (at, here, drawn) in self._paths(orders, rows, epoch, needed):
+            means = drawn
             if self._redraws:
                 known = prefixes(orders[number : number + 1])[0, at]
-                means = self._redraw(means, known, rows[here], epoch)
+                means = self._redraw(drawn, known, rows[here], epoch)
             out[number, at, here] = to_risks(means, rows[here])
         return out
 

@@ -268,7 +268,7 @@ def measure(at: Setting, n_runs: int) -> list[str]:
 
 def lines_of(part: str, n_runs: int, folder: Path) -> list[list[str]]:
     """Return the lines of a part: from its file, or measured."""
-    file = folder / f"{part.replace(' ', '_')}_{n_runs}.json"
+    file = folder / f"{part.replace(' ', '_')}.json"
     if file.exists():
         kept: list[list[str]] = json.loads(file.read_text())
         return kept

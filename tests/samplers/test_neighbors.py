@@ -3,11 +3,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
 from dsage.samplers import Marginal, Neighbors
-from dsage.samplers.neighbors import _first_above
 
 
 def correlated(n_rows, seed=0):
@@ -220,23 +216,6 @@ def test_data_without_degeneracy_fit_without_a_warning():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         Neighbors().fit(correlated(60)[0])
-
-
-@given(st.data())
-@settings(max_examples=60, deadline=None)
-def test_bisection_finds_what_a_search_of_each_row_finds(data):
-    n_rows, n_columns = data.draw(st.integers(1, 4)), data.draw(st.integers(1, 40))
-    rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
-    weights = rng.random((n_rows, n_columns)) * (rng.random((n_rows, n_columns)) < 0.6)
-    weights[:, rng.integers(n_columns)] += 1.0
-    sums = np.cumsum(weights, axis=1)
-    targets = rng.random((n_rows, 7)) * sums[:, -1:]
-    targets[:, 0] = 0.0
-    found = _first_above(sums, targets)
-    for row in range(n_rows):
-        np.testing.assert_array_equal(
-            found[row], np.searchsorted(sums[row], targets[row], side="right")
-        )
 
 
 def test_bad_options_are_refused():

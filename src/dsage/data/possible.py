@@ -97,6 +97,14 @@ class Possible:
         """Whether draws never need to be moved."""
         return not (self.columns or self.exclusive)
 
+    @property
+    def together(self) -> Possible:
+        """What draws can violate whose unknown columns have values of training, each of its own.
+
+        Only columns that exclude each other can: they may disagree, with known ones among them too.
+        """
+        return Possible({}, self.exclusive)
+
     def snap(self, draws: npt.NDArray[Any], known: Mask) -> None:
         """Move draws (n_rows, n_draws, n_features) to the nearest possible values, in place.
 

@@ -125,6 +125,20 @@ def lanes(X: Floats) -> Floats:
     return padded
 
 
+def whiten(factor: Floats, centered: Floats) -> Floats:
+    """Return ``z = L^-1 x`` of rows x (n_rows, n), (n, n_rows), with L a lower factor (n, n).
+
+    It is 0 where the diagonal is: such a feature is determined by those before it.
+    """
+    rest = lanes(centered)
+    z = np.zeros_like(rest)
+    for at, pivot in enumerate(factor.diagonal().tolist()):
+        if pivot > 0:
+            known = combine(factor[at : at + 1, :at], z[:at])[0]
+            z[at] = (rest[at] - known) / pivot
+    return z[:, : len(centered)]
+
+
 def sweep(matrix: Floats, known: Mask, tolerance: float = TOLERANCE) -> tuple[Floats, Floats]:
     """Regress the unknown features on the known ones: coefficients and residual covariance.
 

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from dsage.data.possible import Possible
 from dsage.samplers.base import BaseSampler
 from dsage.samplers.checks import Floats, Ints, Mask
 from dsage.samplers.registry import ANY_DATA, SAMPLERS
@@ -57,6 +58,10 @@ class Marginal(BaseSampler):
     def _fit(self, X: Floats) -> None:
         self.background_ = X if self.joint else np.sort(X, axis=0)
         self._means = X.mean(axis=0)
+
+    @property
+    def _possible(self) -> Possible:
+        return self.layout_.possible.together
 
     def _draw(self, X: Floats, known: Mask, noise: Floats) -> Floats:  # noqa: ARG002
         background = self.background_[:, ~known]

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from scipy.spatial.distance import cdist
 
 from dsage._check import check_count, check_real, refusal, warn
 from dsage._random import Streams
+from dsage.data.possible import Possible
 from dsage.samplers.base import BaseSampler
 from dsage.samplers.checks import Floats, Ints, Mask, pick, warn_of_copies
+from dsage.samplers.conditioning import lower_factor, whiten
+from dsage.samplers.inversion import draw_positions
+from dsage.samplers.neighbor_paths import Distances, NeighborsOrdering
+from dsage.samplers.recent import Recent
 from dsage.samplers.registry import ANY_DATA, SAMPLERS
 
 # Pairs of training rows from which the scale of Gower's distance is estimated; the relative
@@ -18,6 +25,7 @@ from dsage.samplers.registry import ANY_DATA, SAMPLERS
 _N_PAIRS = 4096
 # In units of a feature's spread. Farther out, rounding of squared distances hides the nearest row.
 _FAR = 1e6
+_CACHE_BYTES = 2**25  # of the coordinates of training rows in orderings that were used last
 
 
 @SAMPLERS.register(
@@ -107,11 +115,33 @@ class Neighbors(BaseSampler):
         else:
             self._warn_of_degeneracy(is_constant)
         self._scale = 1.0 / spread
+        self._recent: Recent[Distances] = Recent(max(1, _CACHE_BYTES // self.rows_.nbytes))
+
+    @property
+    def _possible(self) -> Possible:
+        return self.layout_.possible.together
 
     def _draw(self, X: Floats, known: Mask, noise: Floats) -> Floats:
-        sums = np.cumsum(self._weights(X, known), axis=1)
-        row = _first_above(sums, noise[:, :, 0] * sums[:, -1:])
-        return self.rows_[:, ~known][row]
+        return self.rows_[:, ~known][draw_positions(self._weights(X, known), noise[:, :, 0])]
+
+    def ordering(self, order: Sequence[int] | Ints) -> NeighborsOrdering:
+        """Return an object that draws for all prefixes of an ordering of the features.
+
+        A feature that becomes known adds one term to the distances from all training rows.
+
+        Parameters
+        ----------
+        order : sequence of int
+            The positions of the features, each once.
+        """
+        positions = self._check_order(order)
+        make = self._gower_along if self._is_discrete.any() else self._mahalanobis_along
+        distances = self._recent.get(positions.tobytes(), partial(make, positions))
+        return NeighborsOrdering(self.rows_, self.layout_, positions, distances, self._kernel)
+
+    def prepare(self, noise: Floats) -> Floats:
+        """Return the noise itself, which `ordering` takes."""
+        return noise
 
     def _mean(self, X: Floats, known: Mask) -> Floats:
         weights = self._weights(X, known)
@@ -129,14 +159,21 @@ class Neighbors(BaseSampler):
         if not n_known:
             return np.ones((len(X), len(self.rows_)))
         squares = self._gower(X, known) if self._is_discrete.any() else self._mahalanobis(X, known)
+        return self._kernel(squares, n_known, 1.0, squares)
+
+    def _kernel(self, squares: Floats, n_known: int, mean_square: float, out: Floats) -> Floats:
+        """Write the weights for squared distances, the largest of each row being 1, into `out`."""
+        if not n_known or mean_square == 0.0:
+            out.fill(1.0)
+            return out
         bandwidth = self._scott(n_known) if isinstance(self.bandwidth, str) else self.bandwidth
-        squares -= squares.min(axis=1, keepdims=True)
+        np.subtract(squares, squares.min(axis=1, keepdims=True), out=out)
         if self.n_neighbors is not None and self.n_neighbors < len(self.rows_):
             last = self.n_neighbors - 1
-            farthest = np.partition(squares, last, axis=1)[:, last]
-            squares[squares > farthest[:, None]] = np.inf
-        squares /= -2.0 * bandwidth**2
-        weights: Floats = np.exp(squares, out=squares)
+            farthest = np.partition(out, last, axis=1)[:, last]
+            out[out > farthest[:, None]] = np.inf
+        out /= -2.0 * bandwidth**2 * mean_square
+        weights: Floats = np.exp(out, out=out)
         return weights
 
     def _scott(self, n_known: int) -> float:
@@ -156,6 +193,46 @@ class Neighbors(BaseSampler):
         for position, direction in enumerate(whitening):
             white += standard[:, position, None] * direction
         return cdist(white, rows, "sqeuclidean") if kept.any() else np.zeros((len(X), len(rows)))
+
+    def _mahalanobis_along(self, order: Ints) -> Distances:
+        """Return the distances on the prefixes of an ordering.
+
+        With ``S = L L'`` in the ordering's order, a feature adds the square of the difference in
+        its coordinate of ``L^-1 (x - mean)``.
+        """
+        factor = lower_factor(self._correlation[np.ix_(order, order)])
+        n_kept = np.cumsum(factor.diagonal() > 0)
+        measure = partial(self._whiten, order, factor)
+        return Distances(
+            measure=measure,
+            coordinates=measure(self.rows_, len(order)),
+            is_class=np.zeros(len(order), bool),
+            is_squared=True,
+            mean_squares=2.0 * np.append(0, n_kept),
+        )
+
+    def _whiten(self, order: Ints, factor: Floats, X: Floats, length: int) -> Floats:
+        first = order[:length]
+        centered = (_near(X, self._center, self._scale)[:, first] - self._center[first]) * (
+            self._scale[first]
+        )
+        return whiten(factor[:length, :length], centered)
+
+    def _gower_along(self, order: Ints) -> Distances:
+        """Return the distances on the prefixes of an ordering."""
+        products = np.cumsum(np.cumsum(self._products[np.ix_(order, order)], axis=0), axis=1)
+        measure = partial(self._in_ranges, order)
+        return Distances(
+            measure=measure,
+            coordinates=measure(self.rows_, len(order)),
+            is_class=self._is_discrete[order],
+            is_squared=False,
+            mean_squares=np.append(0.0, products.diagonal()),
+        )
+
+    def _in_ranges(self, order: Ints, X: Floats, length: int) -> Floats:
+        scaled = np.where(self._is_discrete, X, _near(X, self._center, self._scale) * self._scale)
+        return np.ascontiguousarray(scaled[:, order[:length]].T)
 
     def _gower(self, X: Floats, known: Mask) -> Floats:
         numbers = np.flatnonzero(known & ~self._is_discrete)
@@ -207,18 +284,3 @@ def _pair_products(rows: Floats, ranges: Floats, is_discrete: Mask) -> Floats:
     parts = np.where(is_discrete, difference > 0.0, difference / ranges)
     products: Floats = parts.T @ parts / _N_PAIRS
     return products
-
-
-def _first_above(sums: Floats, targets: Floats) -> Ints:
-    """Return the first position in each row of `sums` (ascending) that is above each target.
-
-    Bisects all rows at once; the result of a row does not depend on the others.
-    """
-    low = np.zeros(targets.shape, np.intp)
-    high = np.full(targets.shape, sums.shape[1] - 1, np.intp)
-    for _ in range(int(sums.shape[1] - 1).bit_length()):
-        middle = (low + high) // 2
-        above = np.take_along_axis(sums, middle, axis=1) > targets
-        high = np.where(above, middle, high)
-        low = np.where(above, low, np.minimum(middle + 1, high))
-    return high

@@ -17,10 +17,9 @@ from dsage.samplers.conditioning import (
     Normal,
     as_grid,
     check_scores,
-    combine,
     exact_factor,
-    lanes,
     lower_factor,
+    whiten,
 )
 from dsage.samplers.latent import Latent
 
@@ -193,13 +192,7 @@ class Ordering:
     def _whiten(self, rows: Floats, length: int) -> Floats:
         """Return z of the first features of the ordering, (length, n_rows)."""
         first = self.order[:length]
-        centered = lanes(rows[:, first] - self.mean[first])
-        z = np.zeros_like(centered)
-        for at, pivot in enumerate(self.factor.diagonal()[:length]):
-            if pivot > 0:
-                known = combine(self.factor[at : at + 1, :at], z[:at])[0]
-                z[at] = (centered[at] - known) / pivot
-        return z[:, : len(rows)]
+        return whiten(self.factor[:length, :length], rows[:, first] - self.mean[first])
 
     def _all_unknown(self, scores: Floats) -> Floats:
         """Return draws for the empty prefix, (n_features, n_rows, n_draws)."""

@@ -175,3 +175,16 @@ def test_times_are_drawn_among_whole_units_within_range():
     found = layout.decode(draws[:, 0])["t"]
     assert found.tolist()[:3] == [*pd.to_datetime(["2020-01-03", "2020-01-09", "2020-01-01"])]
     assert found.isna()[3]
+
+
+def test_only_exclusive_columns_are_left_to_move_where_each_has_a_value_of_training():
+    frame = pd.concat([one_hot(), pd.DataFrame({"n": np.arange(N) % 7})], axis=1)
+    possible = Layout.of(frame).possible
+    assert set(possible.columns) == {4}
+    draws = np.array([[[0.0, 1.0, 0.0, 0.0, 2.6]]])
+    possible.together.snap(draws, np.array([True, False, False, False, False]))
+    np.testing.assert_array_equal(draws, [[[0.0, 1.0, 0.0, 0.0, 2.6]]])
+    draws[0, 0, 0] = 1.0
+    possible.together.snap(draws, np.array([True, False, False, False, False]))
+    np.testing.assert_array_equal(draws, [[[1.0, 0.0, 0.0, 0.0, 2.6]]])
+    assert Layout.of(frame[["n"]]).possible.together.is_free

@@ -1,9 +1,13 @@
+import pickle
+import tracemalloc
 import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
-from dsage.samplers import Marginal, Neighbors
+
+from dsage.games import LossGame
+from dsage.samplers import Marginal, Neighbors, inversion
 
 
 def correlated(n_rows, seed=0):
@@ -226,3 +230,156 @@ def test_bad_options_are_refused():
         Neighbors(bandwidth=0.0).fit(X)
     with pytest.raises(ValueError, match="n_neighbors must be at least 1"):
         Neighbors(n_neighbors=0).fit(X)
+
+
+# Draws along orderings
+
+
+def one_hot(n_rows, seed=0):
+    """A number, codes, and three columns of zeros and ones that exclude each other."""
+    rng = np.random.default_rng(seed)
+    number = rng.normal(size=n_rows)
+    state = np.digitize(number + rng.normal(size=n_rows), [-0.5, 0.5])
+    return pd.DataFrame(
+        {
+            "number": number,
+            "codes": 2.5 * np.digitize(number + rng.normal(size=n_rows), [-1.0, 1.0]),
+            **{f"is_{k}": (state == k).astype(float) for k in range(3)},
+        }
+    )
+
+
+MADE = {
+    "numbers": lambda n_rows, seed=0: correlated(n_rows, seed)[0],
+    "mixed": mixed,
+    "one-hot": one_hot,
+}
+
+
+@pytest.mark.filterwarnings("ignore:The columns:UserWarning")
+@pytest.mark.parametrize("options", [{}, {"bandwidth": 0.2}, {"n_neighbors": 7}])
+@pytest.mark.parametrize("kind", MADE)
+def test_prefixes_of_any_ordering_are_the_draws_for_these_coalitions(kind, options):
+    sampler, rng = Neighbors(**options).fit(MADE[kind](200)), np.random.default_rng(3)
+    X, n_features = MADE[kind](30, 1), sampler.n_features_
+    noise = rng.random((30, 20, n_features))
+    for order in (rng.permutation(n_features) for _ in range(4)):
+        for length, draws in sampler.ordering(order).prefixes(X, sampler.prepare(noise)):
+            known = np.isin(np.arange(n_features), order[:length])
+            # Rounding might move one draw in 1e12 to the next training row.
+            np.testing.assert_array_equal(draws, sampler.draw(X, known, noise))
+
+
+@pytest.mark.filterwarnings("ignore:The columns:UserWarning")
+@pytest.mark.parametrize("kind", MADE)
+def test_prefixes_are_the_same_in_any_split_and_for_any_lengths(kind, monkeypatch):
+    sampler, X = Neighbors().fit(MADE[kind](100)), MADE[kind](50, 1)
+    n_features = sampler.n_features_
+    noise = np.random.default_rng(0).random((50, 6, n_features))
+    ordering = sampler.ordering(np.arange(n_features)[::-1])
+    whole = {length: draws.copy() for length, draws in ordering.prefixes(X, noise)}
+    for rows in (slice(0, 1), slice(1, 30), slice(30, 50)):
+        for length, draws in ordering.prefixes(X[rows], noise[rows], [1, n_features - 1]):
+            np.testing.assert_array_equal(draws, whole[length][rows])
+            with pytest.raises(ValueError, match="read-only"):
+                draws[0] = 0.0
+    monkeypatch.setattr(inversion, "CELLS", 250)
+    for length, draws in ordering.prefixes(X, noise):
+        np.testing.assert_array_equal(draws, whole[length])
+
+
+def test_prefixes_leave_out_columns_that_the_ones_before_determine():
+    X, _ = correlated(80)
+    frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(copy=X[:, 0], same=1.0)
+    with pytest.warns(UserWarning, match="are constant or determine"):
+        sampler = Neighbors().fit(frame)
+    noise = np.random.default_rng(0).random((80, 10, 5))
+    for order in ([4, 0, 3, 1, 2], [3, 1, 0, 4, 2]):
+        for length, draws in sampler.ordering(order).prefixes(frame, noise):
+            known = np.isin(np.arange(5), order[:length])
+            np.testing.assert_array_equal(draws, sampler.draw(frame, known, noise))
+
+
+def test_a_row_far_from_all_gets_the_nearest_along_an_ordering():
+    X, _ = correlated(50)
+    points = np.array([[1e17, 0.0, 0.0], [-1e17, 0.0, 0.0]])
+    ordering = Neighbors(bandwidth=1e-3).fit(X).ordering([0, 1, 2])
+    ((_, draws),) = ordering.prefixes(points, np.full((2, 1, 3), 0.5), [1])
+    ends = [np.argmax(X[:, 0]), np.argmin(X[:, 0])]
+    np.testing.assert_array_equal(draws[:, 0, 1:], X[ends, 1:])
+
+
+@pytest.mark.filterwarnings("ignore:The columns:UserWarning")
+def test_patterns_of_exclusive_columns_that_are_known_in_part_occur():
+    X = one_hot(300)
+    sampler = Neighbors(bandwidth=100.0).fit(X)
+    noise = np.random.default_rng(0).random((300, 10, 5))
+    for length, draws in sampler.ordering([2, 0, 3, 1, 4]).prefixes(X, noise):
+        assert (draws[..., 2:].sum(axis=-1) == 1).all(), length
+        assert np.isin(draws[..., 1], X["codes"]).all()
+
+
+def test_features_after_the_last_prefix_are_not_looked_at_and_others_are_checked():
+    X, _ = correlated(40)
+    ordering, noise = Neighbors().fit(X).ordering([2, 0, 1]), np.full((5, 3, 3), 0.3)
+    hidden = X[:5].copy()
+    hidden[:, 1] = np.nan
+    for length, draws in ordering.prefixes(hidden, noise, [0, 2]):
+        ((_, expected),) = ordering.prefixes(X[:5], noise, [length])
+        np.testing.assert_array_equal(draws, expected)
+    with pytest.raises(ValueError, match="finite and without missing values"):
+        ordering.prefixes(hidden, noise, [3])
+    with pytest.raises(ValueError, match="lengths must be ascending"):
+        ordering.prefixes(X[:5], noise, [2, 1])
+    with pytest.raises(ValueError, match="noise must be of shape"):
+        ordering.prefixes(X[:5], noise[1:])
+    with pytest.raises(ValueError, match=r"order must be a permutation of 0 \.\. 2"):
+        Neighbors().fit(X).ordering([0, 0, 1])
+
+
+def test_a_sampler_is_pickled_without_the_orderings_that_it_used():
+    X, _ = correlated(500)
+    sampler = Neighbors().fit(X)
+    before = len(pickle.dumps(sampler))
+    sampler.ordering([2, 0, 1])
+    assert len(pickle.dumps(sampler)) == before
+
+
+def test_memory_along_an_ordering_is_that_of_draws_and_a_few_distances():
+    X = MADE["numbers"](4000)
+    ordering = Neighbors().fit(X).ordering([1, 2, 0])
+    noise = np.random.default_rng(0).random((2000, 8, 3))
+    tracemalloc.start()
+    try:
+        for _ in ordering.prefixes(X[:2000], noise):
+            pass
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    # Four prefixes of three features: numbers of rows, draws, and the rows themselves in some
+    # copies. All distances at once would be 64 MB.
+    assert peak < 3 * noise.nbytes + 8 * X[:2000].nbytes + 8 * 8 * inversion.CELLS
+
+
+def test_games_draw_along_orderings():
+    X = pd.DataFrame(correlated(200)[0], columns=list("abc"))
+    game = LossGame(lambda frame: frame["a"] * frame["b"], Neighbors().fit(X), X[:30], X["c"][:30])
+    assert game.has_paths
+    orders, rows = np.array([[2, 0, 1], [1, 2, 0]]), np.arange(30)
+    along = game.path_risks(orders, rows, 0, np.ones((2, 4), bool))
+    for order, risks in zip(orders, along, strict=True):
+        known = np.array([np.isin(np.arange(3), order[:length]) for length in range(4)])
+        np.testing.assert_allclose(risks, game.risks(known, rows, 0), rtol=1e-12)
+
+
+def test_rows_with_categories_that_training_lacks_are_drawn_for_coalition_by_coalition():
+    frame = mixed(100)
+    target = pd.Series(np.arange(5.0))
+
+    def count(rows):
+        return (rows["class"] == "hi").to_numpy(float)
+
+    plain = LossGame(count, Neighbors().fit(frame), frame[:5], target)
+    odd = LossGame(count, Neighbors().fit(frame), frame[:5].assign(other="odd"), target)
+    assert plain.has_paths
+    assert not odd.has_paths

@@ -54,31 +54,14 @@ class Drawer:
         size = max(1, 16 * components.covariances.size)
         self._recent: Recent[Factors] = Recent(max(1, _CACHE_BYTES // size))
 
-    def draw(self, X: Floats, noise: Floats, order: Ints, lengths: Sequence[int]) -> Floats:
-        """Return draws (n_lengths, n_rows, n_draws, n_columns) given prefixes of an ordering.
+    def along(self, X: Floats, noise: Floats, order: Ints) -> Path:
+        """Return draws for the prefixes of an ordering, from all that they have in common.
 
-        Columns of X that are not in the ordering are ignored. The draws for a length do not depend
-        on the other lengths.
+        Columns of X that are not in the ordering are ignored.
         """
-        out = np.empty((len(lengths), *noise.shape))
-        step = np.full(X.shape[1], NEVER)
-        step[order] = np.arange(1, len(order) + 1)
-        scores, states = self._read(X, step < NEVER)
-        # A special value is known as such: the number itself stays unknown.
-        for gaps, rows in patterns(np.isnan(scores)):
-            group = _Group(self, X[rows], scores[rows], states[rows], gaps, step)
-            out[:, rows] = group.draw(noise[rows], lengths)
-        for position, length in enumerate(lengths):
-            known = order[:length]
-            out[position][..., known] = X[:, None, known]
-            for number in self.variables.numbers:
-                given = [column for column in number.columns if step[column] <= length]
-                if 0 < len(given) < len(number.columns):
-                    copies = [column for column in number.columns if column not in given]
-                    out[position][..., copies] = X[:, None, given[:1]]
-        return out
+        return Path(self, X, noise, order)
 
-    def _read(self, X: Floats, is_read: Mask) -> tuple[Floats, Ints]:
+    def read(self, X: Floats, is_read: Mask) -> tuple[Floats, Ints]:
         """Return scores of the numbers, NaN if special, and states; -1 if nothing is known."""
         numbers, tables = self.variables.numbers, self.variables.tables
         values = np.zeros((len(X), len(numbers)))
@@ -108,6 +91,44 @@ class Drawer:
         )
 
 
+class Path:
+    """Draws for rows, given prefixes of an ordering (made by :meth:`Drawer.along`)."""
+
+    def __init__(self, drawer: Drawer, X: Floats, noise: Floats, order: Ints) -> None:
+        self._X, self._shape, self._order = X, noise.shape, order
+        step = np.full(X.shape[1], NEVER)
+        step[order] = np.arange(1, len(order) + 1)
+        scores, states = drawer.read(X, step < NEVER)
+        # A special value is known as such: the number itself stays unknown.
+        self._groups = [
+            (rows, _Group(drawer, X[rows], scores[rows], states[rows], noise[rows], gaps, step))
+            for gaps, rows in patterns(np.isnan(scores))
+        ]
+        copied = [number.columns for number in drawer.variables.numbers if len(number.columns) > 1]
+        self._copied = [(columns, step[list(columns)]) for columns in copied]
+
+    def draw(self, lengths: Sequence[int]) -> Floats:
+        """Return draws (n_lengths, n_rows, n_draws, n_columns) for ascending lengths.
+
+        Those for a length do not depend on the other lengths.
+        """
+        if len(self._groups) == 1:
+            out = self._groups[0][1].draw(lengths)
+        else:
+            out = np.empty((len(lengths), *self._shape))
+            for rows, group in self._groups:
+                out[:, rows] = group.draw(lengths)
+        for drawn, length in zip(out, lengths, strict=True):
+            known = self._order[:length]
+            drawn[..., known] = self._X[:, None, known]
+            for columns, steps in self._copied:
+                given = [column for column, at in zip(columns, steps, strict=True) if at <= length]
+                if 0 < len(given) < len(columns):
+                    copies = [column for column in columns if column not in given]
+                    drawn[..., copies] = self._X[:, None, given[:1]]
+        return out
+
+
 class _Group:
     """Rows whose numbers have the same gaps.
 
@@ -115,15 +136,30 @@ class _Group:
     """
 
     def __init__(
-        self, drawer: Drawer, X: Floats, scores: Floats, states: Ints, gaps: Mask, step: Ints
+        self,
+        drawer: Drawer,
+        X: Floats,
+        scores: Floats,
+        states: Ints,
+        noise: Floats,
+        gaps: Mask,
+        step: Ints,
     ) -> None:
         self._drawer, self._X, self._states, self._step = drawer, X, states, step
+        self._noise = noise
         firsts = [int(step[list(n.columns)].min()) for n in drawer.variables.numbers]
         self._when = np.array(firsts, np.intp)  # the prefix from which a number is known
         self._known_when = np.where(gaps, NEVER, self._when)
         self.order = np.argsort(self._known_when, kind="stable")
         self.factors = drawer.factors(self.order)
         self.z = self._whiten(scores)
+        numbers = drawer.variables.numbers
+        self._columns = np.array([numbers[at].columns[0] for at in self.order], np.intp)
+        self._tables = np.array([numbers[at].table for at in self.order], np.intp)
+        # Those of special values, and of the first column, depend on what was chosen before.
+        self._others = np.flatnonzero((self._tables >= 0) | (self._columns == 0)).tolist()
+        self._first_scores = grid_scores(noise[:, :, self._columns])
+        self._steps = np.ascontiguousarray(as_grid(self.z))
 
     def _whiten(self, scores: Floats) -> Floats:
         """Return z of all rows and components, in the order of the numbers; 0 if never known."""
@@ -142,16 +178,15 @@ class _Group:
             rest[at + 1 :] -= products[at + 1 :]
         return whitened.transpose(1, 2, 0)
 
-    def draw(self, noise: Floats, lengths: Sequence[int]) -> Floats:
+    def draw(self, lengths: Sequence[int]) -> Floats:
         """Return draws (n_lengths, n_rows, n_draws, n_columns)."""
+        noise = self._noise
         given = self._drawer.states.given(self._X, self._states, self._step, lengths)
         logs = self._log_shares(lengths) + given.log_shares
         shares = np.exp(logs - logs.max(axis=2, keepdims=True))
         bounds = np.cumsum(shares, axis=2)
         u = noise[None, :, :, 0] * bounds[:, :, -1:]
-        chosen = np.zeros(u.shape, np.intp)
-        for component in range(len(self._drawer.components) - 1):
-            chosen += u > bounds[:, :, component, None]
+        chosen = _count_below(bounds, u)
         low = np.take_along_axis(bounds, np.maximum(chosen - 1, 0), axis=2)
         width = np.take_along_axis(shares, chosen, axis=2)
         uniforms = Uniforms(noise, remainder(u, np.where(chosen > 0, low, 0.0), width))
@@ -191,51 +226,58 @@ class _Group:
         known_when = self._known_when[order]
         for i, length in enumerate(lengths):
             if n_known := int((known_when <= length).sum()):
-                scores[i, :, :, :n_known] = as_grid(self.z[rows, chosen[i], :n_known])
-        flat = chosen.ravel()
-        drawn = self._multiply(scores.reshape(-1, len(order)), flat)
-        drawn += drawer.components.means[:, order][flat]
-        drawn = drawn.reshape(scores.shape)
-        for place, at in enumerate(order.tolist()):
-            unknown = [i for i, length in enumerate(lengths) if self._when[at] > length]
-            if not unknown:
+                scores[i, :, :, :n_known] = self._steps[rows, chosen[i], :n_known]
+        drawn = self._to_numbers(scores, chosen)
+        n_unknown = np.searchsorted(lengths, self._when[order])
+        for place, (at, n) in enumerate(zip(order.tolist(), n_unknown.tolist(), strict=True)):
+            if not n:
                 continue
-            x = drawer.margins.to_values(drawn[unknown, :, :, place], at)
+            x = drawer.margins.to_values(drawn[:n, :, :, place], at)
             if numbers[at].table in marks:
-                states = marks[numbers[at].table][0][unknown]
+                states = marks[numbers[at].table][0][:n]
                 special = np.append(0.0, numbers[at].special)
                 x = np.where(states > 0, special[states], x)
             for column in numbers[at].columns:
-                out[unknown, :, :, column] = x
+                out[:n, :, :, column] = x
 
     def _scores(
         self, chosen: Ints, uniforms: Uniforms, marks: dict[int, tuple[Ints, Floats]]
     ) -> Floats:
         """Return normal scores, in steps of the grid."""
-        numbers = self._drawer.variables.numbers
         scores = np.empty((*chosen.shape, len(self.order)))
-        columns = np.array([numbers[at].columns[0] for at in self.order])
-        tables = np.array([numbers[at].table for at in self.order])
-        plain = np.flatnonzero((tables < 0) & (columns > 0))
-        scores[..., plain] = grid_scores(uniforms.noise[:, :, columns[plain]])
-        for place in np.flatnonzero((tables >= 0) | (columns == 0)).tolist():
-            table = int(tables[place])
+        scores[...] = self._first_scores
+        for place in self._others:
+            table = int(self._tables[place])
             u = uniforms.first if table < 0 else marks[table][1]
             scores[..., place] = grid_scores(u)
         return scores
 
-    def _multiply(self, scores: Floats, chosen: Ints) -> Floats:
-        """Return the products of scores (n, n_numbers) with the factors of their components."""
-        by_component = np.argsort(chosen, kind="stable")
-        ends = np.cumsum(np.bincount(chosen, minlength=len(self._drawer.components)))
-        taken = scores[by_component]
-        products = np.empty_like(taken)
-        start = 0
-        for component, end in enumerate(ends.tolist()):
-            if end > start:
-                part = slice(start, end)
-                np.matmul(taken[part], self.factors.exact[component], out=products[part])
-            start = end
-        out = np.empty_like(products)
-        out[by_component] = products
-        return out
+    def _to_numbers(self, scores: Floats, chosen: Ints) -> Floats:
+        """Replace scores (..., n_numbers) by the numbers of their components, in place."""
+        flat, components = scores.reshape(-1, len(self.order)), self._drawer.components
+        means = components.means[:, self.order]
+        by_component = np.argsort(chosen.ravel(), kind="stable")
+        ends = np.cumsum(np.bincount(chosen.ravel(), minlength=len(components)))
+        for component, some in enumerate(np.split(by_component, ends[:-1])):
+            if len(some):
+                part = flat[some] @ self.factors.exact[component]
+                part += means[component]
+                flat[some] = part
+        return scores
+
+
+def _count_below(bounds: Floats, u: Floats) -> Ints:
+    """Return how many of ascending bounds, less the last, are below each of some numbers.
+
+    Bisects all rows at once. Shapes (..., n_bounds) and (..., n_draws).
+    """
+    n_bounds = bounds.shape[-1]
+    flat, first = bounds.reshape(-1), np.arange(0, bounds.size, n_bounds)
+    first = first.reshape(*bounds.shape[:-1], 1)
+    found = np.zeros(u.shape, np.intp)
+    for digit in reversed(range((n_bounds - 1).bit_length())):
+        more = found + (1 << digit)
+        # Ascending bounds: if the last of so many is below, all are.
+        is_below = flat.take(first + np.minimum(more, n_bounds) - 1) < u
+        np.copyto(found, more, where=is_below & (more < n_bounds))
+    return found

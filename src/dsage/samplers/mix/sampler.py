@@ -109,7 +109,7 @@ class Mix(BaseSampler):
 
     def _draw(self, X: Floats, known: Mask, noise: Floats) -> Floats:
         order = np.flatnonzero(known)
-        drawn: Floats = self._drawer.draw(X, noise, order, [len(order)])[0]
+        drawn: Floats = self._drawer.along(X, noise, order).draw([len(order)])[0]
         return drawn[..., ~known]
 
     def ordering(self, order: Sequence[int] | npt.NDArray[np.intp]) -> MixOrdering:
@@ -124,7 +124,9 @@ class Mix(BaseSampler):
     def _bytes_per_row(self, known: Mask, n_draws: int) -> int:
         n_numbers = len(self._drawer.variables.numbers)
         n_components = len(self._drawer.components)
-        return 8 * (n_draws * (5 * n_numbers + 2 * len(known) + 8) + n_components * (n_numbers + 4))
+        return 8 * (
+            n_draws * (5 * n_numbers + 2 * len(known) + 8) + n_components * (4 * n_numbers + 4)
+        )
 
 
 class MixOrdering:
@@ -160,11 +162,10 @@ class MixOrdering:
         n_numbers = len(self._drawer.variables.numbers)
         each = 8 * noise.shape[0] * noise.shape[1] * (4 * n_numbers + 2 * len(self.order) + 8)
         at_once = max(1, _PREFIX_BYTES // max(1, each))
+        path = self._drawer.along(rows, noise, self.order)
         for first in range(0, len(chosen), at_once):
             some = chosen[first : first + at_once]
-            for length, draws in zip(
-                some, self._drawer.draw(rows, noise, self.order, some), strict=True
-            ):
+            for length, draws in zip(some, path.draw(some), strict=True):
                 known = np.zeros(len(self.order), bool)
                 known[self.order[:length]] = True
                 self._layout.possible.snap(draws, known)

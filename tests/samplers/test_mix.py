@@ -12,9 +12,11 @@ from sklearn.exceptions import NotFittedError
 from dsage._random import Streams
 from dsage.samplers import Mix, evaluate
 from dsage.samplers.clustered import ClusteredGaussian
+from dsage.samplers.mix import sampler as sampler_module
 from dsage.samplers.mix.em import Components, Rows, fit_components
 from dsage.samplers.mix.impute import fill_gaps, patterns
 from dsage.samplers.mix.margins import Margins, Scale
+from dsage.samplers.mix.paths import _count_below
 from dsage.samplers.mix.select import fit_mixture
 from dsage.samplers.mix.trees import Evidence, Trees
 from dsage.samplers.mix.variables import Variables
@@ -409,6 +411,27 @@ def test_draws_of_a_prefix_depend_on_no_other_row_or_prefix():
     for length in (0, 1):
         ((_, one),) = sampler.ordering([1, 0]).prefixes(X[7:9], noise[7:9], [length])
         np.testing.assert_array_equal(one, every[length][7:9])
+
+
+def test_prefixes_at_a_time_change_nothing(monkeypatch):
+    frame = incomplete(500).assign(c=lambda f: f["x"] + 1.0)
+    sampler = Mix().fit(frame)
+    X = sampler.layout_.encode(frame)[:30]
+    ordering, noise = sampler.ordering([2, 1, 0]), uniforms(30, 6, 3)
+    together = dict(ordering.prefixes(X, noise))
+    monkeypatch.setattr(sampler_module, "_PREFIX_BYTES", 1)
+    for length, draws in ordering.prefixes(X, noise):
+        np.testing.assert_array_equal(draws, together[length])
+
+
+@pytest.mark.parametrize("n_bounds", [1, 2, 3, 7, 8, 60])
+def test_components_are_found_by_their_bounds(n_bounds):
+    rng = np.random.default_rng(n_bounds)
+    bounds = np.cumsum(rng.random((4, 5, n_bounds)) * (rng.random(n_bounds) < 0.7), axis=2)
+    u = rng.random((4, 5, 9)) * bounds[..., -1:]
+    u[..., 0], u[..., 1] = bounds[..., 0], 2 * bounds[..., -1]
+    below = (u[..., None] > bounds[..., None, :-1]).sum(axis=-1)
+    np.testing.assert_array_equal(_count_below(bounds, u), below)
 
 
 def test_equal_noise_couples_draws_of_similar_coalitions():

@@ -300,6 +300,16 @@ def test_prefixes_leave_out_columns_that_the_ones_before_determine():
             np.testing.assert_array_equal(draws, sampler.draw(frame, known, noise))
 
 
+def test_a_class_that_random_pairs_share_still_counts():
+    frame = mixed(40_000).assign(rare=["b"] + ["a"] * 39_999)
+    sampler = Neighbors().fit(frame)
+    assert sampler._products[3, 3] == 0.0
+    noise = np.random.default_rng(0).random((1, 5, 4))
+    ((_, draws),) = sampler.ordering([3, 0, 1, 2]).prefixes(frame[:1], noise, [1])
+    known = np.array([False, False, False, True])
+    np.testing.assert_array_equal(draws, sampler.draw(frame[:1], known, noise))
+
+
 def test_a_row_far_from_all_gets_the_nearest_along_an_ordering():
     X, _ = correlated(50)
     points = np.array([[1e17, 0.0, 0.0], [-1e17, 0.0, 0.0]])

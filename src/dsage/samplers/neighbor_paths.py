@@ -40,7 +40,7 @@ class Distances:
     is_squared : bool
         Whether terms are squares.
     mean_squares : array of shape (n_features + 1,)
-        Means of the squared distances of each prefix between training rows; 0 if all are 0.
+        Means of the squared distances of each prefix between training rows; 1 if they are 0.
     """
 
     measure: Measure

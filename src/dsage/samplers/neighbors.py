@@ -163,7 +163,7 @@ class Neighbors(BaseSampler):
 
     def _kernel(self, squares: Floats, n_known: int, mean_square: float, out: Floats) -> Floats:
         """Write the weights for squared distances, the largest of each row being 1, into `out`."""
-        if not n_known or mean_square == 0.0:
+        if not n_known:
             out.fill(1.0)
             return out
         bandwidth = self._scott(n_known) if isinstance(self.bandwidth, str) else self.bandwidth
@@ -208,7 +208,7 @@ class Neighbors(BaseSampler):
             coordinates=measure(self.rows_, len(order)),
             is_class=np.zeros(len(order), bool),
             is_squared=True,
-            mean_squares=2.0 * np.append(0, n_kept),
+            mean_squares=2.0 * np.append(1, np.maximum(n_kept, 1)),
         )
 
     def _whiten(self, order: Ints, factor: Floats, X: Floats, length: int) -> Floats:
@@ -221,13 +221,14 @@ class Neighbors(BaseSampler):
     def _gower_along(self, order: Ints) -> Distances:
         """Return the distances on the prefixes of an ordering."""
         products = np.cumsum(np.cumsum(self._products[np.ix_(order, order)], axis=0), axis=1)
+        squares = np.append(0.0, products.diagonal())
         measure = partial(self._in_ranges, order)
         return Distances(
             measure=measure,
             coordinates=measure(self.rows_, len(order)),
             is_class=self._is_discrete[order],
             is_squared=False,
-            mean_squares=np.append(0.0, products.diagonal()),
+            mean_squares=np.where(squares > 0.0, squares, 1.0),
         )
 
     def _in_ranges(self, order: Ints, X: Floats, length: int) -> Floats:

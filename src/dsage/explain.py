@@ -26,13 +26,21 @@ from dsage.estimate import (
 from dsage.estimate.graph_use import measure_use
 from dsage.estimate.inference import MIN_UNITS
 from dsage.estimate.rivals import check_sampler_of_run
+from dsage.estimate.running.outlook import Outlook
 from dsage.games import Game, GameOptions, Grouped, LossGame
 from dsage.graphs import GroupedOracle, Oracle
 from dsage.models.losses import Loss
 from dsage.models.model import Model
 from dsage.models.resolve import find_model
 from dsage.orderings import Order, Orderings
-from dsage.result.events import Event, Phase, PhaseFinished, PhaseStarted
+from dsage.result.events import (
+    CostExpected,
+    EstimateProgressed,
+    Event,
+    Phase,
+    PhaseFinished,
+    PhaseStarted,
+)
 from dsage.result.explanation import Explanation
 from dsage.result.run_info import (
     DataInfo,
@@ -130,7 +138,9 @@ def explain(
         Stop at the first of these limits that is met, see :func:`dsage.estimate.as_stopping`. By
         default stop when computing hardly matters any more: when each standard error from orderings
         and draws is at most a third of that from the choice of the rows, or 1 % of the range of the
-        values. `seconds` limits the estimation alone, and is used up if it is the only limit.
+        values. `seconds` limits the estimation, its first level included, and is used up if it is
+        the only limit; the graph, the choice of the sampler and the predictions for the evaluation
+        rows come before. It is kept within 10 %, or within a call of the model with 32,768 rows.
     groups : mapping of str to iterables of str, optional
         Features that are known or unknown together; the others are on their own.
     orderings : str, Order, sequence or Orderings, default="antithetic"
@@ -164,7 +174,8 @@ def explain(
     random_state : int, numpy Generator or None, default=None
         Seed of everything. None draws a new one, which `choices` holds.
     progress : bool or callable, default=True
-        Show progress bars. A callable receives the events of :mod:`dsage.result.events` instead.
+        Show progress bars, and what the estimation will cost. A callable receives the events of
+        :mod:`dsage.result.events` instead.
     **options
         The other fields of :class:`dsage.games.GameOptions` (`n_draws`, `n_replicates`, `noise`,
         `sample_weight`, `max_bytes`) and of :class:`dsage.estimate.PlanOptions` (`semantics`,
@@ -240,7 +251,7 @@ def explain(
                 oracle=oracle,
                 stopping=stopping,
                 checkpoint=kept,
-                progress=progress,
+                progress=progress or clock.follow,
                 **vars(for_plan),
             )
             if estimate.n_units == 0:
@@ -293,6 +304,14 @@ class Clock:
         self._start = time.perf_counter()
         self._listen = listen
         self._phases: dict[str, float] = {}
+        self._has_cost = False
+
+    def follow(self, outlook: Outlook) -> None:
+        """Report where the estimation stands."""
+        if not self._has_cost and outlook.seconds_left is not None:
+            self._has_cost = True
+            self._report(CostExpected(outlook))
+        self._report(EstimateProgressed(outlook))
 
     @contextmanager
     def __call__(self, phase: Phase) -> Iterator[None]:

@@ -335,7 +335,7 @@ def test_an_interrupt_returns_the_best_graph_so_far(method, moves, monkeypatch):
     """Ctrl-C is raised where the user's key would raise it: somewhere between two moves."""
     data = Moments.from_frame(paper_graph("dag_m(4)").sample(1000, random_state=0))
     full = search_graph(data, method=method)
-    monkeypatch.setattr("dsage.structure.learn.tqdm", interrupting_bar(moves))
+    monkeypatch.setattr("dsage.structure.learn.make_bar", interrupting_bar(moves))
     with pytest.warns(UserWarning, match="Interrupted after"):
         result = search_graph(data, method=method)
     assert result.interrupted
@@ -348,7 +348,7 @@ def test_an_interrupt_returns_the_best_graph_so_far(method, moves, monkeypatch):
 def test_auto_interrupted_in_its_second_phase_keeps_what_the_first_found(monkeypatch):
     data = Moments.from_frame(paper_graph("dag_m(4)").sample(1000, random_state=0))
     local = search_graph(data, method="tabu")
-    monkeypatch.setattr("dsage.structure.learn.tqdm", interrupting_bar(len(local.trace) + 2))
+    monkeypatch.setattr("dsage.structure.learn.make_bar", interrupting_bar(len(local.trace) + 2))
     with pytest.warns(UserWarning, match="Interrupted after"):
         result = search_graph(data)
     assert local.score <= result.score < search_graph(data).score

@@ -193,12 +193,18 @@ def show(text: str) -> None:
 
 
 def choose_progress(phases: Mapping[str, str], *, quiet: bool) -> bool | Callable[[Event], None]:
-    """Return bars for a terminal, else a listener that notes each of the phases as it starts."""
-    from dsage.result.events import PhaseStarted  # noqa: PLC0415
+    """Return bars for a terminal, else a listener that notes each of the phases as it starts.
+
+    It also notes what the estimation will cost.
+    """
+    from dsage.estimate.running.bar import SHORTEST, describe_cost  # noqa: PLC0415
+    from dsage.result.events import CostExpected, PhaseStarted  # noqa: PLC0415
 
     def listen(event: Event) -> None:
         if isinstance(event, PhaseStarted) and event.phase in phases:
             note(phases[event.phase])
+        if isinstance(event, CostExpected) and (event.outlook.seconds_left or 0.0) > SHORTEST:
+            note(f"{describe_cost(event.outlook)}.")
 
     return not quiet and (sys.stderr.isatty() or listen)
 

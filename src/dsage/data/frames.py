@@ -107,6 +107,8 @@ class Frame:
 
 def is_frame(data: object) -> bool:
     """Report whether narwhals knows `data` as a data frame; refuse a lazy one."""
+    if isinstance(data, np.ndarray):
+        return False
     if nw.dependencies.is_polars_lazyframe(data):
         advice = "Call its collect() first"
         raise refusal("the data frame", "eager", type(data).__name__, advice, TypeError)

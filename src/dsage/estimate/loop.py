@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from dsage._files import Arrays, arrays_under, nest_arrays
 from dsage.estimate.accumulate.history import History
 from dsage.estimate.assemble import assemble
+from dsage.estimate.clock import Clock, TimeUpError
 from dsage.estimate.inference import MIN_UNITS
 from dsage.estimate.plan import Plan
 from dsage.estimate.result import Estimate
@@ -21,6 +23,8 @@ from dsage.games.base import Floats, Game, Request
 from dsage.games.cached import Cached
 
 _FIRST_UNITS = 8
+# Units without which there are no errors.
+_FEWEST_UNITS = 2
 # Largest variance of the first level, as a share of the variance of the other terms.
 _CONTROL_SHARE = 0.2
 # Largest share of the evaluations for an audit that is not part of the estimate, after its first
@@ -34,7 +38,7 @@ _BYTES_AT_ONCE, _COPIES = 1 << 26, 4
 # coalitions are in memory. Without it, the noise would be kept for ever then.
 _PASS_SHARE = 0.02
 # Numbers that belong to the state of an estimation.
-_STATE = ("seconds", "epoch", "epoch_started_at", "epoch_cost", "pass_cost", "refined_at")
+_STATE = ("epoch", "epoch_started_at", "epoch_cost", "pass_cost", "refined_at")
 
 
 class Estimation:
@@ -53,12 +57,18 @@ class Estimation:
         The plan.
     on_pause : callable or None
         Called whenever the state is consistent, which is several times between two looks.
+    on_piece : callable or None
+        Called between pieces of the evaluations, where these are not parallel.
+    clock : Clock
+        The time of the estimation, which may have a limit.
     is_whole : bool
         False while results are being added up, when an interrupt leaves the state inconsistent.
     """
 
     def __init__(self, game: Game, **options: Any) -> None:  # noqa: ANN401
+        start = time.perf_counter()
         self._begin(Plan(game, **options))
+        self.clock.seconds = time.perf_counter() - start
 
     @classmethod
     def of(cls, plan: Plan) -> Self:
@@ -70,10 +80,11 @@ class Estimation:
     def _begin(self, plan: Plan) -> None:
         self.plan = plan
         self.on_pause: Callable[[], None] | None = None
+        self.on_piece: Callable[[], None] | None = None
         self.is_whole = True
+        self.clock = Clock()
         self._totals = Totals(plan)
         self._history = History.empty(plan.n_values)
-        self._seconds = 0.0
         self._epoch = 0
         self._epoch_started_at = 0
         # Costs of the main term when the epoch began, and when the last pass ended.
@@ -87,33 +98,53 @@ class Estimation:
         """Evaluate and yield the current estimate, until nothing is left to evaluate.
 
         An estimation that was started before yields its current estimate first. Breaks change
-        nothing: a continued estimation has the results of one without a break.
+        nothing: a continued estimation has the results of one without a break. If the clock has a
+        limit, the last estimate is that of the units which were complete when the time was up.
         """
-        start = time.perf_counter() - self._seconds
+        self.clock.start()
         tallies = self._totals.tallies
         while True:
-            self._finish()
-            if tallies[0].n_units == 0:
-                self._run(0, min(_FIRST_UNITS, len(self.plan.shards)))
-            if len(self.plan.terms) == 2 and tallies[1].n_units == 0:
-                self._run(1, self._first_correction())
-            self._refine_control()
-            self._seconds = time.perf_counter() - start
-            left_at = time.perf_counter()
+            try:
+                self._finish()
+                if tallies[0].n_units == 0:
+                    self._run(0, min(_FIRST_UNITS, len(self.plan.shards)))
+                if len(self.plan.terms) == 2 and tallies[1].n_units == 0:
+                    self._run(1, self._first_correction())
+                self._refine_control()
+            except TimeUpError:
+                self.clock.stop()
+                self.clock.is_cut = True
+                yield self.progress()
+                return
+            self.clock.stop()
             estimate = self.progress()
             self._history = estimate.history
             yield estimate
-            start += time.perf_counter() - left_at
+            self.clock.start()
             term = self._next_term()
             n_left = self._n_left(term)
             if n_left == 0:
                 return
-            self._run(term, min(max(_FIRST_UNITS, tallies[term].n_units // 8), n_left))
+            more = max(_FIRST_UNITS, tallies[term].n_units // 8)
+            self._pending[:] = term, min(more, n_left)
 
     def progress(self) -> Estimate:
         """Return the current estimate."""
         self._refine_control()
-        return assemble(self._totals, self._history, self._seconds)
+        return assemble(self._totals, self._history, self.clock.seconds)
+
+    @property
+    def n_units(self) -> int:
+        """Number of units of the main term."""
+        return self._totals.tallies[0].n_units
+
+    @property
+    def most_pieces(self) -> int | None:
+        """Independent pieces after which nothing is left of the main term; None without an end."""
+        if self.plan.orderings.n_batches is not None:
+            return self.plan.orderings.n_batches * len(self.plan.shards)
+        is_exact = self.plan.enumeration is not None and not self.plan.is_drawn
+        return self.plan.game.n_rows if is_exact else None
 
     @property
     def n_epochs(self) -> float:
@@ -123,6 +154,7 @@ class Estimation:
     def state(self) -> Arrays:
         """Return the state as named arrays."""
         own = {name: vars(self)[f"_{name}"] for name in (*_STATE, "pending")}
+        own["seconds"] = self.clock.seconds
         parts: dict[str, Mapping[str, Any]] = {
             "totals": self._totals.state(),
             "loop": own,
@@ -133,12 +165,13 @@ class Estimation:
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Return to the state of an estimation of the same plan."""
-        on_pause = self.on_pause
+        on_pause, on_piece, clock = self.on_pause, self.on_piece, self.clock
         self._begin(self.plan)
-        self.on_pause = on_pause
+        self.on_pause, self.on_piece, self.clock = on_pause, on_piece, clock
         self._totals.restore(arrays_under(state, "totals"))
         own = arrays_under(state, "loop")
         vars(self).update({f"_{name}": own[name].item() for name in _STATE})
+        self.clock.seconds = own["seconds"].item()
         self._pending[...] = own["pending"]
         self._history = History(**arrays_under(state, "history"))
         self.plan.game.restore(arrays_under(state, "memory"))
@@ -175,6 +208,7 @@ class Estimation:
             n_shards = len(self.plan.shards_of(term))
             # No further than the end of a pass, after which the noise may change.
             n_now = min(n_left, self._n_at_once, n_shards - first % n_shards)
+            n_now = min(n_now, self.clock.n_in_time(term, self._n_needed(term)))
             self._evaluate(term, [self._place(term, first + more) for more in range(n_now)])
             self._pending[1] -= n_now
             if term == 0 and (first + n_now) % n_shards == 0:
@@ -205,12 +239,29 @@ class Estimation:
         asking = [
             self.plan.terms[term](batch, shards[shard], self._epoch) for batch, shard in units
         ]
-        outcomes = _play_together(asking, self.plan.game)
+        with self.clock.measure(term, len(units), self._n_needed(term)) as watch:
+            self.plan.jobs.on_piece = partial(self._look_at, watch)
+            try:
+                outcomes = _play_together(asking, self.plan.game)
+            finally:
+                self.plan.jobs.on_piece = None
         # Not the number of evaluations, which depends on the size of the memory.
         self._totals.costs[term] += self.plan.game.n_distinct - before
         self.is_whole = False
         for (_, shard), outcome in zip(units, outcomes, strict=True):
             self._totals.add(term, shard, outcome)
+
+    def _n_needed(self, term: int) -> int:
+        """Return the number of units of a term without which the estimate has no errors."""
+        if term not in self._totals.estimated:
+            return 0
+        return max(_FEWEST_UNITS - self._totals.tallies[term].n_units, 0)
+
+    def _look_at(self, watch: Callable[[int, int], None], n_done: int, n_pieces: int) -> None:
+        """Let the clock and the user look at the evaluations between two pieces."""
+        if self.on_piece is not None:
+            self.on_piece()
+        watch(n_done, n_pieces)
 
     def _end_pass(self) -> None:
         """Draw fresh noise where that pays.
@@ -281,17 +332,19 @@ class Estimation:
     def _refine_control(self) -> None:
         """Make the first level so precise that it adds little to the error of the other terms.
 
-        This happens once per look; otherwise a resumed run would differ.
+        This happens once per look; otherwise a resumed run would differ. If the time is up, it is
+        less precise, and made so when the estimation continues.
         """
         totals = self._totals
         control, slope = self.plan.control, totals.slope
         n_units = sum(tally.n_units for tally in totals.tallies)
         if control is None or not slope or self._refined_at == n_units:
             return
-        self._refined_at = n_units
         rest = float(totals.own_variance(0).sum())
         rest += float(totals.draw_variance(0).sum())
-        control.refine(_CONTROL_SHARE * rest / slope**2, totals.tallies[0].n_units)
+        bound = _CONTROL_SHARE * rest / slope**2
+        if control.refine(bound, totals.tallies[0].n_units, self.clock.is_over):
+            self._refined_at = n_units
 
 
 def _play_together(asking: Sequence[Asking[Outcome]], game: Cached) -> list[Outcome]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from copy import copy
+from typing import Any, Self
 
 import numpy as np
 
@@ -30,6 +31,9 @@ from dsage.orderings import Extensions
 # Rows on which one batch of orderings is evaluated: few where a row costs draws and predictions,
 # but enough that conditioning on a coalition, whose cost grows with the features, costs less.
 _ROWS_DRAWN, _ROWS_PER_FEATURE, _ROWS_EXACT = 64, 2, 1024
+# With very many features fewer: a unit of an ordering and its reverse has at most so many pairs of
+# a coalition and a row, as many units are better than large ones, and the clock has to be kept.
+_PAIRS_A_UNIT, _FEWEST_ROWS = 1 << 15, 16
 # All orderings are averaged over where that needs no more evaluations than this many orderings.
 _FEW_ORDERINGS = 24
 _FIRST_CORRECTION = 1 << 40
@@ -57,6 +61,8 @@ class Plan:
         The features.
     game : Cached
         The game, with a memory.
+    jobs : Jobs
+        What evaluates the game.
     oracle : Oracle or None
         The separations; None for plain SAGE.
     terms : list of Term
@@ -111,9 +117,10 @@ class Plan:
         self.is_drawn = game.is_drawn
         self.shares = oracle is not None and self.options.semantics == "boundary"
         self.estimand = "sage" if oracle is None else self.options.estimand
-        cache_bytes, jobs = self.options.cache_bytes, Jobs(self.options.n_jobs)
+        self.jobs = Jobs(self.options.n_jobs)
         played = game if apart is None else apart
-        self.game = Cached(played, max_bytes=cache_bytes, evaluate=jobs)
+        cache_bytes = self.options.cache_bytes
+        self.game = Cached(played, max_bytes=cache_bytes, evaluate=self.jobs)
         self.oracle = oracle
         self.orderings = self.options.make_orderings(self.names, self.streams)
         self.is_given = self.orderings.n_batches is not None
@@ -131,7 +138,7 @@ class Plan:
             main, *others = self.terms
             self.terms = [ByOutput(main, self.n_outputs, levels)]
             self.terms += [ByOutput(term, self.n_outputs) for term in others]
-        self.shards = self._make_shards()
+        self.shards = self._make_shards(self.options.rows_per_ordering)
         self.audit_shards = self._make_audit_shards()
 
     @property
@@ -268,10 +275,18 @@ class Plan:
         """
         return self.audit_shards if term == 1 else self.shards
 
-    def _make_shards(self) -> list[Rows]:
-        n_rows, size = self.game.n_rows, self.options.rows_per_ordering
+    def with_rows(self, rows_per_ordering: int) -> Self:
+        """Return a plan that evaluates a batch of orderings on another number of rows."""
+        plan = copy(self)
+        plan.shards = plan._make_shards(rows_per_ordering)
+        plan.audit_shards = plan._make_audit_shards()
+        return plan
+
+    def _make_shards(self, size: int | None) -> list[Rows]:
+        n_rows, n_features = self.game.n_rows, len(self.names)
         if size is None:
-            drawn = max(_ROWS_DRAWN, _ROWS_PER_FEATURE * len(self.names))
+            drawn = max(_ROWS_DRAWN, _ROWS_PER_FEATURE * n_features)
+            drawn = min(drawn, max(_FEWEST_ROWS, _PAIRS_A_UNIT // (2 * (n_features + 1))))
             size = drawn if self.is_drawn else _ROWS_EXACT
             size = n_rows if self.is_given else size
         shuffled = self.streams("blocks").permutation(n_rows)

@@ -39,11 +39,25 @@ _BYTES_AN_ENTRY = 320
 # Pairs of a coalition and a row in a piece of work: enough to keep a model busy, and few enough to
 # keep several processors busy.
 _PAIRS_DRAWN, _PAIRS_EXACT = 1 << 12, 1 << 16
+# Rows of a piece along orderings: with fewer, each ordering would be prepared again and again.
+_FEWEST_ROWS = 16
 
 
-def in_turn(game: Game, requests: Sequence[Request]) -> list[Floats]:
-    """Return the answers of a game to requests, one after the other."""
-    return [ask(game, request) for request in requests]
+def in_turn(
+    game: Game,
+    requests: Sequence[Request],
+    on_piece: Callable[[int, int], None] | None = None,
+) -> list[Floats]:
+    """Return the answers of a game to requests, one after the other.
+
+    `on_piece` is called before each, with the number of those that are done, and of all.
+    """
+    answers = []
+    for n_done, request in enumerate(requests):
+        if on_piece is not None:
+            on_piece(n_done, len(requests))
+        answers.append(ask(game, request))
+    return answers
 
 
 class Cached(Wrapped):
@@ -250,7 +264,8 @@ def _cut(request: Request, n_pairs: int) -> list[tuple[tuple[slice, ...], Reques
     each = asked.shape[1] + 1 if isinstance(request, Along) else 1
     n_rows = len(request.rows)
     most = max(1, n_pairs // (n_rows * each))
-    rows_at_once = n_rows if n_rows * each <= n_pairs else max(1, n_pairs // each)
+    fewest = _FEWEST_ROWS if isinstance(request, Along) else 1
+    rows_at_once = n_rows if n_rows * each <= n_pairs else max(fewest, n_pairs // each)
     pieces: list[tuple[tuple[slice, ...], Request]] = []
     for first in range(0, len(asked), most):
         here = slice(first, min(first + most, len(asked)))

@@ -40,7 +40,8 @@ def find_first_levels(
         MomentGame(game.matrix, output, target, names, sample_weight=weights)
         for output, target in zip(outputs, targets, strict=True)
     )
-    if not game.is_drawn:
+    # Every feature has a column at least.
+    if not game.is_drawn or len(names) > _MOST_COLUMNS:
         return linear
     drawn, predicted = game.draw_unknown(N_DRAWN)
     predictions = [predicted] if len(outputs) == 1 else list(predicted.T)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.linalg.lapack import dtrtri
 
 from dsage.games.base import Floats, Game, Mask, Orders, Rows
 from dsage.games.blocks import Basis
@@ -10,6 +11,10 @@ from dsage.games.blocks import Basis
 RIDGE = 1e-6
 """Added to the variances, on the scale of correlations, so that duplicate columns do no harm; the
 predictor has to be cheap and similar, not exact."""
+
+
+# Columns from which the inverse of a factor is computed one by one, by LAPACK.
+_MANY = 64
 
 
 class LinearPredictor:
@@ -75,6 +80,8 @@ class LinearPredictor:
     def whitening(self, orders: Orders) -> Floats:
         """Return the inverse Cholesky factors in orders of columns, (n_orderings, n, n)."""
         factors = self.factors(orders)
+        if orders.shape[1] >= _MANY:
+            return np.stack([np.asarray(dtrtri(factor, lower=1)[0]) for factor in factors])
         # Row by row, for all orderings at once: NumPy's inverse does not use the triangle.
         inverse: Floats = np.zeros_like(factors)
         for k in range(orders.shape[1]):

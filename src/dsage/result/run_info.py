@@ -39,6 +39,8 @@ _RECORDED = (
 """Metadata of a field that files of the same format may lack: its default stands for it."""
 
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "pandas", "networkx")
+# Distributions of packages with other names; the others are looked for.
+_NAMES = {"sklearn": "scikit-learn"}
 # Larger counts are shown as powers of ten.
 _LARGEST_SHOWN = 10**15
 # Longer lists of names are cut.
@@ -289,13 +291,25 @@ class RunInfo:
 def find_versions(packages: Iterable[str]) -> dict[str, str]:
     """Return the versions of Python, dsage, what it needs, and the packages of the model."""
     found = {"dsage": __version__, "python": platform.python_version()}
-    own = [name for package in packages for name in _distributions().get(package, [])]
-    for name in dict.fromkeys([*_PACKAGES, *own]):
-        try:
-            found.setdefault(name, version(name))
-        except PackageNotFoundError:
-            continue
+    for name in _PACKAGES:
+        if (own := _version(name)) is not None:
+            found[name] = own
+    for package in packages:
+        name = _NAMES.get(package, package)
+        # Looking into all distributions takes most of a second.
+        is_known = name in found or _version(name) is not None
+        for each in [name] if is_known else _distributions().get(package, []):
+            if (own := _version(each)) is not None:
+                found.setdefault(each, own)
     return found
+
+
+def _version(name: str) -> str | None:
+    """Return the version of a distribution; None if it is not installed."""
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
 
 
 def word(value: Any) -> str:  # noqa: ANN401

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from tqdm.auto import tqdm
 
 from dsage._check import record_warnings
+from dsage._progress import make_bar
 from dsage.data.frames import take_rows
 from dsage.samplers import costs
 from dsage.samplers.base import Sampler
@@ -139,7 +139,7 @@ class Race:
         """Score the candidates."""
         first, *others = self._blocks
         order = sorted(self.contenders, key=lambda each: self._cost(each, first))
-        for contender in tqdm(order, desc="scoring samplers", disable=not progress):
+        for contender in make_bar(iterable=order, desc="scoring samplers", disable=not progress):
             if self._may_try(contender, first):
                 self._score(contender, first)
         running = self._give_up(self._able())

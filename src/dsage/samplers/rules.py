@@ -66,6 +66,9 @@ class Sheet:
     def __init__(self) -> None:
         self._blocks: list[Block] = []
         self._found: dict[str, list[list[PieceScores]]] = {}
+        # What has been computed from the present blocks; a rule asks for the same again and again.
+        self._compared: dict[tuple[str, str], Comparison] = {}
+        self._means: dict[str, Means] = {}
 
     def add(self, name: str, block: Block, scores: list[PieceScores]) -> None:
         """Add the scores of a sampler on its next block."""
@@ -73,6 +76,8 @@ class Sheet:
         if len(own) == len(self._blocks):
             self._blocks.append(block)
         own.append(scores)
+        self._means.pop(name, None)
+        self._compared = {pair: each for pair, each in self._compared.items() if name not in pair}
 
     def __contains__(self, name: str) -> bool:
         return name in self._found
@@ -84,6 +89,11 @@ class Sheet:
 
     def compare(self, name: str, other: str) -> Comparison:
         """Return the scores of one sampler minus those of another, on their common blocks."""
+        if (name, other) not in self._compared:
+            self._compared[name, other] = self._compare(name, other)
+        return self._compared[name, other]
+
+    def _compare(self, name: str, other: str) -> Comparison:
         pairs = list(zip(self._found[name], self._found[other], strict=False))
         energy, msev = (
             [
@@ -99,6 +109,11 @@ class Sheet:
 
     def mean(self, name: str) -> Means:
         """Return the mean scores of a sampler over all its rows."""
+        if name not in self._means:
+            self._means[name] = self._mean(name)
+        return self._means[name]
+
+    def _mean(self, name: str) -> Means:
         energy, msev = (
             self._summarize([[piece[at] for piece in block] for block in self._found[name]])
             for at in (0, 1)
@@ -131,6 +146,8 @@ class Sheet:
         mean = float(rows.mean())
         variance = float(rows.var(ddof=1)) / len(rows) if len(rows) > 1 else math.inf
         for piece, each in pieces:
+            if piece.is_exact:
+                continue
             share = len(piece.rows) / len(at)
             variance += share**2 * _coalition_variance(piece, each.mean(axis=1) - mean)
         return Difference(mean, math.sqrt(variance), negligible)
@@ -147,7 +164,7 @@ def _coalition_variance(piece: Piece, off: Floats) -> float:
     strata that are next to each other estimates the variance within both (Cochran, Sampling
     Techniques, 1977, section 5A.12): sizes as such add nothing.
     """
-    if piece.is_exact or len(off) < 2:
+    if len(off) < 2:
         return 0.0
     terms = (piece.weights * off)[np.argsort(piece.known.sum(axis=1), kind="stable")]
     if len(terms) % 2:

@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from dataclasses import replace
 from typing import Any, NamedTuple, ParamSpec
 
-from tqdm.auto import tqdm
-
 from dsage._check import (
     Setting,
     Text,
@@ -22,6 +20,7 @@ from dsage._check import (
     refusal,
     warn,
 )
+from dsage._progress import make_bar
 from dsage._random import RandomState, Streams
 from dsage.data.table import Table
 from dsage.graphs import Graph, PartialGraph, as_graph
@@ -146,7 +145,9 @@ def search_graph(
         made = own_score(score, rows_of(data, table), reduction.data.names, own)
         chosen = ChosenScore(made, type(made).__name__)
     _check_required(chosen.score, reduction.constraints)
-    with tqdm(desc=f"learning the graph ({method})", unit=" moves", disable=not progress) as bar:
+    with make_bar(
+        desc=f"learning the graph ({method})", unit=" moves", disable=not progress
+    ) as bar:
 
         def show(step: Step) -> None:
             bar.update()

@@ -10,9 +10,9 @@ import joblib
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from tqdm.auto import tqdm
 
 from dsage._check import check_count, check_member, record_warnings, refusal, warn
+from dsage._progress import make_bar
 from dsage._random import RandomState, Streams
 from dsage.data.frames import take_rows
 from dsage.data.table import Table
@@ -145,7 +145,7 @@ def stability(
     )
     graphs: list[Graph] = []
     interrupted = False
-    bar = tqdm(total=n, desc="learning from resamples", disable=not progress)
+    bar = make_bar(total=n, desc="learning from resamples", disable=not progress)
     try:
         for graph in joblib.Parallel(n_jobs=n_jobs, return_as="generator")(tasks):
             if graph is None:

@@ -165,17 +165,26 @@ class Control:
         counts = self._counts[:, None]
         return self._spreads / (counts - 1) / counts
 
-    def refine(self, bound: float, n_main_units: int) -> None:
-        """Add units until the variances sum to at most `bound`, or the limit is reached."""
+    def refine(
+        self, bound: float, n_main_units: int, is_over: Callable[[], bool] = lambda: False
+    ) -> bool:
+        """Add units until the variances sum to at most `bound`, or the limit is reached.
+
+        Return False if the time `is_over` before that.
+        """
         if self.variance.sum() <= bound:
-            return
+            return True
+        # Without any unit the first level has no mean.
         if not self._counts.any():
             self._begin()
         most = _MOST_TIMES * (n_main_units + 4)
         while self._counts.max() < most and not self.variance.sum() <= bound:
+            if is_over():
+                return False
             # Where a unit lowers the variance most for its cost.
             gains = self._factors**2 * self._variances.sum(axis=1) / self._counts / self._costs
             self._add(int(np.argmax(gains)))
+        return True
 
     def _begin(self) -> None:
         """Estimate the slopes, from orderings that are not used for the means."""

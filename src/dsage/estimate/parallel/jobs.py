@@ -11,7 +11,7 @@ import pickle
 import traceback
 import warnings
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager
 from hashlib import blake2b
@@ -56,10 +56,14 @@ class Jobs:
     The number of jobs counts as in joblib: -1 for all processors; by default that of
     ``joblib.parallel_config``, or else one. The backend is also that of joblib, such as
     ``joblib.parallel_config(backend="dask")`` for a cluster.
+
+    `on_piece` is called between requests that are answered one after the other in this process,
+    with the number of those that are done, and of all.
     """
 
     def __init__(self, n_jobs: int | None = None) -> None:
         self.n_jobs = check_n_jobs(n_jobs)
+        self.on_piece: Callable[[int, int], None] | None = None
         self._game: Game | None = None
         self._token = ""
         self._payload: Payload | None = None
@@ -75,7 +79,7 @@ class Jobs:
         if self._cluster is None:
             n_jobs = joblib.effective_n_jobs(self.n_jobs)
             if n_jobs == 1:
-                return _work_here(game, requests).answers
+                return _work_here(game, requests, on_piece=self.on_piece).answers
         else:
             n_jobs = self._cluster.n_jobs()
         bundles = self._bundle(requests, n_jobs)
@@ -231,11 +235,16 @@ def _record_warnings() -> Iterator[list[warnings.WarningMessage]]:
         _recording.release()
 
 
-def _work_here(game: Game, requests: Sequence[Request], n_threads: int | None = None) -> _Done:
+def _work_here(
+    game: Game,
+    requests: Sequence[Request],
+    n_threads: int | None = None,
+    on_piece: Callable[[int, int], None] | None = None,
+) -> _Done:
     """Answer requests in this process, with `n_threads` threads of OpenMP."""
     start = perf_counter()
     with steady_digits(n_threads):
-        answers = in_turn(game, requests)
+        answers = in_turn(game, requests, on_piece)
     return _Done(answers, perf_counter() - start, [])
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -13,13 +13,16 @@ from dsage.estimate.draw_bias import add_draw_bias
 from dsage.estimate.loop import Estimation
 from dsage.estimate.reasons import StopKind, StopReason, as_reason
 from dsage.estimate.result import Estimate
-from dsage.estimate.running.bar import Bar
+from dsage.estimate.running.bar import Bar, Listener
 from dsage.estimate.running.checkpoint import Checkpoint, as_checkpoint
+from dsage.estimate.running.outlook import look_ahead, time_limit
 from dsage.estimate.running.stopping import DataTolerance, Stopping, needs_errors
 from dsage.games.base import Game
 
 # Parameters of `as_stopping`, which are easily mistaken for options of a run.
 _LIMITS = ("tolerance", "absolute", "top_k", "seconds", "n_orderings", "confidence", "min_units")
+# Units to make time for where it is too short for two of the usual size.
+_ROUGH_UNITS = 8
 
 
 def estimate(game: Game, **options: Any) -> Iterator[Estimate]:  # noqa: ANN401
@@ -47,7 +50,7 @@ def run(
     game: Game,
     *,
     stopping: Stopping | None = None,
-    progress: bool = False,
+    progress: bool | Listener = False,
     checkpoint: str | Path | Checkpoint | None = None,
     **options: Any,  # noqa: ANN401
 ) -> Estimate:
@@ -61,8 +64,9 @@ def run(
         When to stop, see :func:`~dsage.estimate.as_stopping`; by default when computing hardly
         matters any more, see :class:`~dsage.estimate.DataTolerance`, or, for given orderings, after
         all of them.
-    progress : bool, default=False
-        Show a progress bar.
+    progress : bool or callable, default=False
+        Show a progress bar. A callable receives an
+        :class:`~dsage.estimate.running.outlook.Outlook` after each step instead.
     checkpoint : str, Path or Checkpoint, optional
         A file for the state of the run. If it already exists, the run resumes from it, with the
         same results as without a break; the file of another run is refused.
@@ -97,7 +101,7 @@ def refine(
     estimation: Estimation,
     *,
     stopping: Stopping | None = None,
-    progress: bool = False,
+    progress: bool | Listener = False,
     checkpoint: str | Path | Checkpoint | None = None,
 ) -> Estimate:
     """Continue an estimation until a stopping rule is met.
@@ -111,7 +115,8 @@ def refine(
         The estimation.
     stopping, progress, checkpoint
         As for :func:`run`, except that the state is not restored from the file. Times count from
-        the start of the estimation, without breaks.
+        the start of the estimation, its plan included, without breaks. At a time limit, the units
+        that are complete count; the estimation can be continued as if it had not been ended.
 
     Returns
     -------
@@ -137,32 +142,82 @@ def refine(
     if checkpoint is not None:
         checkpoint.require_same(estimation)
         estimation.on_pause = partial(checkpoint.save, estimation)
-    current: Estimate | None = None
-    reason = StopReason(StopKind.EXHAUSTED)
-    with Bar(rule, is_shown=progress) as bar:
+    estimation.clock.limit = None if rule is None else time_limit(rule)
+    with Bar(is_shown=progress is True) as bar:
+        follow = partial(_report, rule, [bar.show, *([progress] if callable(progress) else [])])
+        estimation.on_piece = bar.tick
         try:
-            for current in estimation.steps():
-                bar.show(current)
-                found = None if rule is None else rule.reason(current)
-                if found is not None:
-                    reason = as_reason(found)
-                    break
-        except KeyboardInterrupt:
-            reason = StopReason(StopKind.INTERRUPTED)
+            result = _follow(estimation, rule, follow)
+            rough = _make_rough(estimation, result)
+            if rough is not None:
+                rough.on_piece = bar.tick
+                result = _follow(rough, rule, follow)
         except Exception as error:
             if checkpoint is not None and checkpoint.path.exists():
                 error.add_note(f"The same call resumes from {checkpoint.path}.")
             raise
     if checkpoint is not None and estimation.is_whole:
         checkpoint.save(estimation, is_last=True)
+    _warn(result)
+    return result
+
+
+def _follow(
+    estimation: Estimation, rule: Stopping | None, follow: Callable[[Estimation, Estimate], None]
+) -> Estimate:
+    """Continue an estimation until a rule, the user, or the end of the orderings ends it."""
+    current: Estimate | None = None
+    reason = StopReason(StopKind.EXHAUSTED)
+    try:
+        for current in estimation.steps():
+            follow(estimation, current)
+            found = None if rule is None else rule.reason(current)
+            if estimation.clock.is_cut:
+                # What is complete when the time is up depends on the machine: no other rule counts.
+                found = StopReason(StopKind.TIME, {"seconds": estimation.clock.limit or 0.0})
+            if found is not None:
+                reason = as_reason(found)
+                break
+    except KeyboardInterrupt:
+        reason = StopReason(StopKind.INTERRUPTED)
     # The estimate that the rule saw; after an interrupt, with all evaluations since.
     if current is None or reason.kind is StopKind.INTERRUPTED:
         current = estimation.progress()
     result = replace(current, reason=reason)
-    if reason.kind is not StopKind.INTERRUPTED:
-        result = add_draw_bias(result, estimation)
-    _warn(result)
-    return result
+    return result if result.interrupted else add_draw_bias(result, estimation)
+
+
+def _report(
+    rule: Stopping | None, listeners: Sequence[Listener], estimation: Estimation, current: Estimate
+) -> None:
+    """Tell listeners where a run stands."""
+    outlook = look_ahead(rule, current, estimation.most_pieces)
+    for listener in listeners:
+        listener(outlook)
+
+
+def _make_rough(estimation: Estimation, result: Estimate) -> Estimation | None:
+    """Return an estimation on fewer rows at a time, if there was no time for two units.
+
+    Its results are not part of the given one, which can be continued.
+    """
+    clock, pace = estimation.clock, estimation.clock.pace(0)
+    is_cut = clock.is_cut and estimation.n_units < 2 and not result.interrupted
+    if not is_cut or clock.limit is None or pace is None:
+        return None
+    n_rows = max(map(len, estimation.plan.shards))
+    seconds_a_row = pace / n_rows
+    few = max(1, int((clock.limit - clock.seconds) / (_ROUGH_UNITS * seconds_a_row)))
+    if few >= n_rows:
+        return None
+    rough = Estimation.of(estimation.plan.with_rows(few))
+    rough.clock.seconds, rough.clock.limit = clock.seconds, clock.limit
+    rough.clock.gives_up = False
+    warn(
+        f"The model is slow for {clock.limit:g} seconds: the values rest on few rows. With more "
+        "seconds, or fewer draws (n_draws), they are more precise."
+    )
+    return rough
 
 
 def _give_up(game: Game, options: dict[str, Any]) -> Estimate:

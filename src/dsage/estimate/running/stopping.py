@@ -64,7 +64,7 @@ class Tolerance:
     def reason(self, progress: Estimate) -> StopReason | None:
         """Return why to stop, or None to go on."""
         worst = _largest_se(progress, self.min_units)
-        if worst is None or worst > _allowed_se(self, progress):
+        if worst is None or worst > allowed_se(self, progress):
             return None
         largest, spread = _largest_and_spread(progress)
         errors = {"se": worst, "allowed": self.relative}
@@ -113,7 +113,7 @@ class DataTolerance:
         """Return why to stop, or None to go on."""
         if _largest_se(progress, self.min_units) is None:
             return None
-        if (progress.se > _allowed_se(self, progress)).any():
+        if (progress.se > allowed_se(self, progress)).any():
             return None
         return StopReason(StopKind.DATA, {"share": self.share, "relative": self.relative})
 
@@ -336,48 +336,7 @@ def needs_errors(rule: Stopping) -> bool:
     return isinstance(rule, (DataTolerance, Tolerance, AbsoluteTolerance, TopK))
 
 
-def share_done(rule: Stopping, progress: Estimate) -> float | None:
-    """Return the approximate share of the work that is done, or None if unknown.
-
-    Errors fall with the square root of the number of units: if the largest is twice the tolerance,
-    a quarter of the work is done.
-
-    Examples
-    --------
-    >>> from types import SimpleNamespace
-    >>> progress = SimpleNamespace(values=np.array([0.0, 2.0]), se=np.array([0.01, 0.04]),
-    ...                            n_units=50, seconds=3.0)
-    >>> share_done(as_stopping(tolerance=0.01), progress)
-    0.25
-    >>> share_done(as_stopping(tolerance=0.01, seconds=6.0), progress)
-    0.5
-    """
-    if isinstance(rule, AnyOf):
-        shares = [share_done(each, progress) for each in rule.rules]
-        return max((share for share in shares if share is not None), default=None)
-    if isinstance(rule, TimeBudget):
-        return min(progress.seconds / rule.seconds, 1.0)
-    if isinstance(rule, NOrderings):
-        return min(progress.n_orderings / rule.n, 1.0)
-    if not isinstance(rule, (DataTolerance, Tolerance, AbsoluteTolerance)):
-        return None
-    if _largest_se(progress, rule.min_units) is None:
-        return None
-    excess = _largest_excess(rule, progress)
-    return 1.0 if excess <= 1.0 else excess**-2
-
-
-def _largest_excess(
-    rule: DataTolerance | Tolerance | AbsoluteTolerance, progress: Estimate
-) -> float:
-    """Return the largest ratio of a standard error to the one with which a rule is met."""
-    allowed = np.broadcast_to(_allowed_se(rule, progress), progress.se.shape)
-    with np.errstate(divide="ignore"):
-        ratios = progress.se[progress.se > 0] / allowed[progress.se > 0]
-    return float(np.max(ratios, initial=0.0))
-
-
-def _allowed_se(
+def allowed_se(
     rule: DataTolerance | Tolerance | AbsoluteTolerance, progress: Estimate
 ) -> float | Floats:
     """Return the largest standard error with which a rule is met; it may depend on the feature."""
@@ -389,6 +348,11 @@ def _allowed_se(
         return allowed
     # Of a single row there is no error from the choice of rows.
     return np.maximum(rule.share * np.nan_to_num(progress.se_rows), allowed)
+
+
+def value_scale(progress: Estimate) -> float:
+    """Return the range of the values, as a share of which errors are shown."""
+    return _largest_and_spread(progress)[1]
 
 
 def _largest_and_spread(progress: Estimate) -> tuple[float, float]:

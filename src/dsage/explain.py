@@ -11,8 +11,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+
 from dsage._check import AuditWarning, SamplerWarning, check_member, record_warnings
 from dsage._random import RandomState, Streams
+from dsage.data.frames import take_rows
 from dsage.data.groups import Groups
 from dsage.data.inputs import Inputs, check_inputs
 from dsage.estimate import (
@@ -28,6 +31,7 @@ from dsage.estimate.inference import MIN_UNITS
 from dsage.estimate.rivals import check_sampler_of_run
 from dsage.estimate.running.outlook import Outlook
 from dsage.games import Game, GameOptions, Grouped, LossGame
+from dsage.games.base import Rows
 from dsage.graphs import GroupedOracle, Oracle
 from dsage.models.losses import Loss
 from dsage.models.model import Model
@@ -357,7 +361,7 @@ def _make_seed(random_state: RandomState, checkpoint: Checkpoint | None) -> int:
 
 
 class _GameMaker:
-    """Makes the game of a run with a fitted sampler: everything else is the same."""
+    """Makes the game of a run with a fitted sampler, on all rows or on some of them."""
 
     def __init__(
         self, model: Model, inputs: Inputs, settings: Mapping[str, Any], groups: Groups | None
@@ -365,9 +369,13 @@ class _GameMaker:
         self._model, self._inputs = model, inputs
         self._settings, self._groups = settings, groups
 
-    def __call__(self, sampler: Sampler) -> Game:
-        rows = self._inputs.X_test, self._inputs.y_test
-        game = LossGame(self._model, sampler, *rows, **self._settings)
+    def __call__(self, sampler: Sampler, rows: Rows | None = None) -> Game:
+        X, y, settings = self._inputs.X_test, self._inputs.y_test, dict(self._settings)
+        if rows is not None:
+            X, y = take_rows(X, rows), y[rows]
+            if settings["sample_weight"] is not None:
+                settings["sample_weight"] = np.asarray(settings["sample_weight"])[rows]
+        game = LossGame(self._model, sampler, X, y, **settings)
         return game if self._groups is None else Grouped(game, self._groups.members)
 
     def oracle(self, oracle: Oracle | None) -> Oracle | None:

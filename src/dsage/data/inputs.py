@@ -15,7 +15,8 @@ from dsage._check import Setting, Text, refusal, shown, warn
 from dsage.data.frames import Frame, check_dense, is_frame, open_frame, take_rows
 from dsage.data.groups import Groups
 from dsage.data.kinds import Kind, check_given_kinds
-from dsage.data.layout import Layout
+from dsage.data.layout import Layout, Mask
+from dsage.data.portions import encoded_portions
 from dsage.data.targets import Array, are_numbers, output_names, values
 
 _SHARED = (
@@ -49,8 +50,12 @@ class Inputs:
 
     def share_missing(self) -> dict[str, float]:
         """Return the share of missing values of each feature, in all rows."""
-        rows = [self.layout.encode(each) for each in (self.X_train, self.X_test)]
-        shares = np.vstack([self.layout.is_missing(each) for each in rows]).mean(axis=0)
+        counts = np.zeros(len(self.names), dtype=np.intp)
+        tables = [(self.X_train, len(self.y_train)), (self.X_test, len(self.y_test))]
+        for X, n_rows in tables:
+            for matrix in encoded_portions(self.layout, X, n_rows):
+                counts += self.layout.is_missing(matrix).sum(axis=0)
+        shares = counts / sum(n_rows for _, n_rows in tables)
         return dict(zip(self.names, shares.tolist(), strict=True))
 
     def training_table(self) -> Any:  # noqa: ANN401
@@ -115,16 +120,17 @@ def check_inputs(
         learned = Layout.of(X_train, discrete=discrete, kinds=kinds, groups=members)
     with name_argument("X_test"):
         layout = learned.extend(X_test)
-        matrix = layout.encode(X_test)
+        n_test = Frame(X_test).n_rows
+        misses = _find_missing(layout, X_test, n_test)
     train = _check_target("y_train", y_train, X_train, frame.n_rows)
-    test = _check_target("y_test", y_test, X_test, len(matrix))
+    test = _check_target("y_test", y_test, X_test, n_test)
     named = _target_name(target, y_train, layout.names)
     if train.shape[1:] != test.shape[1:]:
         condition = f"of the columns of y_train, whose shape is {train.shape}"
         raise refusal("y_test", condition, test.shape, "Pass the same targets for both")
     outputs = () if train.ndim == 1 else output_names(y_train, train.shape[1], named)
     _tell_identifiers(layout)
-    _tell_unseen(learned, layout, matrix)
+    _tell_unseen(learned, layout, misses)
     classes = layout.numbers_as_classes
     return Inputs(
         X_train, train, X_test, test, layout, named, classes, kinds, members, is_shared, outputs
@@ -142,7 +148,15 @@ def _tell_identifiers(layout: Layout) -> None:
             warn(Text([start, Setting("kinds", {name: str(value)}), "."]))
 
 
-def _tell_unseen(learned: Layout, extended: Layout, matrix: npt.NDArray[np.float64]) -> None:
+def _find_missing(layout: Layout, X: Any, n_rows: int) -> Mask:  # noqa: ANN401
+    """Return which columns have missing values; refuse values that cannot be encoded."""
+    misses = np.zeros(len(layout.names), dtype=np.bool_)
+    for matrix in encoded_portions(layout, X, n_rows):
+        misses |= layout.is_missing(matrix).any(axis=0)
+    return misses
+
+
+def _tell_unseen(learned: Layout, extended: Layout, misses: Mask) -> None:
     """Warn of categories and missing values that only the evaluation rows have."""
     for name in extended.names:
         old, new = learned.categories(name), extended.categories(name)
@@ -153,7 +167,7 @@ def _tell_unseen(learned: Layout, extended: Layout, matrix: npt.NDArray[np.float
                 f"Column {name!r} has {len(further)} {categories} in X_test that X_train lacks"
                 f" ({shown(further)}): nothing is known about {them}."
             )
-    only = extended.is_missing(matrix).any(axis=0) & ~learned.may_miss
+    only = misses & ~learned.may_miss
     if names := [name for name, flag in zip(extended.names, only, strict=True) if flag]:
         start = f"Column {names[0]!r} has" if len(names) == 1 else f"Columns {shown(names)} have"
         warn(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,9 @@ from dsage.data.storage import library
 
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
+
+# Bytes from which a matrix is not held twice.
+_LARGE = 2**25
 
 
 class Layout:
@@ -190,7 +193,10 @@ class Layout:
         """
         frame = Frame(data, self.names)
         is_encoded = frame.is_array and self.kind != "numpy"
-        encoded = np.zeros((frame.n_rows, len(self.names)), order="F")
+        # Columns are written faster into an array by columns, which then has to be copied.
+        is_large = 8 * frame.n_rows * len(self.names) > _LARGE
+        order: Literal["C", "F"] = "C" if is_large else "F"
+        encoded = np.zeros((frame.n_rows, len(self.names)), order=order)
         for position in range(len(self.names)) if known is None else np.flatnonzero(known):
             column = self._columns[position]
             encode = column.check_encoded if is_encoded else column.encode

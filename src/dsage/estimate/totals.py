@@ -9,7 +9,7 @@ import numpy as np
 
 from dsage._files import Arrays, arrays_under, nest_arrays
 from dsage.estimate.accumulate.control import Control
-from dsage.estimate.accumulate.ledger import Ledger
+from dsage.estimate.accumulate.ledger import MAX_BYTES, Ledger
 from dsage.estimate.accumulate.tally import Tally
 from dsage.estimate.plan import Plan
 from dsage.estimate.terms import Outcome
@@ -25,7 +25,8 @@ class Totals:
         self.tallies = [Tally(plan.shards_of(term), plan.n_columns) for term in range(n_terms)]
         # Of the terms that are part of the estimate, and of an audit that is not.
         self.ledger = self._make_ledger(0, len(self.estimated))
-        self.audit_ledger = self._make_ledger(1, 1) if plan.is_audited_only else None
+        is_audited = plan.is_audited_only
+        self.audit_ledger = self._make_ledger(1, 1, MAX_BYTES // 2) if is_audited else None
         # Distinct pairs of a coalition and a row that each term was the first to need.
         self.costs = np.zeros(len(plan.terms), dtype=np.int64)
         # Surpluses of the main term that are zero by separation, and, from an audit, their feature,
@@ -33,10 +34,10 @@ class Totals:
         self.skipped = np.zeros(plan.n_columns)
         self.noted: list[tuple[int, int, float, int]] = []
 
-    def _make_ledger(self, term: int, n_terms: int) -> Ledger:
+    def _make_ledger(self, term: int, n_terms: int, max_bytes: int = MAX_BYTES) -> Ledger:
         plan = self.plan
         shards, weights = plan.shards_of(term), plan.game.weights
-        return Ledger(shards, plan.n_columns, plan.n_replicates, n_terms, weights=weights)
+        return Ledger(shards, plan.n_columns, plan.n_replicates, n_terms, max_bytes, weights)
 
     def _ledger_of(self, term: int) -> tuple[Ledger, int]:
         """Return the ledger of a term, and the number of the term in it."""

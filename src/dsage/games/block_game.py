@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg.lapack import dtrtri
 
+from dsage.data.portions import MAX_BYTES, row_slices
 from dsage.games.base import Floats, Game, Mask, Orders, Rows
 from dsage.games.functions import Functions
 from dsage.games.linear import LinearPredictor
@@ -60,23 +61,39 @@ class BlockGame(Game):
         self.feature_names = tuple(feature_names)
         self.n_rows, self.weights = len(X), weights
         self._linear, self._basis, self._under = predictor, predictor.basis, under
+        self._functions, self._X = functions, X
+        n_columns = predictor.basis.n_columns
         # Factors of matrices.
-        self.cost = float(self._basis.n_columns) ** 2
-        self._Z = predictor.standardize(functions(X).columns)
+        self.cost = float(n_columns) ** 2
+        is_large = 8 * self.n_rows * n_columns > MAX_BYTES
+        self._kept = None if is_large else self._make(slice(None))
         target = np.asarray(target, dtype=np.float64).reshape(self.n_rows, -1)
         self._rest = target - predictor.mean
-        weighted = self._Z * (weights / self.n_rows)[:, None]
-        self._moments = weighted.T @ self._Z
-        self._effects = weighted.T @ self._rest
+        self._moments = np.zeros((n_columns, n_columns))
+        self._effects = np.zeros((n_columns, target.shape[1]))
+        most = MAX_BYTES if self._kept is not None else MAX_BYTES // 4
+        for some in row_slices(self.n_rows, 8 * n_columns, most):
+            Z = self._Z(some)
+            weighted = Z * (weights[some] / self.n_rows)[:, None]
+            self._moments += weighted.T @ Z
+            self._effects += weighted.T @ self._rest[some]
         self._start = float((weights / self.n_rows) @ (self._rest**2).sum(axis=1))
 
     def first_level(self) -> Game | None:
         """Return the game of fewer functions, if there is one."""
         return self._under
 
+    def _make(self, rows: Rows | slice) -> Floats:
+        """Return the standardized columns of some rows."""
+        return self._linear.standardize(self._functions(self._X[rows]).columns)
+
+    def _Z(self, rows: Rows | slice) -> Floats:  # noqa: N802
+        """Return the standardized columns of some rows, made anew where all take much memory."""
+        return self._make(rows) if self._kept is None else self._kept[rows]
+
     def risks(self, known: Mask, rows: Rows, epoch: int = 0) -> Floats:  # noqa: ARG002
         """Return the risks of coalitions; see :class:`Game`."""
-        Z, rest, weights = self._Z[rows], self._rest[rows], self.weights[rows]
+        Z, rest, weights = self._Z(rows), self._rest[rows], self.weights[rows]
         out = np.empty((len(known), len(rows), 1))
         for coefficients, risk in zip(self._linear.coefficients(known), out, strict=True):
             left = rest - Z @ coefficients
@@ -92,9 +109,10 @@ class BlockGame(Game):
         out = np.empty((*needed.shape, len(rows), 1))
         columns, ends = self._basis.orders(orders)
         rest, weights = self._rest[rows], self.weights[rows]
+        Z = self._Z(rows)
         for order, end, risks in zip(columns, ends, out, strict=True):
             whitening = _invert(self._linear.factors(order[None])[0])
-            scores = self._Z[np.ix_(rows, order)] @ whitening.T
+            scores = Z.take(order, axis=1) @ whitening.T
             added = scores[:, :, None] * (whitening @ self._linear.slopes[order])
             path = np.zeros((len(rows), len(order) + 1, rest.shape[1]))
             np.cumsum(added, axis=1, out=path[:, 1:])

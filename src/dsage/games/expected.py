@@ -12,6 +12,7 @@ from dsage._check import refusal
 from dsage._random import Streams
 from dsage.data.frames import is_frame
 from dsage.data.layout import Layout
+from dsage.data.portions import row_slices
 from dsage.games.base import Floats, Game, Mask, Orders, Rows
 from dsage.games.device import device_means
 from dsage.games.draw_control import DrawControl
@@ -83,13 +84,16 @@ class Expected(Game):
             kind=options.noise,
         )
         self._frames = self._layout_for_model(X)
-        self.predictions = model.predict(self._frames.decode(self.matrix))
+        self.predictions = self._predict_rows()
         self._n_predicted = self.n_rows
         # A sampler that was fitted to an array takes arrays for rows that are not encoded.
         self._is_raw = learned is not None and learned.kind == "numpy"
         self._is_raw &= bool(self.layout.n_categories.any())
         self._rows = self.layout.decode(self.matrix) if self._is_raw else self.matrix
-        is_usable = bool(self._sampler.usable(self.matrix).all())
+        is_usable = all(
+            bool(self._sampler.usable(self.matrix[some]).all())
+            for some in row_slices(self.n_rows, 8 * len(self.feature_names))
+        )
         self._affine = model.affine(self._frames, X) if self._sampler.has_mean else None
         # Conditional means are of numbers that are always present.
         if self.layout.may_miss.any() or not is_usable:
@@ -133,6 +137,13 @@ class Expected(Game):
         """Return the layout with which the model receives the type of container of X."""
         is_array = self.layout.kind == "numpy"
         return self.layout if is_frame(X) != is_array else Layout.of(X)
+
+    def _predict_rows(self) -> Floats:
+        """Return the model's predictions for the evaluation rows."""
+        n_bytes = 8 * _COPIES * len(self.feature_names)
+        slices = row_slices(self.n_rows, n_bytes, self._max_bytes)
+        found = [self.model.predict(self._frames.decode(self.matrix[some])) for some in slices]
+        return found[0] if len(found) == 1 else np.concatenate(found)
 
     def _mean(self) -> Floats:
         """Return the mean prediction with no feature known, (...), from a net of many draws."""

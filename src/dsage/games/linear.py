@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg.lapack import dtrtri
 
+from dsage.data.portions import row_slices
 from dsage.games.base import Floats, Game, Mask, Orders, Rows
 from dsage.games.blocks import Basis
 
@@ -28,24 +29,35 @@ class LinearPredictor:
     where S are the columns of its features. Columns are standardized, and a small ridge is added
     to their variances: `moments` and `correlation` are the second moments of the standardized rows
     `Z`, without and with it, and `slopes`, (n_columns, n_outputs), those of `Z` and the output
-    (n_rows, n_outputs).
+    (n_rows, n_outputs). Rows are standardized when they are needed, since all would be one more
+    copy of the data.
     """
 
     def __init__(
         self, basis: Basis, output: Floats, weights: Floats, *, ridge: float = RIDGE
     ) -> None:
         self.basis, X = basis, basis.columns
-        self._center: Floats = np.average(X, axis=0, weights=weights)
-        centered = X - self._center
-        scale = np.sqrt(np.average(centered**2, axis=0, weights=weights))
-        self._scale: Floats = np.where(scale > 0, scale, 1.0)
-        self.Z = centered / self._scale
-        weighted = self.Z * (weights / len(X))[:, None]
+        slices = [some for some in row_slices(len(X), 8 * X.shape[1]) if weights[some].any()]
+        shares = [float(weights[some].sum() / weights.sum()) for some in slices]
+        n_columns, n_outputs = X.shape[1], output.shape[1]
+        self._center: Floats = np.zeros(n_columns)
+        for some, share in zip(slices, shares, strict=True):
+            self._center += share * np.average(X[some], axis=0, weights=weights[some])
+        variances = np.zeros(n_columns)
+        for some, share in zip(slices, shares, strict=True):
+            squares = (X[some] - self._center) ** 2
+            variances += share * np.average(squares, axis=0, weights=weights[some])
+        self._scale: Floats = np.where(variances > 0, np.sqrt(variances), 1.0)
         self.mean: Floats = np.average(output, axis=0, weights=weights)
-        self.moments: Floats = weighted.T @ self.Z
-        self.correlation: Floats = self.moments + ridge * np.eye(len(self.moments))
         centered_output = output - self.mean
-        self.slopes: Floats = weighted.T @ centered_output
+        self.moments: Floats = np.zeros((n_columns, n_columns))
+        self.slopes: Floats = np.zeros((n_columns, n_outputs))
+        for some in slices:
+            Z = self.standardize(X[some])
+            weighted = Z * (weights[some] / len(X))[:, None]
+            self.moments += weighted.T @ Z
+            self.slopes += weighted.T @ centered_output[some]
+        self.correlation: Floats = self.moments + ridge * np.eye(len(self.moments))
         self._variance = float((weights / len(X)) @ (centered_output**2).sum(axis=1))
 
     @property
@@ -53,6 +65,10 @@ class LinearPredictor:
         """The variance of the output that remains with all columns known, summed over outputs."""
         explained = self.slopes * np.linalg.solve(self.correlation, self.slopes)
         return self._variance - float(explained.sum())
+
+    def Z(self, rows: Rows | slice) -> Floats:  # noqa: N802
+        """Return some of the rows, standardized, (n_rows, n_columns)."""
+        return self.standardize(self.basis.columns[rows])
 
     def standardize(self, columns: Floats) -> Floats:
         """Return columns of other rows on the scale of `Z`."""
@@ -145,7 +161,7 @@ class LinearOutput(Game):
         for order, end, risks in zip(columns, ends, out, strict=True):
             whitening = self._linear.whitening(order[None])[0]
             effects = whitening @ self._linear.slopes[order, 0]
-            scores = np.einsum("rf,kf->kr", self._linear.Z[np.ix_(rows, order)], whitening)
+            scores = np.einsum("rf,kf->kr", self._linear.Z(rows).take(order, axis=1), whitening)
             np.cumsum(-scores * effects[:, None], axis=0, out=path[1:])
             risks[:, :, 0] = path[end]
         out -= self._linear.mean
@@ -175,10 +191,10 @@ class LinearOutput(Game):
 
     def standardized(self, rows: Rows) -> Floats:
         """Return standardized rows, (n_rows, n_columns), to which the coefficients apply."""
-        return self._linear.Z[rows]
+        return self._linear.Z(rows)
 
     def outputs(self, coefficients: Floats, rows: Rows) -> Floats:
         """Return the outputs of coefficients (n, n_columns) for some rows, (n, n_rows)."""
         # In a matrix product, the rounding of a row would depend on the other rows.
-        outputs: Floats = np.einsum("rf,cf->cr", self._linear.Z[rows], coefficients)
+        outputs: Floats = np.einsum("rf,cf->cr", self._linear.Z(rows), coefficients)
         return outputs

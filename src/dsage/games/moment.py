@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dsage._check import check_shape
+from dsage.data.portions import row_slices
 from dsage.games.base import Floats, Game, Mask, Orders, Rows
 from dsage.games.blocks import Basis
 from dsage.games.linear import RIDGE, LinearPredictor
@@ -67,13 +68,15 @@ class MomentGame(Game):
         self.weights: Floats = check_weights(sample_weight, self.n_rows)
         self._linear = LinearPredictor(basis, output, self.weights)
         self._rest = target - self._linear.mean
-        weighted = self._linear.Z * (self.weights / self.n_rows)[:, None]
-        self._effects = weighted.T @ self._rest
+        self._effects = np.zeros((basis.n_columns, output.shape[1]))
+        for some in row_slices(self.n_rows, 8 * basis.n_columns):
+            weighted = self._linear.Z(some) * (self.weights[some] / self.n_rows)[:, None]
+            self._effects += weighted.T @ self._rest[some]
         self._start = float((self.weights / self.n_rows) @ (self._rest**2).sum(axis=1))
 
     def risks(self, known: Mask, rows: Rows, epoch: int = 0) -> Floats:  # noqa: ARG002
         """Return the risks of coalitions; see :class:`Game`."""
-        Z, rest, weights = self._linear.Z[rows], self._rest[rows], self.weights[rows]
+        Z, rest, weights = self._linear.Z(rows), self._rest[rows], self.weights[rows]
         out = np.empty((len(known), len(Z), 1))
         columns = self._linear.basis.expanded(known)
         for chosen, coefficients, risk in zip(

@@ -19,6 +19,7 @@ from dsage._version import __version__
 from dsage.data.groups import Groups
 from dsage.data.inputs import Inputs
 from dsage.data.kinds import Kind
+from dsage.data.portions import encoded_portions
 from dsage.estimate import Estimate, PlanOptions, SamplerCheck, Stopping
 from dsage.games import GameOptions
 from dsage.models.losses import LossReason
@@ -364,7 +365,8 @@ def _items(section: Any) -> Iterable[tuple[str, Any]]:  # noqa: ANN401
 
 def _digest(inputs: Inputs) -> str:
     """Return a hash of the evaluation rows and their targets."""
-    found = hashlib.sha256(inputs.layout.encode(inputs.X_test).tobytes())
-    y = inputs.y_test
+    found, y = hashlib.sha256(), inputs.y_test
+    for matrix in encoded_portions(inputs.layout, inputs.X_test, len(y)):
+        found.update(matrix.data)
     found.update(y.tobytes() if y.dtype.kind in "fiub" else repr(y.tolist()).encode())
     return found.hexdigest()[:16]

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from dsage.estimate.reasons import StopKind, StopReason
-from dsage.estimate.running.bar import Bar
 from dsage.estimate.running.stopping import (
     MIN_UNITS,
     AbsoluteTolerance,
@@ -260,19 +259,3 @@ def test_any_of_refuses_what_is_not_a_rule():
         AnyOf([60])
     with pytest.raises(ValueError, match="rules must be at least one"):
         AnyOf([])
-
-
-@pytest.mark.parametrize("rule", [as_stopping(tolerance=0.1), as_stopping(seconds=20)])
-def test_the_bar_tells_how_much_is_left(rule, capsys):
-    # The error is twice the tolerance, or a quarter of the time is over: a quarter is done.
-    with Bar(rule, is_shown=True) as bar:
-        bar.show(Progress())
-    shown = capsys.readouterr().err
-    assert "100/400 [" in shown
-    assert "error=0.2, shared=25%, skipped=25%" in shown
-
-
-def test_without_a_rule_the_bar_has_no_end(capsys):
-    with Bar(None, is_shown=True) as bar:
-        bar.show(Progress())
-    assert "100 units [" in capsys.readouterr().err

@@ -10,7 +10,8 @@ import numpy as np
 from dsage._files import Arrays
 from dsage.games.base import Floats, Mask, Rows
 
-_MAX_BYTES = 2**27
+MAX_BYTES = 2**26
+"""Memory of a ledger."""
 _STATE = ("counts", "epoch_counts", "freedom", "replicates", "spread", "sums", "squares", "closed")
 
 
@@ -34,7 +35,7 @@ class Ledger:
         n_features: int,
         n_replicates: int,
         n_terms: int,
-        max_bytes: int = _MAX_BYTES,
+        max_bytes: int = MAX_BYTES,
         weights: Floats | None = None,
     ) -> None:
         self._n_rows = sum(map(len, shards))

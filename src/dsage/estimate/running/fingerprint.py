@@ -152,5 +152,9 @@ def _digest(*values: Any) -> str:  # noqa: ANN401
     for value in values:
         array = np.asarray(value)
         digest.update(str((array.dtype, array.shape)).encode())
-        digest.update(str(array.tolist()).encode() if array.dtype.hasobject else array.tobytes())
+        if array.dtype.hasobject:
+            digest.update(str(array.tolist()).encode())
+        else:
+            # The bytes themselves, without a copy where they are contiguous.
+            digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
     return _DIGEST + digest.hexdigest()

@@ -183,7 +183,7 @@ def _find_furthest(
 def _pace(estimate: Estimate) -> float:
     """Return the seconds of an evaluation: from the last looks, if there are several."""
     history = estimate.history
-    first = len(history) // 2
+    first = (len(history) - 1) // 2
     n_between = estimate.n_evaluated - int(history.n_evaluated[first]) if len(history) > 1 else 0
     if n_between <= 0:
         return estimate.seconds / max(estimate.n_evaluated, 1)

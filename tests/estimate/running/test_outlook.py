@@ -1,0 +1,147 @@
+"""What a run will take, and how it is shown."""
+
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import dsage._progress
+from dsage._progress import make_bar
+from dsage.estimate import as_stopping, run
+from dsage.estimate.accumulate.history import History
+from dsage.estimate.running.bar import Bar, describe, describe_cost
+from dsage.estimate.running.outlook import Outlook, look_ahead, share_done
+from dsage.estimate.running.stopping import AnyOf, DataTolerance, Tolerance
+from dsage.games import MomentGame
+
+
+def progress(**changed):
+    """An estimate after 100 units and 5 seconds, whose largest error is 20 % of the range."""
+    values, se = np.array([0.0, 1.0]), np.array([0.1, 0.2])
+    given = {
+        "values": values,
+        "se": se,
+        "se_rows": np.zeros(2),
+        "n_orderings": 100,
+        "n_units": 100,
+        "n_evaluated": 300,
+        "seconds": 5.0,
+        "history": History.empty(2),
+    }
+    return SimpleNamespace(**(given | changed))
+
+
+def test_an_error_twice_the_goal_means_that_a_quarter_is_done():
+    found = look_ahead(Tolerance(0.1), progress())
+    assert (found.error, found.goal) == pytest.approx((0.2, 0.1))
+    assert (found.n_evaluated, found.n_expected, found.share) == (300, 1200, 0.25)
+    assert found.seconds_left == pytest.approx(15.0)
+
+
+def test_the_goal_of_the_default_rule_is_that_of_the_feature_furthest_from_it():
+    # The error of the first feature is ten times what it may be, that of the second is allowed.
+    found = look_ahead(DataTolerance(), progress(se_rows=np.array([0.0, 0.9])))
+    assert (found.error, found.goal) == pytest.approx((0.1, 0.01))
+    assert found.n_expected == pytest.approx(300 * 100, abs=1)
+
+
+def test_the_time_that_is_left_follows_the_latest_pace():
+    looks = [(50, 200, 1.0), (100, 300, 5.0)]
+    history = History.empty(2)
+    for n_units, n_evaluated, seconds in looks:
+        history = history.after(np.zeros(2), np.ones(2), n_units, n_evaluated, seconds)
+    # 900 more evaluations, and the last 100 took 4 seconds.
+    left = look_ahead(Tolerance(0.1), progress(history=history)).seconds_left
+    assert left == pytest.approx(36.0)
+
+
+def test_the_first_of_several_limits_counts():
+    rule = as_stopping(tolerance=0.1, seconds=8.0)
+    assert look_ahead(rule, progress()).seconds_left == pytest.approx(3.0)
+    assert look_ahead(rule, progress()).goal == pytest.approx(0.1)
+    assert share_done(AnyOf([rule]), progress()) == pytest.approx(5 / 8)
+
+
+def test_few_units_tell_what_the_least_number_of_them_costs():
+    # The errors are small enough, but not yet trusted: 30 units are needed.
+    found = look_ahead(Tolerance(0.5), progress(n_units=10, n_evaluated=30))
+    assert found.n_expected == 90
+
+
+@pytest.mark.parametrize("rule", [None, as_stopping(top_k=1)])
+def test_without_a_goal_there_is_no_end_to_tell(rule):
+    found = look_ahead(rule, progress())
+    assert (found.goal, found.n_expected, found.seconds_left) == (None, None, None)
+    assert found.error == pytest.approx(0.2)
+    assert look_ahead(rule, progress(), most_units=400).n_expected == 1200
+
+
+def test_errors_that_are_unknown_are_not_told():
+    found = look_ahead(Tolerance(), progress(se=np.array([np.inf, np.inf])))
+    assert (found.error, found.n_expected) == (None, None)
+    assert describe(found) == "300 evaluations"
+
+
+def test_a_run_reports_error_goal_evaluations_and_seconds():
+    X = np.random.default_rng(0).normal(size=(400, 4))
+    game = MomentGame(X, X[:, 0] * X[:, 1], X.sum(axis=1), list("abcd"))
+    seen = []
+    found = run(
+        game,
+        exact="never",
+        first_level="none",
+        stopping=Tolerance(0.05),
+        progress=seen.append,
+        random_state=0,
+    )
+    assert all(isinstance(each, Outlook) for each in seen)
+    last = seen[-1]
+    assert last.error <= last.goal == pytest.approx(0.05)
+    assert (last.n_evaluated, last.seconds) == (found.n_evaluated, found.seconds)
+    assert last.n_expected == last.n_evaluated
+    assert last.seconds_left == pytest.approx(0.0)
+
+
+def test_the_bar_says_first_what_the_run_will_cost(capsys):
+    with Bar(is_shown=True) as bar:
+        bar.show(Outlook(0.032, 0.01, 8, 10_000, 100_000, 4.0, 40.0))
+        bar.show(Outlook(0.02, 0.01, 16, 20_000, 100_000, 8.0, 30.0))
+    shown = capsys.readouterr().err
+    assert shown.count("will take about 44 s and 100,000 evaluations (from the first 10,000)") == 1
+    assert "error 3.2 % -> 1.0 %, about 40 s left" in shown
+    assert "error 2.0 % -> 1.0 %, about 30 s left" in shown
+
+
+def test_a_bar_that_is_not_shown_writes_nothing(capsys):
+    with Bar(is_shown=False) as bar:
+        bar.show(Outlook(0.032, 0.01, 8, 10_000, 100_000, 4.0, 40.0))
+        bar.tick()
+    assert capsys.readouterr() == ("", "")
+
+
+def test_long_durations_are_minutes_and_hours():
+    long = Outlook(None, None, 8, 1_234_567, 98_765_432, 4.0, 3_000.0)
+    assert describe(long) == "about 50 min left"
+    assert describe_cost(long).startswith("The estimate will take about 50 min and 99,000,000 ")
+    assert describe(long._replace(seconds_left=36_000.0)) == "about 10.0 h left"
+
+
+def test_in_a_notebook_without_widgets_nothing_goes_to_stderr(monkeypatch, capsys):
+    """What notebooks receive from stderr is shown in red."""
+    shell = type("ZMQInteractiveShell", (), {})()
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+    monkeypatch.setattr(dsage._progress, "find_spec", lambda name: None)
+    with make_bar(total=2) as bar:
+        bar.update(1)
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert "50%" in out
+
+
+def test_in_a_terminal_the_bar_goes_to_stderr(capsys):
+    with make_bar(total=2) as bar:
+        bar.update(1)
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "50%" in err

@@ -62,6 +62,9 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.samplers
 	$(BIN)/python -m benchmarks.samplers_quality
 	$(BIN)/python -m benchmarks.drawing_share
+	$(BIN)/python -m benchmarks.defaults
+	$(BIN)/python -m benchmarks.budgets
+	$(BIN)/python -m benchmarks.memory
 	$(BIN)/python -m benchmarks.engine
 	$(BIN)/python -m benchmarks.engine_coverage
 	$(BIN)/python -m benchmarks.engine_design

@@ -152,3 +152,20 @@ def test_probabilities_of_several_classes_have_an_additive_first_level():
     forest = RandomForestClassifier(20, min_samples_leaf=5, random_state=0).fit(X, label)
     game = LossGame(forest, Gaussian().fit(X), X, label, random_state=0)
     assert isinstance(game.first_level(), BlockGame)
+
+
+def test_columns_of_large_tables_are_made_when_they_are_needed(monkeypatch):
+    whole = make_block_game()
+    monkeypatch.setattr("dsage.games.block_game.MAX_BYTES", 4 * 8 * 40)
+    parts = make_block_game()
+    known = np.random.default_rng(0).random((5, 4)) < 0.5
+    rows = np.array([3, 500, 40])
+    np.testing.assert_allclose(parts.risks(known, rows), whole.risks(known, rows), rtol=1e-10)
+    np.testing.assert_allclose(parts.mean_risks(known), whole.mean_risks(known), rtol=1e-10)
+    orders = np.stack([np.random.default_rng(seed).permutation(4) for seed in range(3)])
+    every = np.ones((3, 5), dtype=bool)
+    np.testing.assert_allclose(
+        parts.path_risks(orders, rows, 0, every),
+        whole.path_risks(orders, rows, 0, every),
+        rtol=1e-10,
+    )

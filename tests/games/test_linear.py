@@ -1,8 +1,11 @@
 import numpy as np
 import pytest
 
+from dsage.data.portions import row_slices
 from dsage.estimate.walk import prefixes
 from dsage.games import LinearOutput, OutputGame
+from dsage.games.blocks import Basis
+from dsage.games.linear import LinearPredictor
 from dsage.samplers import Gaussian
 from given import all_coalitions
 
@@ -72,3 +75,19 @@ def test_the_linear_game_of_an_output_game_resembles_it():
     assert cheap.feature_names == game.feature_names
     exact, rough = (each.risks(EVERY, ROWS).mean(axis=2) for each in (game, cheap))
     assert np.corrcoef(exact.ravel(), rough.ravel())[0, 1] > 0.99
+
+
+def test_moments_of_large_tables_are_added_up_portion_by_portion(monkeypatch):
+    rng = np.random.default_rng(3)
+    X, weights = rng.normal(size=(101, 3)) + 5.0, rng.uniform(0.5, 1.5, 101)
+    weights[:10] = 0.0
+    weights /= weights.mean()
+    output = X @ [[1.0], [0.0], [2.0]]
+    whole = LinearPredictor(Basis.linear(X), output, weights)
+    monkeypatch.setattr(
+        "dsage.games.linear.row_slices", lambda n_rows, _: row_slices(n_rows, 1, max_bytes=10)
+    )
+    parts = LinearPredictor(Basis.linear(X), output, weights)
+    for name in ("moments", "correlation", "slopes", "mean"):
+        np.testing.assert_allclose(getattr(parts, name), getattr(whole, name), rtol=1e-12)
+    np.testing.assert_allclose(parts.Z(np.arange(5)), whole.Z(np.arange(5)), rtol=1e-12)

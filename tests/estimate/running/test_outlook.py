@@ -57,10 +57,14 @@ def test_the_time_that_is_left_follows_the_latest_pace():
 
 
 def test_the_first_of_several_limits_counts():
-    rule = as_stopping(tolerance=0.1, seconds=8.0)
-    assert look_ahead(rule, progress()).seconds_left == pytest.approx(3.0)
-    assert look_ahead(rule, progress()).goal == pytest.approx(0.1)
-    assert share_done(AnyOf([rule]), progress()) == pytest.approx(5 / 8)
+    found = look_ahead(as_stopping(tolerance=0.1, seconds=8.0), progress())
+    assert found.goal == pytest.approx(0.1)
+    assert found.seconds_left == pytest.approx(3.0)
+    # 300 evaluations took 5 seconds.
+    assert found.n_expected == 300 + 180
+    later = look_ahead(as_stopping(tolerance=0.1, seconds=80.0), progress())
+    assert (later.seconds_left, later.n_expected) == (pytest.approx(15.0), 1200)
+    assert share_done(AnyOf([as_stopping(tolerance=0.1)]), progress()) == pytest.approx(0.25)
 
 
 def test_few_units_tell_what_the_least_number_of_them_costs():

@@ -85,14 +85,16 @@ def look_ahead(rule: Stopping | None, estimate: Estimate, most_units: int | None
     # The first of several limits ends the run.
     share = max((each for each in shares if each is not None), default=None)
     error, goal = _find_error(rule, estimate)
-    n_expected = seconds_left = None
-    if share:
-        n_expected = math.ceil(estimate.n_evaluated / share)
-        seconds_left = (n_expected - estimate.n_evaluated) * _pace(estimate)
+    n_done, pace = estimate.n_evaluated, _pace(estimate)
+    # More evaluations, until either of the limits.
+    left = [] if not share else [math.ceil(n_done / share) - n_done]
+    seconds_left = None if not left else left[0] * pace
     limit = None if rule is None else time_limit(rule)
     if limit is not None:
         until = max(limit - estimate.seconds, 0.0)
+        left.append(round(until / pace) if pace > 0 else 0)
         seconds_left = until if seconds_left is None else min(seconds_left, until)
+    n_expected = n_done + min(left) if left else None
     return Outlook(
         error,
         goal,
@@ -107,6 +109,8 @@ def look_ahead(rule: Stopping | None, estimate: Estimate, most_units: int | None
 def share_done(rule: Stopping, progress: Estimate) -> float | None:
     """Return the approximate share of the work that is done, or None if unknown.
 
+    Time is not work: it is up when it is.
+
     Examples
     --------
     >>> from types import SimpleNamespace
@@ -115,14 +119,12 @@ def share_done(rule: Stopping, progress: Estimate) -> float | None:
     ...                            n_units=50, seconds=3.0)
     >>> share_done(as_stopping(tolerance=0.01), progress)
     0.25
-    >>> share_done(as_stopping(tolerance=0.01, seconds=6.0), progress)
-    0.5
+    >>> share_done(as_stopping(seconds=6.0), progress) is None
+    True
     """
     if isinstance(rule, AnyOf):
         shares = [share_done(each, progress) for each in rule.rules]
         return max((share for share in shares if share is not None), default=None)
-    if isinstance(rule, TimeBudget):
-        return min(progress.seconds / rule.seconds, 1.0)
     if isinstance(rule, NOrderings):
         return min(progress.n_orderings / rule.n, 1.0)
     if not isinstance(rule, (DataTolerance, Tolerance, AbsoluteTolerance)):

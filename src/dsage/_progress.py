@@ -15,7 +15,7 @@ def make_bar(**options: Any) -> tqdm[Any]:  # noqa: ANN401
     In a notebook it is a widget; without ipywidgets, a line of plain text, since what goes to
     stderr is shown there in red. Everywhere else it is a line of stderr.
     """
-    if not _is_notebook():
+    if options.get("disable") or not _is_notebook():
         return tqdm(**options)
     if find_spec("ipywidgets") is None:
         return tqdm(file=sys.stdout, ascii=True, **options)

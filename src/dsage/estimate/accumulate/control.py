@@ -17,8 +17,9 @@ from dsage.orderings import Orderings
 
 FIRST_UNIT = 1 << 41
 """The first batch of this term; the other terms use batches with smaller numbers."""
-UNITS_AT_ONCE = 64
-"""Units that are added at a time."""
+# Units that are added at a time, as few as their matrices are large so that the clock is looked at;
+# and units from which their variance is trusted.
+_AT_ONCE, _CELLS_AT_ONCE, _TRUSTED = 64, 1 << 18, 16
 MOST_COALITIONS = 1 << 16
 """Most coalitions of a cheap game that are evaluated to average over all orderings."""
 # Batches between those of a game and of the next one, and those from which slopes are estimated.
@@ -114,6 +115,8 @@ class Control:
         self._costs = np.ones(len(self._walks)) if costs is None else np.array(costs)
         self.is_exact = mean is not None
         self._exact = mean
+        # Units that are added at a time.
+        self.at_once = min(_AT_ONCE, max(2, _CELLS_AT_ONCE // n_columns**2))
         n_levels = len(self._walks)
         self._counts: npt.NDArray[np.intp] = np.zeros(n_levels, dtype=np.intp)
         self._means: Floats = np.zeros((n_levels, n_columns))
@@ -172,13 +175,13 @@ class Control:
 
         Return False if the time `is_over` before that.
         """
-        if self.variance.sum() <= bound:
+        if self.is_exact or bound == np.inf:
             return True
         # Without any unit the first level has no mean.
         if not self._counts.any():
             self._begin()
         most = _MOST_TIMES * (n_main_units + 4)
-        while self._counts.max() < most and not self.variance.sum() <= bound:
+        while self._counts.max() < most and not self._is_within(bound):
             if is_over():
                 return False
             # Where a unit lowers the variance most for its cost.
@@ -186,11 +189,15 @@ class Control:
             self._add(int(np.argmax(gains)))
         return True
 
+    def _is_within(self, bound: float) -> bool:
+        """Return whether the variances sum to at most `bound`, and can be trusted."""
+        return bool(self._counts.min() >= _TRUSTED and self.variance.sum() <= bound)
+
     def _begin(self) -> None:
         """Estimate the slopes, from orderings that are not used for the means."""
         self._slopes[:] = 0.0
         if len(self._walks) > 1:
-            orders = self._orders(_PILOT, UNITS_AT_ONCE)
+            orders = self._orders(_PILOT, self.at_once)
             values = [self._unit_means(walk(orders)) for walk in self._walks]
             centered = [value - value.mean(axis=0) for value in values]
             for level, (one, other) in enumerate(pairwise(centered)):
@@ -210,7 +217,7 @@ class Control:
     def _add(self, level: int) -> None:
         """Add units of a game, less the next one times its slope."""
         done = int(self._counts[level])
-        orders = self._orders(FIRST_UNIT + level * _APART + done, UNITS_AT_ONCE)
+        orders = self._orders(FIRST_UNIT + level * _APART + done, self.at_once)
         values = self._walks[level](orders)
         if level + 1 < len(self._walks) and self._slopes[level]:
             values = values - self._slopes[level] * self._walks[level + 1](orders)

@@ -12,7 +12,6 @@ import numpy as np
 from dsage._check import check_count, check_member
 from dsage.estimate.accumulate.control import (
     MOST_COALITIONS,
-    UNITS_AT_ONCE,
     CheapWalk,
     Control,
     draw_units,
@@ -138,7 +137,7 @@ class RowControl(Control):
 
     def _add(self, level: int) -> None:
         if self._counts[level] == self._coefficients.n_units:
-            self._coefficients.add(UNITS_AT_ONCE)
+            self._coefficients.add(self.at_once)
         self._counts[level] = self._coefficients.n_units
         self._means[level] = self._steps.outputs(self._coefficients.mean, self._rows)
         self._spreads[level] = self._steps.variances(self._coefficients.spread, self._rows)

@@ -26,7 +26,7 @@ class Bar:
             desc="estimating",
             total=1.0,
             disable=not is_shown,
-            bar_format="{desc} |{bar}| {postfix}",
+            bar_format="{desc} |{bar}|",
         )
         self._last: Outlook | None = None
         self._looked_at = perf_counter()
@@ -56,13 +56,14 @@ class Bar:
 
     def _draw(self, outlook: Outlook) -> None:
         self._bar.n = min(outlook.share or 0.0, 1.0)
-        self._bar.set_postfix_str(describe(outlook), refresh=False)
-        self._bar.refresh()
+        self._bar.set_description_str(f"estimating: {describe(outlook)}")
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
+        if self._last is not None:
+            self._draw(self._last._replace(seconds_left=None))
         self._bar.close()
 
 

@@ -48,6 +48,12 @@ class DrawControl:
         self._means, self._scales = means, scales
         self._linear, self._waves = linear, waves
 
+    @staticmethod
+    def count_harmonics(n_variables: int, n_rows: int) -> int:
+        """Return the number of harmonics that so many rows can determine; 0 for no control."""
+        room = n_rows // (_ROWS_PER_COEFFICIENT * max(n_variables, 1))
+        return max(min((room - 1) // 2, _HARMONICS), 0) if n_variables else 0
+
     @classmethod
     def fit(cls, scores: Floats, outputs: Floats) -> Self | None:
         """Fit to drawn rows; None where the output depends on other things too much.
@@ -60,9 +66,8 @@ class DrawControl:
             The model's output for them.
         """
         n_variables, n_rows = scores.shape
-        room = n_rows // (_ROWS_PER_COEFFICIENT * max(n_variables, 1))
-        n_harmonics = min((room - 1) // 2, _HARMONICS)
-        if n_variables == 0 or n_harmonics < 1:
+        n_harmonics = cls.count_harmonics(n_variables, n_rows)
+        if not n_harmonics:
             return None
         means, scales = scores.mean(axis=1), scores.std(axis=1)
         scales = np.where(scales > 0, scales, 1.0)

@@ -84,8 +84,8 @@ class Expected(Game):
             kind=options.noise,
         )
         self._frames = self._layout_for_model(X)
-        self.predictions = self._predict_rows()
-        self._n_predicted = self.n_rows
+        self._n_predicted = 0
+        self.predictions = self._predict_rows(self.matrix)
         # A sampler that was fitted to an array takes arrays for rows that are not encoded.
         self._is_raw = learned is not None and learned.kind == "numpy"
         self._is_raw &= bool(self.layout.n_categories.any())
@@ -138,11 +138,12 @@ class Expected(Game):
         is_array = self.layout.kind == "numpy"
         return self.layout if is_frame(X) != is_array else Layout.of(X)
 
-    def _predict_rows(self) -> Floats:
-        """Return the model's predictions for the evaluation rows."""
+    def _predict_rows(self, rows: Floats) -> Floats:
+        """Return the model's predictions for encoded rows (n_rows, n_features)."""
+        self._n_predicted += len(rows)
         n_bytes = 8 * _COPIES * len(self.feature_names)
-        slices = row_slices(self.n_rows, n_bytes, self._max_bytes)
-        found = [self.model.predict(self._frames.decode(self.matrix[some])) for some in slices]
+        slices = row_slices(len(rows), n_bytes, self._max_bytes)
+        found = [self.model.predict(self._frames.decode(rows[some])) for some in slices]
         return found[0] if len(found) == 1 else np.concatenate(found)
 
     def _mean(self) -> Floats:
@@ -163,23 +164,14 @@ class Expected(Game):
         draws = self._sampler.draw(self._rows[:1], nothing, first)[0]
         return draws, self._predict_rows(draws)
 
-    def _predict_rows(self, draws: Floats) -> Floats:
-        """Return the predictions for drawn rows (n_rows, n_features), in chunks."""
-        n_rows = len(draws)
-        predictions = np.empty((n_rows, *self.predictions.shape[1:]))
-        at_once = max(1, self._max_bytes // (8 * _COPIES * draws.shape[1]))
-        for start in range(0, n_rows, at_once):
-            chunk = draws[start : start + at_once]
-            self._n_predicted += len(chunk)
-            predictions[start : start + at_once] = self.model.predict(self._frames.decode(chunk))
-        return predictions
-
     def _find_control(self) -> DrawControl | None:
         """Return a control of the draws along orderings, where there is one that saves work."""
         is_able = self.is_drawn and self.has_paths and self._sampler.has_latent
         if not is_able or not self.corrects_means or self._device is not None:
             return None
         n_features = len(self.feature_names)
+        if not DrawControl.count_harmonics(n_features, _N_CONTROL):
+            return None
         noise = Noise(self._streams, n_features, n_replicates=1, n_draws=_N_CONTROL)
         scores = self._sampler.prepare(noise(np.zeros(1, dtype=np.intp), _CONTROL_EPOCH))
         ordering = cast(LatentPrefixes, self._sampler.ordering(np.arange(n_features)))

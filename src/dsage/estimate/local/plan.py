@@ -33,6 +33,8 @@ _COLUMNS = 1 << 14
 # Memory for the risks of an average over all orderings.
 _BYTES_EXACT = 1 << 26
 # To the loop, a chunk of rows is a single row with very many columns.
+# Units of orderings that are added at a time to the mean contributions to coefficients.
+_UNITS_AT_ONCE = 64
 _ONE_ROW: Rows = np.zeros(1, dtype=np.intp)
 
 
@@ -129,6 +131,7 @@ class RowControl(Control):
         n_columns = len(rows) * len(coefficients.mean)
         exact = None if mean is None else steps.outputs(mean, rows)
         super().__init__([steps], orderings, n_columns, exact)
+        self.at_once = _UNITS_AT_ONCE
 
     def of_unit(self, unit: int) -> Floats:
         """Return the mean surpluses of a unit of orderings, (n_rows * n_features,)."""

@@ -32,9 +32,9 @@ from dsage.orderings import Orderings
 _COLUMNS = 1 << 14
 # Memory for the risks of an average over all orderings.
 _BYTES_EXACT = 1 << 26
-# To the loop, a chunk of rows is a single row with very many columns.
 # Units of orderings that are added at a time to the mean contributions to coefficients.
 _UNITS_AT_ONCE = 64
+# To the loop, a chunk of rows is a single row with very many columns.
 _ONE_ROW: Rows = np.zeros(1, dtype=np.intp)
 
 

@@ -23,6 +23,11 @@ def bent(rows):
     return rows[:, 0] + 2.0 * np.sin(rows[:, 1]) + 0.2 * rows[:, 0] * rows[:, 2]
 
 
+def probabilities(rows):
+    p = expit(bent(rows))
+    return np.column_stack([1 - p, p])
+
+
 def switched(rows):
     """Depends on the sign of a product only: no sum of functions of one feature explains it."""
     rows = np.asarray(rows) - MEAN
@@ -94,11 +99,15 @@ def test_few_rows_for_many_variables_have_no_control():
 
 
 @pytest.mark.parametrize("sampler", [GAUSSIAN, COPULA], ids=["gaussian", "copula"])
-def test_a_control_lowers_the_noise_and_keeps_the_mean(sampler, monkeypatch):
+@pytest.mark.parametrize("loss", ["squared_error", "cross_entropy"])
+def test_a_control_lowers_the_noise_and_keeps_the_mean(sampler, loss):
     rows = X if sampler is GAUSSIAN else np.exp(X / 4)
-    game = LossGame(bent, sampler, rows[:40], Y[:40], random_state=0)
-    monkeypatch.setattr(LossGame, "corrects_means", False)
-    plain = LossGame(bent, sampler, rows[:40], Y[:40], random_state=0)
+    is_numeric = loss == "squared_error"
+    model, y = (bent, Y) if is_numeric else (probabilities, (Y > 0).astype(int))
+    game, plain = (
+        LossGame(model, sampler, rows[:40], y[:40], loss=loss, random_state=0) for _ in range(2)
+    )
+    plain._control = None
     everything, needed = np.arange(40), np.ones((1, 5), bool)
     epochs = range(40)
     found, other = (
@@ -113,15 +122,16 @@ def test_a_control_lowers_the_noise_and_keeps_the_mean(sampler, monkeypatch):
     assert np.square(z).mean() < 1.0 + 4.5 * np.sqrt(2 / z.size)
 
 
-def test_probabilities_are_not_corrected_for_cross_entropy():
-    def probability(rows):
-        p = expit(bent(rows))
-        return np.column_stack([1 - p, p])
-
+def test_probabilities_are_not_corrected_but_their_losses_are():
     labels = (Y > 0).astype(int)
-    game = LossGame(probability, GAUSSIAN, X[:20], labels[:20], loss="cross_entropy")
+    game = LossGame(probabilities, GAUSSIAN, X[:20], labels[:20], loss="cross_entropy")
     assert not game.corrects_means
+    np.testing.assert_array_equal(game.outputs_of(np.arange(20)), labels[:20])
     assert OutputGame(bent, GAUSSIAN, X[:20]).corrects_means
+    # The slope of this loss says nothing about its jumps.
+    jumping = LossGame(probabilities, GAUSSIAN, X[:20], labels[:20], loss="zero_one")
+    assert jumping.outputs_of(np.arange(20)) is None
+    assert jumping._control is None
 
 
 def test_a_useless_control_is_left_out():

@@ -6,11 +6,16 @@ from typing import Self
 
 import numpy as np
 
-from dsage.games.base import Floats
+from dsage.games.base import Floats, Rows
+from dsage.samplers.checks import Ints
 from dsage.samplers.latent import Latent
 
 # Harmonics of a variable, and the length of their period in standard deviations.
 _HARMONICS, _PERIOD = 4, 9.0
+# Cells in which the waves are interpolated. This damps them by known factors, of which their
+# expectations know; what it adds beyond has at least this many waves in a period, and is nothing
+# in the mean.
+_N_CELLS = 1 << 10
 # Drawn rows for each coefficient at least: with fewer, coefficients would add noise of their own.
 _ROWS_PER_COEFFICIENT = 8
 # Share of the output's variance from which on a control saves more than its evaluation costs.
@@ -47,6 +52,9 @@ class DrawControl:
     def __init__(self, means: Floats, scales: Floats, linear: Floats, waves: Floats) -> None:
         self._means, self._scales = means, scales
         self._linear, self._waves = linear, waves
+        angles: Floats = 2.0 * np.pi / _N_CELLS * np.arange(_N_CELLS + 1.0)
+        # The waves of each output and variable over a period.
+        self._tables = _sum_waves(np.moveaxis(waves, 0, 2)[..., None], angles)
 
     @staticmethod
     def count_harmonics(n_variables: int, n_rows: int) -> int:
@@ -90,36 +98,62 @@ class DrawControl:
         waves = by_output[:, 1:].reshape(-1, 2, n_harmonics, n_variables)
         return cls(means, scales, by_output[:, 0], waves)
 
-    def noise(self, latent: Latent) -> Floats:
-        """Return ``h - E[h]`` of draws, (n_rows, n_draws, n_outputs)."""
+    def noise(self, latent: Latent, outputs: Rows | None = None) -> Floats:
+        """Return ``h - E[h]`` of draws, (n_rows, n_draws, n_outputs).
+
+        With `outputs`, the number of one output for each row, return that of these outputs,
+        (n_rows, n_draws).
+        """
         at = latent.variables
         means, scales = self._means[at, None, None], self._scales[at, None, None]
         drawn = (latent.scores - means) / scales
         expected = (latent.centers - means) / scales
-        n_harmonics = self._waves.shape[2]
-        damping = _FREQUENCY * np.arange(1, n_harmonics + 1)[:, None, None, None]
-        damping = np.exp(-0.5 * (damping * (latent.spreads / scales)) ** 2)
-        trigonometric = [
-            (np.cos(_FREQUENCY * x), np.sin(_FREQUENCY * x)) for x in (drawn, expected)
-        ]
-        out = np.empty((*drawn.shape[1:], len(self._linear)))
-        for output, (linear, waves) in enumerate(zip(self._linear, self._waves, strict=True)):
-            coefficients = waves[:, :, at, None, None]
-            difference = linear[at, None, None] * (drawn - expected)
-            difference += _sum_waves(coefficients, *trigonometric[0])
-            difference -= _sum_waves(coefficients * damping, *trigonometric[1])
-            out[..., output] = difference.sum(axis=0)
-        return out
+        spreads = latent.spreads / scales
+        if outputs is not None:
+            return self._difference(at, outputs[None, :, None], drawn, expected, spreads)
+        numbers = np.arange(len(self._linear))[:, None, None, None]
+        parts = [self._difference(at, each, drawn, expected, spreads) for each in numbers]
+        return np.stack(parts, axis=-1)
+
+    def _difference(
+        self, at: Ints, outputs: Ints, drawn: Floats, expected: Floats, spreads: Floats
+    ) -> Floats:
+        """Return ``h - E[h]``, (n_rows, n_draws), of an output for all or for each of the rows."""
+        variables = at[:, None, None]
+        found = self._linear[outputs, variables] * (drawn - expected)
+        found += self._look_up(outputs, variables, drawn)
+        q = np.arange(1, self._waves.shape[2] + 1)[:, None, None, None]
+        damping = np.exp(-0.5 * (_FREQUENCY * q * spreads) ** 2) * np.sinc(q / _N_CELLS) ** 2
+        waves = np.moveaxis(self._waves, (1, 2), (0, 1))[:, :, outputs, variables]
+        found -= _sum_waves(waves * damping, _FREQUENCY * expected)
+        total: Floats = found.sum(axis=0)
+        return total
+
+    def _look_up(self, outputs: Ints, variables: Ints, z: Floats) -> Floats:
+        """Return the waves at scores (n_variables, n_rows, n_draws), interpolated in tables."""
+        place = z * (_N_CELLS / _PERIOD)
+        below = np.floor(place)
+        place -= below
+        cells = below.astype(np.intp)
+        cells &= _N_CELLS - 1
+        cells += (outputs * self._tables.shape[1] + variables) * (_N_CELLS + 1)
+        flat = self._tables.ravel()
+        low = flat.take(cells)
+        cells += 1
+        place *= flat.take(cells) - low
+        place += low
+        return place
 
 
 _FREQUENCY = 2.0 * np.pi / _PERIOD
 
 
-def _sum_waves(coefficients: Floats, cosine: Floats, sine: Floats) -> Floats:
+def _sum_waves(coefficients: Floats, angles: Floats) -> Floats:
     """Return the sum over q of ``a_q cos(q t) + b_q sin(q t)``, by Clenshaw's recurrence.
 
     The coefficients a and b have shape (2, n_harmonics, ...), q is from 1 on.
     """
+    cosine, sine = np.cos(angles), np.sin(angles)
     after = ahead = np.zeros((2, *np.broadcast_shapes(coefficients.shape[2:], cosine.shape)))
     double = 2.0 * cosine
     for each in coefficients.swapaxes(0, 1)[::-1]:

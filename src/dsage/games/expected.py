@@ -39,11 +39,14 @@ class Chunk(NamedTuple):
 
     The coalitions are given by position, or along an ordering by the lengths of its prefixes; the
     means over the draws of each replicate have shape (n_coalitions, n_rows, n_replicates, ...).
+    `noise`, (n_coalitions, n_rows, n_replicates), is what a control knows of the noise in the means
+    of the output that matters for the row, where the means still have it.
     """
 
     at: Rows
     here: slice
     means: Floats
+    noise: Floats | None = None
 
 
 class Expected(Game):
@@ -107,7 +110,8 @@ class Expected(Game):
         )
         is_able = self.is_drawn or sampler.has_factors
         self.has_paths = sampler.has_orderings and is_usable and is_able
-        self._control = self._find_control()
+        # Subclasses may find one.
+        self._control: DrawControl | None = None
 
     @property
     def is_drawn(self) -> bool:
@@ -118,6 +122,10 @@ class Expected(Game):
     def corrects_means(self) -> bool:
         """Whether risks may be computed from mean predictions outside of the model's range."""
         return False
+
+    def outputs_of(self, rows: Rows) -> Rows | None:  # noqa: ARG002
+        """Return the output of each row whose noise a loss is corrected for; None for no loss."""
+        return None
 
     @property
     def is_marginal(self) -> bool:
@@ -167,7 +175,8 @@ class Expected(Game):
     def _find_control(self) -> DrawControl | None:
         """Return a control of the draws along orderings, where there is one that saves work."""
         is_able = self.is_drawn and self.has_paths and self._sampler.has_latent
-        if not is_able or not self.corrects_means or self._device is not None:
+        is_wanted = self.corrects_means or self.outputs_of(np.arange(1)) is not None
+        if not is_able or not is_wanted or self._device is not None:
             return None
         n_features = len(self.feature_names)
         if not DrawControl.count_harmonics(n_features, _N_CONTROL):
@@ -235,8 +244,10 @@ class Expected(Game):
                 starts = range(0, len(lengths), n_coalitions)
                 chunks = [lengths[first : first + n_coalitions] for first in starts]
                 if self._control is not None:
-                    for at, means in self._controlled(self._control, order, X, scores, chunks):
-                        yield number, Chunk(at, here, means)
+                    outputs = None if self.corrects_means else self.outputs_of(rows[here])
+                    noisy = self._draw_noisy(self._control, order, X, scores, chunks, outputs)
+                    for at, (drawn, noise) in zip(chunks, noisy, strict=True):
+                        yield number, self._take_noise(at, here, drawn, noise)
                     continue
                 draws = (
                     self._draw_prefixes(order, X, scores, chunks)
@@ -258,21 +269,33 @@ class Expected(Game):
                 each[...] = next(drawn)[1]
             yield draws
 
-    def _controlled(
-        self, control: DrawControl, order: Rows, X: Floats, scores: Floats, chunks: list[Rows]
-    ) -> Iterator[tuple[Rows, Floats]]:
-        """Yield chunks of prefixes, and their mean predictions without the noise of the control."""
+    def _draw_noisy(
+        self,
+        control: DrawControl,
+        order: Rows,
+        X: Floats,
+        scores: Floats,
+        chunks: list[Rows],
+        outputs: Rows | None,
+    ) -> Iterator[tuple[Floats, Floats]]:
+        """Yield the draws for chunks of prefixes, and the noise that a control knows in each."""
         lengths = [length for at in chunks for length in at.tolist()]
         ordering = cast(LatentPrefixes, self._sampler.ordering(order))
         drawn = ordering.latent_prefixes(X, scores, lengths)
-        outputs = self.predictions.shape[1:]
         for at in chunks:
-            draws = np.empty((len(at), *scores.shape))
-            noise = np.empty((len(at), *scores.shape[:2], *outputs))
-            for each, own in zip(draws, noise, strict=True):
+            draws, noise = np.empty((len(at), *scores.shape)), []
+            for each in draws:
                 _, each[...], latent = next(drawn)
-                own[...] = control.noise(latent).reshape(own.shape)
-            yield at, self._predict(draws, noise)
+                noise.append(control.noise(latent, outputs))
+            yield draws, np.stack(noise)
+
+    def _take_noise(self, at: Rows, here: slice, draws: Floats, noise: Floats) -> Chunk:
+        """Return mean predictions without the noise that a control knows, or together with it."""
+        if self.corrects_means:
+            return Chunk(at, here, self._predict(draws, noise))
+        sets = self.noise.n_replicates, self.noise.n_draws
+        means = noise.reshape(*draws.shape[:2], *sets).mean(axis=3)
+        return Chunk(at, here, self._predict(draws), means)
 
     def _means(self, known: Mask, rows: Rows, epoch: int, source: Noise | None = None) -> Floats:
         """Return the mean of each replicate, (n_coalitions, n_rows, n_replicates, ...).

@@ -32,6 +32,9 @@ _MANY_ZEROS = 0.002
 _MORE_DRAWS = 8
 # The variance of larger losses would not be finite.
 _LARGEST = 1e140
+# Probabilities below count as so large where noise is told from the slope of a loss: beyond, the
+# slope at one mean says little about the loss of another.
+_STEEP = 0.1
 
 
 class LossGame(SumOfOutputs):
@@ -111,11 +114,34 @@ class LossGame(SumOfOutputs):
             n_draws=_MORE_DRAWS * self.noise.n_draws,
             kind=checked.noise,
         )
+        self._control = self._find_control()
 
     @property
     def corrects_means(self) -> bool:
         """Whether the loss is defined for all numbers."""
         return self.loss.is_unbounded
+
+    def outputs_of(self, rows: Rows) -> Rows | None:
+        """Return the classes of rows, whose probabilities alone count, if the loss bends."""
+        is_of_classes = self.loss.output == "probability" and self.predictions.ndim == 2
+        if not is_of_classes or self.target.ndim == 2 or not self._has_derivatives:
+            return None
+        return self.target[rows]
+
+    def _noise_of_risks(self, noise: Floats, means: Floats, rows: Rows) -> Floats:
+        """Return what the noise in the probability of the class does to risks, to first order.
+
+        The derivative of the loss is taken at the mean of the other replicates, of which the noise
+        is independent: so the mean of the result is zero. It is cut off where it is steep.
+        """
+        target, n_replicates = self.target[rows], means.shape[2]
+        total = means.sum(axis=2, keepdims=True)
+        others = np.maximum((total - means) / (n_replicates - 1), _STEEP)
+        flat = np.moveaxis(others, 2, 1).reshape(-1, *others.shape[1:2], others.shape[3])
+        slopes = self.loss.bend(target, flat)[0][:, np.arange(len(target)), target]
+        slopes = np.moveaxis(slopes.reshape(len(means), n_replicates, -1), 1, 2)
+        changes: Floats = slopes * noise * self.weights[rows, None]
+        return changes
 
     def first_level(self) -> Game | None:
         """Return the game of a linear or additive predictor, see `find_first_levels`.
@@ -166,18 +192,19 @@ class LossGame(SumOfOutputs):
 
     def _to_risks(self, means: Floats, rows: Rows) -> Floats:
         """Return the pseudo-values (n_coalitions, n_rows, n_replicates) of mean predictions."""
-        if self._has_derivatives(means):
+        if self._has_derivatives:
             return self._delta(means, rows, self.plain_losses)
         return self._jackknife(means, rows, self.plain_losses)
 
     def pseudo_values(self, means: Floats, rows: Rows) -> Floats:
         """Return the pseudo-values of outputs, (n_coalitions, n_rows, n_replicates, n_outputs)."""
-        if self._has_derivatives(means):
+        if self._has_derivatives:
             return self._delta(means, rows, self.losses_by_output)
         return self._jackknife(means, rows, self.losses_by_output)
 
-    def _has_derivatives(self, means: Floats) -> bool:
-        return self.loss.derivatives is not None and means.shape[2] > 1
+    @property
+    def _has_derivatives(self) -> bool:
+        return self.loss.derivatives is not None and self.n_replicates > 1
 
     def _delta(
         self, means: Floats, rows: Rows, losses_of: Callable[[Floats, Rows], Floats]

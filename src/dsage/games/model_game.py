@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dsage._check import refusal
 from dsage.games.base import Floats, Mask, Orders, Rows, prefixes
 from dsage.games.expected import Expected
 from dsage.models.losses import Loss
@@ -72,7 +73,7 @@ class ModelGame(Expected):
         """Return what `to_risks` makes of mean predictions; `full` with all features known."""
         out = np.empty((len(known), *full.shape))
         out[known.all(axis=1)] = full
-        for at, here, drawn in self._chunks(known, rows, epoch):
+        for at, here, drawn, _ in self._chunks(known, rows, epoch):
             means = drawn
             if self._redraws:
                 means = self._redraw(drawn, known[at], rows[here], epoch)
@@ -91,13 +92,19 @@ class ModelGame(Expected):
         """Return what `to_risks` makes of mean predictions along orderings; see `fill`."""
         out = np.zeros((*needed.shape, *full.shape))
         out[:, -1] = full
-        for number, (at, here, drawn) in self._paths(orders, rows, epoch, needed):
+        for number, (at, here, drawn, noise) in self._paths(orders, rows, epoch, needed):
             means = drawn
             if self._redraws:
                 known = prefixes(orders[number : number + 1])[0, at]
                 means = self._redraw(drawn, known, rows[here], epoch)
             out[number, at, here] = to_risks(means, rows[here])
+            if noise is not None:
+                out[number, at, here] -= self._noise_of_risks(noise, drawn, rows[here])
         return out
+
+    def _noise_of_risks(self, noise: Floats, means: Floats, rows: Rows) -> Floats:  # noqa: ARG002
+        """Return what noise of mean predictions does to risks; asked only if `outputs_of` is."""
+        raise refusal("game", "one of a loss with slopes", self, "Define outputs_of", TypeError)
 
     def _redraw(self, means: Floats, known: Mask, rows: Rows, epoch: int) -> Floats:  # noqa: ARG002
         """Return mean predictions, from more draws where the loss needs them."""

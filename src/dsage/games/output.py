@@ -96,6 +96,7 @@ class OutputGame(ModelGame):
         super().__init__(_OneOutput(_as_model(model), output), sampler, X, checked)
         self.data = X
         self._full = -self.predictions
+        self._control = self._find_control()
 
     def _to_risks(self, means: Floats, rows: Rows) -> Floats:  # noqa: ARG002
         return -means

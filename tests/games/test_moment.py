@@ -146,3 +146,15 @@ def test_a_target_of_another_shape_is_refused():
         MomentGame(X, output, np.zeros((60, 2)), NAMES)
     with pytest.raises(ValueError, match="sample_weight must be"):
         MomentGame(X, output, output, NAMES, sample_weight=[1.0])
+
+
+def test_with_many_columns_prefixes_are_those_of_single_coalitions():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 70)) @ (np.eye(70) + 0.05)
+    output, target = X[:, :3].sum(axis=1), X.sum(axis=1)
+    game = MomentGame(X, output, target, [f"x{number}" for number in range(70)])
+    assert game.has_paths
+    orders, rows = rng.permutation(70)[None], np.array([5, 80])
+    found = game.path_risks(orders, rows, 0, np.ones((1, 71), dtype=bool))
+    expected = game.risks(prefixes(orders)[0], rows)
+    np.testing.assert_allclose(found[0], expected, rtol=1e-8)

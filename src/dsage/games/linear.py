@@ -14,8 +14,8 @@ RIDGE = 1e-6
 predictor has to be cheap and similar, not exact."""
 
 
-# Columns from which the inverse of a factor is computed one by one, by LAPACK.
-_MANY = 64
+MANY = 64
+"""Columns from which the inverse of a factor is computed one by one, by LAPACK."""
 
 
 class LinearPredictor:
@@ -96,7 +96,7 @@ class LinearPredictor:
     def whitening(self, orders: Orders) -> Floats:
         """Return the inverse Cholesky factors in orders of columns, (n_orderings, n, n)."""
         factors = self.factors(orders)
-        if orders.shape[1] >= _MANY:
+        if orders.shape[1] >= MANY:
             return np.stack([np.asarray(dtrtri(factor, lower=1)[0]) for factor in factors])
         # Row by row, for all orderings at once: NumPy's inverse does not use the triangle.
         inverse: Floats = np.zeros_like(factors)

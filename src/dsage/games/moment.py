@@ -9,7 +9,7 @@ from dsage._check import check_shape
 from dsage.data.portions import row_slices
 from dsage.games.base import Floats, Game, Mask, Orders, Rows
 from dsage.games.blocks import Basis
-from dsage.games.linear import RIDGE, LinearPredictor
+from dsage.games.linear import MANY, RIDGE, LinearPredictor
 from dsage.games.options import check_weights
 
 # Coalitions solved for at a time.
@@ -85,6 +85,26 @@ class MomentGame(Game):
             # One product per coalition, so that its rounding does not depend on the others.
             left = rest - Z[:, chosen] @ coefficients[chosen]
             risk[:, 0] = weights * (left * left).sum(axis=1)
+        return out
+
+    @property
+    def has_paths(self) -> bool:  # type: ignore[override]
+        """Whether `path_risks` is used: with many columns, single coalitions take too long."""
+        return self._linear.basis.n_columns >= MANY
+
+    def path_risks(self, orders: Orders, rows: Rows, epoch: int, needed: Mask) -> Floats:  # noqa: ARG002
+        """Return the risks of all prefixes of orderings, from a factor each; see :class:`Game`."""
+        out = np.empty((*needed.shape, len(rows), 1))
+        columns, ends = self._linear.basis.orders(orders)
+        Z, rest, weights = self._linear.Z(rows), self._rest[rows], self.weights[rows]
+        for order, end, risks in zip(columns, ends, out, strict=True):
+            whitening = self._linear.whitening(order[None])[0]
+            scores = Z.take(order, axis=1) @ whitening.T
+            added = scores[:, :, None] * (whitening @ self._linear.slopes[order])
+            path = np.zeros((len(rows), len(order) + 1, rest.shape[1]))
+            np.cumsum(added, axis=1, out=path[:, 1:])
+            left = rest[:, None] - path[:, end]
+            risks[:, :, 0] = weights * (left * left).sum(axis=2).T
         return out
 
     def mean_risks(self, known: Mask) -> Floats:

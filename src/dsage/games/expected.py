@@ -149,7 +149,7 @@ class Expected(Game):
     def _predict_rows(self, rows: Floats) -> Floats:
         """Return the model's predictions for encoded rows (n_rows, n_features)."""
         self._n_predicted += len(rows)
-        # In portions that do not depend on `max_bytes`: the last digits of a model may depend on them.
+        # In portions that do not depend on `max_bytes`, as the last digits of a model may.
         slices = row_slices(len(rows), 8 * _COPIES * len(self.feature_names))
         found = [self.model.predict(self._frames.decode(rows[some])) for some in slices]
         return found[0] if len(found) == 1 else np.concatenate(found)

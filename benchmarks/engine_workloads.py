@@ -1,16 +1,21 @@
 """Measure what an error of 5, 2 and 1 % of the range costs on tables of all kinds.
 
 Run: python -m benchmarks.engine_workloads [--seconds N] [--only NAME ...] [--way NAME ...]
+     [--save FILE] [--before FILE]
 
-Every way to estimate has the sampler that `explain` chooses, its loss and its numbers of draws.
+Every way to estimate has the sampler that `explain` chooses, its loss and its numbers of draws;
+with `--sampler gaussian`, a Gaussian one. `--save` keeps the lines, and `--before` shows those of
+another version beside the present ones: copy this file and workloads.py into its benchmarks.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from time import process_time
 from typing import Any
 
@@ -22,15 +27,20 @@ from benchmarks.workloads import NAMES, Workload, make
 from dsage import learn_graph
 from dsage.estimate import Estimation
 from dsage.games import LossGame
-from dsage.samplers import choose_sampler
+from dsage.samplers import Gaussian, choose_sampler
+
+try:
+    from dsage.estimate.graph_use import measure_use
+    from dsage.estimate.options import PlanOptions
+except ImportError:  # Versions before the rule used every graph.
+    measure_use = None  # type: ignore[assignment]
 
 ERRORS = (0.05, 0.02, 0.01)
 WAYS: dict[str, dict[str, Any]] = {
-    "graph=None": {"graph": False},
-    "no first level": {"graph": False, "first_level": "none"},
-    "graph": {"graph": True, "audit": False},
-    "graph and audit": {"graph": True},
-    "sage": {"graph": True, "estimand": "sage"},
+    "default": {"graph": "auto"},
+    "graph=None": {"graph": "none"},
+    "no first level": {"graph": "none", "first_level": "none"},
+    "graph used": {"graph": "always"},
 }
 """The options of the ways that are compared."""
 
@@ -48,10 +58,8 @@ class Cost:
         return f"{sign}{self.seconds:.3g} s, {sign}{self.rows / 1e3:,.0f}k"
 
 
-def measure(
-    game: LossGame, seconds: float, options: dict[str, Any]
-) -> tuple[dict[float, Cost], float]:
-    """Run to the smallest error, or for some processor time; return costs and seconds taken."""
+def measure(game: LossGame, seconds: float, options: dict[str, Any]) -> dict[float, Cost]:
+    """Return what each error costs, from a run to the smallest one, or for some processor time."""
     first_rows, start = game.n_predicted, process_time()
     looks: list[tuple[float, float, int]] = []
     for estimate in Estimation(game, random_state=0, **options).steps():
@@ -69,37 +77,62 @@ def measure(
         # Errors fall with the square root of the work.
         times = (error / wanted) ** 2 if met is None else 1.0
         costs[wanted] = Cost(took * times, rows * times, met is not None)
-    return costs, looks[-1][1]
+    return costs
 
 
-def prepare(workload: Workload) -> tuple[Any, Any, float]:
-    """Return the sampler, the separations of the learned graph and their time."""
+def prepare(workload: Workload, sampler: str, *, learns: bool) -> tuple[Any, Any]:
+    """Return the sampler, and the separations of the learned graph, if one is needed."""
+    found: Any = Gaussian().fit(workload.X_train) if sampler == "gaussian" else None
+    if found is None:
+        predict = getattr(workload.model, "predict_proba", workload.model.predict)
+        found = choose_sampler(workload.X_train, predict=predict).sampler
+    if not learns:
+        return found, None
     data = workload.X_train.assign(**{"the target": workload.y_train})
-    sampler = choose_sampler(
-        workload.X_train, predict=getattr(workload.model, "predict_proba", workload.model.predict)
-    ).sampler
-    start = process_time()
     is_class = hasattr(workload.model, "classes_")
     graph = learn_graph(
         data, target="the target", discrete=["the target"] if is_class else (), random_state=0
     )
-    oracle = graph.oracle("the target", features=list(workload.X_train.columns))
-    return sampler, oracle, process_time() - start
+    return found, graph.oracle("the target", features=list(workload.X_train.columns))
 
 
-def rows_of(name: str, ways: Sequence[str], seconds: float) -> Iterator[list[str]]:
+def uses(oracle: Any, graph: str) -> bool:  # noqa: ANN401
+    """Return whether a way uses the separations of the learned graph."""
+    if graph == "auto" and measure_use is not None:
+        return measure_use(oracle, PlanOptions(random_state=0)).pays
+    return graph != "none"
+
+
+def measure_ways(
+    name: str, ways: Sequence[str], seconds: float, sampler: str
+) -> Iterator[list[str]]:
     """Yield the lines of the table for a workload."""
     workload = make(name)
-    sampler, oracle, took = prepare(workload)
+    learns = any(WAYS[way]["graph"] != "none" for way in ways)
+    fitted, oracle = prepare(workload, sampler, learns=learns)
     for way in ways:
         options = dict(WAYS[way])
-        if options.pop("graph"):
-            options["oracle"] = oracle
-        game = LossGame(workload.model, sampler, workload.X_test, workload.y_test, random_state=0)
-        costs, _ = measure(game, seconds, options)
-        line = [name, type(sampler).__name__, way, *map(str, costs.values())]
-        print(" | ".join(line), f"(graph {took:.1f} s)", flush=True)
+        note = ""
+        if uses(oracle, options.pop("graph")):
+            options["oracle"], note = oracle, " (with the graph)"
+        elif way == "default":
+            note = " (without the graph)"
+        game = LossGame(workload.model, fitted, workload.X_test, workload.y_test, random_state=0)
+        costs = measure(game, seconds, options)
+        line = [name, type(fitted).__name__, way + note, *map(str, costs.values())]
+        print(" | ".join(line), flush=True)
         yield line
+
+
+def set_beside(table: Sequence[Sequence[str]], before: Sequence[Sequence[str]]) -> list[list[str]]:
+    """Return the lines with the costs of the same way of another version after them."""
+    old = {(line[0], _way(line[2])): line for line in before}
+    empty = ["", "", "", *["-"] * len(ERRORS)]
+    return [[*line, *old.get((line[0], _way(line[2])), empty)[3:]] for line in table]
+
+
+def _way(text: str) -> str:
+    return text.split(" (", maxsplit=1)[0]
 
 
 def main() -> None:
@@ -108,14 +141,33 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--only", nargs="*", choices=NAMES, default=NAMES)
     parser.add_argument("--way", nargs="*", choices=tuple(WAYS), default=tuple(WAYS))
+    parser.add_argument("--sampler", choices=("auto", "gaussian"), default="auto")
+    parser.add_argument("--save", type=Path)
+    parser.add_argument("--before", type=Path)
     args = parser.parse_args()
     warnings.simplefilter("ignore")
+    table: list[list[str]] = []
     with threadpool_limits(1):
-        table = [line for name in args.only for line in rows_of(name, args.way, args.seconds)]
-    if len(args.only) < len(NAMES) or len(args.way) < len(WAYS):
+        for name in args.only:
+            table += measure_ways(name, args.way, args.seconds, args.sampler)
+            if args.save is not None:
+                args.save.write_text(json.dumps(table))
+    if args.save is not None:
         return
-    header = ["table and model", "sampler", "way", "5 %", "2 %", "1 %"]
-    text = "Processor time and rows predicted until the largest standard error is 5, 2 and 1 %."
+    header = ["table and model", "sampler", "way", *[f"{100 * error:g} %" for error in ERRORS]]
+    if args.before is not None:
+        header += [f"before: {100 * error:g} %" for error in ERRORS]
+        table = set_beside(table, json.loads(args.before.read_text()))
+    publish_table(header, table)
+
+
+def publish_table(header: list[str], table: list[list[str]]) -> None:
+    """Write the published page."""
+    text = (
+        "Processor time and rows predicted until the largest standard error is 5, 2 and 1 % of the "
+        "range of the values; ≈ marks what is extrapolated from a shorter run by the square of "
+        "the error. The time to learn the graph and to choose the sampler is not included."
+    )
     publish("engine_workloads", "The engine", [(text, markdown(header, table))], ["dsage"])
 
 

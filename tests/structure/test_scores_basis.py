@@ -17,11 +17,12 @@ from dsage.data.table import Table
 from dsage.graphs import Graph, compare_graphs, random_dag, random_linear_gaussian
 from dsage.structure import search_graph
 from dsage.structure.blocks import Blocks
-from dsage.structure.scores.basis import Approximation, BasisScore
+from dsage.structure.scores.approximation import Approximation
+from dsage.structure.scores.basis import BasisScore
 from dsage.structure.scores.block_gaussian import BlockRegressions
 from dsage.structure.scores.choose import choose_score
 from dsage.structure.scores.noise import shape_gain
-from dsage.structure.scores.products import ProductRegressions
+from dsage.structure.scores.products import ProductRegressions, near_pairs
 from dsage.structure.scores.softmax import softmax_likelihood
 
 N_ROWS = 2_000
@@ -205,7 +206,7 @@ def test_pairs_of_many_numbers_are_those_near_each_other():
     score = BasisScore(table, Blocks.from_table(table))
     parents = [()] * 40
     parents[3] = (0, 1, 2)
-    assert set(score._pairs(parents)) == {(0, 1), (0, 2), (1, 2)}
+    assert set(near_pairs(score._blocks, parents)) == {(0, 1), (0, 2), (1, 2)}
 
 
 def test_the_graph_of_curved_and_mixed_data_is_found():

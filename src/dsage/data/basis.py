@@ -50,14 +50,27 @@ class NumberBasis(NamedTuple):
     @classmethod
     def fit(cls, values: Floats, n_functions: int, *, leads: tuple[str, ...] = ("value",)) -> Self:
         """Fit at most `n_functions` to the values of a column; those that are NaN are left out."""
-        present = values[~np.isnan(values)]
+        return cls.fit_evaluate(values, n_functions, leads=leads)[0]
+
+    @classmethod
+    def fit_evaluate(
+        cls, values: Floats, n_functions: int, *, leads: tuple[str, ...] = ("value",)
+    ) -> tuple[Self, tuple[Floats, Floats, Floats]]:
+        """Fit, and return what `evaluate` returns for the same values, too."""
+        absent = np.isnan(values)
+        present = values[~absent]
         knots, levels = distribution(present)
         center, scale = float(present.mean()), float(present.std())
         nothing = np.empty((n_functions, 0))
         made = cls(knots, levels, center, scale or 1.0, leads, np.empty(0), nothing)
-        _, _, raw = made._raw(present)
+        value, score, raw = made._raw(present)
         means = raw.mean(axis=0)
-        return made._replace(means=means, weights=_orthogonalize(raw - means))
+        raw -= means
+        made = made._replace(means=means, weights=_orthogonalize(raw))
+        functions: Floats = raw @ made.weights
+        if absent.any():
+            functions, value, score = (_filled(each, absent) for each in (functions, value, score))
+        return made, (functions, value, score)
 
     def __call__(self, values: Floats) -> Floats:
         """Return the functions of values, (n_rows, n_functions)."""
@@ -89,6 +102,13 @@ class NumberBasis(NamedTuple):
         return value, score, np.stack([*leads, *polynomials], axis=1)[:, : len(self.weights)]
 
 
+def _filled(present: Floats, absent: npt.NDArray[np.bool_]) -> Floats:
+    """Return rows with 0 where values are missing."""
+    whole = np.zeros((len(absent), *present.shape[1:]))
+    whole[~absent] = present
+    return whole
+
+
 def distribution(values: Floats) -> tuple[Floats, Floats]:
     """Return knots and the distribution function there: mid-ranks divided by the number of values.
 
@@ -109,10 +129,18 @@ def merge_levels(codes: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
     >>> merge_levels(np.array([5, 2, 2, 2, 5, 7]))
     array([1, 0, 0, 0, 1, 2])
     """
-    levels, at, counts = np.unique(codes, return_inverse=True, return_counts=True)
-    place = np.empty(len(levels), dtype=np.intp)
-    place[np.argsort(-counts, kind="stable")] = np.arange(len(levels))
-    return np.minimum(place, _MAX_INDICATORS + 1)[at]
+    return level_places(np.bincount(codes))[codes]
+
+
+def level_places(counts: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+    """Return the level of each code, for the number of times that each of them occurs.
+
+    >>> level_places(np.array([0, 1, 3]))
+    array([2, 1, 0])
+    """
+    place = np.empty(len(counts), dtype=np.intp)
+    place[np.argsort(-counts, kind="stable")] = np.arange(len(counts))
+    return np.minimum(place, _MAX_INDICATORS + 1)
 
 
 def indicators(levels: npt.NDArray[np.intp]) -> Floats:

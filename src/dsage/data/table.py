@@ -19,6 +19,7 @@ from dsage.data.categories import factorize
 from dsage.data.frames import Frame
 from dsage.data.missing import check_finite
 from dsage.data.numbers import read_numbers
+from dsage.data.rows import Codes, Rows
 from dsage.data.times import Times
 
 Floats = npt.NDArray[np.float64]
@@ -31,15 +32,15 @@ _WIDE = (nw.Int128, nw.UInt128, nw.Decimal)
 
 TRANSFORMS = ("none", "rank")
 # With fewer missing or fewer present values, an indicator has nothing to be learned from.
-_MIN_INDICATED = 5
+MIN_INDICATED = 5
 # A discrete column with more categories than these, and fewer rows for each, is too fine for tables
 # of counts; categories with fewer rows than the last number are then merged.
-_MANY_CATEGORIES, _ROWS_PER_CATEGORY, _RARE = 50, 4, 5
+MANY_CATEGORIES, ROWS_PER_CATEGORY, RARE = 50, 4, 5
 # Columns that an indicator of several is named after.
 _MOST_NAMED = 3
 
 
-class Table:
+class Table(Rows):
     """A view of a data frame or an array as typed columns; columns are copied only on demand.
 
     Numbers, dates and times are continuous. Strings, booleans, categories and other objects are
@@ -158,13 +159,13 @@ class Table:
         shared: dict[bytes, list[str]] = {}
         for name, mask in found.items():
             n_absent = int(mask.sum())
-            is_seen = min(n_absent, self.n_rows - n_absent) >= _MIN_INDICATED
+            is_seen = min(n_absent, self.n_rows - n_absent) >= MIN_INDICATED
             if is_seen and name not in view._flags:
                 shared.setdefault((mask ^ mask[0]).tobytes(), []).append(name)
         indicators: dict[str, tuple[str, ...]] = {}
         for columns in shared.values():
             alike = [name for name in columns if (found[name] == found[columns[0]]).all()]
-            indicators[_free_name(alike, (*self.names, *indicators))] = tuple(columns)
+            indicators[free_name(alike, (*self.names, *indicators))] = tuple(columns)
         view.indicators = indicators
         view.names = (*self.names, *indicators)
         view.continuous = (*self.continuous, *indicators)
@@ -219,7 +220,7 @@ class Table:
         if name not in self._codes:
             codes, labels = factorize(self._frame.column(name), name)
             plain = [each.item() if isinstance(each, np.generic) else each for each in labels]
-            if len(plain) > max(_MANY_CATEGORIES, len(codes) / _ROWS_PER_CATEGORY):
+            if len(plain) > max(MANY_CATEGORIES, len(codes) / ROWS_PER_CATEGORY):
                 codes, plain = _merge_rare(codes, plain)
                 self.merged[name] = len(plain) - 1
             if len(codes) and codes.min() < 0:
@@ -229,6 +230,27 @@ class Table:
             self._codes[name] = codes, tuple(plain)
         codes, categories = self._codes[name]
         return (codes if self._rows is None else codes[self._rows]), categories
+
+    def batches(self) -> Iterator[tuple[Floats, Codes]]:
+        """Yield the continuous columns as `numbers` does, and the discrete ones as codes."""
+        columns = [self.codes(name)[0] for name in self.discrete]
+        start = 0
+        for chunk in self.numbers():
+            rows = slice(start, start + len(chunk))
+            codes = np.empty((len(chunk), len(columns)), dtype=np.intp)
+            for position, column in enumerate(columns):
+                codes[:, position] = column[rows]
+            yield chunk, codes
+            start = rows.stop
+
+    def categories(self, name: str) -> tuple[Any, ...]:
+        """Return the categories of a discrete column; see `codes`."""
+        return self.codes(name)[1]
+
+    def frequencies(self, name: str) -> Codes:
+        """Return how often each category of a discrete column occurs."""
+        codes, categories = self.codes(name)
+        return np.bincount(codes, minlength=len(categories))
 
     def to_frame(self) -> pd.DataFrame:
         """Return the columns as a data frame: continuous ones as in `chunks`, others as objects."""
@@ -319,7 +341,7 @@ def _merge_rare(
     codes: npt.NDArray[np.intp], labels: list[Any]
 ) -> tuple[npt.NDArray[np.intp], list[Any]]:
     """Return codes and labels in which rare categories are one, the last; -1 stays -1."""
-    is_rare = np.bincount(codes[codes >= 0], minlength=len(labels)) < _RARE
+    is_rare = np.bincount(codes[codes >= 0], minlength=len(labels)) < RARE
     # The last entry is for the code -1.
     new = np.append(np.cumsum(~is_rare) - 1, -1)
     new[:-1][is_rare] = n_kept = int((~is_rare).sum())
@@ -328,7 +350,7 @@ def _merge_rare(
     return new[codes], [*kept, rare] if n_kept < len(labels) else kept
 
 
-def _free_name(columns: Sequence[str], taken: Sequence[str]) -> str:
+def free_name(columns: Sequence[str], taken: Sequence[str]) -> str:
     """Return the name of the indicator of columns, which no other column has."""
     *others, last = columns
     if len(columns) > _MOST_NAMED:

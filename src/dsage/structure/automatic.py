@@ -7,11 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dsage.data.table import Table
+from dsage.data.rows import Rows
 from dsage.structure.blocks import Blocks
 from dsage.structure.constraints import Constraints
+from dsage.structure.scores.approximation import Approximation
 from dsage.structure.scores.base import SCORES, Parents, Score
-from dsage.structure.scores.basis import Approximation, BasisScore
+from dsage.structure.scores.basis import BasisScore
 from dsage.structure.scores.choose import choose_score, score_name
 from dsage.structure.searches.local import tabu
 from dsage.structure.source import Data, kind_of
@@ -48,7 +49,7 @@ def find_score(
         Options of the score; None for a default.
     """
     kind = kind_of(data)
-    table = source.select(data.names) if isinstance(source, Table) else None
+    table = source.select(data.names) if isinstance(source, Rows) else None
     name = score_name(score, kind, has_rows=table is not None)
     given = {option: value for option, value in options.items() if value is not None}
     if table and score == "auto" and kind == "continuous" and set(given) <= {"penalty", "gamma"}:
@@ -62,7 +63,7 @@ def find_score(
 
 def choose_for_numbers(
     data: Data,
-    table: Table,
+    table: Rows,
     constraints: Constraints,
     **options: Any,  # noqa: ANN401
 ) -> ChosenScore:
@@ -77,7 +78,7 @@ def choose_for_numbers(
     ----------
     data : Moments
         The moments of the columns.
-    table : Table
+    table : Rows
         Their rows.
     constraints : Constraints
     **options

@@ -11,8 +11,9 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from dsage.data.basis import NumberBasis, merge_levels
-from dsage.data.table import Table, normal_scores
+from dsage.data.basis import NumberBasis, level_places
+from dsage.data.rows import Rows, spread
+from dsage.data.table import normal_scores
 from dsage.structure.moments import Running
 
 Floats = npt.NDArray[np.float64]
@@ -79,20 +80,22 @@ class Blocks:
     absent: dict[int, npt.NDArray[np.bool_]]
 
     @classmethod
-    def from_table(cls, table: Table) -> Self:
-        """Compute the blocks of typed columns, in chunks."""
-        maker = _Maker(table)
+    def from_table(cls, rows: Rows) -> Self:
+        """Compute the blocks of typed columns, in memory or on disk, in chunks.
+
+        Functions of numbers are fitted to 65,536 rows at most, evenly spread. Another pass gives
+        the correlations and the sample, so that memory does not grow with the number of rows.
+        """
+        maker = _Maker(rows)
         return cls(
-            table.names,
-            table.n_rows,
+            rows.names,
+            rows.n_rows,
             maker.is_class,
             maker.starts,
             maker.widths,
             maker.responses,
             maker.offsets,
-            *maker.moments(),
-            maker.sampled_levels(),
-            maker.sampled_gaps(),
+            *maker.result(),
         )
 
     @property
@@ -129,23 +132,27 @@ class Blocks:
 class _Maker:
     """The columns of the blocks, made of the rows."""
 
-    def __init__(self, table: Table) -> None:
-        self._table = table
-        names, n_rows = table.names, table.n_rows
-        self.is_class = np.array([name in set(table.discrete) for name in names], dtype=np.bool_)
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
+        names, n_rows = rows.names, rows.n_rows
+        self.is_class = np.array([name in set(rows.discrete) for name in names], dtype=np.bool_)
+        # The level of each code of a class, and the values of numbers that are classes.
         self._levels = {
-            node: merge_levels(table.codes(name)[0])
-            for node, name in enumerate(names)
-            if self.is_class[node]
+            names.index(name): level_places(rows.frequencies(name)) for name in rows.discrete
         }
+        self._binary: dict[int, Floats] = {}
         self.offsets = np.zeros((2, len(names)))
         self._bases: dict[int, NumberBasis] = {}
-        fitted = self._take(_spread(n_rows, _MAX_FITTED))
+        # What the functions are where they were fitted, if these are all rows.
+        self._made: dict[int, tuple[Floats, Floats, Floats]] = {}
+        fitted = rows.pick(spread(n_rows, _MAX_FITTED))
         self._add_binary(fitted)
-        self._places = {table.continuous.index(names[node]): node for node in self._numbers()}
-        for place, node in self._places.items():
+        places = {names.index(name): place for place, name in enumerate(rows.continuous)}
+        self._places = {node: places[node] for node in self._numbers()}
+        for node, place in self._places.items():
             self._fit(node, fitted[:, place])
-        sizes = {node: int(levels.max(initial=0)) for node, levels in self._levels.items()}
+        # A code that does not occur has a level of its own, after all others.
+        sizes = {node: self._n_levels(node) - 1 for node in self._levels}
         sizes |= {node: basis.weights.shape[1] for node, basis in self._bases.items()}
         self.widths = np.array([sizes[node] for node in range(len(names))], dtype=np.intp)
         self.starts = np.cumsum(self.widths) - self.widths
@@ -154,23 +161,36 @@ class _Maker:
         for number, node in enumerate(self._numbers()):
             self.responses[:, node] = n_functions + 2 * number + np.arange(2)
         self._n_columns = n_functions + 2 * len(self._bases)
+        most = max(1, _SAMPLE_BYTES // (8 * max(1, self._n_columns)))
+        self._sampled = spread(n_rows, min(_MAX_SAMPLE, most))
+
+    def _n_levels(self, node: int) -> int:
+        """Return the number of levels that occur."""
+        if node in self._binary:
+            return len(self._binary[node])
+        occurs = self._rows.frequencies(self._rows.names[node]) > 0
+        return int(self._levels[node][occurs].max(initial=0)) + 1
 
     def _add_binary(self, fitted: Floats) -> None:
         """Take numbers with two values, such as indicators of missing values, for classes."""
-        columns = self._table.continuous
-        few = [
-            place
+        columns = self._rows.continuous
+        found = {
+            place: values
             for place in range(len(columns))
-            if not np.isnan(fitted[:, place]).any() and len(np.unique(fitted[:, place])) <= 2
-        ]
-        if not few:
+            if not np.isnan(fitted[:, place]).any()
+            and len(values := np.unique(fitted[:, place])) <= 2
+        }
+        counts = {place: np.zeros(len(values), dtype=np.intp) for place, values in found.items()}
+        if not found:
             return
-        whole = np.concatenate([chunk[:, few] for chunk in self._table.numbers()])
-        for at, place in enumerate(few):
-            values, codes = np.unique(whole[:, at], return_inverse=True)
-            if len(values) <= 2 and not np.isnan(values).any():
-                node = self._table.names.index(columns[place])
-                self._levels[node] = merge_levels(codes)
+        for chunk in self._rows.numbers():
+            for place, values in found.items():
+                counts[place] += (chunk[:, [place]] == values).sum(axis=0)
+        for place, values in found.items():
+            # Other values may occur in rows that were not looked at.
+            if counts[place].sum() == self._rows.n_rows:
+                node = self._rows.names.index(columns[place])
+                self._levels[node], self._binary[node] = level_places(counts[place]), values
                 self.is_class[node] = True
 
     def _numbers(self) -> list[int]:
@@ -188,82 +208,88 @@ class _Maker:
         else:
             is_scored = surplus > _NEGENTROPY / math.sqrt(len(present))
             share = len(present) / max(1, len(values))
-            self.offsets[1, node] = self._table.n_rows * share * surplus if is_scored else -np.inf
+            self.offsets[1, node] = self._rows.n_rows * share * surplus if is_scored else -np.inf
         leads = ("score", "value") if is_scored else ("value",)
-        self._bases[node] = NumberBasis.fit(values, N_TERMS, leads=leads)
+        self._bases[node], made = NumberBasis.fit_evaluate(values, N_TERMS, leads=leads)
+        if len(values) == self._rows.n_rows <= _MAX_SAMPLE:
+            self._made[node] = made
 
-    def moments(self) -> tuple[Floats, Floats]:
-        """Return the correlations of all columns, and the standardised columns of the sample."""
-        rows_of_sample = self._sampled()
-        sample = self._design(self._take(rows_of_sample), rows_of_sample)
+    def result(self) -> tuple[Floats, Floats, dict[int, Ints], dict[int, npt.NDArray[np.bool_]]]:
+        """Return correlations, the sample, its levels, and what is missing in its thinned rows.
+
+        All of them come from one pass over the rows.
+        """
         running = Running(tuple(str(column) for column in range(self._n_columns)))
-        if len(sample) == self._table.n_rows:
-            running.add(sample.copy())
-        else:
-            at = 0
-            for numbers in self._chunks():
-                rows = slice(at, at + len(numbers))
-                running.add(self._design(numbers, rows))
-                at = rows.stop
+        parts: list[tuple[Floats, Floats, Ints]] = []
+        at = 0
+        for numbers, codes in self._chunks():
+            first, last = np.searchsorted(self._sampled, [at, at + len(numbers)])
+            inside = self._sampled[first:last] - at
+            levels = self._find_levels(numbers, codes)
+            design = self._design(numbers, levels, slice(at, at + len(numbers)))
+            parts.append((design[inside], numbers[inside], levels[inside]))
+            running.add(design)
+            at += len(numbers)
+        sample, numbers, levels = (np.concatenate(each) for each in zip(*parts, strict=True))
+        n_rows = self._rows.n_rows
         _, _, mean, scatter = running.result()
-        deviation = np.sqrt(np.maximum(scatter.diagonal() / self._table.n_rows, 0.0))
+        deviation = np.sqrt(np.maximum(scatter.diagonal() / n_rows, 0.0))
         deviation[deviation == 0.0] = 1.0
-        correlation = scatter / self._table.n_rows / np.outer(deviation, deviation)
+        correlation = scatter / n_rows / np.outer(deviation, deviation)
         np.fill_diagonal(correlation, 1.0)
         sample -= mean
         sample /= deviation
+        absent = np.isnan(numbers[:: -(-len(numbers) // _MAX_THINNED)])
+        gaps = {
+            node: absent[:, place] for node, place in self._places.items() if absent[:, place].any()
+        }
+        of_classes = {node: levels[:, at].copy() for at, node in enumerate(self._levels)}
         # Blocks of columns are contiguous.
-        return correlation, np.asfortranarray(sample)
+        return correlation, np.asfortranarray(sample), of_classes, gaps
 
-    def sampled_levels(self) -> dict[int, Ints]:
-        """Return the levels of classes in the rows of the sample."""
-        return {node: levels[self._sampled()] for node, levels in self._levels.items()}
-
-    def sampled_gaps(self) -> dict[int, npt.NDArray[np.bool_]]:
-        """Return where numbers are missing in the thinned rows of the sample."""
-        rows = self._sampled()
-        absent = np.isnan(self._take(rows[:: -(-len(rows) // _MAX_THINNED)]))
-        return {node: absent[:, at] for at, node in self._places.items() if absent[:, at].any()}
-
-    def _sampled(self) -> Ints:
-        most = max(1, _SAMPLE_BYTES // (8 * max(1, self._n_columns)))
-        return _spread(self._table.n_rows, min(_MAX_SAMPLE, most))
-
-    def _chunks(self) -> Iterator[Floats]:
-        """Yield the numbers in chunks whose basis columns have bounded memory."""
+    def _chunks(self) -> Iterator[tuple[Floats, Ints]]:
+        """Yield the rows in chunks whose basis columns have bounded memory."""
+        if self._rows.n_rows == len(self._sampled):
+            # The sample is in memory anyway, and one chunk is the same for all sources.
+            parts = list(self._rows.batches())
+            yield (
+                np.concatenate([part[0] for part in parts]),
+                np.concatenate([part[1] for part in parts]),
+            )
+            return
         step = max(1, _SAMPLE_BYTES // (16 * max(1, self._n_columns)))
-        for chunk in self._table.numbers():
-            for start in range(0, len(chunk), step):
-                yield chunk[start : start + step]
+        for numbers, codes in self._rows.batches():
+            for start in range(0, len(numbers), step):
+                yield numbers[start : start + step], codes[start : start + step]
 
-    def _take(self, rows: Ints) -> Floats:
-        """Return some rows of the numbers; they are in increasing order."""
-        parts, at = [], 0
-        for chunk in self._table.numbers():
-            inside = rows[(rows >= at) & (rows < at + len(chunk))] - at
-            parts.append(chunk[inside])
-            at += len(chunk)
-        return np.concatenate(parts) if parts else np.empty((len(rows), 0))
+    def _find_levels(self, numbers: Floats, codes: Ints) -> Ints:
+        """Return the levels of classes, in the order of `_levels`."""
+        levels = np.empty((len(numbers), len(self._levels)), dtype=np.intp)
+        names = self._rows.names
+        for at, (node, places) in enumerate(self._levels.items()):
+            if node in self._binary:
+                column = numbers[:, self._rows.continuous.index(names[node])]
+                found = np.searchsorted(self._binary[node], column)
+            else:
+                found = codes[:, self._rows.discrete.index(names[node])]
+            levels[:, at] = places[found]
+        return levels
 
-    def _design(self, numbers: Floats, rows: slice | Ints) -> Floats:
+    def _design(self, numbers: Floats, levels: Ints, rows: slice) -> Floats:
         design = np.empty((len(numbers), self._n_columns))
-        for node, levels in self._levels.items():
+        for at, node in enumerate(self._levels):
             place = slice(self.starts[node], self.starts[node] + self.widths[node])
             columns = np.arange(1, int(self.widths[node]) + 1)
-            design[:, place] = levels[rows][:, None] == columns
-        for at, node in self._places.items():
-            functions, value, score = self._bases[node].evaluate(numbers[:, at])
+            design[:, place] = levels[:, [at]] == columns
+        for node, at in self._places.items():
+            made = self._made.get(node)
+            if made is None:
+                made = self._bases[node].evaluate(numbers[:, at])
+            functions, value, score = (each[rows] if node in self._made else each for each in made)
             design[:, self.starts[node] : self.starts[node] + self.widths[node]] = functions
             design[:, self.responses[0, node]] = value
             design[:, self.responses[1, node]] = score
         return design
-
-
-def _spread(n_rows: int, most: int) -> Ints:
-    """Return at most so many rows, evenly spread."""
-    if n_rows <= most:
-        return np.arange(n_rows)
-    return np.linspace(0, n_rows - 1, most).round().astype(np.intp)
 
 
 def _negentropy(values: Floats, score: Floats) -> float:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dsage._check import check_members, check_names, check_same_names, refusal
+from dsage.data.rows import Rows, spread
 from dsage.data.table import Table
 
 Codes = npt.NDArray[np.intp]
@@ -16,6 +17,9 @@ Category = Any
 
 # Keys of rows are whole numbers below this, so that they fit into 64 bits with room for the sign.
 _LARGEST_KEY = 2**62
+
+# Rows on disk that are counted together, at least, and distinct ones in memory, at most.
+_MIN_MERGED, _MAX_DISTINCT = 1 << 17, 1 << 19
 
 
 class Counts:
@@ -78,16 +82,38 @@ class Counts:
     # Constructors
 
     @classmethod
-    def from_table(cls, table: Table) -> Self:
-        """Count the rows of typed columns, all treated as discrete; missing values are None."""
+    def from_table(cls, table: Rows) -> Self:
+        """Count the rows of typed columns, all treated as discrete; missing values are None.
+
+        If rows on disk have more than half a million distinct ones, only so many evenly spread
+        rows are counted.
+        """
         if not table.n_rows:
             raise refusal("the data", "at least one row", 0, "Pass some rows")
+        if not isinstance(table, Table):
+            return cls._from_disk(table, _MAX_DISTINCT)
         rows = np.empty((table.n_rows, len(table.names)), dtype=np.uint32)
         categories = []
         for position, name in enumerate(table.names):
             rows[:, position], of_column = table.codes(name)
             categories.append(of_column)
         return cls(table.names, categories, rows)
+
+    @classmethod
+    def _from_disk(cls, table: Rows, most: int, rows: Codes | None = None) -> Self:
+        """Count discrete columns batch by batch, all rows or some in increasing order."""
+        counted, at = _Running(table), 0
+        for _, codes in table.batches():
+            inside: Codes | slice = slice(None)
+            if rows is not None:
+                first, last = np.searchsorted(rows, [at, at + len(codes)])
+                inside = rows[first:last] - at
+            counted.add(codes[inside])
+            at += len(codes)
+            if rows is None and counted.n_distinct > most:
+                return cls._from_disk(table, most, spread(table.n_rows, most))
+        found = counted.result()
+        return cls(found.names, found.categories, found.rows, found.multiplicity)
 
     @classmethod
     def from_frame(cls, frame: Any, names: Iterable[str] | None = None) -> Self:  # noqa: ANN401
@@ -184,6 +210,40 @@ class Counts:
 
     def __add__(self, other: object) -> Self:
         return self.merge(other) if isinstance(other, Counts) else NotImplemented
+
+
+class _Running:
+    """Counts of the rows seen so far."""
+
+    def __init__(self, table: Rows) -> None:
+        self._names = table.names
+        self._categories = [table.categories(name) for name in table.names]
+        self._counts: Counts | None = None
+        self._waiting: list[Codes] = []
+        self._n_waiting = 0
+
+    @property
+    def n_distinct(self) -> int:
+        """The number of distinct rows, without those that wait to be counted."""
+        return 0 if self._counts is None else len(self._counts.rows)
+
+    def add(self, codes: Codes) -> None:
+        self._waiting.append(codes)
+        self._n_waiting += len(codes)
+        # Seldom enough to be quick, often enough for bounded memory.
+        if self._n_waiting > max(_MIN_MERGED, self.n_distinct):
+            self.result()
+
+    def result(self) -> Counts:
+        parts: list[npt.NDArray[np.integer[Any]]] = [*self._waiting]
+        times = [np.ones(self._n_waiting, np.int64)]
+        if self._counts is not None:
+            parts.append(self._counts.rows)
+            times.append(self._counts.multiplicity)
+        rows, multiplicity = np.concatenate(parts), np.concatenate(times)
+        self._counts = Counts(self._names, self._categories, rows, multiplicity)
+        self._waiting, self._n_waiting = [], 0
+        return self._counts
 
 
 def configurations(

@@ -22,7 +22,7 @@ from dsage._check import (
 )
 from dsage._progress import make_bar
 from dsage._random import RandomState, Streams
-from dsage.data.table import Table
+from dsage.data.rows import Rows
 from dsage.graphs import Graph, PartialGraph, as_graph
 from dsage.graphs.graph import check_graph
 from dsage.structure.automatic import ChosenScore, find_score
@@ -128,7 +128,7 @@ def search_graph(
     constraints = _make_constraints(
         source, tuple(required), forbidden, _with_indicators(tiers, indicated), max_parents
     )
-    merged = table.merged if isinstance(table, Table) else ()
+    merged = table.merged if isinstance(table, Rows) else ()
     reduction = Reduction(
         source, constraints, keep_all=is_made, indicators=indicated, merged=merged
     )
@@ -156,7 +156,7 @@ def search_graph(
         result = search(chosen.score, reduction.constraints, callback=show, **of_search)
     if result.interrupted:
         warn(f"Interrupted after {result.seconds:.3g} s; this is the best graph so far.")
-    elif target is not None and isinstance(table, Table):
+    elif target is not None and isinstance(table, Rows):
         result = _check_target(result, chosen, table, target, reduction.constraints)
     return replace(
         result,
@@ -187,7 +187,7 @@ def _make_strict(
 def _check_target(
     result: SearchResult,
     chosen: ChosenScore,
-    table: Table,
+    table: Rows,
     target: str,
     constraints: Constraints,
 ) -> SearchResult:

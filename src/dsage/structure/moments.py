@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from importlib import import_module
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Self
 
@@ -18,6 +17,8 @@ from dsage._check import (
     check_shape,
     refusal,
 )
+from dsage.data.batches import BATCH_ROWS, ParquetFiles
+from dsage.data.rows import Rows
 from dsage.data.table import Table
 
 Floats = npt.NDArray[np.float64]
@@ -91,7 +92,7 @@ class Moments:
     from_array = from_frame
 
     @classmethod
-    def from_table(cls, table: Table) -> Self:
+    def from_table(cls, table: Rows) -> Self:
         """Compute the moments of typed columns, which must all be continuous."""
         running = Running(_check_continuous(table))
         for block in table.chunks():
@@ -129,7 +130,7 @@ class Moments:
 
     @classmethod
     def from_parquet(
-        cls, path: str | Path, columns: Iterable[str] | None = None, *, batch_rows: int = 65_536
+        cls, path: str | Path, columns: Iterable[str] | None = None, *, batch_rows: int = BATCH_ROWS
     ) -> Self:
         """Compute the moments of a Parquet file, or of a folder of them, batch by batch.
 
@@ -142,9 +143,10 @@ class Moments:
         batch_rows : int, default=65536
             The largest number of rows in memory at a time.
         """
-        check_count(batch_rows, "batch_rows")
-        chosen = None if columns is None else check_names(columns, "columns")
-        return cls.from_batches(_parquet_batches(path, chosen, batch_rows), chosen)
+        files = ParquetFiles(path, batch_rows)
+        wanted = files.names if columns is None else check_names(columns, "columns")
+        chosen = check_members(wanted, files.names, "columns", "the columns")
+        return cls.from_batches(files.read(chosen), chosen)
 
     # Properties
 
@@ -261,30 +263,7 @@ class Running:
         return self.names, self.n_rows, self.mean, (self.scatter + self.scatter.T) * 0.5
 
 
-def _parquet_batches(
-    path: str | Path, columns: tuple[str, ...] | None, batch_rows: int
-) -> Iterator[Any]:
-    try:
-        pa, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
-    except ImportError as error:
-        text = "Reading Parquet needs pyarrow. Install it with: pip install pyarrow."
-        raise ImportError(text) from error
-    folder = Path(path)
-    files = sorted(folder.glob("**/*.parquet")) if folder.is_dir() else [folder]
-    if not files:
-        advice = "It contains no Parquet file"
-        raise refusal("path", "a Parquet file or a folder of them", str(path), advice)
-    for file in files:
-        # With pre-buffering the whole file would be in memory before its first batch.
-        with parquet.ParquetFile(file, pre_buffer=False) as source:
-            if columns is not None:
-                check_members(columns, source.schema_arrow.names, "columns", "the columns")
-            chosen = None if columns is None else list(columns)
-            for batch in source.iter_batches(batch_rows, columns=chosen):
-                yield pa.Table.from_batches([batch])
-
-
-def _check_continuous(table: Table) -> tuple[str, ...]:
+def _check_continuous(table: Rows) -> tuple[str, ...]:
     if table.discrete:
         advice = "Moments need continuous variables: convert or drop these columns"
         raise refusal("the columns", "numbers", list(table.discrete), advice, TypeError)

@@ -7,7 +7,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 import numpy as np
 
 from dsage._check import refusal
-from dsage.data.table import Table
+from dsage.data.rows import Rows
 from dsage.graphs import Graph
 from dsage.structure.constraints import Constraints
 from dsage.structure.counts import Counts
@@ -69,7 +69,7 @@ def _find_degeneracies(data: Data) -> Degeneracies:
     if isinstance(data, Moments):
         return degeneracies(data)
     found = _NONE
-    if isinstance(data, Table) and data.continuous:
+    if isinstance(data, Rows) and data.continuous:
         found |= degeneracies(Moments.from_table(data.select(data.continuous)))
     if isinstance(data, Counts) or data.discrete:
         counts = data if isinstance(data, Counts) else Counts.from_table(data.select(data.discrete))

@@ -6,11 +6,14 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from dsage._check import refusal
+from dsage.data.batches import is_on_disk
+from dsage.data.rows import Rows
+from dsage.data.stream import Stream
 from dsage.data.table import Table
 from dsage.structure.counts import Counts
 from dsage.structure.moments import Moments
 
-Data = Table | Moments | Counts
+Data = Rows | Moments | Counts
 
 
 def as_data(
@@ -20,12 +23,21 @@ def as_data(
     transform: str = "none",
     complete: bool = True,
 ) -> Data:
-    """Return the data as typed columns; Tables, Moments and Counts are returned unchanged.
+    """Return the data as typed columns; Rows, Moments and Counts are returned unchanged.
+
+    A path or an Arrow data set becomes a :class:`~dsage.data.stream.Stream`.
 
     Missing numbers are filled in and indicated, see :meth:`~dsage.data.table.Table.completed`;
     they stay missing if `complete` is false.
     """
-    if not isinstance(data, (Table, Moments, Counts)):
+    if is_on_disk(data):
+        if transform != "none":
+            advice = "Ranks need all rows in memory: read the file first, or leave transform out"
+            raise refusal("transform", "'none' with a file", transform, advice)
+        data, discrete = Stream(data, discrete=discrete), ()
+    if isinstance(data, Stream):
+        data = data.completed() if complete else data
+    if not isinstance(data, (Rows, Moments, Counts)):
         table = Table(data, discrete=discrete, transform=transform)
         return table.completed() if complete else table
     if tuple(discrete) or transform != "none":
@@ -37,12 +49,12 @@ def as_data(
 
 def indicators(data: Data) -> dict[str, tuple[str, ...]]:
     """Return the variables that indicate missing values, and those whose values these are."""
-    return dict(data.indicators) if isinstance(data, Table) else {}
+    return dict(data.indicators) if isinstance(data, Rows) else {}
 
 
 def merged_categories(data: Data) -> Iterator[str]:
     """Yield what to tell about classes whose rare categories were merged."""
-    for name, n_others in (data.merged if isinstance(data, Table) else {}).items():
+    for name, n_others in (data.merged if isinstance(data, Rows) else {}).items():
         start = f"Most categories of {name!r} occur too rarely to learn a graph from them:"
         yield (
             f"{start} those with fewer than 5 rows are taken for one."
@@ -56,13 +68,16 @@ def rows_of(data: Any, source: Data) -> Any:  # noqa: ANN401
 
     `source` is what `as_data` made of the data.
     """
+    if isinstance(source, Stream):
+        advice = "Read the file first: a score of your own receives a data frame"
+        raise refusal("data", "in memory", "a file", advice, TypeError)
     return source.to_frame() if isinstance(source, Table) and source.is_completed else data
 
 
 def sufficient(data: Data) -> Data:
     """Return the moments of continuous data, the counts of discrete data; mixed data unchanged."""
     kind = kind_of(data)
-    if not isinstance(data, Table) or kind == "mixed":
+    if not isinstance(data, Rows) or kind == "mixed":
         return data
     return Moments.from_table(data) if kind == "continuous" else Counts.from_table(data)
 

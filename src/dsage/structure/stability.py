@@ -15,6 +15,7 @@ from dsage._check import check_count, check_member, record_warnings, refusal, wa
 from dsage._progress import make_bar
 from dsage._random import RandomState, Streams
 from dsage.data.frames import take_rows
+from dsage.data.rows import Rows
 from dsage.data.table import Table
 from dsage.graphs import Consensus, Graph
 from dsage.structure.constraints import Constraints
@@ -169,8 +170,10 @@ def _check_table(data: Any, options: dict[str, Any]) -> Table:  # noqa: ANN401
     as_columns = {name: options.pop(name) for name in ("discrete", "transform") if name in options}
     table = as_data(data, **as_columns)
     if not isinstance(table, Table):
-        advice = "Statistics cannot be resampled"
-        raise refusal("data", "a data frame or an array", table, advice, TypeError)
+        on_disk = isinstance(table, Rows)
+        advice = "Read the file first" if on_disk else "Statistics cannot be resampled"
+        value = "a file" if on_disk else table
+        raise refusal("data", "a data frame or an array", value, advice, TypeError)
     if table.n_rows < 4:
         raise refusal("data", "at least 4 rows", table.n_rows, "Pass more rows")
     whole = Reduction(

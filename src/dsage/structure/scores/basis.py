@@ -3,31 +3,25 @@
 from __future__ import annotations
 
 import copy
-import itertools
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
-from dsage._check import check_real
-from dsage.data.table import Table
-from dsage.structure.blocks import N_TERMS, Blocks, Floats, Ints
+from dsage.data.rows import Rows
+from dsage.structure.blocks import Blocks, Floats, Ints
 from dsage.structure.counts import Counts
+from dsage.structure.scores.approximation import Approximation
 from dsage.structure.scores.base import SCORES, Parents, Score
-from dsage.structure.scores.block_gaussian import BlockRegressions
 from dsage.structure.scores.cached import CachedScore
 from dsage.structure.scores.dirichlet import BDeu
 from dsage.structure.scores.discrete import DiscreteLikelihood
 from dsage.structure.scores.noise import shape_gain
-from dsage.structure.scores.penalized import default_gamma
-from dsage.structure.scores.products import ProductRegressions
+from dsage.structure.scores.products import Pair, ProductRegressions, near_pairs, parent_pairs
 from dsage.structure.scores.softmax import softmax_likelihood
 
-# Functions of each parent that compete, beside the parent itself.
-_TERMS = (4, N_TERMS)
-# Products of pairs of numbers that are considered at most.
-_MAX_PAIRS = 1_000
+# With so few rows, regressions of indicators do not tell how many functions a class needs.
+_FEW_ROWS = 2_000
 
 
 @SCORES.register(
@@ -37,152 +31,9 @@ _MAX_PAIRS = 1_000
     options=("penalty", "gamma"),
     needs_rows=True,
 )
-def _basis(table: Table, *, penalty: float | None = None, gamma: float | None = None) -> Score:
+def _basis(table: Rows, *, penalty: float | None = None, gamma: float | None = None) -> Score:
     """Charge ``log(n_rows) / 2`` per coefficient and ``gamma log(n_nodes)`` per parent."""
     return BasisScore(table, Blocks.from_table(table), penalty=penalty, gamma=gamma)
-
-
-def default_penalty(n_rows: int) -> float:
-    """Return the factor of the penalty: 0.7 up to 1,000 rows, 1 from 10,000, log-linear between.
-
-    Functions cost several coefficients. With few rows, the full price would leave out edges, and
-    make false separations.
-
-    >>> [round(default_penalty(n_rows), 2) for n_rows in (500, 1_000, 3_000, 10_000, 1_000_000)]
-    [0.7, 0.7, 0.84, 1.0, 1.0]
-    """
-    return min(max(0.7 + 0.3 * (math.log10(max(1, n_rows)) - 3), 0.7), 1.0)
-
-
-class _Variant(NamedTuple):
-    """A regression of one response on the same functions of all parents."""
-
-    regressions: BlockRegressions
-    response: Ints
-    offset: float
-
-
-class Approximation(Score):
-    """Gaussian regressions on basis functions, from moments alone.
-
-    The family of a node is the best of several regressions: of the number itself or of its normal
-    score, if the number is not normal; on each parent itself, its normal score, or 4 or 8 basis
-    functions of it. The indicators of a class are regressed as if they were normal. With n rows,
-    q responses, K columns of k parents and their residual covariance S,
-
-        family = -n/2 log det S - q K log(n) / 2 - k gamma log(n_nodes) + offset
-
-    up to constants; the offset makes densities of scores densities of values.
-    """
-
-    def __init__(
-        self, blocks: Blocks, *, penalty: float | None = None, gamma: float | None = None
-    ) -> None:
-        penalty = default_penalty(blocks.n_rows) if penalty is None else penalty
-        check_real(penalty, "penalty", low=0.0, high=np.finfo(np.float64).max)
-        if gamma is None:
-            gamma = 0.0 if blocks.is_class.all() else default_gamma(blocks.n_rows)
-        check_real(gamma, "gamma", low=0.0, high=1.0)
-        self.names = blocks.names
-        self.blocks = blocks
-        self.penalty = penalty
-        self.price = penalty * math.log(blocks.n_rows) / 2
-        self.extra = penalty * gamma * math.log(max(2, len(self.names)))
-        nodes = range(len(self.names))
-        made = {
-            name: BlockRegressions(
-                blocks.correlation,
-                [
-                    blocks.columns(node)
-                    if blocks.is_class[node]
-                    else blocks.responses[place, node : node + 1]
-                    for node in nodes
-                ],
-            )
-            for place, name in enumerate(("value", "score"))
-            if np.isfinite(blocks.offsets[place]).any()
-        }
-        if not blocks.is_class.all():
-            for n_terms in _TERMS:
-                columns = [blocks.columns(node, n_terms) for node in nodes]
-                made[str(n_terms)] = BlockRegressions(blocks.correlation, columns)
-        self.regressions = made
-        self.variants = [self._variants(node) for node in nodes]
-
-    def _variants(self, node: int) -> list[_Variant]:
-        blocks, made = self.blocks, self.regressions
-        if blocks.is_class[node]:
-            return [_Variant(each, blocks.columns(node), 0.0) for each in made.values()]
-        variants = []
-        for place, name in enumerate(("value", "score")):
-            offset = float(blocks.offsets[place, node])
-            if offset > -np.inf:
-                response = blocks.responses[place, node : node + 1]
-                used = [name, *(str(n_terms) for n_terms in _TERMS)]
-                variants += [_Variant(made[key], response, offset) for key in used]
-        return variants
-
-    def family(self, node: int, parents: Parents) -> float:
-        """Return the score of the best regression of `node` on these parents."""
-        return max(self.value(variant, parents) for variant in self.variants[node])
-
-    def additions(self, node: int, parents: Parents) -> Floats:
-        """Return, for every variable, the score of `node` with it as one more parent."""
-        best = np.full(len(self.names), -np.inf)
-        for variant in self.variants[node]:
-            left = variant.regressions.left_with(variant.response, parents)
-            n_known = variant.regressions.n_known(parents) + variant.regressions.widths
-            worth = self.worth(left, n_known, len(parents) + 1, variant.response)
-            np.maximum(best, worth + variant.offset, out=best)
-        best[[node, *parents]] = -np.inf
-        return best
-
-    def best(self, node: int, parents: Parents) -> Floats:
-        """Return the scores with each variable as one more parent; in its own place, with none."""
-        scores = self.additions(node, parents)
-        scores[[node, *parents]] = self.family(node, parents)
-        return scores
-
-    def straight(self, node: int, parents: Parents) -> Floats:
-        """Return the same for the linear regression of the number itself."""
-        if self.blocks.offsets[0, node] == -np.inf:
-            return np.full(len(self.names), -np.inf)
-        variant = self.variants[node][0]
-        left = variant.regressions.left_with(variant.response, parents)
-        n_known = variant.regressions.n_known(parents) + variant.regressions.widths
-        scores = self.worth(left, n_known, len(parents) + 1, variant.response) + variant.offset
-        alone = self.value(variant, parents)
-        scores[[node, *parents]] = alone
-        return np.maximum(scores, alone)
-
-    def value(self, variant: _Variant, parents: Parents) -> float:
-        """Return the score of one regression."""
-        left = variant.regressions.left(variant.response, parents)
-        n_known = variant.regressions.n_known(parents)
-        return (
-            self.worth_of_one(left, n_known, len(parents), len(variant.response)) + variant.offset
-        )
-
-    def worth_of_one(self, left: float, n_known: int, n_parents: int, n_responses: int) -> float:
-        """Return the same as `worth` for one regression."""
-        n_rows = self.blocks.n_rows
-        degrees = n_rows - 1 - n_known
-        if degrees <= 0:
-            return -math.inf
-        fit = -0.5 * n_rows * (left + n_responses * math.log(2 * math.pi * n_rows / degrees))
-        cost = self.price * n_responses * (n_known + 2) + self.extra * n_parents
-        return fit - 0.5 * n_responses * degrees - cost
-
-    def worth(self, left: Floats, n_known: Ints, n_parents: int, response: Ints) -> Floats:
-        """Return scores, for log determinants of residual covariances, without offsets."""
-        n_rows, n_responses = self.blocks.n_rows, len(response)
-        degrees = n_rows - 1 - n_known
-        inside = np.maximum(degrees, 1)
-        fit = -0.5 * n_rows * (left + n_responses * np.log(2 * np.pi * n_rows / inside))
-        fit = fit - 0.5 * n_responses * degrees
-        cost = self.price * n_responses * (n_known + 2) + self.extra * n_parents
-        worth: Floats = np.where(degrees > 0, fit - cost, -np.inf)
-        return worth
 
 
 class BasisScore(Score):
@@ -197,12 +48,12 @@ class BasisScore(Score):
 
     Parameters
     ----------
-    table : Table
-        The rows.
+    table : Rows
+        The rows, in memory or on disk.
     blocks : Blocks
         Their blocks.
     penalty : float, optional
-        A factor of the penalty; see :func:`default_penalty`.
+        A factor of the penalty; see :func:`~dsage.structure.scores.approximation.default_penalty`.
     gamma : float, optional
         As for ``"ebic"``, but 0 if all variables are classes.
     """
@@ -211,7 +62,7 @@ class BasisScore(Score):
 
     def __init__(
         self,
-        table: Table,
+        table: Rows,
         blocks: Blocks,
         *,
         penalty: float | None = None,
@@ -220,9 +71,17 @@ class BasisScore(Score):
         self._blocks = blocks
         self.names = self._blocks.names
         self._near = Approximation(self._blocks, penalty=penalty, gamma=gamma)
-        self._tables = _make_tables(table, self._near.price) if table.discrete else ()
+        self._tables: tuple[Score, ...] = ()
+        # How many rows one of those that tables count stands for: 1 unless too many are distinct.
+        self._table_scale = 1.0
+        if table.discrete:
+            counts = Counts.from_table(table.select(table.discrete))
+            # BIC, and BDeu for sparse tables.
+            price = self._near.penalty * math.log(counts.n_rows) / 2
+            self._tables = DiscreteLikelihood(counts, penalty=price), BDeu(counts)
+            self._table_scale = table.n_rows / counts.n_rows
         self._n_categories = {
-            node: len(table.codes(name)[1])
+            node: len(table.categories(name))
             for node, name in enumerate(self.names)
             if name in table.discrete
         }
@@ -239,11 +98,31 @@ class BasisScore(Score):
         """Return the score with products of pairs of parents, if they explain anything.
 
         Pairs are those of variables with a common neighbour in the graph, all of them if they are
-        few.
+        few: two numbers, or a number and a class.
         """
-        pairs = self._pairs(parents)
-        if not pairs:
+        together = parent_pairs(self._blocks, parents)
+        if not together:
             return self
+        # These products alone decide; most data need none.
+        made = self._with_pairs(together)
+        is_better = any(
+            made._is_better(self, node, of_node)
+            for node, of_node in enumerate(parents)
+            if len(of_node) > 1
+        )
+        return self._with_pairs(near_pairs(self._blocks, parents)) if is_better else self
+
+    def _is_better(self, other: BasisScore, node: int, parents: Parents) -> bool:
+        """Return whether products explain a variable clearly better."""
+        margin = 4.0 * math.log(max(2, len(self.names)))
+        if self._near_family(node, parents) <= other._near_family(node, parents) + margin:
+            return False
+        # A sum of effects on log odds looks like products in a regression of indicators.
+        is_class = bool(self._blocks.is_class[node])
+        return not is_class or self.family(node, parents) > other.family(node, parents) + margin
+
+    def _with_pairs(self, pairs: Sequence[Pair]) -> BasisScore:
+        """Return the score with products of these pairs."""
         made = copy.copy(self)
         made._families = {}
         made._products = {
@@ -251,12 +130,7 @@ class BasisScore(Score):
             for place in (0, 1)
             if np.isfinite(self._blocks.offsets[place, ~self._blocks.is_class]).any()
         }
-        is_better = any(
-            made._near_family(node, of_node) > self._near_family(node, of_node)
-            for node, of_node in enumerate(parents)
-            if len(of_node) > 1
-        )
-        return made if is_better else self
+        return made
 
     def family(self, node: int, parents: Parents) -> float:
         """Return the score of `node` with exactly these parents."""
@@ -271,7 +145,7 @@ class BasisScore(Score):
         """Return, for every variable, the score with it as one more parent, approximately."""
         near = self._near.additions(node, parents)
         for place, products in self._products_of(node):
-            response = self._blocks.responses[place, node : node + 1]
+            response = self._responses(node, place)
             left, n_products = products.left_with(response, parents)
             _, n_before = products.columns(parents)
             n_known = products.widths[list(parents)].sum() + products.widths
@@ -316,17 +190,21 @@ class BasisScore(Score):
         return value
 
     def _products_of(self, node: int) -> list[tuple[int, ProductRegressions]]:
-        """Return the regressions with products for a number, and the response of each."""
-        if self._blocks.is_class[node]:
-            return []
+        """Return the regressions with products for a variable, and the response of each."""
         usable = self._blocks.offsets[:, node] > -np.inf
         return [(place, products) for place, products in self._products.items() if usable[place]]
+
+    def _responses(self, node: int, place: int) -> Ints:
+        """Return the columns of a variable as a child."""
+        if self._blocks.is_class[node]:
+            return self._blocks.columns(node)
+        return self._blocks.responses[place, node : node + 1]
 
     def _with_products(
         self, node: int, parents: Parents, place: int, products: ProductRegressions
     ) -> tuple[float, Ints]:
         """Return the score of the regression on products too, and its columns."""
-        response = self._blocks.responses[place, node : node + 1]
+        response = self._responses(node, place)
         columns, n_products = products.columns(parents)
         left = np.array(products.left(response, columns))
         n_plain = np.array(len(columns) - n_products)
@@ -339,7 +217,7 @@ class BasisScore(Score):
         """Charge products more: there are many to choose from."""
         known = n_plain + n_products
         plain = self._near.worth(left, known, n_parents, response)
-        worth: Floats = plain - n_products * math.log(max(2, len(self.names)))
+        worth: Floats = plain - len(response) * n_products * math.log(max(2, len(self.names)))
         return worth
 
     def _of_number(self, node: int, parents: Parents) -> float:
@@ -373,43 +251,46 @@ class BasisScore(Score):
     def _of_class(self, node: int, parents: Parents) -> float:
         """Return the likelihood of a class in a logistic regression or a table, less its price."""
         blocks, near = self._blocks, self._near
-        levels = blocks.levels[node]
-        n_levels = int(levels.max(initial=0)) + 1
         values = [near.value(variant, parents) for variant in near.variants[node]]
-        variant = near.variants[node][int(np.argmax(values))]
-        columns = variant.regressions.columns(parents)
-        price = near.penalty * math.log(len(levels)) / 2
-        correlation = blocks.correlation[np.ix_(columns, columns)]
-        likelihood = softmax_likelihood(blocks.sample[:, columns], levels, correlation)
-        cost = price * (n_levels - 1) * (len(columns) + 1)
-        value = blocks.scale * (likelihood - cost) - near.extra * len(parents)
+        best = max(values)
+        variants = near.variants[node]
+        if len(blocks.sample) > _FEW_ROWS:
+            variants = [variants[int(np.argmax(values))]]
+        value = -math.inf
+        # Of parents that are classes, all variants have the same columns.
+        tried = [each.regressions.columns(parents) for each in variants]
+        for columns in {each.tobytes(): each for each in tried}.values():
+            inner = blocks.correlation[np.ix_(columns, columns)]
+            value = max(value, self._logistic(node, parents, blocks.sample[:, columns], inner))
+        for place, products in self._products_of(node):
+            worth, columns = self._with_products(node, parents, place, products)
+            if worth > best:
+                made, n_products = products.rows_of(columns), products.columns(parents)[1]
+                value = max(value, self._logistic(node, parents, *made, n_products))
+        n_levels = int(blocks.levels[node].max(initial=0)) + 1
         is_whole = self._n_categories.get(node) == n_levels
         if self._tables and is_whole and all(self.names[at] in self._place for at in parents):
-            place = [self._place[self.names[parent]] for parent in parents]
+            known = tuple(sorted(self._place[self.names[parent]] for parent in parents))
             own = self._place[self.names[node]]
-            of_tables = [each.family(own, tuple(sorted(place))) for each in self._tables]
-            value = max(value, max(of_tables) - near.extra * len(parents))
+            of_tables = [each.family(own, known) for each in self._tables]
+            of_table = self._table_scale * max(of_tables)
+            value = max(value, of_table - near.extra * len(parents))
         return value
 
-    # Products
-
-    def _pairs(self, parents: Sequence[Parents]) -> list[tuple[int, int]]:
-        numbers = np.flatnonzero(~self._blocks.is_class).tolist()
-        if len(numbers) * (len(numbers) - 1) // 2 <= _MAX_PAIRS // 2:
-            return list(itertools.combinations(numbers, 2))
-        found: dict[tuple[int, int], None] = {}
-        near: list[set[int]] = [set(of_node) for of_node in parents]
-        for node, of_node in enumerate(parents):
-            for parent in of_node:
-                near[parent].add(node)
-        by_size = sorted(near, key=len)
-        for around in by_size:
-            usable = sorted(node for node in around if not self._blocks.is_class[node])
-            found.update(dict.fromkeys(itertools.combinations(usable, 2)))
-        return list(itertools.islice(found, _MAX_PAIRS))
-
-
-def _make_tables(table: Table, price: float) -> tuple[Score, ...]:
-    """Return scores of the classes by tables of frequencies: BIC, and BDeu for sparse tables."""
-    counts = Counts.from_table(table.select(table.discrete))
-    return DiscreteLikelihood(counts, penalty=price), BDeu(counts)
+    def _logistic(
+        self,
+        node: int,
+        parents: Parents,
+        rows: Floats,
+        correlation: Floats,
+        n_products: int = 0,
+    ) -> float:
+        """Return the likelihood of a class in a logistic regression, less its price."""
+        blocks, near = self._blocks, self._near
+        levels = blocks.levels[node]
+        n_free = int(levels.max(initial=0))
+        price = near.penalty * math.log(len(levels)) / 2
+        cost = price * (rows.shape[1] + 1) + n_products * math.log(max(2, len(self.names)))
+        likelihood = softmax_likelihood(rows, levels, correlation)
+        value: float = blocks.scale * (likelihood - n_free * cost) - near.extra * len(parents)
+        return value

@@ -9,6 +9,7 @@ import pandas as pd
 
 from dsage._check import check_member, check_same_names, refusal
 from dsage.data.frames import as_matrix, is_frame, open_frame
+from dsage.data.rows import Rows
 from dsage.data.table import Table
 from dsage.graphs.graph import Graph, check_dag
 from dsage.structure.counts import Counts
@@ -64,7 +65,7 @@ def choose_score(
         own = {**options, "transform": transform}
         return own_score(score, rows_of(data, source), source.names, own)
     kind = kind_of(source)
-    name = score_name(score, kind, has_rows=isinstance(source, Table))
+    name = score_name(score, kind, has_rows=isinstance(source, Rows))
     traits = SCORES.traits(name)
     if kind not in traits["fits"]:
         fitting = [other for other in SCORES if kind in SCORES.traits(other)["fits"]]
@@ -77,7 +78,7 @@ def choose_score(
             raise refusal(option, f"left out with the score {name!r}", value, advice)
     if not traits.get("needs_rows"):
         source = sufficient(source)
-    elif not isinstance(source, Table):
+    elif not isinstance(source, Rows):
         advice = f"The score {name!r} needs the rows"
         raise refusal("data", "a data frame or an array", source, advice, TypeError)
     return SCORES[name](source, **given)

@@ -6,7 +6,8 @@ from math import log, log10
 
 import numpy as np
 
-from dsage._check import check_real
+from dsage._check import check_real, refusal
+from dsage.data.table import Table
 from dsage.structure.counts import Counts
 from dsage.structure.moments import Moments
 from dsage.structure.scores.base import SCORES, Score
@@ -79,4 +80,9 @@ def _penalize(data: Data, factor: float, price: float) -> Score:
         return GaussianScore(data, penalty=penalty)
     if isinstance(data, Counts):
         return CachedScore(DiscreteLikelihood(data, penalty=penalty))
+    if not isinstance(data, Table):
+        advice = (
+            "Conditional Gaussian scores need the rows in memory: use 'basis', or read the file"
+        )
+        raise refusal("data", "a data frame or an array", "a file", advice, TypeError)
     return CachedScore(ConditionalGaussian(data, penalty=penalty))

@@ -1,18 +1,63 @@
-"""Gaussian regressions on leads of numbers and on products of pairs of them."""
+"""Gaussian regressions on leads of numbers, on classes, and on products of pairs of them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import itertools
+from collections.abc import Iterable, Sequence
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
 from dsage.structure.blocks import Blocks, Floats, Ints
 from dsage.structure.scores.base import Parents
 from dsage.structure.scores.block_gaussian import RIDGE, log_determinant
 
+Pair = tuple[int, int]
+
+# Columns of products that are considered at most, and indicators of a class in a product.
+_MAX_PRODUCTS, _MAX_INDICATORS = 1_000, 4
+
+
+def parent_pairs(blocks: Blocks, parents: Sequence[Parents]) -> list[Pair]:
+    """Return the pairs of parents of a variable: two numbers, or a number and a class."""
+    pairs = (pair for of_node in parents for pair in itertools.combinations(of_node, 2))
+    return _usable(blocks, pairs)
+
+
+def near_pairs(blocks: Blocks, parents: Sequence[Parents]) -> list[Pair]:
+    """Return the pairs of variables with a common neighbour; all pairs if they are few."""
+    every = _usable(blocks, itertools.combinations(range(len(blocks.names)), 2))
+    if _count(blocks, every)[-1] <= _MAX_PRODUCTS // 2:
+        return every
+    near: list[set[int]] = [set(of_node) for of_node in parents]
+    for node, of_node in enumerate(parents):
+        for parent in of_node:
+            near[parent].add(node)
+    around = (itertools.combinations(sorted(each), 2) for each in sorted(near, key=len))
+    found = _usable(blocks, itertools.chain.from_iterable(around))
+    return list(itertools.compress(found, _count(blocks, found)[1:] <= _MAX_PRODUCTS))
+
+
+def _usable(blocks: Blocks, pairs: Iterable[Pair]) -> list[Pair]:
+    """Return distinct pairs of two numbers, or of a number and a class of few levels."""
+    is_class = blocks.is_class
+    is_fine = ~is_class | (blocks.widths <= _MAX_INDICATORS)
+    return [
+        (one, other)
+        for one, other in dict.fromkeys(pairs)
+        if is_fine[one] and is_fine[other] and not (is_class[one] and is_class[other])
+    ]
+
+
+def _count(blocks: Blocks, pairs: Sequence[Pair]) -> Ints:
+    """Return the number of columns of the products of the first 0, 1, 2, ... pairs."""
+    widths = np.where(blocks.is_class, blocks.widths, 1)
+    sizes = [int(widths[one] * widths[other]) for one, other in pairs]
+    return np.cumsum([0, *sizes], dtype=np.intp)
+
 
 class ProductRegressions:
-    """Regressions on one column a number, on classes, and on products of the numbers.
+    """Regressions on one column a number, on classes, and on products of two of them.
 
     The moments are those of the sample of the blocks.
 
@@ -22,52 +67,64 @@ class ProductRegressions:
     response : {0, 1}
         Whether numbers are their values or their normal scores, as parents and as children.
     pairs : iterable of pairs of int
-        The numbers whose products are used.
+        The variables whose products are used: of two numbers, or of a number with the indicators
+        of a class.
+
+    Attributes
+    ----------
+    widths : int array of shape (n_nodes,)
+        The number of columns of each variable, without products.
     """
 
-    def __init__(self, blocks: Blocks, response: int, pairs: Iterable[tuple[int, int]]) -> None:
+    def __init__(self, blocks: Blocks, response: int, pairs: Iterable[Pair]) -> None:
         n_nodes = len(blocks.names)
         leads = blocks.responses[response]
         self._blocks = [
             blocks.columns(node) if blocks.is_class[node] else leads[node : node + 1]
             for node in range(n_nodes)
         ]
-        made = sorted({(min(pair), max(pair)) for pair in pairs})
-        sample = blocks.sample
-        products = np.empty((len(sample), len(made)))
-        for place, (one, other) in enumerate(made):
-            products[:, place] = sample[:, leads[one]] * sample[:, leads[other]]
-        products -= products.mean(axis=0)
-        deviation = products.std(axis=0)
-        products /= np.where(deviation > 0.0, deviation, 1.0)
-        self._rows, self._products = blocks, np.asfortranarray(products)
-        n_columns = sample.shape[1]
-        self._nothing = n_columns + len(made)
-        self._pair = np.full((n_nodes, n_nodes), self._nothing, dtype=np.intp)
-        for place, (one, other) in enumerate(made):
-            self._pair[one, other] = self._pair[other, one] = n_columns + place
-        correlation = np.zeros((self._nothing + 1, self._nothing + 1))
-        correlation[:n_columns, :n_columns] = (
-            blocks.correlation if blocks.scale == 1.0 else sample.T @ sample / len(sample)
-        )
-        correlation[n_columns:-1, n_columns:-1] = products.T @ products / len(sample)
-        correlation[:n_columns, n_columns:-1] = sample.T @ products / len(sample)
-        correlation[n_columns:-1, :n_columns] = correlation[:n_columns, n_columns:-1].T
-        np.fill_diagonal(correlation, 1.0 + RIDGE)
-        self._correlation = correlation
         self.widths = np.array([len(block) for block in self._blocks], dtype=np.intp)
+        made = sorted({(min(pair), max(pair)) for pair in pairs})
+        sizes = [int(self.widths[one] * self.widths[other]) for one, other in made]
+        ends = np.cumsum(sizes, dtype=np.intp)
+        self._rows = blocks
+        self._products = _multiply(
+            blocks.sample, [(self._blocks[one], self._blocks[other]) for one, other in made]
+        )
+        self._n_plain = blocks.sample.shape[1]
+        self._nothing = self._n_plain + self._products.shape[1]
+        # The columns of each pair, filled up with one that nothing depends on.
+        shape = (n_nodes, n_nodes, max(sizes, default=1))
+        self._pair = np.full(shape, self._nothing, dtype=np.intp)
+        for (one, other), size, end in zip(made, sizes, ends.tolist(), strict=True):
+            self._pair[one, other, :size] = self._n_plain + np.arange(end - size, end)
+            self._pair[other, one] = self._pair[one, other]
+        self._correlation = self._correlate()
         self._padded = np.full((n_nodes, int(self.widths.max())), self._nothing, dtype=np.intp)
         for node, block in enumerate(self._blocks):
             self._padded[node, : len(block)] = block
+
+    def _correlate(self) -> Floats:
+        sample, products, n_plain = self._rows.sample, self._products, self._n_plain
+        correlation = np.zeros((self._nothing + 1, self._nothing + 1))
+        correlation[:n_plain, :n_plain] = (
+            self._rows.correlation if self._rows.scale == 1.0 else sample.T @ sample / len(sample)
+        )
+        correlation[n_plain:-1, n_plain:-1] = products.T @ products / len(sample)
+        correlation[:n_plain, n_plain:-1] = sample.T @ products / len(sample)
+        correlation[n_plain:-1, :n_plain] = correlation[:n_plain, n_plain:-1].T
+        np.fill_diagonal(correlation, 1.0 + RIDGE)
+        return correlation
 
     def columns(self, parents: Parents) -> tuple[Ints, int]:
         """Return the columns of the parents, and how many of them, the last ones, are products."""
         own = [column for parent in parents for column in self._blocks[parent].tolist()]
         products = [
-            int(self._pair[parent, other])
+            column
             for place, parent in enumerate(parents)
             for other in parents[:place]
-            if self._pair[parent, other] != self._nothing
+            for column in self._pair[parent, other].tolist()
+            if column != self._nothing
         ]
         return np.array([*own, *products], dtype=np.intp), len(products)
 
@@ -75,43 +132,67 @@ class ProductRegressions:
         """Return the log determinant of the response's covariance given columns."""
         covariance = self._correlation[np.ix_(response, response)]
         if len(columns):
-            rows = self._correlation[columns]
-            explained = np.linalg.solve(rows[:, columns], rows[:, response])
-            covariance = covariance - rows[:, response].T @ explained
+            reached = self._correlation[np.ix_(columns, response)]
+            inner = self._correlation[np.ix_(columns, columns)]
+            covariance = covariance - reached.T @ np.linalg.solve(inner, reached)
         return float(log_determinant(covariance))
 
     def left_with(self, response: Ints, parents: Parents) -> tuple[Floats, Ints]:
         """Return the same with each variable as one more parent, and its number of products."""
         known, _ = self.columns(parents)
-        new = np.concatenate([self._padded, self._pair[:, list(parents)]], axis=1)
+        n_nodes = len(self._blocks)
+        pairs = self._pair[:, list(parents)].reshape(n_nodes, -1)
+        new = np.concatenate([self._padded, pairs], axis=1)
         spread = self._correlation[new[:, :, None], new[:, None, :]]
-        covariance = self._correlation[new][:, :, response]
+        covariance = self._correlation[new[:, :, None], response]
         residual = self._correlation[np.ix_(response, response)]
         if len(known):
+            # Only the columns that may come in, of which there may be far fewer than all.
+            used, place = np.unique(new, return_inverse=True)
             factor = np.linalg.cholesky(self._correlation[np.ix_(known, known)])
-            rows = np.linalg.solve(factor, self._correlation[known])
-            reached = rows[:, new].transpose(1, 2, 0)
+            wanted = self._correlation[np.ix_(known, np.concatenate([used, response]))]
+            rows = solve_triangular(factor, wanted, lower=True, check_finite=False)
+            reached = rows[:, place.reshape(new.shape)].transpose(1, 2, 0)
+            own = rows[:, len(used) :]
             spread = spread - reached @ reached.transpose(0, 2, 1)
-            covariance = covariance - reached @ rows[:, response]
-            residual = residual - rows[:, response].T @ rows[:, response]
+            covariance = covariance - reached @ own
+            residual = residual - own.T @ own
         is_filler = new == self._nothing
         spread[is_filler[:, :, None] | is_filler[:, None, :]] = 0.0
-        node, place = np.nonzero(is_filler)
-        spread[node, place, place] = 1.0
+        node, at = np.nonzero(is_filler)
+        spread[node, at, at] = 1.0
         spread[list(parents)] = np.eye(new.shape[1])
-        whitener = np.linalg.inv(np.linalg.cholesky(spread + RIDGE * np.eye(new.shape[1])))
-        explained = whitener @ covariance
+        factors = np.linalg.cholesky(spread + RIDGE * np.eye(new.shape[1]))
+        explained = np.linalg.solve(factors, covariance)
         left = log_determinant(residual - explained.transpose(0, 2, 1) @ explained)
         n_products = (~is_filler[:, self._padded.shape[1] :]).sum(axis=1)
         return left, n_products
 
     def residuals(self, response: int, columns: Ints) -> Floats:
         """Return the residuals of a response in the thinned rows."""
-        n_columns = self._rows.sample.shape[1]
         inner = self._correlation[np.ix_(columns, columns)]
         slopes = np.linalg.solve(inner, self._correlation[columns, response])
-        plain = columns < n_columns
+        plain = columns < self._n_plain
         predicted = self._rows.predict(columns[plain], slopes[plain])
         thinned = self._products[:: self._rows.thinning]
-        predicted += thinned[:, columns[~plain] - n_columns] @ slopes[~plain]
+        predicted += thinned[:, columns[~plain] - self._n_plain] @ slopes[~plain]
         return self._rows.thinned[:, response] - predicted
+
+    def rows_of(self, columns: Ints) -> tuple[Floats, Floats]:
+        """Return columns in the rows of the sample, and their correlation."""
+        plain = columns < self._n_plain
+        made = np.empty((len(self._products), len(columns)))
+        made[:, plain] = self._rows.sample[:, columns[plain]]
+        made[:, ~plain] = self._products[:, columns[~plain] - self._n_plain]
+        return made, self._correlation[np.ix_(columns, columns)]
+
+
+def _multiply(sample: Floats, pairs: list[tuple[Ints, Ints]]) -> Floats:
+    """Return the standardised products of each column of one block with each of the other."""
+    columns = [(int(each), int(other)) for pair in pairs for each in pair[0] for other in pair[1]]
+    products = np.empty((len(sample), len(columns)), order="F")
+    for place, (one, other) in enumerate(columns):
+        made = sample[:, one] * sample[:, other]
+        made -= made.mean()
+        products[:, place] = made / (float(made.std()) or 1.0)
+    return products

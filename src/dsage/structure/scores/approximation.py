@@ -1,0 +1,160 @@
+"""Gaussian regressions on basis functions of the parents, from moments alone."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from dsage._check import check_real
+from dsage.structure.blocks import N_TERMS, Blocks, Floats, Ints
+from dsage.structure.scores.base import Parents, Score
+from dsage.structure.scores.block_gaussian import BlockRegressions
+from dsage.structure.scores.penalized import default_gamma
+
+# Functions of each parent that compete, beside the parent itself.
+_TERMS = (4, N_TERMS)
+
+
+def default_penalty(n_rows: int) -> float:
+    """Return the factor of the penalty: 0.7 up to 1,000 rows, 1 from 10,000, log-linear between.
+
+    Functions cost several coefficients. With few rows, the full price would leave out edges, and
+    make false separations.
+
+    >>> [round(default_penalty(n_rows), 2) for n_rows in (500, 1_000, 3_000, 10_000, 1_000_000)]
+    [0.7, 0.7, 0.84, 1.0, 1.0]
+    """
+    return min(max(0.7 + 0.3 * (math.log10(max(1, n_rows)) - 3), 0.7), 1.0)
+
+
+class Variant(NamedTuple):
+    """A regression of one response on the same functions of all parents."""
+
+    regressions: BlockRegressions
+    response: Ints
+    offset: float
+
+
+class Approximation(Score):
+    """Gaussian regressions on basis functions, from moments alone.
+
+    The family of a node is the best of several regressions: of the number itself or of its normal
+    score, if the number is not normal; on each parent itself, its normal score, or 4 or 8 basis
+    functions of it. The indicators of a class are regressed as if they were normal. With n rows,
+    q responses, K columns of k parents and their residual covariance S,
+
+        family = -n/2 log det S - q K log(n) / 2 - k gamma log(n_nodes) + offset
+
+    up to constants; the offset makes densities of scores densities of values.
+    """
+
+    def __init__(
+        self, blocks: Blocks, *, penalty: float | None = None, gamma: float | None = None
+    ) -> None:
+        penalty = default_penalty(blocks.n_rows) if penalty is None else penalty
+        check_real(penalty, "penalty", low=0.0, high=np.finfo(np.float64).max)
+        if gamma is None:
+            gamma = 0.0 if blocks.is_class.all() else default_gamma(blocks.n_rows)
+        check_real(gamma, "gamma", low=0.0, high=1.0)
+        self.names = blocks.names
+        self.blocks = blocks
+        self.penalty = penalty
+        self.price = penalty * math.log(blocks.n_rows) / 2
+        self.extra = penalty * gamma * math.log(max(2, len(self.names)))
+        nodes = range(len(self.names))
+        made = {
+            name: BlockRegressions(
+                blocks.correlation,
+                [
+                    blocks.columns(node)
+                    if blocks.is_class[node]
+                    else blocks.responses[place, node : node + 1]
+                    for node in nodes
+                ],
+            )
+            for place, name in enumerate(("value", "score"))
+            if np.isfinite(blocks.offsets[place]).any()
+        }
+        if not blocks.is_class.all():
+            for n_terms in _TERMS:
+                columns = [blocks.columns(node, n_terms) for node in nodes]
+                made[str(n_terms)] = BlockRegressions(blocks.correlation, columns)
+        self.regressions = made
+        self.variants = [self._variants(node) for node in nodes]
+
+    def _variants(self, node: int) -> list[Variant]:
+        blocks, made = self.blocks, self.regressions
+        if blocks.is_class[node]:
+            return [Variant(each, blocks.columns(node), 0.0) for each in made.values()]
+        variants = []
+        for place, name in enumerate(("value", "score")):
+            offset = float(blocks.offsets[place, node])
+            if offset > -np.inf:
+                response = blocks.responses[place, node : node + 1]
+                used = [name, *(str(n_terms) for n_terms in _TERMS)]
+                variants += [Variant(made[key], response, offset) for key in used]
+        return variants
+
+    def family(self, node: int, parents: Parents) -> float:
+        """Return the score of the best regression of `node` on these parents."""
+        return max(self.value(variant, parents) for variant in self.variants[node])
+
+    def additions(self, node: int, parents: Parents) -> Floats:
+        """Return, for every variable, the score of `node` with it as one more parent."""
+        best = np.full(len(self.names), -np.inf)
+        for variant in self.variants[node]:
+            left = variant.regressions.left_with(variant.response, parents)
+            n_known = variant.regressions.n_known(parents) + variant.regressions.widths
+            worth = self.worth(left, n_known, len(parents) + 1, variant.response)
+            np.maximum(best, worth + variant.offset, out=best)
+        best[[node, *parents]] = -np.inf
+        return best
+
+    def best(self, node: int, parents: Parents) -> Floats:
+        """Return the scores with each variable as one more parent; in its own place, with none."""
+        scores = self.additions(node, parents)
+        scores[[node, *parents]] = self.family(node, parents)
+        return scores
+
+    def straight(self, node: int, parents: Parents) -> Floats:
+        """Return the same for the linear regression of the number itself."""
+        if self.blocks.offsets[0, node] == -np.inf:
+            return np.full(len(self.names), -np.inf)
+        variant = self.variants[node][0]
+        left = variant.regressions.left_with(variant.response, parents)
+        n_known = variant.regressions.n_known(parents) + variant.regressions.widths
+        scores = self.worth(left, n_known, len(parents) + 1, variant.response) + variant.offset
+        alone = self.value(variant, parents)
+        scores[[node, *parents]] = alone
+        return np.maximum(scores, alone)
+
+    def value(self, variant: Variant, parents: Parents) -> float:
+        """Return the score of one regression."""
+        left = variant.regressions.left(variant.response, parents)
+        n_known = variant.regressions.n_known(parents)
+        return (
+            self.worth_of_one(left, n_known, len(parents), len(variant.response)) + variant.offset
+        )
+
+    def worth_of_one(self, left: float, n_known: int, n_parents: int, n_responses: int) -> float:
+        """Return the same as `worth` for one regression."""
+        n_rows = self.blocks.n_rows
+        degrees = n_rows - 1 - n_known
+        if degrees <= 0:
+            return -math.inf
+        fit = -0.5 * n_rows * (left + n_responses * math.log(2 * math.pi * n_rows / degrees))
+        cost = self.price * n_responses * (n_known + 2) + self.extra * n_parents
+        return fit - 0.5 * n_responses * degrees - cost
+
+    def worth(self, left: Floats, n_known: Ints, n_parents: int, response: Ints) -> Floats:
+        """Return scores, for log determinants of residual covariances, without offsets."""
+        n_rows, n_responses = self.blocks.n_rows, len(response)
+        degrees = n_rows - 1 - n_known
+        inside = np.maximum(degrees, 1)
+        fit = -0.5 * n_rows * (left + n_responses * np.log(2 * np.pi * n_rows / inside))
+        fit = fit - 0.5 * n_responses * degrees
+        cost = self.price * n_responses * (n_known + 2) + self.extra * n_parents
+        worth: Floats = np.where(degrees > 0, fit - cost, -np.inf)
+        return worth

@@ -37,6 +37,19 @@ def publish(
     (RESULTS / f"{name}.md").write_text(text, encoding="utf-8")
 
 
+def published(name: str) -> list[tuple[str, str]]:
+    """Return the sections of ``results/<name>.md``, each a text and a table."""
+    _, _, body = (RESULTS / f"{name}.md").read_text(encoding="utf-8").split("\n\n", 2)
+    parts = body.strip().split("\n\n")
+    return list(zip(parts[::2], parts[1::2], strict=True))
+
+
+def cells(table: str) -> list[list[str]]:
+    """Return the rows of a Markdown table, without its header."""
+    lines = table.splitlines()[2:]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
 def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Return a Markdown table with aligned columns."""
     lines = [list(header), *[list(row) for row in rows]]

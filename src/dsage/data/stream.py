@@ -120,6 +120,8 @@ class Stream(Rows):
 
     def completed(self) -> Self:
         """Return a view without missing values; see :meth:`~dsage.data.table.Table.completed`."""
+        if self._incomplete or self._flags:
+            return self
         found = {name: self._numbers[name] for name in self.continuous}
         found = {name: number for name, number in found.items() if number.n_absent}
         if not found:

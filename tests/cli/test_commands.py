@@ -140,6 +140,18 @@ def test_a_graph_without_edges_or_resamples_is_shown(dsage):
     assert "\ndose -> outcome\n" in ran.out
 
 
+def test_a_large_parquet_file_is_read_in_batches(dsage, monkeypatch):
+    table().to_parquet("data.parquet")
+    command = ("graph", "data.parquet", "--target", "outcome", "--resamples", 0)
+    expected = dsage(*command)
+    monkeypatch.setattr("dsage.cli.graph._MANY_ROWS", 10)
+    monkeypatch.setattr("dsage.cli.graph.read_rows", None)
+    ran = dsage(*command)
+    assert (ran.code, ran.out, ran.err) == (0, expected.out, expected.err)
+    assert "no_such" in dsage(*command, "--drop", "no_such").error
+    assert "no_such" in dsage("graph", *command[1:3], "no_such", "--resamples", 0).error
+
+
 def test_samplers_are_scored_without_the_target(dsage):
     ran = dsage("score-samplers", "data.csv", "--target", "outcome")
     assert ran.code == 0, ran.err

@@ -8,13 +8,15 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dsage.data import table as data_module
-from dsage.structure.moments import Moments, _parquet_batches
+from dsage.data.batches import DatasetBatches, ParquetFiles
+from dsage.structure.moments import Moments
 
 EPS = np.finfo(np.float64).eps
 NAMES = ("a", "b", "c")
@@ -116,12 +118,16 @@ def test_parquet_is_read_in_a_stream(tmp_path):
     assert_same(chosen, Moments.from_frame(frame[["c", "a"]]), 10.0)
 
 
-def test_a_parquet_file_is_never_in_memory_as_a_whole(tmp_path):
+@pytest.mark.parametrize("kind", ["file", "data set"])
+def test_a_parquet_file_is_never_in_memory_as_a_whole(tmp_path, kind):
     frame = pd.DataFrame(np.random.default_rng(0).normal(size=(200_000, 5)), columns=list("abcde"))
     frame.to_parquet(tmp_path / "large.parquet", row_group_size=5_000, compression=None)
     before = pa.total_allocated_bytes()
-    batches = _parquet_batches(tmp_path / "large.parquet", None, 5_000)
-    held = max(pa.total_allocated_bytes() - before for _ in batches)
+    path = tmp_path / "large.parquet"
+    source = (
+        ParquetFiles(path, 5_000) if kind == "file" else DatasetBatches(ds.dataset(path), 5_000)
+    )
+    held = max(pa.total_allocated_bytes() - before for _ in source.read(source.names))
     # The file has 40 row groups; a few of them may be there at a time.
     assert 0 < held < frame.to_numpy().nbytes / 4
 

@@ -296,7 +296,8 @@ class DescribeCommand(TableCommand):
 class GraphCommand(TableCommand):
     """Learn the causal graph of a table, and show what the target depends on.
 
-    Given its Markov blanket, the target is independent of all other features.
+    Given its Markov blanket, the target is independent of all other features. With --resamples 0,
+    Parquet files of more than a million rows are read in batches.
     """
 
     target: _Target

@@ -9,13 +9,19 @@ from typing import Any
 
 import pandas as pd
 
+from dsage._check import check_members
 from dsage.cli import output
 from dsage.cli.commands import GraphCommand
 from dsage.cli.explain import check_jobs
-from dsage.cli.rows import find_kinds, note_columns, read_rows
+from dsage.cli.rows import check_target_name, find_kinds, note_columns, read_rows
+from dsage.data.batches import Batches, ParquetFiles
+from dsage.data.files import PARQUET, check_file
 from dsage.graphs import Graph
 from dsage.result.tables import format_table
-from dsage.structure import search_graph, stability
+from dsage.structure import Stream, search_graph, stability
+
+# Larger Parquet files are read in batches.
+_MANY_ROWS = 1_000_000
 
 
 def run(command: GraphCommand) -> None:
@@ -27,9 +33,11 @@ def run(command: GraphCommand) -> None:
     ]
     output.check_outputs(outputs, {"DATA": command.data})
     check_jobs(command.jobs)
-    table = read_rows(command)
+    batches = _open_large(command)
+    table = read_rows(command) if batches is None else _first_rows(command, batches)
     progress = not command.quiet and sys.stderr.isatty()
-    kinds, discrete = find_kinds(command, list(map(str, table.columns)))
+    columns = list(map(str, table.columns))
+    kinds, discrete = find_kinds(command, columns)
     note_columns(table, None, {*kinds, *discrete, command.target}, quiet=command.quiet)
     output.note(output.PHASES["graph"], quiet=command.quiet or progress)
     options: dict[str, Any] = {
@@ -39,7 +47,11 @@ def run(command: GraphCommand) -> None:
         "random_state": command.seed,
         "progress": progress,
     }
-    found = search_graph(table, **options).graph
+    if batches is None:
+        found = search_graph(table, **options).graph
+    else:
+        del options["discrete"]
+        found = search_graph(Stream(batches, columns, discrete=discrete), **options).graph
     strength = None
     if command.resamples:
         strength = stability(table, command.resamples, n_jobs=command.jobs, **options).to_frame()
@@ -50,6 +62,24 @@ def run(command: GraphCommand) -> None:
         "--plot": partial(_draw, found, command.target, strength),
     }
     output.finish(_describe(found, strength, command), outputs, writers, quiet=command.quiet)
+
+
+def _open_large(command: GraphCommand) -> Batches | None:
+    """Return a Parquet file that is read in batches: if it is large, and nothing is resampled."""
+    if command.resamples or command.data.suffix.lower() not in PARQUET:
+        return None
+    batches = ParquetFiles(check_file(command.data, "the data file"))
+    return batches if batches.n_rows > _MANY_ROWS else None
+
+
+def _first_rows(command: GraphCommand, batches: Batches) -> pd.DataFrame:
+    """Return the first rows of a large file, after checking the names of its columns."""
+    what = f"the columns of {command.data.name}"
+    left_out = check_members(command.drop or (), batches.names, "--drop", what)
+    columns = [name for name in batches.names if name not in left_out]
+    check_target_name(command, columns)
+    first: pd.DataFrame = next(batches.read(columns)).to_pandas()
+    return first
 
 
 def _describe(found: Graph, strength: pd.DataFrame | None, command: GraphCommand) -> str:

@@ -89,10 +89,13 @@ class DatasetBatches(Batches):
 
     def read(self, columns: Sequence[str]) -> Iterator[Any]:
         """Yield some columns, in the order of the data set."""
-        arrow, _ = _pyarrow("pyarrow.dataset")
+        arrow, module = _pyarrow("pyarrow.dataset")
+        options = {"columns": list(columns), "batch_size": self._batch_rows}
         # Reading ahead would fill the memory.
-        ahead = {"batch_readahead": 1, "fragment_readahead": 1}
-        options = {"columns": list(columns), "batch_size": self._batch_rows, **ahead}
+        options |= {"batch_readahead": 1, "fragment_readahead": 1, "use_threads": False}
+        if isinstance(getattr(self._dataset, "format", None), module.ParquetFileFormat):
+            scan = module.ParquetFragmentScanOptions(pre_buffer=False)
+            options["fragment_scan_options"] = scan
         for batch in self._dataset.to_batches(**options):
             if batch.num_rows:
                 yield arrow.Table.from_batches([batch])

@@ -22,7 +22,7 @@ from dsage.data.frames import check_columns
 __all__ = ["read_table"]
 
 _SEPARATORS = {".csv": ",", ".tsv": "\t"}
-_PARQUET = (".parquet", ".pq")
+PARQUET = (".parquet", ".pq")
 _COMPRESSED = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".zip": "zip", ".zst": "zstd"}
 _KINDS = "CSV (.csv, .tsv, also .gz, .bz2, .xz, .zip, .zst) or Parquet (.parquet)"
 
@@ -90,10 +90,10 @@ def read_table(
         packing = _COMPRESSED[suffixes[-1]] if is_packed else None
         separator = sep or _SEPARATORS[kind]
         table = _read_csv(file, separator, packing, decimal=decimal, encoding=encoding)
-    elif kind in _PARQUET and not is_packed:
+    elif kind in PARQUET and not is_packed:
         table = _read_parquet(file)
     else:
-        is_parquet = kind in _PARQUET
+        is_parquet = kind in PARQUET
         advice = "Parquet is compressed inside" if is_parquet else "Save the table as one of these"
         raise refusal("the data file", _KINDS, file.name, advice)
     left_out = check_members(drop, list(table.columns), "drop", f"the columns of {file.name}")

@@ -1,5 +1,6 @@
 """Learn the graph from data, and measure its stability."""
 
+from dsage.data.stream import Stream
 from dsage.structure.constraints import Constraints
 from dsage.structure.counts import Counts
 from dsage.structure.degeneracies import Degeneracies, degeneracies
@@ -27,6 +28,7 @@ __all__ = [
     "SearchResult",
     "Stability",
     "Step",
+    "Stream",
     "bes",
     "boss",
     "choose_score",

@@ -218,9 +218,11 @@ learn_graph.__doc__ = """Learn the graph that scores best.
 
 Parameters
 ----------
-data : data frame, array, Moments or Counts
-    The observations. For continuous data their :class:`~dsage.structure.Moments` suffice, for
-    discrete data their :class:`~dsage.structure.Counts`.
+data : data frame, array, path, pyarrow Dataset, Stream, Moments or Counts
+    The observations. A Parquet file, a folder of them or a data set is read in batches; see
+    :class:`~dsage.structure.Stream` and the notes. For continuous data their
+    :class:`~dsage.structure.Moments` suffice, for discrete data their
+    :class:`~dsage.structure.Counts`.
 method : {"auto", "tabu", "hc", "boss"} or callable, default="auto"
     ``"auto"`` takes the order of a tabu search, improves it by BOSS, and deletes edges by
     backward equivalence search. ``"tabu"`` and ``"hc"`` are bnlearn's searches; ``"boss"``
@@ -282,6 +284,12 @@ these nodes as its `indicators`: whoever knows the age knows whether it is missi
 ``graph.oracle(target, features)`` takes both nodes for one feature. Values are not predicted from
 other columns: they would carry over what those know, and the column would seem to separate them
 from their effects even where it is missing. Dates and times are numbers.
+
+*Rows on disk.* A first pass finds categories and missing values, others the moments of the columns
+and of their basis functions; memory does not grow with the rows. Functions are fitted to at most
+65,536 evenly spread rows, and likelihoods that moments do not give use at most 20,000. Tables in
+memory use the same rows, so that the graph is the same. If classes have more than half a million
+distinct rows, so many evenly spread ones are counted.
 
 *Columns without information of their own* are named in a warning. A constant is isolated. Of
 columns that are copies of each other, up to shift and scale or the names of categories, one is

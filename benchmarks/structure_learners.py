@@ -44,16 +44,16 @@ Learner = Callable[[pd.DataFrame, str], Graph]
 
 
 def tanh_cases() -> Iterator[Case]:
-    """Yield two graphs of ten nodes, average degrees 2 and 4, with tanh effects."""
+    """Yield three graphs of ten nodes, average degrees 2 to 4, with tanh effects."""
     for number, (model, target) in enumerate(fresh_models()):
-        if number in (0, 6):
+        if number in (0, 3, 6):
             data = non_linear(model, N_ROWS, 3000 + number)
             yield f"tanh {number}", model.graph, target, data
 
 
 def small(draw: Callable[[Graph, int, int], pd.DataFrame]) -> Iterator[Case]:
-    """Yield two graphs of ten nodes, average degrees 2 and 4, with data."""
-    for number, degree in enumerate((2, 4)):
+    """Yield three graphs of ten nodes, average degrees 2 to 4, with data."""
+    for number, degree in enumerate((2, 3, 4)):
         graph = random_dag(N_NODES, degree, random_state=5000 + number)
         data = draw(graph, N_ROWS, 7000 + number)
         yield f"small {number}", graph, choose_target(graph, number), data
@@ -296,8 +296,8 @@ def main() -> None:
                 )
             print(kind, *rows[-1], flush=True)
         about = (
-            f"{kind[0].upper()}{kind[1:]}: n = {N_ROWS}, d = {N_NODES}, means over two graphs "
-            "(average degrees 2 and 4)."
+            f"{kind[0].upper()}{kind[1:]}: n = {N_ROWS}, d = {N_NODES}, means over three graphs "
+            "(average degrees 2, 3 and 4)."
         )
         if kind.startswith("mixed"):
             about += (

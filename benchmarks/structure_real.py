@@ -276,8 +276,8 @@ def main() -> None:
     arguments = parser.parse_args()
     n_claims, only = arguments.claims, arguments.only
     old = published("structure_real") if only else []
-    rows = []
-    for name, table in tqdm(tables().items(), desc="tables"):
+    rows, found = [], tables()
+    for name, table in tqdm(found.items(), desc="tables"):
         if only and name not in only:
             rows += [row for row in cells(old[0][1]) if row[0] == name]
             continue
@@ -285,6 +285,7 @@ def main() -> None:
         for label, options in methods(table).items():
             rows.append([name, shape, label, *measure(table, options, n_claims)])
             print(*rows[-1], flush=True)
+    rows += [row for row in cells(old[0][1]) if row[0] not in found] if only else []
     about = (
         "Graphs of real tables. Edges, and the share of surpluses that d-SAGE skips along random "
         f"orderings, are those of the graph of all rows. The rest is from {N_SPLITS} random "

@@ -22,7 +22,7 @@ from dsage.structure.scores.basis import BasisScore
 from dsage.structure.scores.block_gaussian import BlockRegressions
 from dsage.structure.scores.choose import choose_score
 from dsage.structure.scores.noise import shape_gain
-from dsage.structure.scores.products import ProductRegressions, near_pairs
+from dsage.structure.scores.products import ProductRegressions, near_pairs, parent_pairs
 from dsage.structure.scores.softmax import softmax_likelihood
 
 N_ROWS = 2_000
@@ -196,6 +196,88 @@ def test_products_are_used_where_they_explain_something(score):
     assert near.family(3, (0, 1)) > score.family(3, (0, 1)) + 100
     assert near.family(4, (1, 2)) == score.family(4, (1, 2))
     assert near.additions(3, (0,))[1] > score.additions(3, (0,))[1] + 100
+
+
+def make_switched(n_rows: int = 1_500) -> pd.DataFrame:
+    """Draw a number whose slope depends on a class, and a class whose odds do."""
+    rng = np.random.default_rng(1)
+    group = rng.choice(["u", "v", "w"], size=n_rows)
+    slope = pd.Series(group).map({"u": 1.0, "v": -1.0, "w": 0.0}).to_numpy()
+    x, z = rng.normal(size=(2, n_rows))
+    y = (slope + 0.5) * x + slope + 0.5 * rng.normal(size=n_rows)
+    odds = 3.0 * slope * z + 2.0 * z + 2.0 * slope
+    answer = np.where(odds + rng.logistic(size=n_rows) > 0, "yes", "no")
+    return pd.DataFrame({"group": group, "x": x, "z": z, "y": y, "answer": answer})
+
+
+class TestProductsWithClasses:
+    @pytest.fixture
+    def switched(self):
+        table = Table(make_switched())
+        return BasisScore(table, Blocks.from_table(table))
+
+    def test_a_slope_that_depends_on_a_class_is_a_product(self, switched):
+        parents = [(), (), (), (0, 1), (0, 2)]
+        near = switched.near(parents)
+        assert near is not switched
+        assert near.family(3, (0, 1)) > switched.family(3, (0, 1)) + 100
+        assert near.family(4, (0, 2)) > switched.family(4, (0, 2)) + 100
+        assert near.additions(3, (0,))[1] > near.family(3, (0,)) + 100
+
+    def test_the_regression_is_that_on_all_products(self, switched):
+        products = ProductRegressions(switched._blocks, 0, [(0, 1)])
+        columns, n_products = products.columns((0, 1))
+        assert n_products == 2
+        response = switched._blocks.responses[0, 3:4]
+        rows, correlation = products.rows_of(columns)
+        np.testing.assert_allclose(rows.T @ rows / len(rows), correlation, atol=1e-7)
+        outcome = switched._blocks.sample[:, response[0]]
+        left = outcome - rows @ np.linalg.lstsq(rows, outcome, rcond=None)[0]
+        assert products.left(response, columns) == pytest.approx(np.log(np.mean(left**2)), abs=1e-6)
+        with_each, added = products.left_with(response, (0,))
+        assert with_each[1] == pytest.approx(products.left(response, columns), abs=1e-6)
+        assert added.tolist() == [0, 2, 0, 0, 0]
+
+    def test_both_parents_are_found(self):
+        graph = dsage.learn_graph(make_switched())
+        joined = {frozenset(edge) for edge in graph.edges}
+        assert {frozenset(("x", "y")), frozenset(("group", "y"))} <= joined
+        assert {frozenset(("z", "answer")), frozenset(("group", "answer"))} <= joined
+
+    def test_effects_that_add_up_need_no_products(self):
+        rng = np.random.default_rng(2)
+        frame = make_switched().assign(y=lambda frame: np.cos(2 * frame["x"]))
+        frame["y"] += (frame["group"] == "u") + 0.5 * rng.normal(size=len(frame))
+        odds = 2.0 * frame["z"] + 2.0 * (frame["group"] == "u")
+        frame["answer"] = np.where(odds + rng.logistic(size=len(frame)) > 0, "yes", "no")
+        table = Table(frame)
+        score = BasisScore(table, Blocks.from_table(table))
+        assert score.near([(), (), (), (0, 1), (0, 2)]) is score
+
+    def test_classes_of_many_levels_and_pairs_of_classes_have_no_products(self):
+        rng = np.random.default_rng(0)
+        many, few = rng.choice(list("abcdefgh"), size=400), rng.choice(list("pq"), size=400)
+        frame = pd.DataFrame({"many": many, "few": few, "x": rng.normal(size=400)})
+        made = Blocks.from_table(Table(frame))
+        assert near_pairs(made, [()] * 3) == [(1, 2)]
+        assert parent_pairs(made, [(), (), (0, 1)]) == []
+
+
+def test_with_few_rows_the_likelihood_itself_chooses_the_number_of_functions(monkeypatch):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=400)
+    k = np.where(2.0 * np.abs(x) - 1.5 + rng.logistic(size=400) > 0, "yes", "no")
+    table = Table(pd.DataFrame({"x": x, "k": k}))
+    made = Blocks.from_table(table)
+    score = BasisScore(table, made)
+    levels, price = made.levels[1], score._near.price
+    tried = []
+    for columns in (made.responses[0, :1], made.columns(0, 4), made.columns(0, 8)):
+        likelihood = softmax_likelihood(made.sample[:, columns], levels)
+        tried.append(likelihood - price * (len(columns) + 1) - score._near.extra)
+    assert score.family(1, (0,)) == pytest.approx(max(tried), abs=0.2)
+    monkeypatch.setattr("dsage.structure.scores.basis._FEW_ROWS", 100)
+    assert BasisScore(table, made).family(1, (0,)) <= score.family(1, (0,))
 
 
 def test_pairs_of_many_numbers_are_those_near_each_other():

@@ -151,7 +151,6 @@ class _Maker:
         self._places = {node: places[node] for node in self._numbers()}
         for node, place in self._places.items():
             self._fit(node, fitted[:, place])
-        # A code that does not occur has a level of its own, after all others.
         sizes = {node: self._n_levels(node) - 1 for node in self._levels}
         sizes |= {node: basis.weights.shape[1] for node, basis in self._bases.items()}
         self.widths = np.array([sizes[node] for node in range(len(names))], dtype=np.intp)

@@ -44,7 +44,7 @@ class BasisScore(Score):
     density, see :func:`~dsage.structure.scores.noise.shape_gain`, a class has the likelihood of a
     multinomial logistic regression, or of a table of frequencies if that is better and all parents
     are classes. These need rows: at most 20,000, evenly spread, each of which then stands for
-    several.
+    several. With at most 2,000 rows, all numbers of functions are tried in the logistic regression.
 
     Parameters
     ----------
@@ -95,10 +95,11 @@ class BasisScore(Score):
         return CachedScore(self._near)
 
     def near(self, parents: Sequence[Parents]) -> Score:
-        """Return the score with products of pairs of parents, if they explain anything.
+        """Return the score with products of pairs of parents, if they explain something clearly.
 
-        Pairs are those of variables with a common neighbour in the graph, all of them if they are
-        few: two numbers, or a number and a class.
+        A child must gain more than 4 log(n_nodes): products cost time, and where effects add up,
+        chance gains little. Pairs are those of variables with a common neighbour in the graph, all
+        of them if they are few: two numbers, or a number and a class.
         """
         together = parent_pairs(self._blocks, parents)
         if not together:

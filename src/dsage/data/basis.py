@@ -123,17 +123,10 @@ def distribution(values: Floats) -> tuple[Floats, Floats]:
     return knots, levels
 
 
-def merge_levels(codes: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
-    """Return codes of at most 17 levels: the commonest is 0, rare ones share the last.
-
-    >>> merge_levels(np.array([5, 2, 2, 2, 5, 7]))
-    array([1, 0, 0, 0, 1, 2])
-    """
-    return level_places(np.bincount(codes))[codes]
-
-
 def level_places(counts: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
     """Return the level of each code, for the number of times that each of them occurs.
+
+    There are at most 17 levels: the commonest is 0, rare ones share the last.
 
     >>> level_places(np.array([0, 1, 3]))
     array([2, 1, 0])

@@ -65,6 +65,8 @@ logger = logging.getLogger("dsage")
 
 # A seed that can be read and typed.
 _SEED_BITS = 32
+# A graph is not learned if linear regressions leave this share of the coalitions to be evaluated.
+_HARDLY_SEPARATED = 0.9
 # Rows on which a batch of orderings is evaluated at least, if there are so many.
 _ROWS = 64
 
@@ -122,8 +124,9 @@ def explain(
         then the model must not have been fitted to `X` and `y`, of which a warning reminds.
     graph : str, callable, Graph, other graph, Stability, Oracle or None, default="auto"
         ``"auto"`` learns one, and uses it only where it saves evaluations: otherwise the values are
-        plain SAGE, and `choices.graph` says why. It learns none if the sampler is marginal, or for
-        ``estimand="sage"``. ``"learn"``, or a method of :func:`dsage.learn_graph` by name, learns
+        plain SAGE, and `choices.graph` says why. It learns none if the sampler is marginal, for
+        ``estimand="sage"``, or for 20 features and more of which linear regressions separate next
+        to nothing. ``"learn"``, or a method of :func:`dsage.learn_graph` by name, learns
         and uses one; or a graph of any kind that :func:`dsage.graphs.as_graph` reads, the target
         among its nodes; a callable that receives the training rows, with the target as a column,
         and returns such a graph; or None for plain SAGE.
@@ -235,6 +238,7 @@ def explain(
                 is_of_classes=is_of_classes,
                 is_marginal=request.is_marginal,
                 is_plain=estimand == "sage",
+                why_spare=_GraphSaver(for_plan, grouped),
                 n_resamples=n_resamples,
                 min_share=min_share,
                 **jobs,
@@ -383,6 +387,25 @@ class _GameMaker:
         if self._groups is None or oracle is None:
             return oracle
         return GroupedOracle(oracle, self._groups.members)
+
+
+class _GraphSaver:
+    """Tells why no graph need be learned, from rough separations of the features."""
+
+    def __init__(self, options: PlanOptions, groups: Groups | None) -> None:
+        self._options, self._groups = options, groups
+
+    def __call__(self, oracle: Oracle) -> str | None:
+        """Return the reason, or None if a graph might pay."""
+        if self._groups is not None:
+            oracle = GroupedOracle(oracle, self._groups.members)
+        share = measure_use(oracle, self._options).share_evaluated
+        if share < _HARDLY_SEPARATED:
+            return None
+        return (
+            f"not learned: even linear regressions, which miss dependences, leave {share:.0%} of "
+            "the coalitions to be evaluated"
+        )
 
 
 def _use_graph(

@@ -30,6 +30,8 @@ _CONTROL_SHARE = 0.2
 # Largest share of the evaluations for an audit that is not part of the estimate, after its first
 # units.
 _AUDIT_SHARE, _FIRST_AUDIT = 0.15, 16
+# Largest number of units of such an audit, as a multiple of those of the main term.
+_MOST_AUDIT = 16
 # Units of an audit when nothing else is left to evaluate.
 _ENOUGH_AUDIT = 64
 # Memory for the risks of units that are evaluated together, and the number of copies of each risk.
@@ -315,7 +317,9 @@ class Estimation:
             if self._is_settled:
                 return int(n_correction < _ENOUGH_AUDIT)
             is_behind = n_correction < min(n_main / 2, _FIRST_AUDIT)
-            return int(is_behind or correction < _AUDIT_SHARE * (main + correction))
+            is_cheap = correction < _AUDIT_SHARE * (main + correction)
+            # Where next to nothing is separated, units of an audit cost nothing.
+            return int(is_behind or (is_cheap and n_correction < _MOST_AUDIT * n_main))
         # The errors of few units may be far too small, so no rule trusts them.
         if totals.n_pieces < min(n_correction, MIN_UNITS):
             return 0

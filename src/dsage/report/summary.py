@@ -15,6 +15,7 @@ from dsage.estimate.result import MATTERS
 from dsage.models.losses import LOSSES
 from dsage.report.words import Scale, named
 from dsage.result.explanation import Explanation
+from dsage.structure.info import GraphSource
 
 CONFIDENCE = 0.95
 # Values that differ by less than this share of the largest one are nearly equal.
@@ -155,7 +156,8 @@ class Summary:
     @property
     def is_spared(self) -> bool:
         """Whether a graph was learned but not used."""
-        return self.explanation.choices.graph.is_used is False
+        graph = self.explanation.choices.graph
+        return graph.is_used is False and graph.source is not GraphSource.NONE
 
     @property
     def check(self) -> SamplerCheck | None:

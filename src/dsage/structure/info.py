@@ -53,7 +53,7 @@ class GraphInfo:
         Edges of the target, such as ``"a -> y"``, that the search left out and a test put back.
     is_used : bool or None
         Whether the estimate skips what the graph separates; None without a graph. A graph that
-        nobody asked for is used only where that makes the estimate cheaper.
+        nobody asked for is used, or even learned, only where that makes the estimate cheaper.
     share_skippable : float or None
         Share of the surpluses along orderings that the graph sets to zero.
     share_evaluated : float or None

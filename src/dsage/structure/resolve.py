@@ -27,6 +27,7 @@ from dsage.graphs import (
 from dsage.structure import Stability, search_graph, stability
 from dsage.structure.info import GraphInfo, GraphSource
 from dsage.structure.learn import learn_by_callable
+from dsage.structure.preview import preview_oracle
 from dsage.structure.searches.base import METHODS
 
 # The number of resamples that vote by default.
@@ -37,6 +38,8 @@ _MARGINAL = (
 )
 # Why SAGE values need none.
 _PLAIN = "SAGE values are estimated fastest without one"
+# With fewer columns, a graph is learned faster than it is worth to look at the table before.
+_MANY_COLUMNS = 20
 # With fewer rows, graphs of halves are not informative.
 _MIN_RESAMPLED_ROWS = 40
 
@@ -58,6 +61,7 @@ def find_graph(
     is_of_classes: bool,
     is_marginal: bool = False,
     is_plain: bool = False,
+    why_spare: Callable[[Oracle], str | None] = lambda _: None,
     n_resamples: int | None,
     min_share: float | None = None,
     n_jobs: int | None,
@@ -67,7 +71,8 @@ def find_graph(
     """Return what separates features from the target, for the `graph` argument of `explain`.
 
     `is_of_classes` is whether the target is a class, possibly written as a number; `is_marginal`
-    whether the sampler ignores what is known, `is_plain` whether nothing may be skipped. With
+    whether the sampler ignores what is known, `is_plain` whether nothing may be skipped;
+    `why_spare` tells from rough separations why no graph need be learned, if none need be. With
     `min_share`, only separations that this share of the graphs of resamples have are used. No graph
     is learned for a target of several columns.
     """
@@ -80,6 +85,12 @@ def find_graph(
         why = _MARGINAL if is_marginal else _PLAIN
         if is_marginal or (is_plain and n_resamples is None and min_share is None):
             return GraphFound(None, None, None, GraphInfo(GraphSource.NONE, why=why))
+        is_costly = len(inputs.names) >= _MANY_COLUMNS and inputs.y_train.ndim == 1
+        if is_costly and n_resamples is None and min_share is None:
+            reason = why_spare(preview_oracle(inputs, seed))
+            if reason is not None:
+                info = GraphInfo(GraphSource.NONE, is_used=False, why=reason)
+                return GraphFound(None, None, None, info)
         graph = "learn"
     if isinstance(graph, str) and graph == "learn" and inputs.y_train.ndim == 2:
         text = (

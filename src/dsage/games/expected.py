@@ -170,7 +170,7 @@ class Expected(Game):
         noise = Noise(self._streams, len(self.feature_names), n_replicates=1, n_draws=n_rows)
         first = noise(np.zeros(1, dtype=np.intp), _MEAN_EPOCH)
         draws = self._sampler.draw(self._rows[:1], nothing, first)[0]
-        return draws, self._predict_rows(draws)
+        return draws, self._check_outputs(self._predict_rows(draws), 1)
 
     def _find_control(self) -> DrawControl | None:
         """Return a control of the draws along orderings, where there is one that saves work."""
@@ -185,7 +185,7 @@ class Expected(Game):
         scores = self._sampler.prepare(noise(np.zeros(1, dtype=np.intp), _CONTROL_EPOCH))
         ordering = cast(LatentPrefixes, self._sampler.ordering(np.arange(n_features)))
         _, draws, latent = next(ordering.latent_prefixes(self._rows[:1], scores, [0]))
-        predicted = self._predict_rows(draws[0])
+        predicted = self._check_outputs(self._predict_rows(draws[0]), 1)
         return DrawControl.fit(latent.scores[:, 0], predicted.reshape(_N_CONTROL, -1))
 
     def _chunks(self, known: Mask, rows: Rows, epoch: int) -> Iterator[Chunk]:

@@ -90,6 +90,13 @@ def test_an_error_of_a_hundredth_of_the_range_is_small_enough_whatever_the_rows(
     assert rule.reason(beside_rows([0.0, 4.0], [0.041, 0.9], [0.0, 3.0])) is None
 
 
+def test_where_all_errors_are_that_small_the_reason_is_the_tolerance():
+    reason = DataTolerance().reason(beside_rows([0.0, 4.0], 0.04, [3.0, 3.0]))
+    assert reason == Tolerance().reason(at([0.0, 4.0], 0.04))
+    zero = DataTolerance().reason(beside_rows([0.0, 4.0], 0.0, [3.0, 3.0]))
+    assert str(zero) == "the standard errors are zero"
+
+
 def test_by_default_intervals_are_at_most_a_twentieth_wider_than_after_endless_computing():
     rule = DataTolerance()
     assert np.hypot(1.0, rule.share) <= 1.0541

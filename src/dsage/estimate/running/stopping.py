@@ -113,6 +113,10 @@ class DataTolerance:
         """Return why to stop, or None to go on."""
         if _largest_se(progress, self.min_units) is None:
             return None
+        small = Tolerance(self.relative, self.min_units).reason(progress)
+        if small is not None:
+            # This says more, and zero errors are zero whatever the rows.
+            return small
         if (progress.se > allowed_se(self, progress)).any():
             return None
         return StopReason(StopKind.DATA, {"share": self.share, "relative": self.relative})

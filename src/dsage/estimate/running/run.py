@@ -82,6 +82,7 @@ def run(
         if option in _LIMITS:
             advice = f"Use stopping=as_stopping({option}=...)"
             raise refusal(option, "part of a stopping rule", value, advice, TypeError)
+    _check_rule(stopping)
     checkpoint = as_checkpoint(checkpoint)
     if checkpoint is not None and options.get("random_state") is None:
         options["random_state"] = checkpoint.entropy()
@@ -226,10 +227,14 @@ def _give_up(game: Game, options: dict[str, Any]) -> Estimate:
     return replace(estimation.progress(), reason=StopReason(StopKind.INTERRUPTED))
 
 
-def _choose_rule(estimation: Estimation, stopping: Stopping | None) -> Stopping | None:
-    """Return the rule that ends a run; None if it runs to the end of the orderings."""
+def _check_rule(stopping: Stopping | None) -> None:
     if stopping is not None and not isinstance(stopping, Stopping):
         raise refusal("stopping", "a stopping rule", stopping, "Use as_stopping(...)", TypeError)
+
+
+def _choose_rule(estimation: Estimation, stopping: Stopping | None) -> Stopping | None:
+    """Return the rule that ends a run; None if it runs to the end of the orderings."""
+    _check_rule(stopping)
     rule = DataTolerance() if stopping is None and not estimation.plan.is_given else stopping
     if rule is not None and not estimation.plan.tells_errors and needs_errors(rule):
         condition = "a number of orderings or a time, as one replicate allows no standard errors"

@@ -91,3 +91,11 @@ def test_moments_of_large_tables_are_added_up_portion_by_portion(monkeypatch):
     for name in ("moments", "correlation", "slopes", "mean"):
         np.testing.assert_allclose(getattr(parts, name), getattr(whole, name), rtol=1e-12)
     np.testing.assert_allclose(parts.Z(np.arange(5)), whole.Z(np.arange(5)), rtol=1e-12)
+
+
+def test_other_rows_are_put_on_the_scale_of_those_of_the_fit():
+    linear = LinearPredictor(Basis(X), OUTPUT[:, None], np.ones(len(X)))
+    other = X[:7] * 2 - 3
+    expected = (other - X.mean(axis=0)) / X.std(axis=0)
+    np.testing.assert_allclose(linear.standardize(other), expected, rtol=1e-10)
+    np.testing.assert_allclose(linear.standardize(X), linear.Z(np.arange(len(X))), rtol=1e-10)

@@ -276,3 +276,24 @@ def test_bad_options_are_refused():
         Gaussian(covariance="ledoit_wolf").fit(X)
     with pytest.raises(ValueError, match="X must be of at least 2 rows; got 1"):
         Gaussian().fit(X[:1])
+
+
+def test_ten_constant_columns_are_all_named_and_of_more_the_number():
+    for n_columns, more in ((10, ""), (11, " and 1 more"), (13, " and 3 more")):
+        names = [f"x{number}" for number in range(n_columns)]
+        frame = pd.DataFrame(np.ones((20, n_columns)), columns=names)
+        with pytest.warns(UserWarning, match="are constant") as told:
+            Gaussian().fit(frame.assign(free=np.arange(20.0)))
+        assert f"{names[:10]}{more} are constant" in str(told[0].message)
+
+
+@pytest.mark.parametrize("scale", [1e-12, 1.0, 1e12])
+def test_a_covariance_is_checked_on_the_scale_of_its_correlations(scale):
+    for wrong, word in (
+        ([[1.0, 0.5], [0.4, 1.0]], "symmetric"),
+        ([[1.0, 2.0], [2.0, 1.0]], "positive semidefinite"),
+    ):
+        with pytest.raises(ValueError, match=f"covariance must be {word}"):
+            Gaussian.from_moments(np.zeros(2), scale * np.array(wrong))
+    right = scale * np.array([[1.0, 0.5], [0.5, 1.0]])
+    assert Gaussian.from_moments(np.zeros(2), right).feature_names_

@@ -10,6 +10,7 @@ from scipy.stats import norm
 from sklearn.exceptions import NotFittedError
 
 from dsage._random import Streams
+from dsage.data.layout import Layout
 from dsage.samplers import Mix, evaluate
 from dsage.samplers.clustered import ClusteredGaussian
 from dsage.samplers.mix import sampler as sampler_module
@@ -17,7 +18,7 @@ from dsage.samplers.mix.em import Components, Rows, fit_components
 from dsage.samplers.mix.impute import fill_gaps, patterns
 from dsage.samplers.mix.margins import Margins, Scale
 from dsage.samplers.mix.paths import _count_below
-from dsage.samplers.mix.select import fit_mixture
+from dsage.samplers.mix.select import _STEPS, _affordable, fit_mixture
 from dsage.samplers.mix.trees import Evidence, Trees
 from dsage.samplers.mix.variables import Variables
 
@@ -62,6 +63,37 @@ def test_densities_of_different_scales_can_be_compared():
     found = norm.logpdf(margins.to_scores(held)[:, 0]) + margins.log_slopes(held)
     truth = stats.lognorm.logpdf(held[:, 0], 1.0)
     assert abs((found - truth).mean()) < 0.05
+
+
+# Trees, and what a fit reads
+
+
+def test_trees_know_their_edges_and_list_parents_first():
+    trees = Trees((1, -1, 0, 1), (2, 3, 4, 5))
+    assert trees.has_edges
+    assert trees.order == (1, 0, 3, 2)
+    assert trees.n_cells == (6, 3, 8, 15)
+    # The first variable may be the only parent.
+    star = Trees((-1, 0, 0), (2, 3, 4))
+    assert star.has_edges
+    assert star.order == (0, 1, 2)
+    assert not Trees.none([2, 3]).has_edges
+
+
+def test_a_fit_starts_from_numbers_and_small_tables():
+    states = np.column_stack([np.arange(6) % 3, np.arange(6) % 2])
+    rows = Rows(np.arange(6.0)[:, None], states, Trees.none([3, 2]))
+    assert [rows.features(limit).shape[1] for limit in (1, 2, 3)] == [1, 3, 6]
+    indicators = rows.features(3)[:, 1:4]
+    assert indicators.var(axis=0).sum() == pytest.approx(1.0)
+
+
+def test_a_fit_reads_as_many_rows_as_its_cost_allows():
+    # One column of ones, two numbers, their three products, and a table of four cells.
+    cost = 4.0 * 10 * 8 * 12 * _STEPS * 1_000
+    assert _affordable(10**9, 2, Trees.none([4]), 8, cost) == 12_000
+    assert _affordable(500, 2, Trees.none([4]), 8, cost) == 500
+    assert _affordable(10**9, 2, Trees.none([4]), 8, 1.0) == 1_000
 
 
 # The EM algorithm
@@ -219,6 +251,15 @@ def test_gaps_are_filled_by_draws_given_the_rest():
     assert filled[:, 1].std() == pytest.approx(0.6, abs=0.02)
 
 
+def test_gaps_are_filled_from_the_component_that_fits_what_is_there():
+    apart = Components(
+        np.full(2, 0.5), np.array([[-9.0, -9.0], [9.0, 9.0]]), np.array([np.eye(2)] * 2), ()
+    )
+    scores = np.column_stack([np.repeat([-9.0, 9.0], 50), np.full(100, np.nan)])
+    filled = fill_gaps(apart, scores, np.zeros((100, 0), np.intp), np.random.default_rng(0))
+    assert np.abs(filled[:, 1] - scores[:, 0]).max() < 5
+
+
 def incomplete(n_rows, seed=0):
     """Two correlated numbers; the second is missing where the first is high."""
     rng = np.random.default_rng(seed)
@@ -283,6 +324,27 @@ def test_what_has_few_values_is_a_table_and_the_rest_a_number():
     assert variables.numbers[1].special.tolist() == [0.0]
     assert np.isnan(variables.numbers[2].special).all()
     assert sorted(int(t.columns[0]) for t in variables.tables) == [0, 1, 4]
+
+
+def test_a_value_of_a_twentieth_of_the_rows_is_special():
+    for n_zeros, special in ((19, []), (20, [0.0])):
+        X = np.arange(1.0, 401.0) ** 1.5
+        X[:n_zeros] = 0.0
+        layout = Layout.of(X[:, None])
+        (number,) = Variables.of(X[:, None], layout).numbers
+        assert number.special.tolist() == special
+
+
+def test_a_gap_that_training_lacks_says_nothing():
+    rng = np.random.default_rng(0)
+    low = rng.normal(size=2_000)
+    X = np.column_stack([np.where(low < 0, 0.0, low), low + 0.1 * rng.normal(size=2_000)])
+    sampler, noise = Mix().fit(X), uniforms(1, 400, 2)
+    gap = sampler.draw([[np.nan, 0.0]], mask(2, 0), noise)[0, :, 1]
+    nothing = sampler.draw([[np.nan, 0.0]], mask(2), noise)[0, :, 1]
+    # Neither that of zeros, which is below, nor that of positive numbers.
+    assert abs(gap.mean() - nothing.mean()) < 4 * np.sqrt(2 / 400)
+    assert gap.std() == pytest.approx(nothing.std(), rel=0.2)
 
 
 def test_a_frequent_value_is_drawn_exactly_and_as_often_as_it_occurs():

@@ -6,6 +6,7 @@ import pytest
 import sklearn.mixture
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import kstest
 from sklearn.base import clone
 
 from dsage.samplers.gaussian import Gaussian
@@ -21,6 +22,23 @@ def two_modes(n_rows=600, n_features=3, seed=0):
 @pytest.fixture(scope="module")
 def sampler():
     return GaussianMixture(n_components=3).fit(two_modes())
+
+
+def test_the_first_feature_is_normal_within_the_component_that_its_noise_chose():
+    sampler = GaussianMixture(n_components=2).fit(two_modes(4_000))
+    noise = np.random.default_rng(1).random((1, 4_000, 3))
+    drawn = sampler.draw(np.zeros((1, 3)), np.zeros(3, bool), noise)[0]
+    for side in (drawn[drawn[:, 1] < 0], drawn[drawn[:, 1] > 0]):
+        assert kstest((side[:, 0] - side[:, 0].mean()) / side[:, 0].std(), "norm").pvalue > 1e-4
+        assert side[:, 0].std() == pytest.approx(1.0, abs=0.1)
+
+
+def test_there_may_be_as_many_components_as_distinct_rows():
+    X = np.repeat([[0.0, 1.0], [3.0, 9.0], [5.0, -4.0]], 10, axis=0)
+    sampler = GaussianMixture(n_components=3).fit(X)
+    assert sampler.responsibilities(X, np.ones(2, bool)).shape[1] == 3
+    with pytest.raises(ValueError, match="n_components must be at most 3, the distinct rows"):
+        GaussianMixture(n_components=4).fit(X)
 
 
 @settings(max_examples=30, deadline=None)

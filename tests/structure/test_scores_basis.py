@@ -18,7 +18,7 @@ from dsage.graphs import Graph, compare_graphs, random_dag, random_linear_gaussi
 from dsage.structure import search_graph
 from dsage.structure.blocks import Blocks
 from dsage.structure.scores.approximation import Approximation
-from dsage.structure.scores.basis import BasisScore
+from dsage.structure.scores.basis import BasisScore, default_penalty
 from dsage.structure.scores.block_gaussian import BlockRegressions
 from dsage.structure.scores.choose import choose_score
 from dsage.structure.scores.noise import shape_gain
@@ -354,3 +354,9 @@ def test_identical_columns_constants_and_few_rows_are_borne():
         warnings.simplefilter("ignore")
         graph = dsage.learn_graph(frame, score="basis")
     assert graph.names[:8] == tuple(frame.columns)
+
+
+def test_the_penalty_grows_from_a_thousand_to_ten_thousand_rows():
+    found = [default_penalty(n_rows) for n_rows in (0, 500, 1_000, 10_000, 10**6)]
+    assert found == pytest.approx([0.7, 0.7, 0.7, 1.0, 1.0])
+    assert default_penalty(3_162) == pytest.approx(0.85, abs=1e-4)

@@ -11,7 +11,7 @@ from dsage._random import Streams
 from dsage.data.table import Table
 from dsage.datasets import paper_graph
 from dsage.graphs import compare_graphs
-from dsage.structure import Moments, learn_graph, search_graph, stability
+from dsage.structure import Moments, Stability, learn_graph, search_graph, stability
 
 MODEL = paper_graph("dag_s(3)")
 module = importlib.import_module("dsage.structure.stability")
@@ -176,3 +176,15 @@ def test_learning_from_a_part_is_learning_from_those_rows(data):
     found = stability(data, 1, random_state=0)
     rows = Streams(0)("half", 0).permutation(1000)[:500]
     assert found.graphs[0] == learn_graph(data.iloc[rows])
+
+
+def test_edges_are_listed_by_their_frequency_first_in_either_direction():
+    graphs = [
+        Graph(list("abc"), edges)
+        for edges in ([("a", "b"), ("b", "c")], [("b", "a"), ("b", "c")], [("b", "a")])
+    ]
+    frame = Stability(tuple(graphs)).to_frame()
+    listed = list(zip(frame["from"], frame["to"], strict=True))
+    assert listed == [("b", "a"), ("a", "b"), ("b", "c")]
+    assert frame["share"].tolist() == [2 / 3, 1 / 3, 2 / 3]
+    assert frame["share_either"].tolist() == [1.0, 1.0, 2 / 3]

@@ -685,3 +685,11 @@ def test_the_time_of_the_first_level_is_part_of_the_time(monkeypatch):
     )
     assert len(set(refined)) == len(refined) >= 3  # once for a look
     assert found.seconds >= 0.02 * len(refined)
+
+
+def test_the_shares_of_a_single_ordering_are_zero_or_one():
+    game = gaussian_game(CASE, *rows(40))
+    # b separates a, and nothing separates the others.
+    found = run(game, oracle=ORACLE, orderings=[("b", "a", "c", "e")], audit=False)
+    assert found.n_orderings == 1
+    assert found.share_skipped.tolist() == [1.0, 0.0, 0.0, 0.0]

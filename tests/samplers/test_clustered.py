@@ -49,6 +49,15 @@ def test_given_a_number_the_cluster_follows_from_the_rule_of_bayes():
     assert second.std() == pytest.approx(np.sqrt(1.75), abs=0.05)
 
 
+def test_given_the_last_number_the_others_follow_from_it():
+    clusters, x1, x2, _ = draw("x2", 2.0)
+    assert (x2 == 2.0).all()
+    # The slopes of x1 on x2 are 0.6 and -0.25.
+    for cluster, mean, variance in ((0, -2.0 + 0.6 * 2.0, 0.64), (1, 2.0 - 0.25 * 1.0, 0.875)):
+        own = x1[clusters == cluster]
+        assert own.mean() == pytest.approx(mean, abs=4 * np.sqrt(variance / len(own)))
+
+
 def test_given_the_class_the_cluster_follows_from_the_rule_of_bayes():
     clusters, *_ = draw("child", 0)
     share = 0.7 * 0.2 / (0.7 * 0.2 + 0.3 * 0.9)

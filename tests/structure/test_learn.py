@@ -440,3 +440,12 @@ def test_score_graph_refuses_what_does_not_fit(data):
         dsage.score_graph(Graph(data.columns, [("X1", "X2"), ("X2", "X1")]), data)
     with pytest.raises(ValueError, match=r"got 'gama'\. Did you mean 'gamma'\?"):
         dsage.score_graph(MODEL.graph, data, "ebic", gama=1.0)
+
+
+def test_a_constant_target_has_no_claims_to_test():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(200, 2)), columns=["a", "b"]).assign(y=1.0)
+    with pytest.warns(UserWarning, match="y"):
+        graph = dsage.learn_graph(frame, target="y", random_state=0)
+    assert graph.names == ("a", "b", "y")
+    assert not any("y" in edge for edge in graph.edges)

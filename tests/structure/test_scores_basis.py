@@ -109,6 +109,10 @@ class TestRegressions:
         left, n_products = products.left_with(response, (0,))
         assert left[1] == pytest.approx(products.left(response, both), abs=1e-5)
         assert n_products[1] == 1
+        three, _ = products.columns((0, 1, 2))
+        left, n_products = products.left_with(response, (0, 1))
+        assert left[2] == pytest.approx(products.left(response, three), abs=1e-5)
+        assert n_products[2] == 2
         residuals = products.residuals(int(response[0]), both)
         assert np.log(residuals.var()) == pytest.approx(products.left(response, both), abs=1e-4)
 

@@ -311,3 +311,9 @@ def test_categories_without_a_row_among_those_learned_from_keep_their_shares(mon
 def test_wrong_options_are_refused(options, words):
     with pytest.raises((TypeError, ValueError), match=words):
         Sequential(**options).fit(np.eye(3))
+
+
+def test_uniforms_fall_into_categories_by_their_shares_of_the_weights():
+    weights = [np.full((1, 4), each) for each in (1.0, 1.0, 2.0)]
+    codes = invert(weights, np.array([[0.2, 0.3, 0.6, 0.9]]))
+    assert codes.tolist() == [[0.0, 1.0, 2.0, 2.0]]

@@ -364,3 +364,22 @@ def test_the_penalty_grows_from_a_thousand_to_ten_thousand_rows():
     found = [default_penalty(n_rows) for n_rows in (0, 500, 1_000, 10_000, 10**6)]
     assert found == pytest.approx([0.7, 0.7, 0.7, 1.0, 1.0])
     assert default_penalty(3_162) == pytest.approx(0.85, abs=1e-4)
+
+
+def test_the_worth_of_one_regression_is_that_of_many():
+    near = Approximation(Blocks.from_table(Table(make())))
+    for n_responses in (1, 2, 3):
+        many = near.worth(np.array([-1.5, -2.0]), np.array([3, 7]), 2, np.arange(n_responses))
+        one = [near.worth_of_one(left, n, 2, n_responses) for left, n in ((-1.5, 3), (-2.0, 7))]
+        np.testing.assert_allclose(one, many, rtol=1e-12)
+    assert near.worth_of_one(-1.0, near.blocks.n_rows, 2, 1) == -np.inf
+
+
+def test_products_are_used_in_tables_of_numbers_too():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(600, 2)), columns=["a", "b"])
+    frame["c"] = frame["a"] * frame["b"] + 0.3 * rng.normal(size=600)
+    table = Table(frame)
+    score = BasisScore(table, Blocks.from_table(table))
+    near = score.near([(), (), (0, 1)])
+    assert near.family(2, (0, 1)) > score.family(2, (0, 1)) + 100

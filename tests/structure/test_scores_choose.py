@@ -174,3 +174,12 @@ def test_the_order_of_the_nodes_of_a_graph_does_not_matter():
     assert graph_score(score, Graph(["c", "b", "a"], edges)) == graph_score(
         score, Graph(["a", "b", "c"], edges)
     )
+
+
+def test_a_score_of_ones_own_knows_what_to_do_with_missing_numbers():
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(50, 2)), columns=["a", "b"])
+    own = choose_score(frame, "bic")
+    frame.loc[:20, "b"] = np.nan
+    # Others get a column that tells where numbers are missing.
+    assert choose_score(frame, own) is own
+    assert len(choose_score(frame).names) == 3

@@ -107,6 +107,15 @@ def rows_of(n_rows=400, seed=0):
     return Rows(Z, states, Trees.none([2])), side
 
 
+def test_rows_that_nothing_tells_apart_are_dealt_out_to_the_components():
+    # A table of more states than a start looks at, and no numbers.
+    states = np.arange(400)[:, None] % 80
+    rows = Rows(np.empty((400, 0)), states, Trees.none([80]))
+    assert rows.features(64).shape == (400, 0)
+    found = fit_components(rows, 4, 2.0, np.random.default_rng(0))
+    np.testing.assert_allclose(found.weights, 0.25, atol=0.01)
+
+
 def test_log_densities_are_those_of_the_mixture():
     rows, _ = rows_of(50)
     found = fit_components(rows, 3, 2.0, np.random.default_rng(0))

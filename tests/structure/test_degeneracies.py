@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dsage.structure.degeneracies import degeneracies
+from dsage.structure.degeneracies import Degeneracies, degeneracies
 from dsage.structure.moments import Moments
 
 
@@ -98,3 +100,13 @@ def test_all_constants_are_no_trouble():
 def test_the_tolerance_is_a_share():
     with pytest.raises(ValueError, match="tolerance must be in"):
         degeneracies(Moments.from_array(normal(0, 10, 2)), tolerance=0.0)
+
+
+@pytest.mark.parametrize("field", ["constant", "duplicated", "determined", "too_few_rows"])
+def test_degeneracies_of_one_kind_are_something_to_report(field):
+    nothing = Degeneracies((), (), (), too_few_rows=False)
+    found = {"constant": ("a",), "duplicated": (("a", "b"),), "determined": (("c", ("a", "b")),)}
+    one = replace(nothing, **{field: found.get(field, True)})
+    assert not nothing
+    assert one
+    assert one | nothing == one

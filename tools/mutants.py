@@ -1,10 +1,15 @@
 """Change the code at random places, one at a time, and count the changes that the tests notice.
 
 ``python tools/mutants.py`` samples mutants of the numerical packages. A mutant is killed when a
-test of its own package fails or runs far too long. Only tests that execute the changed line are
-run, the fastest first. Survivors are listed with the reasons that ``tools/mutants.toml`` gives for
-them; those that are marked as equivalent there do not count. The table is written to
-``benchmarks/results/mutants.md``.
+test of its own package fails or computes far too long. Only tests that execute the changed line
+are run, the fastest first, as many as fit into ``--seconds``. Survivors are listed with the reasons
+that ``tools/mutants.toml`` gives for them; those that are marked as equivalent there do not count.
+The table is written to ``benchmarks/results/mutants.md``. Coverage and verdicts are kept in
+``.mutants``: with ``--resume`` a run that was stopped goes on.
+
+To measure which tests execute which lines takes as long as the tests do. With ``--near 2`` the two
+files of tests that are nearest to a module, by the names in them, are run instead; then
+``--survivors --near 8`` judges again what is left, but for what is known to be equivalent.
 """
 
 from __future__ import annotations
@@ -14,7 +19,9 @@ import ast
 import json
 import os
 import random
+import re
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -32,7 +39,9 @@ PACKAGES = ("games", "estimate", "samplers", "structure", "graphs")
 KNOWN = ROOT / "tools" / "mutants.toml"
 TABLE = ROOT / "benchmarks" / "results" / "mutants.md"
 # A mutant may loop for ever: it is killed after this many times the usual time, and a start-up.
-_PATIENCE, _START_UP = 3.0, 60.0
+# This is processor time, so that a busy machine kills nothing; a mutant that waits for ever is
+# killed after ten times as long.
+_PATIENCE, _START_UP, _WAITING = 3.0, 60.0, 10.0
 # Shorter expressions are shown with their whole line.
 _SHORT = 8
 
@@ -85,6 +94,11 @@ class Mutant:
         """What names the mutant in `mutants.toml`: it survives changes elsewhere in the file."""
         module = ".".join(Path(self.path).with_suffix("").parts[1:])
         return f"{module}:{self.function}: {self.before} -> {self.after}"
+
+    @property
+    def name(self) -> str:
+        """What names the mutant in the verdicts: the same change may be possible at two places."""
+        return f"{self.key} at {self.start}"
 
 
 class _Finder(ast.NodeVisitor):
@@ -254,9 +268,10 @@ class Coverage:
         data, times = self._folder / f"{package}.coverage", self._folder / f"{package}.json"
         if not times.exists():
             command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
-            command += ["--cov=dsage", "--cov-context=test", "--cov-report=", "-n", "2"]
+            command += [f"--cov=dsage.{package}", "--cov-context=test", "--cov-report=", "-n", "2"]
             command += [f"--junitxml={self._folder / package}.xml", "-o", "junit_family=xunit1"]
-            environment = {**os.environ, "COVERAGE_FILE": str(data)}
+            source = {"PYTHONPATH": str(ROOT / "src"), "COVERAGE_FILE": str(data)}
+            environment = {**os.environ, **source}
             subprocess.run([*command, f"tests/{package}"], cwd=ROOT, env=environment, check=True)
             times.write_text(json.dumps(_durations(self._folder / f"{package}.xml")))
         self.seconds |= json.loads(times.read_text())
@@ -284,6 +299,62 @@ class Coverage:
         mine = [test for test in found if test.startswith(own)]
         return sorted(mine, key=lambda test: (self.seconds.get(test, 1.0), test))
 
+    def fastest(self, n_tests: int) -> list[str]:
+        """Return the fastest tests of all packages."""
+        return sorted(self.seconds, key=lambda test: (self.seconds[test], test))[:n_tests]
+
+    def within(self, tests: list[str], most: float) -> tuple[list[str], float]:
+        """Return the first tests, at least one, that take at most so long, and their time."""
+        chosen, seconds = [], 0.0
+        for test in tests:
+            took = self.seconds.get(test, 1.0)
+            if chosen and seconds + took > most:
+                break
+            chosen.append(test)
+            seconds += took
+        return chosen, seconds
+
+
+class Near:
+    """The files of tests that are named after a module, import it, or name its parts most often.
+
+    Parameters
+    ----------
+    n_files : int
+        How many files are run for a mutant.
+    """
+
+    # What a file may take: far more than it does.
+    _SECONDS = 60.0
+
+    def __init__(self, n_files: int) -> None:
+        self._n_files = n_files
+
+    def measure(self, package: str) -> None:
+        """Do nothing: the files are read when they are asked for."""
+
+    def of(self, mutant: Mutant) -> list[str]:
+        """Return the files of tests of the mutant's own package, the nearest first."""
+        path = Path(mutant.path)
+        module = re.compile(re.escape(".".join(path.with_suffix("").parts[1:])) + r"\b")
+        parts = re.findall(r"^(?:class|def) ([a-zA-Z]\w*)", (ROOT / path).read_text(), re.MULTILINE)
+        scores = {}
+        for tests in sorted((ROOT / "tests" / mutant.package).rglob("test_*.py")):
+            text = tests.read_text(encoding="utf-8")
+            score = 1000 * (tests.stem == f"test_{path.stem}") + 100 * bool(module.search(text))
+            score += sum(min(len(re.findall(rf"\b{part}\b", text)), 20) for part in parts)
+            # A file that is near to nothing comes last, but it comes.
+            scores[str(tests.relative_to(ROOT))] = score
+        return sorted(scores, key=lambda tests: -scores[tests])[: self._n_files]
+
+    def within(self, tests: list[str], most: float) -> tuple[list[str], float]:  # noqa: ARG002
+        """Return the tests, and the time that they may take."""
+        return tests, self._SECONDS * len(tests)
+
+    def fastest(self, n_tests: int) -> list[str]:  # noqa: ARG002
+        """Return tests that are quick."""
+        return ["tests/graphs/test_bits.py"]
+
 
 def _durations(report: Path) -> dict[str, float]:
     """Return the seconds of each test in a JUnit report."""
@@ -295,66 +366,88 @@ def _durations(report: Path) -> dict[str, float]:
     }
 
 
-def judge(mutant: Mutant, tests: list[str], seconds: float, source: Path) -> str:
-    """Return "killed", "timeout", "survived" or "not covered".
+class Runner:
+    """A copy of ``src`` to change, and a process that runs tests on it.
 
     Parameters
     ----------
-    mutant : Mutant
-        The change.
-    tests : list of str
-        What to run.
-    seconds : float
-        How long these take without the change.
-    source : Path
-        A copy of ``src`` to change.
+    folder : Path
+        An empty folder for the copy.
     """
-    if not tests:
-        return "not covered"
-    place = source / Path(mutant.path).relative_to("src")
-    original = place.read_bytes()
-    changed = mutant.replacement.encode()
-    place.write_bytes(original[: mutant.start] + changed + original[mutant.stop :])
-    listed = source.parent / "tests.txt"
-    listed.write_text("\n".join(tests) + "\n")
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", f"@{listed}"]
-    environment = {**os.environ, "PYTHONPATH": str(source), "PYTHONDONTWRITEBYTECODE": "1"}
-    try:
-        ran = subprocess.run(
-            command, cwd=ROOT, env=environment, capture_output=True, check=False,
-            timeout=_START_UP + _PATIENCE * seconds,
+
+    def __init__(self, folder: Path) -> None:
+        self._source = folder / "src"
+        self._listed = folder / "tests.txt"
+        shutil.copytree(ROOT / "src", self._source, ignore=shutil.ignore_patterns("__pycache__"))
+        # Without dsage itself, which comes from the copy.
+        environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+        self._process = subprocess.Popen(
+            [sys.executable, ROOT / "tools" / "mutant_runner.py"],
+            cwd=ROOT, env=environment, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        return "timeout"
-    finally:
-        place.write_bytes(original)
-    return "survived" if ran.returncode == 0 else "killed"
+
+    def judge(self, mutant: Mutant, tests: list[str], seconds: float) -> str:
+        """Return "killed", "timeout", "survived" or "not covered".
+
+        `seconds` is how long the tests take without the change.
+        """
+        if not tests:
+            return "not covered"
+        place = self._source / Path(mutant.path).relative_to("src")
+        original = place.read_bytes()
+        changed = mutant.replacement.encode()
+        place.write_bytes(original[: mutant.start] + changed + original[mutant.stop :])
+        try:
+            status = self._run(tests, _START_UP + _PATIENCE * seconds)
+        finally:
+            place.write_bytes(original)
+        if status in (-signal.SIGXCPU, -signal.SIGKILL):
+            return "timeout"
+        return "killed" if status else "survived"
+
+    def check(self, tests: list[str]) -> None:
+        """Require that tests pass without a change, as all would be killed otherwise."""
+        if status := self._run(tests, _START_UP):
+            raise SystemExit(f"Without a change, {tests} have the status {status}.")
+
+    def _run(self, tests: list[str], seconds: float) -> int:
+        self._listed.write_text("\n".join(tests) + "\n")
+        job = {"source": str(self._source), "tests": str(self._listed)}
+        limits = {"seconds": seconds, "wait": _WAITING * seconds}
+        self._process.stdin.write(json.dumps(job | limits) + "\n")
+        self._process.stdin.flush()
+        return int(self._process.stdout.readline())
+
+    def close(self) -> None:
+        """End the process."""
+        self._process.communicate()
 
 
 def judge_all(
-    mutants: list[Mutant], coverage: Coverage, n_jobs: int
+    mutants: list[Mutant], coverage: Coverage | Near, n_jobs: int, most_seconds: float
 ) -> Iterator[tuple[Mutant, str]]:
     """Yield each mutant with its verdict, several at a time, each in a copy of the source."""
     with tempfile.TemporaryDirectory() as folder:
-        copies: SimpleQueue[Path] = SimpleQueue()
-        for number in range(n_jobs):
-            copy = Path(folder) / str(number) / "src"
-            shutil.copytree(ROOT / "src", copy, ignore=shutil.ignore_patterns("__pycache__"))
-            copies.put(copy)
+        runners = [Runner(Path(folder) / str(number)) for number in range(n_jobs)]
+        free: SimpleQueue[Runner] = SimpleQueue()
+        for runner in runners:
+            runner.check(coverage.fastest(20))
+            free.put(runner)
 
         def run(mutant: Mutant) -> str:
-            source = copies.get()
-            tests = coverage.of(mutant)
-            seconds = sum(coverage.seconds.get(test, 1.0) for test in tests)
+            runner = free.get()
+            tests, seconds = coverage.within(coverage.of(mutant), most_seconds)
             try:
-                return judge(mutant, tests, seconds, source)
+                return runner.judge(mutant, tests, seconds)
             finally:
-                copies.put(source)
+                free.put(runner)
 
         with ThreadPoolExecutor(n_jobs) as pool:
             running = {pool.submit(run, mutant): mutant for mutant in mutants}
             for done in as_completed(running):
                 yield running[done], done.result()
+        for runner in runners:
+            runner.close()
 
 
 def write_table(verdicts: dict[Mutant, str], reasons: dict[str, dict[str, str]], seed: int) -> str:
@@ -406,26 +499,34 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0, help="which mutants")
     parser.add_argument("--jobs", type=int, default=2, help="how many at a time")
     parser.add_argument("--work", type=Path, default=ROOT / ".mutants", help="folder for coverage")
-    parser.add_argument("--survivors", action="store_true", help="judge only the last survivors")
+    parser.add_argument("--seconds", type=float, default=300.0, help="time of tests for a mutant")
+    parser.add_argument("--near", type=int, metavar="N", help="run the N nearest files of tests")
+    parser.add_argument("--resume", action="store_true", help="keep the verdicts of the last run")
+    parser.add_argument("--survivors", action="store_true", help="judge the last survivors again")
     options = parser.parse_args()
-    known = options.work / "verdicts.json"
-    mutants = random.Random(options.seed).sample(find_mutants(), options.number)
-    if options.survivors:
-        last = json.loads(known.read_text())
-        mutants = [mutant for mutant in mutants if last.get(mutant.key) not in _KILLED]
-    coverage = Coverage(options.work)
+    options.work.mkdir(parents=True, exist_ok=True)
+    coverage = Near(options.near) if options.near else Coverage(options.work)
+    reasons = tomllib.loads(KNOWN.read_text(encoding="utf-8")) if KNOWN.exists() else {}
     for package in PACKAGES:
         coverage.measure(package)
-    start, verdicts = perf_counter(), {}
-    for number, (mutant, verdict) in enumerate(judge_all(mutants, coverage, options.jobs), 1):
-        verdicts[mutant] = verdict
-        print(
-            f"{number:4d} {perf_counter() - start:6.0f} s  {verdict:11s} {mutant.key}", flush=True
-        )
+    kept = options.work / "verdicts.json"
+    is_continued = options.resume or options.survivors
+    last = json.loads(kept.read_text()) if is_continued and kept.exists() else {}
+    mutants = random.Random(options.seed).sample(find_mutants(), options.number)
+    verdicts = {mutant: last[mutant.name] for mutant in mutants if mutant.name in last}
+    left = [mutant for mutant in mutants if mutant not in verdicts]
     if options.survivors:
-        return
-    known.write_text(json.dumps({mutant.key: verdict for mutant, verdict in verdicts.items()}))
-    reasons = tomllib.loads(KNOWN.read_text(encoding="utf-8")) if KNOWN.exists() else {}
+        left += [
+            mutant
+            for mutant, verdict in verdicts.items()
+            if verdict not in _KILLED and not reasons.get(mutant.key, {}).get("equivalent")
+        ]
+    start = perf_counter()
+    for mutant, verdict in judge_all(left, coverage, options.jobs, options.seconds):
+        verdicts[mutant] = verdict
+        kept.write_text(json.dumps({each.name: found for each, found in verdicts.items()}))
+        took = perf_counter() - start
+        print(f"{len(verdicts):4d} {took:6.0f} s  {verdict:11s} {mutant.key}", flush=True)
     TABLE.write_text(write_table(verdicts, reasons, options.seed), encoding="utf-8")
     print(TABLE.read_text(encoding="utf-8"))
 

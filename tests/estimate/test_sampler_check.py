@@ -16,8 +16,9 @@ from dsage.estimate import (
     run,
     sampler_check,
 )
-from dsage.estimate.sampler_check import Other, check_by_others
+from dsage.estimate.sampler_check import Other, _plan_options, check_by_others
 from dsage.games import LossGame
+from dsage.orderings import Order
 from dsage.samplers import Gaussian, Marginal
 
 NAMES = ["a", "b", "c", "d"]
@@ -254,3 +255,12 @@ def test_a_run_without_draws_has_a_check_with_draws():
     )
     assert 1000 < found.n_evaluated <= 4096
     assert (found.se > 0).all()
+
+
+def test_a_comparison_has_small_batches_unless_orderings_are_given():
+    given = Order(list("abce"), [("a", "b")])
+    for orderings, expected in (("balanced", "antithetic"), (given, given)):
+        found = _plan_options(PlanOptions(orderings=orderings, exact="always"), 3)
+        assert found.orderings == expected
+        assert (found.exact, found.first_level, found.audit) == ("never", "none", False)
+        assert found.random_state == 3

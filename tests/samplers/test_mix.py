@@ -305,6 +305,16 @@ def test_a_value_missing_only_outside_of_training_says_nothing():
     assert abs(known.mean() - unknown.mean()) < 4 * np.sqrt(2 / 500)
 
 
+def test_a_mixture_of_a_given_size_has_no_trees():
+    rng = np.random.default_rng(0)
+    state = rng.integers(2, size=400)
+    both = np.column_stack([state, state])
+    fit = fit_mixture(rng.normal(size=(400, 1)), both, (2, 2), Streams(0), size=1, n_fits=1)
+    assert Trees.of(both, (2, 2)).has_edges
+    assert not fit.trees.has_edges
+    assert (fit.design.has_trees, fit.design.size) == (False, 1)
+
+
 def test_every_fit_fills_the_gaps_anew():
     values = incomplete(600)[["x", "y"]].to_numpy()
     states = np.isnan(values[:, [1]]).astype(np.intp)

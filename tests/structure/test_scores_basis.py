@@ -17,8 +17,8 @@ from dsage.data.table import Table
 from dsage.graphs import Graph, compare_graphs, random_dag, random_linear_gaussian
 from dsage.structure import search_graph
 from dsage.structure.blocks import Blocks
-from dsage.structure.scores.approximation import Approximation
-from dsage.structure.scores.basis import BasisScore, default_penalty
+from dsage.structure.scores.approximation import Approximation, default_penalty
+from dsage.structure.scores.basis import BasisScore
 from dsage.structure.scores.block_gaussian import BlockRegressions
 from dsage.structure.scores.choose import choose_score
 from dsage.structure.scores.noise import shape_gain

@@ -118,7 +118,7 @@ class Problem:
         fitted: Any = {"lm": self.lm, "rf": self.rf}[model]
         options: dict[str, Any] = {"random_state": seed, "loss": "squared_error"}
         if draws is not None:
-            options |= {"n_draws": draws, "noise": "independent"}
+            options |= {"n_draws": draws, "noise": "independent", "draw_control": "none"}
             # A plain function is not recognized as affine, so draws are needed.
             fitted = fitted.predict
         return LossGame(fitted, self.sampler, self.X[:n_rows], self.y[:n_rows], **options)

@@ -185,8 +185,8 @@ def explain(
         :mod:`dsage.result.events` instead.
     **options
         The other fields of :class:`dsage.games.GameOptions` (`n_draws`, `n_replicates`, `noise`,
-        `sample_weight`, `max_bytes`) and of :class:`dsage.estimate.PlanOptions` (`semantics`,
-        `first_level`, `exact`, `rows_per_ordering`, `audit`, `cache_bytes`).
+        `sample_weight`, `draw_control`, `max_bytes`) and of :class:`dsage.estimate.PlanOptions`
+        (`semantics`, `first_level`, `exact`, `rows_per_ordering`, `audit`, `cache_bytes`).
 
     Returns
     -------
@@ -373,8 +373,12 @@ class _GameMaker:
         self._model, self._inputs = model, inputs
         self._settings, self._groups = settings, groups
 
-    def __call__(self, sampler: Sampler, rows: Rows | None = None) -> Game:
+    def __call__(
+        self, sampler: Sampler, rows: Rows | None = None, *, is_controlled: bool = True
+    ) -> Game:
         X, y, settings = self._inputs.X_test, self._inputs.y_test, dict(self._settings)
+        if not is_controlled:
+            settings["draw_control"] = "none"
         if rows is not None:
             X, y = take_rows(X, rows), y[rows]
             if settings["sample_weight"] is not None:

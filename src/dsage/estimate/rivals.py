@@ -60,7 +60,8 @@ def check_sampler_of_run(
             game = make_game(found.sampler)
         check = check_by_others(
             game,
-            make_game,
+            # Its noise is mostly that of the game of the run.
+            partial(make_game, is_controlled=False),
             _find_others(found, inputs, streams),
             estimate,
             sampler=check_sampler(found.sampler),

@@ -78,6 +78,7 @@ class Expected(Game):
         if not self.n_rows or not self.feature_names:
             raise refusal("X", "of at least one row and one column", self.matrix.shape, "Add some")
         self._max_bytes = options.max_bytes
+        self._is_controlled = options.draw_control == "auto"
         self._streams = Streams(options.random_state)
         self.noise = Noise(
             self._streams,
@@ -174,7 +175,8 @@ class Expected(Game):
 
     def _find_control(self) -> DrawControl | None:
         """Return a control of the draws along orderings, where there is one that saves work."""
-        is_able = self.is_drawn and self.has_paths and self._sampler.has_latent
+        is_able = self._is_controlled and self.is_drawn and self.has_paths
+        is_able &= self._sampler.has_latent
         is_wanted = self.corrects_means or self.outputs_of(np.arange(1)) is not None
         if not is_able or not is_wanted or self._device is not None:
             return None

@@ -69,7 +69,8 @@ class LossGame(SumOfOutputs):
         The loss, see :func:`dsage.models.as_loss`; ``"auto"`` is cross entropy for classifiers and
         squared error for regressors; for functions see :func:`dsage.models.choose_loss`.
     **options
-        `n_draws`, `n_replicates`, `noise`, `sample_weight`, `random_state` and `max_bytes`, see
+        `n_draws`, `n_replicates`, `noise`, `sample_weight`, `random_state`, `draw_control` and
+        `max_bytes`, see
         :class:`~dsage.games.GameOptions`.
 
     Attributes

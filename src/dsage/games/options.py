@@ -54,6 +54,9 @@ class GameOptions(Options):
         Non-negative weights of the rows.
     random_state : int, numpy Generator or None, default=None
         Seed of the noise.
+    draw_control : {"auto", "none"}, default="auto"
+        Whether to subtract noise of the draws that can be computed, where the sampler tells the
+        scores behind them; the model predicts 4,096 rows for it.
     max_bytes : int, default=2**28
         Memory for draws and predictions: coalitions and rows are evaluated in chunks that fit.
 
@@ -71,6 +74,7 @@ class GameOptions(Options):
     noise: Literal["sobol", "independent"] = "sobol"
     sample_weight: npt.ArrayLike | None = None
     random_state: RandomState = None
+    draw_control: Literal["auto", "none"] = "auto"
     max_bytes: int = 2**28
 
     def __post_init__(self) -> None:
@@ -79,6 +83,7 @@ class GameOptions(Options):
             condition = f"a multiple of n_replicates, {n_replicates}"
             raise refusal("n_draws", condition, self.n_draws, "Change one of them")
         check_member(self.noise, KINDS, "noise", "the kinds of noise")
+        check_member(self.draw_control, ("auto", "none"), "draw_control", "the choices")
         check_count(self.max_bytes, "max_bytes")
 
     def with_draws(self, default: int) -> GameOptions:

@@ -89,10 +89,8 @@ def test_one_job_two_jobs_and_a_cluster_give_the_same_bits(client, name):
 
 def test_progress_shows_on_a_cluster(client, capsys):
     rule = as_stopping(n_orderings=32)
-    found = on_cluster(drawn_game(FOREST), exact="never", stopping=rule, progress=True)
-    shown = capsys.readouterr().err
-    assert "estimating" in shown
-    assert f"{found.n_units}/{found.n_units}" in shown
+    on_cluster(drawn_game(FOREST), exact="never", stopping=rule, progress=True)
+    assert "estimating: error" in capsys.readouterr().err
 
 
 def test_model_and_data_travel_once_to_each_worker(client, tmp_path, monkeypatch):

@@ -206,7 +206,7 @@ def test_a_model_that_cannot_be_pickled_is_named_with_the_remedy(data):
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_what_a_model_raises_in_a_worker_is_told_with_the_model_s_name(n_jobs, data):
-    game = loss_game(fails, data, loss="squared_error")
+    game = loss_game(fails, data, loss="squared_error", draw_control="none")
     with pytest.raises(RuntimeError, match="no more of this") as caught:
         run(game, n_jobs=n_jobs, exact="never", first_level="none", stopping=NOrderings(10))
     assert "fails" in " ".join(caught.value.__notes__)
@@ -214,8 +214,8 @@ def test_what_a_model_raises_in_a_worker_is_told_with_the_model_s_name(n_jobs, d
 
 @pytest.mark.kills
 def test_the_death_of_a_worker_process_is_a_clear_error(data):
-    game = loss_game(dies, data, loss="squared_error")
-    # The first level would be fitted in this process.
+    # First level and control would be fitted in this process.
+    game = loss_game(dies, data, loss="squared_error", draw_control="none")
     with pytest.raises(RuntimeError, match=r"worker.*n_jobs"):
         run(game, n_jobs=2, exact="never", first_level="none", stopping=NOrderings(10))
 

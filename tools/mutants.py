@@ -335,17 +335,24 @@ class Near:
 
     def of(self, mutant: Mutant) -> list[str]:
         """Return the files of tests of the mutant's own package, the nearest first."""
-        path = Path(mutant.path)
-        module = re.compile(re.escape(".".join(path.with_suffix("").parts[1:])) + r"\b")
-        parts = re.findall(r"^(?:class|def) ([a-zA-Z]\w*)", (ROOT / path).read_text(), re.MULTILINE)
-        scores = {}
-        for tests in sorted((ROOT / "tests" / mutant.package).rglob("test_*.py")):
-            text = tests.read_text(encoding="utf-8")
-            score = 1000 * (tests.stem == f"test_{path.stem}") + 100 * bool(module.search(text))
-            score += sum(min(len(re.findall(rf"\b{part}\b", text)), 20) for part in parts)
-            # A file that is near to nothing comes last, but it comes.
-            scores[str(tests.relative_to(ROOT))] = score
+        scores: dict[str, int] = {}
+        for weight, path in self._modules(Path(mutant.path)):
+            module = _module_pattern(path)
+            parts = re.findall(r"^(?:class|def) ([a-zA-Z]\w*)", path.read_text(), re.MULTILINE)
+            for tests in sorted((ROOT / "tests" / mutant.package).rglob("test_*.py")):
+                text = tests.read_text(encoding="utf-8")
+                score = 1000 * (tests.stem == f"test_{path.stem}") + 100 * bool(module.search(text))
+                score += sum(min(len(re.findall(rf"\b{part}\b", text)), 20) for part in parts)
+                name = str(tests.relative_to(ROOT))
+                scores[name] = scores.get(name, 0) + weight * score
         return sorted(scores, key=lambda tests: -scores[tests])[: self._n_files]
+
+    @staticmethod
+    def _modules(path: Path) -> list[tuple[int, Path]]:
+        """Return a module and those of its package that use it, with their weights."""
+        pattern, package = _module_pattern(ROOT / path), ROOT.joinpath(*path.parts[:3])
+        users = [each for each in package.rglob("*.py") if pattern.search(each.read_text())]
+        return [(100, ROOT / path), *((1, each) for each in sorted(users))]
 
     def within(self, tests: list[str], most: float) -> tuple[list[str], float]:  # noqa: ARG002
         """Return the tests, and the time that they may take."""
@@ -354,6 +361,12 @@ class Near:
     def fastest(self, n_tests: int) -> list[str]:  # noqa: ARG002
         """Return tests that are quick."""
         return ["tests/graphs/test_bits.py"]
+
+
+def _module_pattern(path: Path) -> re.Pattern[str]:
+    """Return a pattern that finds the name of a module."""
+    parts = path.relative_to(ROOT / "src").with_suffix("").parts
+    return re.compile(re.escape(".".join(parts)) + r"\b")
 
 
 def _durations(report: Path) -> dict[str, float]:

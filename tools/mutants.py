@@ -463,14 +463,20 @@ def judge_all(
             runner.close()
 
 
-def write_table(verdicts: dict[Mutant, str], reasons: dict[str, dict[str, str]], seed: int) -> str:
+def write_table(
+    verdicts: dict[Mutant, str],
+    reasons: dict[str, dict[str, str]],
+    options: argparse.Namespace,
+) -> str:
     """Return the table of packages and the list of survivors."""
     equivalent = {key for key, entry in reasons.items() if entry.get("equivalent")}
     about = (
-        f"Written by `make mutants`: {len(verdicts)} mutants, sampled with seed {seed} from"
+        f"Written by `make mutants`: {len(verdicts)} mutants, sampled with seed {options.seed} from"
         f" {len(find_mutants()):,}. A mutant is a small change of the code; it is killed if a test"
         " of its own package fails or hangs. Equivalent mutants do not count."
     )
+    if options.near:
+        about += " Only the files of tests that are nearest to a module were run."
     lines = [
         "# Mutants",
         "",
@@ -540,7 +546,7 @@ def main() -> None:
         kept.write_text(json.dumps({each.name: found for each, found in verdicts.items()}))
         took = perf_counter() - start
         print(f"{len(verdicts):4d} {took:6.0f} s  {verdict:11s} {mutant.key}", flush=True)
-    TABLE.write_text(write_table(verdicts, reasons, options.seed), encoding="utf-8")
+    TABLE.write_text(write_table(verdicts, reasons, options), encoding="utf-8")
     print(TABLE.read_text(encoding="utf-8"))
 
 

@@ -308,9 +308,8 @@ class Interrupted:
 @pytest.mark.interrupts
 def test_an_interrupt_gives_a_valid_result(n_calls, exact, estimand, oracle):
     X, y = rows(300)
-    game = LossGame(
-        Interrupted(n_calls), exact_sampler(CASE), X, y, loss="squared_error", random_state=0
-    )
+    game_options = {"loss": "squared_error", "random_state": 0, "draw_control": "none"}
+    game = LossGame(Interrupted(n_calls), exact_sampler(CASE), X, y, **game_options)
     rule = as_stopping(absolute=1e-9)
     options = {"oracle": oracle, "exact": exact, "estimand": estimand, "random_state": 7}
     found = run(game, stopping=rule, **options)

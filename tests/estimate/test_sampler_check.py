@@ -39,8 +39,9 @@ def case():
     truth = Gaussian.from_moments(np.zeros(4), covariance, names=NAMES)
     wrong = Gaussian.from_moments(np.zeros(4), np.eye(4), names=NAMES)
 
-    def make_game(sampler, **options):
-        return LossGame(curved, sampler, X, y, loss="squared_error", random_state=0, **options)
+    def make_game(sampler):
+        options = {"loss": "squared_error", "random_state": 0, "draw_control": "none"}
+        return LossGame(curved, sampler, X, y, **options)
 
     return make_game, truth, wrong
 
@@ -55,7 +56,7 @@ def check(case, *others, sampler=None, n_orderings=1000, exact="never", **option
     made = []
 
     def counted(other):
-        made.append(make_game(other, draw_control="none"))
+        made.append(make_game(other))
         return made[-1]
 
     found = check_by_others(

@@ -225,7 +225,8 @@ def test_on_one_hot_columns_a_forced_mixture_is_found_out(birds):
     assert frame.loc["sex", "sampler_matters"]
     # Other samplers agree that the sex is worth nothing.
     assert frame.loc["sex", "se_sampler"] == pytest.approx(-frame.loc["sex", "value"], rel=0.4)
-    assert 2 * forced.choices.evaluations.n_sampler_check <= 0.25 * forced.estimate.n_evaluated
+    most = max(0.25 * forced.estimate.n_evaluated, 1 << 15)
+    assert 2 * forced.choices.evaluations.n_sampler_check <= most
 
 
 @pytest.mark.skipif("mixture" not in SAMPLERS, reason="there is no such sampler any more")

@@ -11,6 +11,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
 import dsage
+from dsage.models import as_loss
 from explain_case import QUIET
 
 RNG = np.random.default_rng(0)
@@ -26,7 +27,10 @@ ROWS = (X[:80], Y[:80], X[80:], Y[80:])
 TREES = MultiOutputRegressor(DecisionTreeRegressor(max_depth=4, random_state=0)).fit(*ROWS[:2])
 OPTIONS = {"graph": None, "sampler": "gaussian", **QUIET}
 # Without a first level, whose slope depends on all columns, and with given numbers of orderings.
-ALIKE = {**OPTIONS, "first_level": "none", "exact": "never", "n_orderings": 24}
+ALIKE = {
+    **OPTIONS, "first_level": "none", "exact": "never", "n_orderings": 24, "n_draws": 8,
+    "draw_control": "none",
+}  # fmt: skip
 
 
 def one(at, model, **options):
@@ -36,8 +40,11 @@ def one(at, model, **options):
     return dsage.explain(lambda X: np.asarray(model.predict(X))[:, at], *rows, **options)
 
 
-def summed(y, prediction):
+def sum_squares(y, prediction):
     return ((y - prediction) ** 2).sum(axis=1)
+
+
+summed = as_loss(sum_squares, curve="quadratic")
 
 
 def test_the_values_are_those_of_the_sum_and_each_output_has_those_of_its_own_run():
@@ -151,6 +158,7 @@ def test_a_graph_can_be_given(estimand, semantics):
         )
 
 
+@pytest.mark.filterwarnings("ignore:With absolute_error, few draws")
 def test_groups_weights_and_other_losses():
     options = {
         **ALIKE, "groups": {"both": ["a", "b"]}, "loss": "absolute_error",

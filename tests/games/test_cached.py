@@ -6,7 +6,7 @@ import pytest
 
 from dsage.games import Cached
 from dsage.games.base import Along, Coalitions, count_pairs
-from dsage.games.cached import _BYTES_AN_ENTRY, _cut
+from dsage.games.cached import _BYTES_AN_ENTRY, _FEWEST_ROWS, _cut
 from given import all_coalitions
 from tables import NAMES, PathTable, Table
 
@@ -205,17 +205,17 @@ def test_requests_are_cut_into_pieces_of_a_given_size_that_cover_them(n_pairs, i
     needed = np.ones((6, 4), bool)
     known = np.arange(18).reshape(6, 3) % 2 == 0
     request = Along(orders, rows, 0, needed) if is_along else Coalitions(known, rows, 0)
-    # An ordering of three features has four prefixes.
-    each = 4 if is_along else 1
+    # An ordering of three features has four prefixes, and is worth a few rows.
+    each, fewest = (4, _FEWEST_ROWS) if is_along else (1, 1)
     seen = np.zeros((6, 4, 7) if is_along else (6, 7), int)
     for place, piece in _cut(request, n_pairs):
         seen[place] += 1
         assert seen[place].size == count_pairs(piece)
-        assert count_pairs(piece) <= max(n_pairs, each)
+        assert count_pairs(piece) <= max(n_pairs, fewest * each)
     assert (seen == 1).all()
     # No smaller than they must be: rows are cut only where one ordering is too much.
     n_pieces = len(_cut(request, n_pairs))
     if n_pairs >= 7 * each:
         assert n_pieces == -(-6 // (n_pairs // (7 * each)))
     else:
-        assert n_pieces == 6 * -(-7 // max(1, n_pairs // each))
+        assert n_pieces == 6 * -(-7 // max(fewest, n_pairs // each))

@@ -146,7 +146,8 @@ def test_paths_of_an_affine_model_are_its_risks():
 
 
 def test_drawn_paths_are_the_means_over_draws_of_the_ordering():
-    game = OutputGame(bent, SAMPLER, X, n_draws=6, n_replicates=3, random_state=7)
+    options = {"n_draws": 6, "n_replicates": 3, "draw_control": "none"}
+    game = OutputGame(bent, SAMPLER, X, random_state=7, **options)
     rows = np.array([9, 3, 20])
     noise = Noise(Streams(7), 3, n_replicates=3, n_draws=2)(rows, 1)
     found = -game.path_risks(ORDERS[:1], rows, 1, ALL[:1])[0]

@@ -57,7 +57,9 @@ def module(loss, dtype=torch.float64, device="cpu"):
 
 def game_of(model, loss, **options):
     y = Y if loss == "squared_error" else CODES
-    options = {"n_draws": 6, "n_replicates": 3, "random_state": 5, "loss": loss} | options
+    # On a device there is no control of the draws.
+    defaults = {"n_draws": 6, "n_replicates": 3, "random_state": 5, "draw_control": "none"}
+    options = defaults | {"loss": loss} | options
     return LossGame(model, SAMPLER, X, y, **options)
 
 
@@ -152,6 +154,7 @@ def test_logits_are_refused_by_the_game():
 @pytest.mark.parametrize("loss", ["squared_error", "cross_entropy"])
 def test_outputs_of_a_module_are_those_of_its_formula(draws, loss):
     options = {"output": 1 if loss == "cross_entropy" else None, "random_state": 5}
+    options["draw_control"] = "none"
     plain = OutputGame(function(loss), SAMPLER, X, **options)
     game = OutputGame(TorchPredictor(module(loss), draws=draws), SAMPLER, X, **options)
     needed = np.ones((2, 5), bool)

@@ -183,7 +183,8 @@ def test_whitened_rows_are_those_of_the_scores():
 
 def test_games_draw_along_orderings():
     X = pd.DataFrame(skewed(), columns=list("abcd"))
-    game = LossGame(lambda frame: np.log(frame["a"]), GaussianCopula().fit(X), X[:30], X["b"][:30])
+    model, y = lambda frame: np.log(frame["a"]), X["b"][:30]
+    game = LossGame(model, GaussianCopula().fit(X), X[:30], y, draw_control="none")
     assert game.has_paths
     known = np.arange(4) < np.arange(5)[:, None]
     orders, rows = np.arange(4)[None], np.arange(30)

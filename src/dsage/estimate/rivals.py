@@ -54,14 +54,15 @@ def check_sampler_of_run(
         return SamplerCheck.none(names, text)
     streams = Streams(seed)
     try:
+        # Draws of two samplers have most of their noise in common, if nothing is taken from it.
+        make_game = partial(make_game, is_controlled=False)
         if game.n_rows > _MOST_ROWS:
             chosen = streams("rows-of-the-check").choice(game.n_rows, _MOST_ROWS, replace=False)
             make_game = partial(make_game, rows=np.sort(chosen))
-            game = make_game(found.sampler)
+        game = make_game(found.sampler)
         check = check_by_others(
             game,
-            # Its noise is mostly that of the game of the run.
-            partial(make_game, is_controlled=False),
+            make_game,
             _find_others(found, inputs, streams),
             estimate,
             sampler=check_sampler(found.sampler),

@@ -26,6 +26,8 @@ from dsage.samplers.base import Sampler
 
 # The share of the run's evaluations that the check may use, and the number of other samplers.
 _SHARE, _MOST_OTHERS = 0.25, 2
+# Evaluations that a check may use where the run needed few to be precise: seconds at most.
+_LEAST = 1 << 15
 # Pairs of a coalition and a row where the run needs no draws, so that its evaluations are free.
 _LEAST_FREE = 4096
 # Units to do with and to aim at, and their rows, which share the orderings of a unit: many units of
@@ -286,6 +288,9 @@ def _plan_options(options: PlanOptions, seed: int) -> PlanOptions:
     )
 
 
+_PRECISE_ENDS = (StopKind.TOLERANCE, StopKind.DATA)
+
+
 class _Costs:
     """What evaluations cost by count, and what the run leaves for the check."""
 
@@ -295,7 +300,9 @@ class _Costs:
         self._n_draws, self._n_features, self._is_drawn = n_draws, n_features, is_drawn
         self._n_players = len(estimate.feature_names)
         self._own = self._pair(sampler) if is_drawn else 1e-6 * _FREE * n_features
-        self._left = _SHARE * estimate.n_evaluated * self._own
+        is_precise = estimate.reason is not None and estimate.reason.kind in _PRECISE_ENDS
+        n_left = max(_SHARE * estimate.n_evaluated, _LEAST if is_precise and is_drawn else 0)
+        self._left = n_left * self._own
 
     def _pair(self, sampler: Sampler) -> float:
         """Return the seconds of a pair of a coalition and a row."""

@@ -64,7 +64,7 @@ class DrawControl:
 
     @classmethod
     def fit(cls, scores: Floats, outputs: Floats) -> Self | None:
-        """Fit to drawn rows; None where the output depends on other things too much.
+        """Fit to drawn rows; None where all outputs depend on other things too much.
 
         Parameters
         ----------
@@ -87,13 +87,14 @@ class DrawControl:
         moments = columns @ columns.T / n_rows
         moments[np.diag_indices(len(moments))] += 2.0 / n_rows
         slopes = np.linalg.solve(moments, columns @ centered / n_rows)
-        left = float(((centered - columns.T @ slopes) ** 2).sum()) / (n_rows - len(columns))
-        if not left < (1.0 - _LEAST_EXPLAINED) * float((centered**2).sum()) / n_rows:
+        left = ((centered - columns.T @ slopes) ** 2).sum(axis=0) / (n_rows - len(columns))
+        variance = (centered**2).mean(axis=0)
+        is_explained = left < (1.0 - _LEAST_EXPLAINED) * variance
+        if not is_explained.any():
             return None
         # Last digits, which may depend on the threads of a model, are dropped.
-        spread = np.sqrt((centered**2).mean(axis=0))
-        unit = _DIGITS * np.where(spread > 0, spread, 1.0)
-        slopes = np.rint(slopes / unit) * unit
+        unit = _DIGITS * np.sqrt(np.where(is_explained, variance, 1.0))
+        slopes = np.where(is_explained, np.rint(slopes / unit) * unit, 0.0)
         by_output = slopes.T.reshape(len(slopes.T), 2 * n_harmonics + 1, n_variables)
         waves = by_output[:, 1:].reshape(-1, 2, n_harmonics, n_variables)
         return cls(means, scales, by_output[:, 0], waves)

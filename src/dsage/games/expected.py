@@ -188,7 +188,11 @@ class Expected(Game):
         ordering = cast(LatentPrefixes, self._sampler.ordering(np.arange(n_features)))
         _, draws, latent = next(ordering.latent_prefixes(self._rows[:1], scores, [0]))
         predicted = self._check_outputs(self._predict_rows(draws[0]), 1)
-        return DrawControl.fit(latent.scores[:, 0], predicted.reshape(_N_CONTROL, -1))
+        return DrawControl.fit(latent.scores[:, 0], self._all_outputs(predicted))
+
+    def _all_outputs(self, predicted: Floats) -> Floats:
+        """Return predictions as (n_rows, n_outputs), with all outputs that `outputs_of` counts."""
+        return predicted.reshape(len(predicted), -1)
 
     def _chunks(self, known: Mask, rows: Rows, epoch: int) -> Iterator[Chunk]:
         """Yield the mean predictions of all coalitions except the full one."""

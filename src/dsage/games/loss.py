@@ -124,10 +124,13 @@ class LossGame(SumOfOutputs):
 
     def outputs_of(self, rows: Rows) -> Rows | None:
         """Return the classes of rows, whose probabilities alone count, if the loss bends."""
-        is_of_classes = self.loss.output == "probability" and self.predictions.ndim == 2
-        if not is_of_classes or self.target.ndim == 2 or not self._has_derivatives:
-            return None
-        return self.target[rows]
+        is_of_classes = self.loss.output == "probability" and self.target.ndim == 1
+        return self.target[rows] if is_of_classes and self._has_derivatives else None
+
+    def _all_outputs(self, predicted: Floats) -> Floats:
+        """Return predictions with the probabilities of all classes."""
+        expanded: Floats = self.loss.expand(predicted[None])[0]
+        return expanded.reshape(len(predicted), -1)
 
     def _noise_of_risks(self, noise: Floats, means: Floats, rows: Rows) -> Floats:
         """Return what the noise in the probability of the class does to risks, to first order.
@@ -137,9 +140,10 @@ class LossGame(SumOfOutputs):
         """
         target, n_replicates = self.target[rows], means.shape[2]
         total = means.sum(axis=2, keepdims=True)
-        others = np.maximum((total - means) / (n_replicates - 1), _STEEP)
-        flat = np.moveaxis(others, 2, 1).reshape(-1, *others.shape[1:2], others.shape[3])
-        slopes = self.loss.bend(target, flat)[0][:, np.arange(len(target)), target]
+        others = np.moveaxis((total - means) / (n_replicates - 1), 2, 1)
+        flat = self.loss.expand(others.reshape(-1, len(rows), *means.shape[3:]))
+        slopes = self.loss.bend(target, np.maximum(flat, _STEEP))[0]
+        slopes = slopes[:, np.arange(len(target)), target]
         slopes = np.moveaxis(slopes.reshape(len(means), n_replicates, -1), 1, 2)
         changes: Floats = slopes * noise * self.weights[rows, None]
         return changes

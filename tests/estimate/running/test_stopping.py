@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from dsage.estimate.reasons import StopKind, StopReason
+from dsage.estimate.running.outlook import share_done
 from dsage.estimate.running.stopping import (
     MIN_UNITS,
     AbsoluteTolerance,
@@ -15,7 +16,6 @@ from dsage.estimate.running.stopping import (
     Tolerance,
     TopK,
     as_stopping,
-    share_done,
 )
 
 

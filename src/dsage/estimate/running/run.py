@@ -223,7 +223,7 @@ def _make_rough(estimation: Estimation, result: Estimate) -> Estimation | None:
 
 def _give_up(game: Game, options: dict[str, Any]) -> Estimate:
     """Return the estimate of a run that was interrupted before its first evaluation."""
-    estimation = Estimation(game, **{**options, "first_level": "none"})
+    estimation = Estimation(game, **{**options, "first_level": "none", "exact": "never"})
     return replace(estimation.progress(), reason=StopReason(StopKind.INTERRUPTED))
 
 

@@ -10,8 +10,8 @@ from dsage.games.base import Floats, Game
 from dsage.games.cached import Cached
 from dsage.orderings import Orderings
 
-# Rows and batches of orderings on which both ways are tried, and the epoch of their noise, which no
-# estimate reaches.
+# Rows and batches of orderings on which both ways are tried, and the first epoch of their noise,
+# which no estimate reaches.
 _ROWS, _BATCHES, _EPOCH = 16, 8, 1 << 39
 # Batches of orderings that no term uses.
 _FIRST_BATCH = 3 << 41
@@ -27,9 +27,9 @@ def enumeration_pays(
     """Return whether all orderings on a row cost less than sampled ones, for the same error.
 
     Draws add to the error in both ways. For a row, let an average over all orderings have the cost
-    C and the variance D, from its draws; and a sampled batch the cost c and the variance V + D, V
-    from the orderings, as the first level leaves it. All orderings pay where ``C D < c (V + D)``.
-    The variances are estimated from a few rows.
+    C and the variance D, from its draws; and a sampled batch with draws of its own the cost c and
+    the variance V, as the first level leaves it. All orderings pay where ``C D < c V``. The
+    variances are estimated from a few rows.
 
     Parameters
     ----------
@@ -50,7 +50,10 @@ def enumeration_pays(
     rows = np.linspace(0, game.n_rows - 1, min(_ROWS, game.n_rows)).astype(np.intp)
     batches = range(_FIRST_BATCH, _FIRST_BATCH + _BATCHES)
     before = game.n_distinct
-    found = [play(walk(orderings.batch(at), rows, _EPOCH), game).values for at in batches]
+    found = [
+        play(walk(orderings.batch(at), rows, _EPOCH + 1 + number), game).values
+        for number, at in enumerate(batches)
+    ]
     cost = (game.n_distinct - before) / (_BATCHES * len(rows))
     values = _within_rows([values.mean(axis=(0, 2)) for values in found])
     if control is not None:
@@ -62,11 +65,13 @@ def enumeration_pays(
             values = values - float((values * controls).sum()) / square * controls
     varied = float((values**2).sum()) / ((_BATCHES - 1) * len(rows))
     risks = game.risks(enumeration.coalitions, rows, _EPOCH)
+    for epoch in range(_EPOCH, _EPOCH + 1 + _BATCHES):
+        game.forget(epoch)
     exact = np.einsum("fc,crg->rgf", enumeration.coefficients, risks)
     # Pseudo-values of outputs stand one after the other.
     exact = exact.reshape(len(rows), game.n_outputs, -1, exact.shape[-1]).mean(axis=1)
     drawn = float((exact.var(axis=1, ddof=1) / exact.shape[1]).mean(axis=0).sum())
-    return enumeration.n_coalitions * drawn < cost * (varied + drawn)
+    return enumeration.n_coalitions * drawn < cost * varied
 
 
 def _within_rows(values: list[Floats]) -> Floats:

@@ -60,6 +60,7 @@ explanation = dsage.explain(
     y[:2_000],
     X[2_000:],
     y[2_000:],
+    graph="learn",
     tolerance=0.05,
     random_state=0,
     progress=False,

@@ -134,7 +134,8 @@ class Tally:
             if is_exact:
                 variance *= 1.0 - n_units / len(self.counts)
         if slope and gap is not None:
-            variance += gap**2 * residual.sum() / spread[2].sum()
+            # The ratio first: the squares of large values would overflow.
+            variance += gap**2 * (residual.sum() / spread[2].sum())
         return variance
 
     @property

@@ -147,7 +147,7 @@ def explain(
         and draws is at most a third of that from the choice of the rows, or 1 % of the range of the
         values. `seconds` limits the estimation, its first level included, and is used up if it is
         the only limit; the graph, the choice of the sampler and the predictions for the evaluation
-        rows come before. It is kept within 10 %, or within a call of the model with 32,768 rows.
+        rows come before. It may be exceeded by the time of about 32,768 predictions.
     groups : mapping of str to iterables of str, optional
         Features that are known or unknown together; the others are on their own.
     orderings : str, Order, sequence or Orderings, default="antithetic"

@@ -135,9 +135,9 @@ def explain(
         :func:`dsage.samplers.choose_sampler`. Or a name such as ``"gaussian"`` or ``"mix"``, or
         an object, see :mod:`dsage.samplers`. ``"marginal"`` gives marginal SAGE values.
     loss : str, callable or Loss, default="auto"
-        See :func:`dsage.models.as_loss`; ``"auto"`` is cross entropy for classes, squared error
-        for numbers, and for a function what suits its output, see
-        :func:`dsage.models.choose_loss`.
+        See :func:`dsage.models.as_loss`; ``"auto"`` is cross entropy for classes, the loss that a
+        regressor was fitted with if it tells, else squared error for numbers, and for a function
+        what suits its output, see :func:`dsage.models.choose_loss`.
     estimand : {"d-sage", "sage"}, default="d-sage"
         ``"sage"`` is unbiased for any model and graph: nothing is skipped by a learned graph, and
         what a given one skips is corrected for.
@@ -229,7 +229,7 @@ def explain(
         for_plan = PlanOptions.read({**plan_options, "random_state": seed})
         for_plan.check_features(inputs.names if grouped is None else grouped.names)
         request = parse_sampler(sampler, inputs, seed=seed)
-        is_of_classes = resolved.loss.output == "probability"
+        is_of_classes = resolved.loss.is_of_classes
         jobs: dict[str, Any] = {"n_jobs": n_jobs, "seed": seed, "progress": progress}
         with clock(Phase.GRAPH):
             found = find_graph(

@@ -1,12 +1,17 @@
-"""The loss that a regressor was fitted with is told where it is not the loss that judges it."""
+"""A regressor is judged by the loss that it was fitted with, where it tells."""
 
 import lightgbm as lgb
 import numpy as np
 import pytest
 from sklearn.compose import TransformedTargetRegressor
-from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
+from sklearn.ensemble import (
+    GradientBoostingRegressor,
+    HistGradientBoostingRegressor,
+    RandomForestRegressor,
+)
 from sklearn.linear_model import (
     GammaRegressor,
+    HuberRegressor,
     LinearRegression,
     PoissonRegressor,
     QuantileRegressor,
@@ -20,46 +25,80 @@ from sklearn.preprocessing import StandardScaler
 import dsage
 from dsage.models.adapt import adapt
 from dsage.models.fitted_loss import find_fitted_loss
+from dsage.models.losses import LossReason, as_loss, decide_loss
 from explain_case import QUIET
+
+OPTIONS = {"graph": None, "sampler": "gaussian", "n_orderings": 4, **QUIET}
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 2))
 Y = RNG.poisson(np.exp(0.5 * X[:, 0])) + 1.0
 HGB = HistGradientBoostingRegressor
 
-WORDS = {
-    "PoissonRegressor": (PoissonRegressor, "Poisson"),
+
+def light(**options):
+    return lgb.LGBMRegressor(n_estimators=3, verbose=-1, **options)
+
+
+NAMES = {
+    "PoissonRegressor": (PoissonRegressor, "poisson"),
     "GammaRegressor": (GammaRegressor, "gamma"),
-    "TweedieRegressor": (lambda: TweedieRegressor(power=1.5), "Tweedie"),
-    "boosting": (lambda: HGB(loss="poisson"), "Poisson"),
-    "forest": (lambda: RandomForestRegressor(2, criterion="poisson"), "Poisson"),
-    "absolute": (lambda: HGB(loss="absolute_error"), "absolute error"),
-    "quantile": (lambda: HGB(loss="quantile", quantile=0.8), "pinball"),
-    "pipeline": (lambda: make_pipeline(StandardScaler(), PoissonRegressor()), "Poisson"),
-    "search": (lambda: GridSearchCV(PoissonRegressor(), {"alpha": [1.0]}, cv=2), "Poisson"),
+    "TweedieRegressor": (lambda: TweedieRegressor(power=1.7), "tweedie(1.7)"),
+    "QuantileRegressor": (lambda: QuantileRegressor(quantile=0.3), "pinball(0.3)"),
+    "boosting": (lambda: HGB(loss="poisson"), "poisson"),
+    "boosting, gamma": (lambda: HGB(loss="gamma"), "gamma"),
+    "forest": (lambda: RandomForestRegressor(2, criterion="poisson"), "poisson"),
+    "absolute": (lambda: HGB(loss="absolute_error"), "absolute_error"),
+    "quantile": (lambda: HGB(loss="quantile", quantile=0.8), "pinball(0.8)"),
+    "pipeline": (lambda: make_pipeline(StandardScaler(), PoissonRegressor()), "poisson"),
+    "search": (lambda: GridSearchCV(PoissonRegressor(), {"alpha": [1.0]}, cv=2), "poisson"),
+    "LightGBM": (lambda: light(objective="poisson"), "poisson"),
+    "LightGBM, l1": (lambda: light(objective="mae"), "absolute_error"),
+    "LightGBM, quantile": (lambda: light(objective="quantile", alpha=0.7), "pinball(0.7)"),
+    "LightGBM, default quantile": (lambda: light(objective="quantile"), "pinball(0.9)"),
+    "LightGBM, huber": (lambda: light(objective="huber", alpha=2.0), "huber(2)"),
+    "LightGBM, tweedie": (
+        lambda: light(objective="tweedie", tweedie_variance_power=1.2),
+        "tweedie(1.2)",
+    ),
+}
+UNKNOWN = {
     "transformed": (lambda: TransformedTargetRegressor(PoissonRegressor()), "Poisson"),
-    "LightGBM": (
-        lambda: lgb.LGBMRegressor(n_estimators=3, objective="poisson", verbose=-1),
-        "Poisson",
+    "Huber of scikit-learn": (
+        lambda: GradientBoostingRegressor(loss="huber", n_estimators=2),
+        "Huber",
     ),
-    "LightGBM, l1": (
-        lambda: lgb.LGBMRegressor(n_estimators=3, objective="mae", verbose=-1),
-        "absolute",
-    ),
+    "LightGBM, mape": (lambda: light(objective="mape"), "percentage"),
 }
 # fmt: off
 SQUARED = {
     "linear": LinearRegression, "normal": lambda: TweedieRegressor(power=0),
     "boosting": HGB, "forest": lambda: RandomForestRegressor(2),
-    "LightGBM": lambda: lgb.LGBMRegressor(n_estimators=3, verbose=-1),
+    "LightGBM": light,
     "several": lambda: MultiOutputRegressor(LinearRegression()),
 }
 # fmt: on
 
 
-@pytest.mark.parametrize(("make", "words"), WORDS.values(), ids=WORDS)
-def test_another_loss_than_squared_error_is_found(make, words):
-    assert words in find_fitted_loss(make().fit(X, Y)).words
+@pytest.mark.parametrize(("make", "name"), NAMES.values(), ids=NAMES)
+def test_another_loss_than_squared_error_is_found_and_chosen(make, name):
+    model = make().fit(X, Y)
+    assert find_fitted_loss(model).name == name
+    assert decide_loss(model, Y, X) == (as_loss(name), LossReason.OBJECTIVE)
+
+
+@pytest.mark.parametrize(("make", "words"), UNKNOWN.values(), ids=UNKNOWN)
+def test_a_loss_that_is_not_known_well_enough_is_told(make, words):
+    model = make().fit(X, Y)
+    assert find_fitted_loss(model).name is None
+    assert decide_loss(model, Y, X).reason is LossReason.REGRESSOR
+    with pytest.warns(UserWarning, match=f"fitted with the .*{words}|fitted with .*{words}"):
+        dsage.explain(model, X, Y, X, Y, **OPTIONS)
+
+
+def test_the_huber_loss_of_a_linear_model_has_the_scale_that_it_found():
+    model = HuberRegressor(epsilon=1.5).fit(X, Y)
+    assert find_fitted_loss(model).name == f"huber({1.5 * model.scale_:.6g})"
 
 
 @pytest.mark.parametrize("make", SQUARED.values(), ids=SQUARED)
@@ -69,51 +108,70 @@ def test_squared_error_is_not_told(make):
     assert find_fitted_loss(model.fit(X, y)) is None
 
 
-@pytest.mark.parametrize(("objective", "words"), [("reg:gamma", "gamma"), ("count:poisson", "Poi")])
+OBJECTIVES = [
+    ("reg:gamma", {}, "gamma"),
+    ("count:poisson", {}, "poisson"),
+    ("reg:tweedie", {"tweedie_variance_power": 1.25}, "tweedie(1.25)"),
+    ("reg:quantileerror", {"quantile_alpha": 0.75}, "pinball(0.75)"),
+    ("reg:squaredlogerror", {}, "squared_log_error"),
+    ("reg:pseudohubererror", {}, None),
+]
+
+
+@pytest.mark.parametrize(("objective", "params", "name"), OBJECTIVES)
 @pytest.mark.parametrize("is_native", [False, True])
-def test_the_objectives_of_xgboost(objective, words, is_native):
+def test_the_objectives_of_xgboost(objective, params, name, is_native):
     xgboost = pytest.importorskip("xgboost")
     if is_native:
-        model = xgboost.train({"objective": objective}, xgboost.DMatrix(X, Y), 2)
+        model = xgboost.train({"objective": objective, **params}, xgboost.DMatrix(X, Y), 2)
     else:
-        model = xgboost.XGBRegressor(n_estimators=2, objective=objective).fit(X, Y)
-    assert words in find_fitted_loss(adapt(model)).words
+        model = xgboost.XGBRegressor(n_estimators=2, objective=objective, **params).fit(X, Y)
+    assert find_fitted_loss(adapt(model)).name == name
+    if name is not None:
+        assert decide_loss(model, Y, X) == (as_loss(name), LossReason.OBJECTIVE)
+
+
+def test_the_objectives_of_native_lightgbm():
+    for objective, params, name in (
+        ("quantile", {"alpha": 0.7}, "pinball(0.7)"),
+        ("tweedie", {"tweedie_variance_power": 1.3}, "tweedie(1.3)"),
+        ("huber", {}, "huber(0.9)"),
+    ):
+        options = {"objective": objective, "verbose": -1, **params}
+        model = lgb.train(options, lgb.Dataset(X, Y), 2)
+        assert find_fitted_loss(adapt(model)).name == name
 
 
 def test_the_objectives_of_catboost():
     catboost = pytest.importorskip("catboost")
     few = {"iterations": 2, "verbose": False, "allow_writing_files": False}
-    for loss, words in (("Poisson", "Poisson"), ("Tweedie:variance_power=1.5", "Tweedie")):
+    for loss, name in (
+        ("Poisson", "poisson"),
+        ("Tweedie:variance_power=1.7", "tweedie(1.7)"),
+        ("Quantile:alpha=0.8", "pinball(0.8)"),
+        ("Huber:delta=2.5", "huber(2.5)"),
+    ):
         model = catboost.CatBoostRegressor(loss_function=loss, **few).fit(X, Y)
-        assert words in find_fitted_loss(model).words
+        assert find_fitted_loss(model).name == name
 
 
 def test_the_families_of_statsmodels():
     sm = pytest.importorskip("statsmodels.api")
-    for family, words in (
-        (sm.families.Poisson(), "Poisson"),
+    for family, name in (
+        (sm.families.Poisson(), "poisson"),
         (sm.families.Gamma(sm.families.links.Log()), "gamma"),
     ):
-        assert (
-            words
-            in find_fitted_loss(adapt(sm.GLM(Y, sm.add_constant(X), family=family).fit())).words
-        )
-    assert "Poisson" in find_fitted_loss(adapt(sm.Poisson(Y, X).fit(disp=0))).words
+        fitted = sm.GLM(Y, sm.add_constant(X), family=family).fit()
+        assert find_fitted_loss(adapt(fitted)).name == name
+    assert find_fitted_loss(adapt(sm.Poisson(Y, X).fit(disp=0))).name == "poisson"
     assert find_fitted_loss(adapt(sm.GLM(Y, X).fit())) is None
 
 
-def test_quantiles_are_named():
-    assert find_fitted_loss(HGB(loss="quantile", quantile=0.8)).name == "pinball(0.8)"
-    assert find_fitted_loss(QuantileRegressor(quantile=0.3, alpha=0.5)).name == "pinball(0.3)"
-
-
-def test_the_user_is_told_by_which_loss_the_model_is_judged():
+def test_the_result_says_why_the_loss_was_chosen():
     model = PoissonRegressor().fit(X, Y)
-    options = {"graph": None, "sampler": "gaussian", "n_orderings": 4, **QUIET}
-    with pytest.warns(UserWarning, match="fitted with the Poisson deviance, but is judged by sq"):
-        found = dsage.explain(model, X, Y, X, Y, **options)
-    assert found.choices.loss.name == "squared_error"
-    same = dsage.explain(model, X, Y, X, Y, loss="squared_error", **options)  # and no warning
+    found = dsage.explain(model, X, Y, X, Y, **OPTIONS)
+    assert found.choices.loss.name == "poisson"
+    assert found.choices.loss.reason is LossReason.OBJECTIVE
+    assert found.choices.listing()["loss"]["reason"] == "the model was fitted with it"
+    same = dsage.explain(model, X, Y, X, Y, loss="neg_mean_poisson_deviance", **OPTIONS)
     np.testing.assert_array_equal(found.values, same.values)
-    with pytest.warns(UserWarning, match="pass loss='absolute_error'"):
-        dsage.explain(HGB(loss="absolute_error").fit(X, Y), X, Y, X, Y, **options)

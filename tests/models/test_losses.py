@@ -442,10 +442,9 @@ def test_a_function_that_gives_nan_is_refused():
 @pytest.mark.parametrize(
     ("name", "meant"),
     [
-        ("mse", "squared_error"),
         ("squared_eror", "squared_error"),
-        ("log_loss", "cross_entropy"),
-        ("quantile", "pinball"),
+        ("cross_entrpy", "cross_entropy"),
+        ("possion", "poisson"),
     ],
 )
 def test_an_unknown_name_is_met_with_the_one_meant(name, meant):

@@ -228,8 +228,9 @@ class ExplainCommand(TableCommand):
         str,
         _method(
             "NAME",
-            "{losses}, where pinball takes a quantile: pinball(0.9); auto selects one by the model"
-            " and the target.",
+            "{losses}, where pinball takes a quantile, tweedie a power and huber a distance:"
+            " pinball(0.9); or a metric of scikit-learn. auto selects one by the model and the"
+            " target.",
         ),
     ] = "auto"
     estimand: Annotated[

@@ -165,7 +165,7 @@ def _find_asked(command: ExplainCommand, model: Any) -> Asked | None:  # noqa: A
     if command.fit in ("lm", "logistic"):
         return Asked("--fit", command.fit, command.fit == "logistic")
     if command.loss != "auto":
-        return Asked("--loss", command.loss, as_loss(command.loss).output == "probability")
+        return Asked("--loss", command.loss, as_loss(command.loss).is_of_classes)
     if model is None:
         return None
     return Asked("--model", str(command.model), bool(command.labels) or gives_classes(model))

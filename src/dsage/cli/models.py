@@ -243,13 +243,13 @@ def score_held_out(
         chosen = choose_loss(model, target, some_rows(X))
     checked = as_model(model, chosen, classes=classes)
     predicted = checked.predict(X)
-    if chosen.output != "probability":
+    if not chosen.is_of_classes:
         numbers = target.astype(np.float64)
         spread = float(((numbers - numbers.mean()) ** 2).sum())
         error = float(((numbers - predicted) ** 2).sum())
         return "R2", 1 - error / spread if spread else float("nan")
     if predicted.ndim == 1:
-        predicted = np.stack([1 - predicted, predicted], axis=1)
+        predicted = chosen.expand(predicted[None])[0]
     n_columns = predicted.shape[1]
     if classes is not None and len(classes) != n_columns:
         condition = f"{n_columns} labels, one per column of the model's probabilities"

@@ -128,6 +128,7 @@ def check_prediction(
         "value": "Pass y with one column per output, or a function that returns one of them; or"
         " choose a loss of classes such as 'cross_entropy', if these are probabilities",
         "probability": _NOT_LABELS,
+        "score": "Return the scores of decision_function, not class labels",
         "any": "Return one number, or one row of numbers, per row",
     }[output]
     if raw.dtype.kind not in "fiub":
@@ -135,7 +136,7 @@ def check_prediction(
             advice = "Return numbers, or choose a loss of classes such as 'cross_entropy'"
         raise refusal("prediction", f"numbers for {name}", raw.dtype, advice, TypeError)
     if raw.ndim not in ((1,) if output == "value" else (1, 2)):
-        second = "n_classes" if output == "probability" else "n_outputs"
+        second = "n_classes" if output in ("probability", "score") else "n_outputs"
         shape = "(n_rows,)" if output == "value" else f"(n_rows,) or (n_rows, {second})"
         raise refusal("prediction", f"of shape {shape} for {name}", raw.shape, advice)
     array: Floats = raw.astype(np.float64, copy=False)

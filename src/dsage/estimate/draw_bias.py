@@ -82,9 +82,8 @@ def _warn(bias: Floats, result: Estimate, losses: list[Loss]) -> None:
         f"With {name}, few draws may leave a bias of up to {100 * share:.3g} % of the range of the "
         "values, however many orderings there are; the standard errors include it. Use more draws, "
     )
-    is_of_classes = losses[0].output == "probability"
     advice: list[str | Setting] = [Setting("n_draws"), ", or a loss that needs few of them: "]
-    if is_of_classes:
+    if losses[0].is_of_classes:
         advice += [Setting("loss", "linear"), " or ", Setting("loss", "brier"), "."]
     else:
         advice += [Setting("loss", "squared_error"), "."]

@@ -155,7 +155,7 @@ class LossGame(SumOfOutputs):
         from the predictions; and for a marginal sampler.
         """
         output, target = self.predictions, self.target
-        if self.loss.output == "probability" and output.ndim != target.ndim:
+        if self.loss.is_of_classes and output.ndim != target.ndim:
             target = np.eye(output.shape[1])[target] if output.ndim == 2 else target[:, 1]
         if target.dtype.kind not in "biuf" or target.shape != output.shape:
             return None

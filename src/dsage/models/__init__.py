@@ -1,6 +1,17 @@
 """Models as functions from rows to checked predictions, and the losses that judge them."""
 
-from dsage.models.losses import LOSSES, Loss, LossReason, as_loss, choose_loss, pinball
+from dsage.models.losses import (
+    LOSSES,
+    Loss,
+    LossReason,
+    as_loss,
+    choose_loss,
+    cox_likelihood,
+    huber,
+    ipcw_brier,
+    pinball,
+    tweedie,
+)
 from dsage.models.model import Model, as_model
 from dsage.models.resolve import LossSource, ModelInfo
 
@@ -14,5 +25,9 @@ __all__ = [
     "as_loss",
     "as_model",
     "choose_loss",
+    "cox_likelihood",
+    "huber",
+    "ipcw_brier",
     "pinball",
+    "tweedie",
 ]

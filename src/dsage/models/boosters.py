@@ -59,6 +59,15 @@ class BoosterOfNumbers:
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.__name__}, objective={self.objective!r})"
 
+    @property
+    def params(self) -> dict[str, Any]:
+        """The parameters of the objective, such as a quantile, as far as the booster tells them."""
+        if not self.is_xgboost:
+            return dict(self.booster.params)
+        config = json.loads(self.booster.save_config())["learner"]["objective"]
+        groups = [group for group in config.values() if isinstance(group, dict)]
+        return {name: _number(text) for group in groups for name, text in group.items()}
+
     def predict(self, X: Any, **options: Any) -> Array:  # noqa: ANN401
         """Return the output of ``booster.predict``, (n_rows,) or (n_rows, n_outputs)."""
         names = self._feature_names()
@@ -177,6 +186,14 @@ def _lightgbm_objective(booster: Any) -> str:  # noqa: ANN401
         if line.startswith("Tree="):
             break
     return "regression"
+
+
+def _number(text: str) -> float | None:
+    """Return a number as XGBoost writes it, in brackets if there may be several."""
+    try:
+        return float(text.strip("[]"))
+    except ValueError:
+        return None
 
 
 def _is_of(package: str, model: object) -> bool:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from dsage._check import Setting, Text
+from dsage.models.boosters import BoosterOfNumbers
 
 
 class FittedLoss(NamedTuple):
@@ -14,24 +17,45 @@ class FittedLoss(NamedTuple):
     name: str | None = None
 
 
+class _Known(NamedTuple):
+    """A loss of other packages: `name`, or `loss(parameter)` where models tell the parameter."""
+
+    words: str
+    name: str | None = None
+    parameters: tuple[str, ...] = ()
+    default: float | None = None
+
+
+_QUANTILE = _Known(
+    "the pinball loss of a quantile", "pinball", ("quantile_alpha", "quantile", "alpha")
+)
+_ABSOLUTE = _Known("absolute error", "absolute_error")
+_POWERS = ("tweedie_variance_power", "variance_power", "power", "var_power")
 # What the objective of a model contains, in the names that scikit-learn, LightGBM, XGBoost and
 # CatBoost give it.
 _LOSSES = {
-    "poisson": FittedLoss("the Poisson deviance"),
-    "tweedie": FittedLoss("the Tweedie deviance"),
-    "gamma": FittedLoss("the gamma deviance"),
-    "quantile": FittedLoss("the pinball loss of a quantile"),
-    "absolute_error": FittedLoss("absolute error", "absolute_error"),
-    "absoluteerror": FittedLoss("absolute error", "absolute_error"),
-    "regression_l1": FittedLoss("absolute error", "absolute_error"),
-    "mae": FittedLoss("absolute error", "absolute_error"),
+    "poisson": _Known("the Poisson deviance", "poisson"),
+    "tweedie": _Known("the Tweedie deviance", "tweedie", _POWERS, 1.5),
+    "gamma": _Known("the gamma deviance", "gamma"),
+    "quantile": _QUANTILE,
+    "quantileerror": _QUANTILE,
+    **dict.fromkeys(("absolute_error", "absoluteerror", "regression_l1", "mae"), _ABSOLUTE),
+    "huber": _Known("the Huber loss", "huber", ("delta",)),
+    "squaredlogerror": _Known("squared logarithmic error", "squared_log_error"),
+    "pseudohubererror": _Known("the pseudo-Huber loss"),
+    "expectileerror": _Known("the loss of an expectile"),
+    "fair": _Known("the fair loss"),
+    "mape": _Known("absolute percentage error"),
 }
 _TYPES = {
     "PoissonRegressor": "poisson",
     "GammaRegressor": "gamma",
     "TweedieRegressor": "tweedie",
     "QuantileRegressor": "quantile",
+    "HuberRegressor": "huber",
 }
+# LightGBM's default of `alpha`, a quantile or the distance of a Huber loss.
+_ALPHA = 0.9
 # Where estimators keep it; `objective_` is what LightGBM made of the `objective`.
 _ATTRIBUTES = ("objective_", "objective", "loss", "criterion", "family")
 # Estimators that predict with another one.
@@ -44,9 +68,10 @@ def find_fitted_loss(model: Any) -> FittedLoss | None:  # noqa: ANN401
     Examples
     --------
     >>> from sklearn.linear_model import PoissonRegressor, Ridge
-    >>> find_fitted_loss(PoissonRegressor()).words, find_fitted_loss(Ridge())
-    ('the Poisson deviance', None)
+    >>> find_fitted_loss(PoissonRegressor()), find_fitted_loss(Ridge())
+    (FittedLoss(words='the Poisson deviance', name='poisson'), None)
     """
+    is_scaled = hasattr(model, "regressor_")
     model = _innermost(model)
     kind = type(model).__name__
     if kind == "TweedieRegressor" and not model.power:
@@ -55,19 +80,66 @@ def find_fitted_loss(model: Any) -> FittedLoss | None:  # noqa: ANN401
     # "Tweedie:variance_power=1.5", "reg:tweedie", "count:poisson"
     parts = set(objective.lower().replace("=", ":").split(":"))
     found = next((loss for part, loss in _LOSSES.items() if part in parts), None)
-    return _with_quantile(found, model) if found is _LOSSES["quantile"] else found
+    if found is None:
+        return None
+    # A transformed target is judged on another scale than it was fitted on.
+    return FittedLoss(found.words, None if is_scaled else _name(found, model, objective))
 
 
 def note_of(name: str, fitted: FittedLoss) -> Text:
     """Return the sentence that says by which loss a model is judged, and what to do."""
     start = (
-        f"{name} was fitted with {fitted.words}, but is judged by squared error, which is chosen"
-        " for all models of numbers. "
+        f"{name} was fitted with {fitted.words}, which is not known here well enough to judge it"
+        " by: it is judged by squared error. "
     )
-    if fitted.name is None:
-        end = "To judge it by another loss, pass a function (y, prediction) -> losses with "
-        return Text([start, end, Setting("loss"), "."])
-    return Text([start, "To judge it by its own loss, pass ", Setting("loss", fitted.name), "."])
+    end = "To judge it by another loss, pass its name or a function (y, prediction) -> losses with "
+    return Text([start, end, Setting("loss"), "."])
+
+
+def _name(loss: _Known, model: Any, objective: str) -> str | None:  # noqa: ANN401
+    """Return the name of a loss with its parameter, where the model tells it."""
+    if loss.name is None or not loss.parameters:
+        return loss.name
+    if loss.name == "huber":
+        parameter = _of_huber(model)
+    else:
+        parameter = _parameter(model, loss.parameters)
+        if parameter is None and loss is _QUANTILE and _is_lightgbm(model):
+            parameter = _ALPHA
+    for name in loss.parameters:
+        if said := re.search(rf"{name}=([0-9.eE+-]+)", objective):
+            parameter = float(said[1])
+    value = loss.default if parameter is None else parameter
+    return None if value is None or value <= 0 else f"{loss.name}({value:.6g})"
+
+
+def _of_huber(model: Any) -> float | None:  # noqa: ANN401
+    """Return the distance from which a Huber loss is linear, in units of the target."""
+    if type(model).__name__ == "HuberRegressor":
+        return float(model.epsilon * model.scale_) if hasattr(model, "scale_") else None
+    # That of scikit-learn's boosting is a quantile of residuals, which it does not keep.
+    return (_parameter(model, ("alpha",)) or _ALPHA) if _is_lightgbm(model) else None
+
+
+def _is_lightgbm(model: Any) -> bool:  # noqa: ANN401
+    if isinstance(model, BoosterOfNumbers):
+        return not model.is_xgboost
+    return type(model).__module__.partition(".")[0] == "lightgbm"
+
+
+def _parameter(model: Any, names: tuple[str, ...]) -> float | None:  # noqa: ANN401
+    """Return the first of these parameters that a model tells."""
+    tells: list[Callable[[str], Any]] = [lambda name: getattr(model, name, None)]
+    # XGBoost's estimators keep parameters that they do not know in `kwargs`.
+    for kept in (getattr(model, "params", None), getattr(model, "kwargs", None)):
+        if isinstance(kept, dict):
+            tells.append(kept.get)
+    for name in names:
+        for tell in tells:
+            found = tell(name)
+            if isinstance(found, (int, float)) and not isinstance(found, bool):
+                return float(found)
+    return None
 
 
 def _innermost(model: Any) -> Any:  # noqa: ANN401
@@ -89,12 +161,3 @@ def _objective(model: Any) -> str:  # noqa: ANN401
         return str(model.get_param("loss_function") or "")
     found = [getattr(model, name, None) for name in _ATTRIBUTES]
     return next((each for each in found if isinstance(each, str)), "")
-
-
-def _with_quantile(loss: FittedLoss, model: Any) -> FittedLoss:  # noqa: ANN401
-    """Return the pinball loss with the quantile, where the model says which one."""
-    for name in ("quantile", "alpha"):
-        level = getattr(model, name, None)
-        if isinstance(level, float) and 0 < level < 1:
-            return loss._replace(name=f"pinball({level:g})")
-    return loss

@@ -350,6 +350,13 @@ def _choose_method(
         advice = "Choose 'cross_entropy', 'brier' or 'zero_one', or pass a function such as"
         advice += " lambda X: model.predict_proba(X)[:, 1] as the model"
         raise refusal("loss", condition, loss.name, advice, TypeError)
+    if loss.output == "score":
+        if not hasattr(model, "decision_function"):
+            condition = f"a classifier with decision_function for {loss.name}"
+            remedy = Text(["Choose ", Setting("loss", "cross_entropy"), " or another loss"])
+            raise refusal("model", condition, name, remedy, TypeError)
+        scores: Callable[[Any], Any] = model.decision_function
+        return scores
     if hasattr(model, "predict_proba"):
         probabilities: Callable[[Any], Any] = model.predict_proba
         return probabilities

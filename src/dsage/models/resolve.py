@@ -83,7 +83,7 @@ def find_model(
     """
     resolved, source, reason = _find_loss(model, loss, classes, inputs)
     checked = as_model(model, resolved, classes=classes)
-    has_labels = resolved.output == "probability" and inputs.y_train.ndim == 1
+    has_labels = resolved.is_of_classes and inputs.y_train.ndim == 1
     are_assumed = has_labels and checked.classes is None and not isinstance(model, Model)
     if are_assumed:
         labels = sort_labels(_labels(inputs).unique().tolist())

@@ -54,6 +54,7 @@ _WORDS: dict[tuple[type[Enum], str], str] = {
     (LossSource, "chosen"): "chosen for the model and the target",
     (LossReason, "classifier"): "the model is a classifier",
     (LossReason, "regressor"): "the model is a regressor",
+    (LossReason, "objective"): "the model was fitted with it",
     (LossReason, "last layer"): "the last layer of the module gives probabilities",
     (LossReason, "probabilities"): "the model returns probabilities of the target's classes",
     (LossReason, "labels"): "the model returns classes",

@@ -1,10 +1,11 @@
-"""What a loss is, and the registry of losses.
+"""What a loss is.
 
 A loss states what it needs of the model (`output`), converts the user's target
 (:meth:`Loss.target`), refuses unusable predictions (:meth:`Loss.check`), and maps rows to losses.
 Predictions are means over draws, so losses of classes take probabilities: classes have no mean.
 
-To add a loss, write a kernel in a new file of this package and decorate it with :func:`register`.
+To add a loss, write a kernel in a new file of this package and decorate it with
+:func:`~dsage.models.losses.registry.register`.
 """
 
 from __future__ import annotations
@@ -17,15 +18,15 @@ import numpy as np
 import numpy.typing as npt
 
 from dsage._check import check_shape, refusal
-from dsage.data.registry import Registry
 from dsage.data.targets import check_prediction, codes, numbers, probabilities, values
+from dsage.models.losses.bounds import Bound
 
 Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
 Kernel = Callable[[Array, Floats], Floats]
 """Maps a target (n_rows,) and predictions (..., n_rows[, n_classes]) to losses (..., n_rows)."""
 
-Output = Literal["value", "probability", "any"]
+Output = Literal["value", "probability", "score", "any"]
 
 Curve = Literal["linear", "quadratic", "smooth", "kinked", "jump"]
 """How a loss bends as a function of the prediction, see :class:`Loss`."""
@@ -56,10 +57,12 @@ class Loss:
     ----------
     name : str
         Its name, such as ``"squared_error"`` or ``"pinball(0.9)"``, or that of the function.
-    output : {"value", "probability", "any"}
+    output : {"value", "probability", "score", "any"}
         What the model has to predict: numbers (n_rows,), or (n_rows, n_outputs) if the target has
         several columns, over which the loss is summed; probabilities (n_rows, n_classes), where
-        (n_rows,) is the probability of the second of two classes; or whatever the function takes.
+        (n_rows,) is the probability of the second of two classes; scores of the classes, as
+        `decision_function` returns them, (n_rows, n_classes), where (n_rows,) is the score of the
+        second of two classes; or whatever the function takes.
     kernel : callable
         Maps a checked target and predictions to losses, see :data:`Kernel`.
     accepts_votes : bool
@@ -78,6 +81,8 @@ class Loss:
     lowest : float or None
         Where the loss has a pole at a prediction of zero for the class: probabilities below this
         are replaced by it. Means over few draws that are below are drawn again, with more draws.
+    target_bound, prediction_bound : Bound or None
+        What targets and predictions must exceed, where the loss is not defined for all numbers.
 
     Examples
     --------
@@ -99,6 +104,13 @@ class Loss:
     curve: Curve = "kinked"
     derivatives: Derivatives | None = field(default=None, repr=False)
     lowest: float | None = None
+    target_bound: Bound | None = None
+    prediction_bound: Bound | None = None
+
+    @property
+    def is_of_classes(self) -> bool:
+        """Whether the target is classes, of which the model predicts probabilities or scores."""
+        return self.output in ("probability", "score")
 
     def n_draws(self, tolerance: float | None = None) -> int:
         """Return the number of draws for each risk that suits the loss.
@@ -137,9 +149,14 @@ class Loss:
 
     def expand(self, prediction: Floats) -> Floats:
         """Return predictions as :meth:`many` takes them with all classes, if they have classes."""
-        if self.output == "probability" and prediction.ndim == 2:
-            return _add_first_class(prediction)
-        return prediction
+        return self._with_classes(prediction) if prediction.ndim == 2 else prediction
+
+    def _with_classes(self, second: Floats) -> Floats:
+        """Return what is predicted for both classes from that for the second; numbers as is."""
+        if self.output == "probability":
+            return _add_first_class(second)
+        # Half of a score on either side: the difference of the classes is the score.
+        return np.stack((-second / 2, second / 2), axis=-1) if self.output == "score" else second
 
     def bend(self, y: Array, prediction: Floats) -> tuple[Floats, Floats]:
         """Return the first and second derivatives of a smooth loss by each prediction.
@@ -157,7 +174,7 @@ class Loss:
         if self.derivatives is None:
             condition = "one with derivatives"
             raise refusal("loss", condition, self.name, "Use the jackknife", TypeError)
-        if self.output != "value" or y.ndim == 1:
+        if not (self.sums_outputs and y.ndim == 2):
             return self.derivatives(y, self.expand(prediction))
         parts = [self.derivatives(y[:, at], prediction[..., at]) for at in range(y.shape[1])]
         first, second = (np.stack(each, axis=-1) for each in zip(*parts, strict=True))
@@ -179,9 +196,15 @@ class Loss:
         """
         if len(prediction) != len(y):
             raise _unequal_rows("prediction", len(prediction), "y", len(y))
-        if self.output == "probability" and prediction.ndim == 1:
-            prediction = _add_first_class(prediction)
-        if self.output == "value" and y.ndim == 2:
+        if prediction.ndim == 1:
+            prediction = self._with_classes(prediction)
+        return self._losses(y, prediction)
+
+    def _losses(self, y: Array, prediction: Floats) -> Floats:
+        """Return the losses (..., n_rows) of predictions with all classes or outputs."""
+        if self.prediction_bound is not None:
+            self.prediction_bound.check_prediction(prediction, self.name)
+        if self.sums_outputs and y.ndim == 2:
             summed: Floats = self.by_output(y, prediction).sum(axis=-1)
             return summed
         return self.kernel(y, prediction)
@@ -193,7 +216,7 @@ class Loss:
         Mean predictions may then be corrected for the noise of draws, which can move them out of
         the range of the model's own.
         """
-        return self.output == "value"
+        return self.output == "value" and self.prediction_bound is None
 
     def by_output(self, y: Array, prediction: Floats) -> Floats:
         """Return the loss of each row and output, of which the loss of the row is the sum.
@@ -237,11 +260,7 @@ class Loss:
             shapes = f"(n_predictions, {len(y)}) or (n_predictions, {len(y)}, n_classes)"
             advice = "Put predictions along the first axis, rows along the second"
             raise refusal("prediction", f"of shape {shapes}", prediction.shape, advice)
-        prediction = self.expand(prediction)
-        if self.output == "value" and y.ndim == 2:
-            summed: Floats = self.by_output(y, prediction).sum(axis=-1)
-            return summed
-        return self.kernel(y, prediction)
+        return self._losses(y, self.expand(prediction))
 
     @property
     def sums_outputs(self) -> bool:
@@ -277,7 +296,10 @@ class Loss:
             if not self.sums_outputs:
                 advice = f"{self.name} takes one target: explain one output at a time"
                 check_shape(array, ("n_rows",), "y", advice)
-            return numbers(array, self.name)
+            target = numbers(array, self.name)
+            if self.target_bound is not None:
+                self.target_bound.check_target(target, self.name)
+            return target
         if array.ndim == 1:
             return codes(array, classes, n_classes)
         if not self.accepts_soft:
@@ -308,8 +330,12 @@ class Loss:
             advice = "Predict one column for each column of y, or pass the column that it predicts"
             check_shape(array, ("n_rows", n_outputs), f"prediction for {self.name}", advice)
             flat = check_prediction(array.reshape(-1), self.name, self.output, classes)
-            return flat.reshape(array.shape)
-        return check_prediction(prediction, self.name, self.output, classes)
+            checked = flat.reshape(array.shape)
+        else:
+            checked = check_prediction(prediction, self.name, self.output, classes)
+        if self.prediction_bound is not None:
+            self.prediction_bound.check_prediction(checked, self.name)
+        return checked
 
     def target_for(
         self,
@@ -326,52 +352,17 @@ class Loss:
         n_outputs = given.shape[1] if given is not None and given.ndim == 2 else None
         prediction = self.check(prediction, classes, n_outputs if self.sums_outputs else None)
         if given is None:
-            if self.output != "probability":
+            if not self.is_of_classes:
                 return prediction
-            matrix = prediction if prediction.ndim == 2 else _add_first_class(prediction)
+            matrix = prediction if prediction.ndim == 2 else self._with_classes(prediction)
             return matrix if self.accepts_soft else matrix.argmax(axis=1)
         n_classes = None
-        if self.output == "probability":
+        if self.is_of_classes:
             n_classes = prediction.shape[1] if prediction.ndim == 2 else 2
         target = self.target(given, classes, n_classes)
         if len(target) != len(prediction):
             raise _unequal_rows("y", len(target), "X", len(prediction))
         return target
-
-
-LOSSES: Registry[Loss | Callable[[float], Loss]] = Registry(
-    "loss", "the losses", package="dsage.models.losses"
-)
-"""The losses that have a name; one with a parameter is a function of that parameter.
-
-Traits: `title` and `unit`, for reports, where ``{target}`` stands for the name of the target;
-`synonyms`, names that other libraries use: they are refused with a suggestion; and `parameter`,
-the name of the parameter, if there is one.
-"""
-
-
-def register(
-    name: str,
-    output: Output,
-    *,
-    summary: str,
-    title: str,
-    unit: str,
-    synonyms: Sequence[str] = (),
-    **declared: Any,  # noqa: ANN401
-) -> Callable[[Kernel], Kernel]:
-    """Return a decorator that makes a kernel available as a :class:`Loss`.
-
-    `summary` is a line for tables and help; `title`, `unit` and `synonyms` are those of
-    :data:`LOSSES`, and the rest are attributes of the loss, such as `curve`.
-    """
-    add = LOSSES.register(name, summary=summary, title=title, unit=unit, synonyms=tuple(synonyms))
-
-    def register_kernel(kernel: Kernel) -> Kernel:
-        add(Loss(name, output, kernel, **declared))
-        return kernel
-
-    return register_kernel
 
 
 def _unequal_rows(one: str, n_one: int, other: str, n_other: int) -> Exception:

@@ -14,7 +14,9 @@ from sklearn.base import is_classifier, is_regressor
 from dsage._check import Setting, Text, refusal
 from dsage.data.targets import are_numbers, are_probabilities, values
 from dsage.models.adapt import adapt
+from dsage.models.boosters import BoosterOfNumbers
 from dsage.models.calling import call, copy_rows, name_model, prediction_function
+from dsage.models.fitted_loss import find_fitted_loss
 from dsage.models.losses.base import Loss
 from dsage.models.losses.find import as_loss
 from dsage.models.torch_module import ends_in
@@ -35,6 +37,7 @@ class LossReason(StrEnum):
 
     CLASSIFIER = "classifier"
     REGRESSOR = "regressor"
+    OBJECTIVE = "objective"
     LAST_LAYER = "last layer"
     PROBABILITIES = "probabilities"
     LABELS = "labels"
@@ -65,6 +68,9 @@ def gives_classes(model: object) -> bool:
 
 def choose_loss(model: object, y: Any = None, X: Any = None) -> Loss:  # noqa: ANN401
     """Return the loss that suits a model: cross entropy for classes, squared error for numbers.
+
+    A regressor that tells the loss that it was fitted with, such as ``HistGradientBoostingRegressor
+    (loss="poisson")``, is judged by that loss.
 
     A model predicts classes if it is a classifier, a function and the target is not numeric, or a
     PyTorch module whose last layer is ``Softmax``, or ``Sigmoid`` with a target of two values. A
@@ -103,7 +109,12 @@ def decide_loss(model: object, y: Any = None, X: Any = None) -> ChosenLoss:  # n
             condition = "a classifier with predict_proba if no loss is given"
             raise refusal("model", condition, type(model).__name__, CALIBRATE, TypeError)
         return _chosen("cross_entropy", LossReason.CLASSIFIER)
-    if _estimator_kind(model) == "regressor":
+    is_of_numbers = _estimator_kind(model) == "regressor"
+    if is_of_numbers or isinstance(model, BoosterOfNumbers):
+        fitted = find_fitted_loss(model)
+        if fitted is not None and fitted.name is not None:
+            return _chosen(fitted.name, LossReason.OBJECTIVE)
+    if is_of_numbers:
         return _chosen("squared_error", LossReason.REGRESSOR)
     last = ends_in(model)
     is_binary = last == "Sigmoid" and y is not None and len(set(values(y).ravel().tolist())) == 2

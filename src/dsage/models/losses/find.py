@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, get_args
 
 import numpy as np
 
 from dsage._check import check_member, refusal, shown
-from dsage.models.losses.base import LOSSES, Array, Curve, Floats, Loss, Output
+from dsage.models.losses.base import Array, Curve, Floats, Loss, Output
+from dsage.models.losses.names import understand
+from dsage.models.losses.registry import LOSSES
+from dsage.models.losses.weighted import weigh_classes
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,7 @@ def as_loss(
     loss: str | Callable[..., Any] | Loss,
     *,
     quantile: float | None = None,
+    class_weight: Mapping[Any, float] | None = None,
     output: Output | None = None,
     curve: Curve | None = None,
 ) -> Loss:
@@ -53,6 +57,10 @@ def as_loss(
 
         - ``"squared_error"``, ``"absolute_error"``: of numbers.
         - ``"pinball"``, with its `quantile`, or ``"pinball(0.9)"``: of numbers.
+        - ``"huber(1.35)"``: of numbers; half the square of a difference up to 1.35, linear beyond.
+        - ``"poisson"``, ``"gamma"``, ``"tweedie(1.5)"``: deviances of counts and of positive
+          numbers, from positive predictions.
+        - ``"squared_log_error"``: of numbers above -1, from the logarithm of 1 + number.
         - ``"cross_entropy"``: minus the log of the probability of the class; probabilities below
           2.2e-16 (:data:`EPSILON`) are replaced by that.
         - ``"brier"``: the squared distance of probabilities and class, summed over the classes,
@@ -63,11 +71,21 @@ def as_loss(
         - ``"zero_one"``: 1 if the most probable class (the first of equals) is wrong. A model
           without probabilities votes, 1 for its class and 0 for the others: the mean over draws is
           the share of votes, and the class with most votes is predicted.
+        - ``"hinge"``: of classes, from the scores of `decision_function`.
+
+        Names of scikit-learn's metrics and scorers, and of objectives of XGBoost, such as
+        ``"mse"``, ``"neg_log_loss"`` and ``"reg:gamma"``, are understood; a metric that is no mean
+        over rows, such as ``"roc_auc"``, is refused with what to choose instead. For survival
+        times see :func:`dsage.models.ipcw_brier` and
+        :func:`dsage.models.cox_likelihood`.
 
         Or a function ``(y, prediction) -> losses of the rows``.
     quantile : float, optional
         For ``"pinball"``, in (0, 1).
-    output : {"value", "probability", "any"}, optional
+    class_weight : mapping of classes to float, optional
+        For ``"cross_entropy"``: what the loss of a row of a class is multiplied with; 1 for classes
+        that are not named.
+    output : {"value", "probability", "score", "any"}, optional
         For a function: what it takes. With ``"probability"`` it receives the classes as codes,
         and the probabilities in the model's shape. With ``"any"``, the default, it receives `y`
         unchanged.
@@ -84,19 +102,23 @@ def as_loss(
     ...     return abs(y - prediction) ** 3
     >>> as_loss(cubed).name
     'cubed'
-    >>> as_loss("mse")
+    >>> as_loss("neg_mean_absolute_error").name
+    'absolute_error'
+    >>> as_loss("squared_eror")
     Traceback (most recent call last):
-    ValueError: loss must be one of the losses; got 'mse'. Did you mean 'squared_error'?
+    ValueError: loss must be one of the losses; got 'squared_eror'. Did you mean 'squared_error'?
     """
     if quantile is not None and loss != "pinball":
         raise refusal("quantile", "given for 'pinball' only", quantile, "Leave it out", TypeError)
     for name, given in (("output", output), ("curve", curve)):
         if given is not None and isinstance(loss, (str, Loss)):
             raise refusal(name, "given for a function only", given, "Leave it out", TypeError)
-    if isinstance(loss, Loss):
-        return loss
-    if isinstance(loss, str):
-        return _find_loss(loss, quantile)
+    if isinstance(loss, (str, Loss)):
+        found = loss if isinstance(loss, Loss) else _find_loss(loss, quantile)
+        return found if class_weight is None else weigh_classes(found, class_weight)
+    if class_weight is not None:
+        advice = "Weigh the losses in the function itself"
+        raise refusal("class_weight", "given for 'cross_entropy' only", loss, advice, TypeError)
     if not callable(loss) or isinstance(loss, type):
         advice = f"The names are {shown(LOSSES.names())}; a function maps (y, prediction) to losses"
         raise refusal("loss", "a name or a function", loss, advice, TypeError)
@@ -108,18 +130,18 @@ def as_loss(
     return _FunctionLoss(own, kind, loss, accepts_soft=True, curve=bends)
 
 
-def _find_loss(name: str, quantile: float | None) -> Loss:
-    parsed = re.fullmatch(r"(\w+)\(([0-9.eE+-]+)\)", name)
-    if parsed and callable(make := LOSSES.get(parsed[1])) and not isinstance(make, Loss):
-        return make(float(parsed[2]))
-    for known in LOSSES:
-        if name in LOSSES.traits(known)["synonyms"]:
-            raise refusal("loss", "one of the losses", name, f"Did you mean {known!r}?")
-    found = LOSSES[name]
+def _find_loss(name: str, parameter: float | None) -> Loss:
+    parsed = re.fullmatch(r"([\w:]+)\(([0-9.eE+-]+)\)", name)
+    if parsed and parameter is None:
+        name, parameter = parsed[1], float(parsed[2])
+    known = understand(name)
+    found = LOSSES[known]
     if isinstance(found, Loss):
+        if parameter is not None:
+            raise refusal("loss", "one without a parameter", name, f"Choose {known!r}")
         return found
-    if quantile is None:
-        parameter = LOSSES.traits(name)["parameter"]
-        advice = f"Pass a number, such as loss='{name}(0.9)'"
-        raise refusal(parameter, f"given for {name!r}", None, advice, TypeError)
-    return found(quantile)
+    if parameter is None:
+        traits = LOSSES.traits(known)
+        advice = f"Pass a number, such as loss='{known}({traits['example']:g})'"
+        raise refusal(traits["parameter"], f"given for {known!r}", None, advice, TypeError)
+    return found(parameter)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from dsage.models.losses.base import Array, Floats, register
+from dsage.models.losses.base import Array, Floats
+from dsage.models.losses.registry import register
 
 EPSILON = float(np.finfo(np.float64).eps)
 """Cross entropy replaces smaller probabilities by this, 2.2e-16: no loss exceeds 36.04."""
@@ -25,7 +26,11 @@ def _bend_cross_entropy(y: Array, prediction: Floats) -> tuple[Floats, Floats]:
     summary="minus the log of the probability of the class",
     title="cross entropy",
     unit="nats, the unit of natural logarithms",
-    synonyms=("log_loss", "logloss", "nll"),
+    synonyms=("log_loss", "logloss", "neg_log_loss", "nll", "binary:logistic", "d2_log_loss_score"),
+    notes={
+        "d2_log_loss_score": "divide the values by the cross entropy of the shares of the classes"
+        " for shares of it"
+    },
     accepts_soft=True,
     curve="smooth",
     derivatives=_bend_cross_entropy,
@@ -46,7 +51,7 @@ def cross_entropy(y: Array, prediction: Floats) -> Floats:
     summary="1 if the most probable class is wrong",
     title="share of wrong classes",
     unit="shares of the rows",
-    synonyms=("accuracy", "error_rate", "misclassification"),
+    synonyms=("accuracy", "error_rate", "misclassification", "zero_one_loss"),
     accepts_votes=True,
     curve="jump",
 )
@@ -82,6 +87,11 @@ def linear(y: Array, prediction: Floats) -> Floats:
     summary="the squared distance of probabilities and class",
     title="Brier score",
     unit="squared differences of probabilities",
+    synonyms=("brier_score", "brier_score_loss", "neg_brier_score", "d2_brier_score"),
+    notes={
+        "d2_brier_score": "divide the values by the Brier score of the shares of the classes for"
+        " shares of it"
+    },
     accepts_soft=True,
     curve="quadratic",
 )

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from dsage.graphs import Graph
     from dsage.result import Explanation, load
     from dsage.structure import learn_graph, score_graph
+    from dsage.workflows.measures import explain_measures
 
 __all__ = [
     "Explanation",
@@ -32,6 +33,7 @@ __all__ = [
     "datasets",
     "estimate",
     "explain",
+    "explain_measures",
     "games",
     "graphs",
     "learn_graph",
@@ -48,6 +50,7 @@ _HOMES = {
     "Explanation": "dsage.result",
     "Graph": "dsage.graphs",
     "explain": "dsage.explain",
+    "explain_measures": "dsage.workflows.measures",
     "learn_graph": "dsage.structure",
     "load": "dsage.result",
     "score_graph": "dsage.structure",

@@ -551,7 +551,7 @@ def test_there_is_no_first_level_where_output_and_target_cannot_be_compared():
         ({"max_bytes": 0}, "max_bytes must be"),
         ({"noise": "halton"}, "noise must be one of"),
         ({"sample_weight": [1.0]}, "sample_weight must be of shape"),
-        ({"loss": "mse"}, "Did you mean 'squared_error'"),
+        ({"loss": "squared_eror"}, "Did you mean 'squared_error'"),
     ],
 )
 def test_impossible_options_are_refused(options, text):

@@ -1,0 +1,1 @@
+"""Workflows: what people do with importances beyond one call of ``dsage.explain``."""

@@ -7,9 +7,12 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LinearRegression
 
 import dsage
+from dsage.games import LossGame
+from dsage.games.redrawn import Redrawn
 from dsage.models import as_loss, as_model
 from dsage.samplers import Gaussian
 from dsage.workflows.measures import MEASURES
+from dsage.workflows.measures.averages import average
 
 RNG = np.random.default_rng(0)
 NAMES = ["a", "b", "c"]
@@ -78,7 +81,14 @@ def test_the_population_has_the_known_values_within_the_errors_of_the_rows(all_f
 
 
 def test_errors_of_draws_are_those_between_seeds():
-    runs = [measured(measures="cfi", random_state=seed).averages["cfi"] for seed in range(20)]
+    loss = as_loss("squared_error")
+    every, one = np.ones((3, 3), dtype=bool), np.eye(3, dtype=bool)
+
+    def run_of(seed):
+        options = {"loss": loss, "n_draws": 8, "random_state": seed}
+        return average(Redrawn(as_model(LINEAR, loss), SAMPLER, X, Y, **options), ~one, every)
+
+    runs = [run_of(seed) for seed in range(20)]
     spread = np.std([run.values for run in runs], axis=0, ddof=1)
     claimed = np.sqrt(np.mean([run.se**2 for run in runs], axis=0))
     # The standard deviation of 20 has a relative error of 16 %.
@@ -86,12 +96,13 @@ def test_errors_of_draws_are_those_between_seeds():
 
 
 def test_errors_of_rows_are_those_between_samples():
+    every, one = np.ones((3, 3), dtype=bool), np.eye(3, dtype=bool)
+
     def values(seed):
         rng = np.random.default_rng(seed)
         rows = pd.DataFrame(rng.multivariate_normal(np.zeros(3), COVARIANCE, 300), columns=NAMES)
         y = rows.to_numpy() @ WEIGHTS + rng.normal(size=300)
-        options = {"sampler": SAMPLER, "random_state": 0, "progress": False, "measures": "total"}
-        return dsage.explain_measures(LINEAR, X, Y, rows, y, **options).averages["total"]
+        return average(LossGame(LINEAR, SAMPLER, rows, y), ~one, every)
 
     runs = [values(seed) for seed in range(40)]
     spread = np.std([run.values for run in runs], axis=0, ddof=1)
@@ -149,9 +160,10 @@ def classified():
     rows = X.copy()
     rows.loc[::7, "c"] = np.nan
     y = np.where(Y > 0, "high", "low")
-    model = RandomForestClassifier(20, random_state=0).fit(rows[:200], y[:200])
-    options = {"sampler": "mix", "measures": [*MEASURES], "interactions": True, "n_orderings": 8}
-    rows = rows[:200], y[:200], rows[200:], y[200:]
+    model = RandomForestClassifier(5, max_depth=4, random_state=0).fit(rows[:200], y[:200])
+    options = {"sampler": "mix", "measures": [*MEASURES], "interactions": True, "n_orderings": 4}
+    options |= {"loss": "brier"}
+    rows = rows[:200], y[:200], rows[200:260], y[200:260]
     return dsage.explain_measures(model, *rows, random_state=0, progress=False, **options)
 
 
@@ -160,7 +172,7 @@ def test_classes_and_missing_values_have_all_measures(classified):
     assert table.shape == (3, 6)
     assert np.isfinite(table.to_numpy()).all()
     assert table.index[0] == "b"
-    assert classified.loss == "cross_entropy"
+    assert classified.loss == "brier"
     assert (table.loc["b"] > 0).all()
 
 
@@ -242,15 +254,15 @@ def test_loco_needs_two_features():
 
 
 def test_unknown_measures_and_options_are_refused():
-    with pytest.raises(ValueError, match="measures must be one of the measures; .*'total'"):
+    with pytest.raises(ValueError, match=r"measures must be one of the measures; .*'total'"):
         measured(measures="totl")
     with pytest.raises(ValueError, match="each option must be one of the options of explain"):
         measured(measures="total", tolerence=0.1)
+    with pytest.raises(TypeError, match="tolerance must be given for 'shapley' only"):
+        measured(measures="total", tolerance=0.1)
 
 
 def test_each_draw_has_a_loss_of_its_own():
-    from dsage.games.redrawn import Redrawn  # noqa: PLC0415
-
     loss = as_loss("squared_error")
     model = as_model(LINEAR, loss)
     game = Redrawn(model, SAMPLER, X, Y, loss=loss, n_draws=4, random_state=0)

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from dsage._check import check_member, check_members, record_warnings, warn
+from dsage._check import check_member, check_members, record_warnings, refusal, warn
 from dsage._random import RandomState, Streams
 from dsage.data.groups import Groups
 from dsage.data.inputs import Inputs, check_inputs
+from dsage.estimate import PlanOptions
 from dsage.explain import explain
 from dsage.games import Game, GameOptions, Grouped, LossGame
 from dsage.games.redrawn import Redrawn
@@ -19,6 +20,7 @@ from dsage.models.losses import Loss
 from dsage.models.resolve import ResolvedModel, find_model
 from dsage.result.explanation import Explanation
 from dsage.samplers.base import Sampler
+from dsage.samplers.choose import fit_to_all
 from dsage.samplers.resolve import find_sampler, parse_sampler
 from dsage.workflows.measures.averages import Average, average
 from dsage.workflows.measures.kinds import MEASURES
@@ -29,6 +31,7 @@ from dsage.workflows.measures.result import Measures
 # Draws of a row at a time where each has a loss of its own.
 _N_REDRAWN = 8
 _SEED_BITS = 32
+_OF_EXPLAIN = "the options of explain"
 _DEFAULT = ("shapley", "total", "first-order", "cfi", "pfi")
 
 
@@ -113,9 +116,7 @@ def explain_measures(
     """
     asked = check_members(measures, tuple(MEASURES), "measures", "the measures")
     again = as_refit(model, refit) if "loco" in asked else None
-    names = [*GameOptions.names(), *(explain.__kwdefaults__ or ()), *options]
-    for option in options:
-        check_member(option, names, "each option", "the options of explain")
+    _check_options(options, asked)
     seed = secrets.randbits(_SEED_BITS) if random_state is None else Streams(random_state).entropy
     with record_warnings(show="shapley" not in asked) as warned:
         columns: dict[str, Any] = {"discrete": discrete, "kinds": kinds, "groups": groups}
@@ -123,9 +124,7 @@ def explain_measures(
         resolved = find_model(model, loss, classes, inputs)
         of_game = {name: options[name] for name in GameOptions.names() if name in options}
         parts = _Parts(inputs, resolved, groups, of_game, seed)
-        fitted = find_sampler(
-            parse_sampler(sampler, inputs, seed=seed), inputs, seed=seed, progress=progress
-        ).sampler
+        fitted = _fit_sampler(sampler, inputs, seed, progress=progress)
         game = parts.game(fitted)
     explanation = None
     if "shapley" in asked:
@@ -155,6 +154,25 @@ def explain_measures(
         explanation=explanation,
         interactions=find_interactions(game) if interactions else None,
     )
+
+
+def _check_options(options: Mapping[str, Any], asked: Sequence[str]) -> None:
+    """Refuse options that are unknown, or that none of the measures uses."""
+    of_explain = [*PlanOptions.names(), *(explain.__kwdefaults__ or ())]
+    for option in options:
+        check_member(option, [*GameOptions.names(), *of_explain], "each option", _OF_EXPLAIN)
+        if option in of_explain and "shapley" not in asked:
+            advice = "Leave it out, or add 'shapley' to the measures"
+            raise refusal(option, "given for 'shapley' only", options[option], advice, TypeError)
+
+
+def _fit_sampler(sampler: Any, inputs: Inputs, seed: int, *, progress: bool) -> Sampler:  # noqa: ANN401
+    """Return the fitted sampler; one that is given is not scored."""
+    request = parse_sampler(sampler, inputs, seed=seed)
+    if request.sampler is None:
+        return find_sampler(request, inputs, seed=seed, progress=progress).sampler
+    given = request.sampler
+    return given if given.is_fitted else fit_to_all(given, inputs.X_train)
 
 
 def _of_explanation(explanation: Explanation) -> Average:
@@ -226,6 +244,5 @@ class _Parts:
         if name == "total":
             return average(game, ~one, every)
         if name == "pfi":
-            request = parse_sampler("marginal", self._inputs, seed=self._seed)
-            sampler = find_sampler(request, self._inputs, seed=self._seed, progress=False).sampler
+            sampler = _fit_sampler("marginal", self._inputs, self._seed, progress=False)
         return average(self.redrawn(sampler), ~one, every)

@@ -22,13 +22,14 @@ Refit = Callable[[Any, Any], Any]
 _PASS = "Pass a function (X, y) -> fitted model with "
 
 
-def as_refit(model: Any, refit: Refit | None) -> Refit:  # noqa: ANN401
+def as_refit(model: Any, refit: Any) -> Refit:  # noqa: ANN401
     """Return a function that fits the model again: the given one, or a clone of the model."""
     if refit is not None:
         if not callable(refit):
             advice = "Pass a function (X, y) -> fitted model"
             raise refusal("refit", "a function", refit, advice, TypeError)
-        return refit
+        given: Refit = refit
+        return given
     if not (hasattr(model, "fit") and hasattr(model, "get_params")):
         advice = Text([_PASS, Setting("refit"), ", or leave 'loco' out of the measures"])
         found = type(model).__name__

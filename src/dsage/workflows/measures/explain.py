@@ -131,7 +131,9 @@ def explain_measures(
         chosen = {"graph": None, "estimand": "sage", "sampler_check": False, **options}
         chosen |= {"target": target, "classes": classes, **columns, "progress": progress}
         rows = X_train, y_train, X_test, y_test
-        explanation = explain(model, *rows, sampler=fitted, loss=loss, random_state=seed, **chosen)
+        is_chosen = isinstance(sampler, str) and sampler == "auto"
+        chosen["sampler"] = fitted.clone() if is_chosen else sampler
+        explanation = explain(model, *rows, loss=loss, random_state=seed, **chosen)
         for each in warned:
             if str(each) not in explanation.warnings:
                 warn(each.text, type(each))

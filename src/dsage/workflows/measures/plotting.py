@@ -52,7 +52,8 @@ def draw(measures: Measures, *, top: int, confidence: float) -> npt.NDArray[Any]
         ax.tick_params(axis="x", rotation=0)
         ax.locator_params(axis="x", nbins=3)
     figure = axes[0].figure
-    figure.supxlabel(f"loss: {measures.loss.replace('_', ' ')}", fontsize=style.SIZE)
+    label = f"value, in units of the loss ({measures.loss.replace('_', ' ')})"
+    figure.supxlabel(label, fontsize=style.SIZE, color=style.INK)
     figure.legend(
         handles=interval_handles(confidence, **drawn),
         loc="outside upper left",

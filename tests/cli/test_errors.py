@@ -226,7 +226,10 @@ def test_a_model_and_a_fit_or_two_sets_of_rows_are_too_many(dsage):
         (("explain", "data.csv"), "Missing option '--target'. Add --help"),
         ((*EXPLAIN, "--fit", "lmm"), "--fit must be one of the models; got 'lmm'. Did you mean"),
         ((*EXPLAIN, "--sampler", "gausian"), "Did you mean 'gaussian'"),
-        ((*EXPLAIN, "--loss", "mse"), "Error: --loss must be .* Did you mean 'squared_error'"),
+        (
+            (*EXPLAIN, "--loss", "squared_eror"),
+            "Error: --loss must be .* Did you mean 'squared_error'",
+        ),
         (
             (*EXPLAIN, "--orderings", "antithetc"),
             "--orderings must be .* Did you mean 'antithetic'",

@@ -21,7 +21,7 @@ from explain_case import QUIET, chain, mixed
         ({"graph": 3}, TypeError, "graph must be a dsage.Graph"),
         ({"sampler": "gausian"}, ValueError, "Did you mean 'gaussian'"),
         ({"sampler": Gaussian}, TypeError, r"Make an instance: Gaussian\(\)"),
-        ({"loss": "mse"}, ValueError, "Did you mean 'squared_error'"),
+        ({"loss": "squared_eror"}, ValueError, "Did you mean 'squared_error'"),
         ({"estimand": "dsage"}, ValueError, "Did you mean 'd-sage'"),
         ({"tolerence": 0.1}, ValueError, "Did you mean 'tolerance'"),
         ({"n_samples": 3}, ValueError, "each option must be one of the options of explain"),

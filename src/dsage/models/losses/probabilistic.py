@@ -26,7 +26,15 @@ def _bend_cross_entropy(y: Array, prediction: Floats) -> tuple[Floats, Floats]:
     summary="minus the log of the probability of the class",
     title="cross entropy",
     unit="nats, the unit of natural logarithms",
-    synonyms=("log_loss", "logloss", "neg_log_loss", "nll", "binary:logistic", "d2_log_loss_score"),
+    synonyms=(
+        "log_loss",
+        "logloss",
+        "cross entropy",
+        "neg_log_loss",
+        "nll",
+        "binary:logistic",
+        "d2_log_loss_score",
+    ),
     notes={
         "d2_log_loss_score": "divide the values by the cross entropy of the shares of the classes"
         " for shares of it"
@@ -51,7 +59,7 @@ def cross_entropy(y: Array, prediction: Floats) -> Floats:
     summary="1 if the most probable class is wrong",
     title="share of wrong classes",
     unit="shares of the rows",
-    synonyms=("accuracy", "error_rate", "misclassification", "zero_one_loss"),
+    synonyms=("accuracy", "error_rate", "misclassification", "zero_one_loss", "zero one"),
     accepts_votes=True,
     curve="jump",
 )

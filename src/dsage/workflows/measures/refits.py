@@ -31,11 +31,9 @@ def as_refit(model: Any, refit: Any) -> Refit:  # noqa: ANN401
         given: Refit = refit
         return given
     if not (hasattr(model, "fit") and hasattr(model, "get_params")):
-        advice = Text([_PASS, Setting("refit"), ", or leave 'loco' out of the measures"])
-        found = type(model).__name__
-        raise refusal(
-            "model", "an estimator that can be cloned, for LOCO", found, advice, TypeError
-        )
+        remedy = Text([_PASS, Setting("refit"), ", or leave 'loco' out of the measures"])
+        condition, found = "an estimator that can be cloned, for LOCO", type(model).__name__
+        raise refusal("model", condition, found, remedy, TypeError)
     return lambda X, y: clone(model).fit(X, y)
 
 

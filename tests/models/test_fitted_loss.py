@@ -28,7 +28,14 @@ from dsage.models.fitted_loss import find_fitted_loss
 from dsage.models.losses import LossReason, as_loss, decide_loss
 from explain_case import QUIET
 
-OPTIONS = {"graph": None, "sampler": "gaussian", "n_orderings": 4, **QUIET}
+OPTIONS = {
+    "graph": None,
+    "sampler": "gaussian",
+    "n_orderings": 2,
+    "n_draws": 4,
+    "sampler_check": False,
+    **QUIET,
+}
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 2))
@@ -93,7 +100,7 @@ def test_a_loss_that_is_not_known_well_enough_is_told(make, words):
     assert find_fitted_loss(model).name is None
     assert decide_loss(model, Y, X).reason is LossReason.REGRESSOR
     with pytest.warns(UserWarning, match=f"fitted with the .*{words}|fitted with .*{words}"):
-        dsage.explain(model, X, Y, X, Y, **OPTIONS)
+        dsage.explain(model, X, Y, X[:8], Y[:8], **OPTIONS)
 
 
 def test_the_huber_loss_of_a_linear_model_has_the_scale_that_it_found():

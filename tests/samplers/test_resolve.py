@@ -61,6 +61,14 @@ def test_an_object_is_used_whether_it_is_fitted_or_not(is_fitted):
     np.testing.assert_allclose(draws[0, 0], np.asarray(rows.X_train).mean(axis=0) + 0.5)
 
 
+def test_a_sampler_fitted_to_gaps_is_scored_on_evaluation_rows_without_any():
+    rows = inputs()
+    train = rows.X_train.mask(np.random.default_rng(1).random((200, 2)) < 0.1)
+    gappy = check_inputs(train, rows.y_train, rows.X_test, rows.y_test)
+    found = find(Mix().fit(train), gappy)
+    assert found.info.energy_score > 0
+
+
 def test_a_named_sampler_is_scored_beside_others_and_compared_with_the_best_of_them():
     found = find("gaussian", inputs())
     assert found.scores["sampler"].tolist()[:2] == ["Gaussian", "GaussianCopula"]

@@ -74,7 +74,8 @@ class Scorer:
         self._parts, self._predict = parts, predict
         self._layout, self._is_frame = layout, is_frame(X)
         self._scale = column_scales(matrix)
-        self._may_miss = has_gaps(matrix)
+        # The rows that are scored may lack the gaps that a sampler was fitted to.
+        self._may_miss = layout.may_miss | has_gaps(matrix)
         self._noise = Noise(streams, len(layout.names), n_replicates=2, n_draws=n_draws // 2)
         self.n_predicted, self.predict_seconds = 0, 0.0
         self.outputs = [self._call(layout.decode(layout.encode(part.test))) for part in parts]

@@ -7,7 +7,6 @@ Run it in an environment of its own with ``hidimstat`` installed, which is no de
 import json
 from pathlib import Path
 
-import hidimstat
 import numpy as np
 from sklearn.datasets import load_diabetes
 from sklearn.linear_model import LinearRegression
@@ -17,6 +16,8 @@ N_TRAIN, N_PERMUTATIONS = 300, 400
 
 
 def main():
+    import hidimstat
+
     X, y = load_diabetes(return_X_y=True)
     X_train, y_train, X_test, y_test = X[:N_TRAIN], y[:N_TRAIN], X[N_TRAIN:], y[N_TRAIN:]
     model = LinearRegression().fit(X_train, y_train)

@@ -232,11 +232,11 @@ TEXT = (
     "Independent standard normal features and models that are constant on cells (a logistic curve: "
     "integrated numerically), so that the sampler is perfect and exact values are known, of the "
     "rows and of the population (from 1,000,000 rows). Every run has new rows, orderings and "
-    "draws, and stops by the default rule: each standard error from computing is at most a third of that "
-    "from the rows, or 1 % of the range. *Coverage*: the share of runs and features whose 95 % "
-    "interval contains the exact value, -+ its standard error over runs: of the run's own rows "
-    "(`se`), and of the population (`se_total`). *se*: the mean of the largest standard error, "
-    "in % of the largest value."
+    "draws, and stops by the default rule: each standard error from computing is at most a third "
+    "of that from the rows, or 1 % of the range. *Coverage*: the share of runs and features whose "
+    "95 % interval contains the exact value, -+ its standard error over runs: of the run's own "
+    "rows (`se`), and of the population (`se_total`). *se*: the mean of the largest standard "
+    "error, in % of the largest value."
 )
 HEADER = [
     "model, loss and rows",

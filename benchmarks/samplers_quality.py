@@ -88,7 +88,8 @@ def errors_of_problems() -> list[tuple[str, str]]:
         " of the sampler's mean prediction from the true one. That is estimated as a product of"
         " two independent distances, without bias and with little noise, on"
         f" {N_ROWS:,} rows ({N_ROWS_OF_MANY} with more than six columns;"
-        f" {N_FEW_ROWS} for the samplers other than `Mix`)."
+        f" {N_FEW_ROWS} for the samplers other than `Mix`). With four curved columns a few rows in"
+        " the tails make most of the error: there, columns with different rows do not compare."
     )
     more = (
         f"The errors of `Mix` with their standard errors (2,000 rows: mean of {N_TRAINING_SETS}"

@@ -172,8 +172,8 @@ def explain(
         for few rows, or where a wrong separation would be worse than a longer run.
     sampler_check : bool, default=True
         Whether to estimate how much the values would change with another sampler that scores as
-        well (`se_sampler` of the result), with at most 25 % of the run's evaluations, or 32,768 if
-        it was precise with few. It is left out if the run is interrupted or its time is up.
+        well (`se_sampler` of the result), with at most 25 % of the run's evaluations. It is left
+        out if the run is interrupted, its time is up, or its evaluations are too few.
     n_jobs : int, optional
         Number of parallel jobs; results do not depend on it.
     checkpoint : str, Path or Checkpoint, optional

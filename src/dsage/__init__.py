@@ -24,9 +24,13 @@ if TYPE_CHECKING:
     from dsage.graphs import Graph
     from dsage.result import Explanation, load
     from dsage.structure import learn_graph, score_graph
+    from dsage.workflows.explainer import Explainer
+    from dsage.workflows.selector import FeatureSelector
 
 __all__ = [
+    "Explainer",
     "Explanation",
+    "FeatureSelector",
     "Graph",
     "__version__",
     "datasets",
@@ -45,7 +49,9 @@ __all__ = [
 
 # Names that are not subpackages, and the modules that define them.
 _HOMES = {
+    "Explainer": "dsage.workflows.explainer",
     "Explanation": "dsage.result",
+    "FeatureSelector": "dsage.workflows.selector",
     "Graph": "dsage.graphs",
     "explain": "dsage.explain",
     "learn_graph": "dsage.structure",

@@ -172,6 +172,15 @@ class LossGame(SumOfOutputs):
         outputs, targets = list(self.predictions.T), list(self.target.T)
         return find_first_levels(self, outputs, targets, self.weights)
 
+    def end_losses(self) -> tuple[Floats, Floats]:
+        """Return the loss of each row with nothing known, and with everything, without weights.
+
+        With nothing known the prediction is the same for all rows: the mean over many draws.
+        """
+        nothing = np.broadcast_to(self._mean(), self.predictions.shape)
+        losses = self.loss.many(self.target, np.stack([nothing, self.predictions]))
+        return losses[0], losses[1]
+
     def draw_bias(self) -> Game | None:
         """Return the game of the bias that few draws leave; None where next to nothing is left."""
         is_left = self.loss.curve in ("kinked", "jump")

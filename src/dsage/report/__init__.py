@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from dsage._files import check_path
 from dsage.report.data import report_data
 from dsage.report.page import to_html
 from dsage.result.explanation import Explanation
-from dsage.result.saving import check_path
 
 __all__ = ["report_data", "to_html", "write_report"]
 

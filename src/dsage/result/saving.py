@@ -15,16 +15,16 @@ import numpy as np
 import pandas as pd
 
 from dsage._check import check_member, check_names, refusal
-from dsage._files import DAMAGES, Arrays, read_arrays, write_arrays
+from dsage._files import DAMAGES, Arrays, check_path, read_arrays, write_arrays
 from dsage._version import __version__
 from dsage.estimate.options import ESTIMANDS
 from dsage.graphs import Graph
 from dsage.result.explanation import Explanation
 from dsage.result.first_format import upgrade
 
-_FORMAT = 4
+_FORMAT = 5
 # Files of earlier formats may lack what has been added since.
-_COMPLETE = 4
+_COMPLETE = 5
 _KIND = "dsage explanation"
 _GRAPH = ("names", "edges", "bidirected", "indicators")
 
@@ -35,16 +35,6 @@ def save(explanation: Explanation, path: str | Path) -> Path:
     arrays: Arrays = {}
     header = {"kind": _KIND, "format": _FORMAT, "version": __version__}
     write_arrays(file, header | _pack(explanation, "", arrays), arrays)
-    return file
-
-
-def check_path(path: str | Path) -> Path:
-    """Return the path of a file that can be written."""
-    file = Path(path)
-    if not file.parent.is_dir():
-        raise refusal("path", "in an existing folder", str(path), "Create the folder first")
-    if file.is_dir():
-        raise refusal("path", "a file", str(path), "It is a folder: name a file in it")
     return file
 
 
@@ -103,7 +93,7 @@ def _pack(value: Any, place: str, arrays: Arrays) -> Any:  # noqa: ANN401
     if isinstance(value, pd.DataFrame):
         return {str(name): _pack_column(value[name], f"{place}/{name}", arrays) for name in value}
     if is_dataclass(value):
-        value = {field.name: getattr(value, field.name) for field in fields(value)}
+        value = {name: getattr(value, name) for name in _saved(value)}
     if isinstance(value, Mapping):
         return {name: _pack(each, f"{place}/{name}", arrays) for name, each in value.items()}
     if isinstance(value, (tuple, list)):
@@ -117,6 +107,11 @@ def _pack(value: Any, place: str, arrays: Arrays) -> Any:  # noqa: ANN401
         value = value.item()
     is_special = isinstance(value, float) and not math.isfinite(value)
     return str(value) if is_special else value
+
+
+def _saved(kind: Any) -> list[str]:  # noqa: ANN401
+    """Return the names of the fields that files contain."""
+    return [each.name for each in fields(kind) if each.metadata.get("is_saved", True)]
 
 
 def _pack_column(column: pd.Series[Any], place: str, arrays: Arrays) -> list[str] | None:
@@ -159,9 +154,11 @@ def _unpack(kind: Any, parts: Any, place: str, arrays: Arrays) -> Any:  # noqa: 
         return pd.DataFrame(columns)
     if is_dataclass(kind):
         hints = get_type_hints(kind)
-        names = [each.name for each in fields(kind)]
         return kind(  # type: ignore[operator]
-            **{name: _unpack(hints[name], parts[name], f"{place}/{name}", arrays) for name in names}
+            **{
+                name: _unpack(hints[name], parts[name], f"{place}/{name}", arrays)
+                for name in _saved(kind)
+            }
         )
     if issubclass(kind, Enum):
         return kind(parts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import math
 import unicodedata
 from collections.abc import Sequence
@@ -51,8 +52,8 @@ def as_text(explanation: Explanation) -> str:
     return "\n".join([headline(explanation), "", *table, *rest, "", *notes(explanation)])
 
 
-def as_html(explanation: Explanation) -> str:
-    """Return an explanation as a styled table."""
+def as_html(explanation: Explanation, picture: bytes | None = None) -> str:
+    """Return an explanation as a styled table, with a picture (PNG) below if there is one."""
     heads, lines, rest = _cells(explanation)
     largest = max((abs(value) for value in explanation.values.tolist()), default=0.0) or 1.0
     values = sorted(explanation.values.tolist(), reverse=True)
@@ -71,8 +72,18 @@ def as_html(explanation: Explanation) -> str:
     return (
         f"<div><p><strong>{escape(headline(explanation))}</strong></p>"
         f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table>"
-        f"<p>{after}</p></div>"
+        f"<p>{after}</p>{_as_image(picture)}</div>"
     )
+
+
+def _as_image(picture: bytes | None) -> str:
+    if picture is None:
+        return ""
+    data = base64.b64encode(picture).decode("ascii")
+    # A PNG has its width in these bytes; two pixels of it are one of the page.
+    width = int.from_bytes(picture[16:20]) // 2
+    source = f"data:image/png;base64,{data}"
+    return f'<img alt="The ranking of the features" width="{width}" src="{source}">'
 
 
 def headline(explanation: Explanation) -> str:

@@ -1,0 +1,1 @@
+"""What people do with importances: workflows around :func:`dsage.explain`."""

@@ -15,6 +15,7 @@ from sklearn.ensemble import (
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
+from dsage.models import forests
 from dsage.models.forests import TreeByTree, ask_trees
 from dsage.models.model import as_model
 
@@ -112,3 +113,19 @@ def test_errors_of_a_forest_are_its_own():
         model.predict(X.rename(columns={"a": "other"}))
     with pytest.raises(ValueError, match="infinity"):
         model.predict(X.assign(a=np.inf))
+
+
+def test_threads_do_not_change_predictions(monkeypatch):
+    X, y = table()
+    X = X[list("abc")]
+    forest = RandomForestClassifier(7, random_state=0).fit(X, y > 0)
+    many = pd.concat([X] * 50)
+    monkeypatch.setattr(forests, "count_threads", lambda: 3)
+    predict = ask_trees(forest.predict_proba, forest)
+    assert np.array_equal(predict(many), forest.predict_proba(many))
+
+
+def test_there_is_one_thread_without_openmp(monkeypatch):
+    assert forests.count_threads() >= 1
+    monkeypatch.delitem(forests.sys.modules, "sklearn.utils._openmp_helpers")
+    assert forests.count_threads() == 1

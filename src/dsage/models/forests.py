@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -17,6 +21,8 @@ _CLASSIFIERS = "ExtraTreesClassifier", "RandomForestClassifier"
 _OF_CLASSES = "predict_proba"
 # Rows for which the sum over trees is compared with what the forest itself predicts.
 _N_COMPARED = 64
+# Rows that a thread predicts at least: with fewer, starting it takes as long.
+_ROWS_A_THREAD = 1024
 
 
 class TreeByTree:
@@ -24,8 +30,9 @@ class TreeByTree:
 
     A forest hands each of its trees to joblib, which takes 0.1 ms a tree: as long as to predict
     some ten rows with it. Here the trees are asked one after the other, and summed as the forest
-    does. The first call compares the sum with the forest's own predictions; if they differ in any
-    bit, all predictions are the forest's own.
+    does. Threads share the rows, not the trees, so their number does not change a sum. The first
+    call compares the sum with the forest's own predictions; if they differ in any bit, all
+    predictions are the forest's own.
 
     Parameters
     ----------
@@ -75,14 +82,34 @@ class TreeByTree:
         forest = self._forest
         rows = X if self._before is None else self._before.transform(X)
         rows = forest._validate_X_predict(rows)
-        is_of_classes = sklearn_name(forest) in _CLASSIFIERS
-        columns = slice(forest.n_classes_) if is_of_classes else 0
-        n_rows = rows.shape[0]
-        total = np.zeros((n_rows, forest.n_classes_) if is_of_classes else n_rows)
-        for tree in forest.estimators_:
-            total += tree.tree_.predict(rows)[:, columns]
-        total /= len(forest.estimators_)
-        return total
+        n_threads = min(count_threads(), rows.shape[0] // _ROWS_A_THREAD)
+        if n_threads <= 1:
+            return _mean_of_trees(forest, rows)
+        ends = np.linspace(0, rows.shape[0], n_threads + 1).astype(np.intp).tolist()
+        parts = [rows[start:stop] for start, stop in pairwise(ends)]
+        with ThreadPoolExecutor(n_threads) as threads:
+            return np.concatenate(list(threads.map(partial(_mean_of_trees, forest), parts)))
+
+
+def _mean_of_trees(forest: Any, rows: Any) -> npt.NDArray[np.float64]:  # noqa: ANN401
+    is_of_classes = sklearn_name(forest) in _CLASSIFIERS
+    columns = slice(forest.n_classes_) if is_of_classes else 0
+    n_rows = rows.shape[0]
+    total = np.zeros((n_rows, forest.n_classes_) if is_of_classes else n_rows)
+    for tree in forest.estimators_:
+        total += tree.tree_.predict(rows)[:, columns]
+    total /= len(forest.estimators_)
+    return total
+
+
+def count_threads() -> int:
+    """Return the number of threads that models of scikit-learn with OpenMP use here, such as 2.
+
+    It is 1 where parallel jobs keep the processors busy, or the user limits it.
+    """
+    helpers = sys.modules.get("sklearn.utils._openmp_helpers")
+    count = getattr(helpers, "_openmp_effective_n_threads", None)
+    return 1 if count is None else int(count())
 
 
 def ask_trees(function: Callable[[Any], Any], model: Any) -> Callable[[Any], Any]:  # noqa: ANN401

@@ -27,6 +27,8 @@ from dsage.samplers.ordering import Ordering
 
 # A draw is held in memory as noise, scores, draw, frame and whatever the model makes of it.
 _COPIES = 6
+# Memory of rows that are predicted at a time, with what the model makes of them.
+_PREDICTED_BYTES = 2**25
 # Draws for the mean prediction, which is the same for all rows, and the epoch of their noise, which
 # no estimate reaches.
 _N_MEAN, _MEAN_EPOCH = 1 << 12, 1 << 40
@@ -151,7 +153,7 @@ class Expected(Game):
         """Return the model's predictions for encoded rows (n_rows, n_features)."""
         self._n_predicted += len(rows)
         # In portions that do not depend on `max_bytes`, as the last digits of a model may.
-        slices = row_slices(len(rows), 8 * _COPIES * len(self.feature_names))
+        slices = row_slices(len(rows), 8 * _COPIES * len(self.feature_names), _PREDICTED_BYTES)
         found = [self.model.predict(self._frames.decode(rows[some])) for some in slices]
         return found[0] if len(found) == 1 else np.concatenate(found)
 

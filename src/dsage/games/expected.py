@@ -324,11 +324,19 @@ class Expected(Game):
                 else:
                     out[...] = self._sampler.draw_rows(X, coalition, noise)
             return self._predict(draws)
-        means = (self._sampler.mean(X, coalition) for coalition in known)
-        values = np.stack([self._affine.predict(mean) for mean in means])
+        affine = self._affine
+        values = np.stack([self._expected_output(affine, X, coalition) for coalition in known])
         if self.predictions.ndim == 1:
             values = values.reshape(len(known), len(rows))
         return np.expand_dims(values, 2)
+
+    def _expected_output(self, affine: Affine, X: Floats, known: Mask) -> Floats:
+        """Return the expected output of an affine model for rows, given a coalition."""
+        found = self._sampler.mean_effects(known, affine.weights)
+        if found is None:
+            return affine.predict(self._sampler.mean(X, known))
+        intercept, effects = found
+        return Affine(affine.intercept + intercept, effects[known]).predict(X[:, known])
 
     def _predict(self, draws: Any, noise: Floats | None = None) -> Floats:  # noqa: ANN401
         """Return the mean prediction per replicate of draws (n_coalitions, n_rows, n_draws, d).

@@ -25,6 +25,9 @@ Result = npt.NDArray[np.floating[Any]]
 
 TOLERANCE = 1e-10
 """Share of the variance below which the features before it determine a feature."""
+# Features from which factors are those of LAPACK, and by how much what is left of each has to be
+# above the tolerance: column by column, a thousand features would take seconds.
+_LARGE, _CLEAR = 200, 100.0
 
 _LANES = 64  # more than any vector unit has, so that no lane is in the scalar tail of a loop
 _CHUNK_CELLS = 32_768  # fits into a processor's cache, with the copies that the steps need
@@ -191,6 +194,10 @@ def _subtract_outer(matrix: Floats, column: Floats, row: Floats) -> None:
 
 def lower_factor(matrix: Floats, tolerance: float = TOLERANCE) -> Floats:
     """Return the Cholesky factor, with a column of zeros where no more than `tolerance` is left."""
+    if len(matrix) >= _LARGE:
+        quick, failed = dpotrf(matrix, lower=1, clean=1)
+        if not failed and quick.diagonal().min() ** 2 > _CLEAR * tolerance:
+            return np.ascontiguousarray(quick)
     rest = np.array(matrix, order="C")
     factor = np.zeros_like(rest)
     for at in range(len(rest)):

@@ -14,9 +14,8 @@ from dsage._random import Streams
 from dsage.data.categories import sort_labels
 from dsage.data.targets import values
 from dsage.games.apart import Apart, SumOfOutputs
-from dsage.games.base import Floats, Game, Mask, Rows
+from dsage.games.base import Floats, Game, Mask, Rows, mean_within
 from dsage.games.draw_bias import DrawBias
-from dsage.games.expected import mean_within
 from dsage.games.first_level import find_first_levels
 from dsage.games.options import GameOptions
 from dsage.models.calling import some_rows

@@ -23,6 +23,8 @@ from dsage.samplers.base import Sampler
 
 # Draws for each row and coalition, unless the user says otherwise: a mean has no bias.
 _N_DRAWS = 8
+# From so many rows on they alone determine the linear predictor; to fewer, so many draws are added.
+_MANY_ROWS, _N_FITTED = 512, 1024
 
 
 class OutputGame(ModelGame):
@@ -107,8 +109,15 @@ class OutputGame(ModelGame):
         return float(self._mean())
 
     def linear_game(self) -> LinearOutput:
-        """Return a cheap game similar to this one: the best linear predictor."""
-        return LinearOutput(self.matrix, self.predictions, self.feature_names)
+        """Return a cheap game similar to this one: the best linear predictor.
+
+        Few rows do not determine it: then draws with no feature known follow them.
+        """
+        if self.n_rows >= _MANY_ROWS or not self.is_drawn:
+            return LinearOutput(self.matrix, self.predictions, self.feature_names)
+        draws, predicted = self.draw_unknown(_N_FITTED)
+        X = np.concatenate([self.matrix, draws])
+        return LinearOutput(X, np.concatenate([self.predictions, predicted]), self.feature_names)
 
 
 class _OneOutput:

@@ -118,8 +118,12 @@ def test_the_checkpoint_of_other_rows_is_refused(tmp_path):
         run_local(output_game(), rows_per_ordering=10, **options)
 
 
-def test_few_rows_have_a_first_level_from_draws():
+@pytest.mark.parametrize("groups", [{}, {"pair": ["a", "b"]}])
+def test_further_rows_make_the_first_level_of_few_rows_precise(groups):
     options = {"exact": "never", "stopping": as_stopping(n_orderings=100), "random_state": 0}
-    found = run_local(output_game(X[:2]), **options)
-    without = run_local(output_game(X[:2]), first_level="none", **options)
+    few = {"random_state": 1, "n_draws": 4, "background": X}
+    game = Grouped(OutputGame(bent, SAMPLER, X[:2], **few), groups)
+    found, without = run_local(game, **options), run_local(game, first_level="none", **options)
     assert np.median(found.se_orderings) < 0.8 * np.median(without.se_orderings)
+    difference = np.abs(found.values - without.values)
+    assert (difference < 5 * np.hypot(found.se, without.se)).all()

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from dsage._check import refusal
+from dsage.data.groups import Groups
 from dsage.games.base import Floats, Game, Mask, Orders, Rows, Wrapped
 from dsage.games.grouped import Grouped
 from dsage.games.linear import LinearOutput
@@ -62,8 +64,9 @@ def as_row_game(game: object) -> RowGame:
     """
     inner = game.game if isinstance(game, Grouped) else game
     if isinstance(game, Game) and isinstance(inner, OutputGame):
-        # The linear predictor of groups would need blocks of columns.
-        cheap = inner.linear_game if game is inner else None
+        members = game.members
+        groups = None if members is None else Groups(members, inner.feature_names)
+        cheap = partial(inner.linear_game, groups)
         base, full = inner.base_value, inner.predictions
         return RowGame(game, inner.data, base, full, is_loss=False, make_linear=cheap)
     if isinstance(game, Game) and isinstance(inner, LossGame):

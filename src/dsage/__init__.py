@@ -23,15 +23,19 @@ if TYPE_CHECKING:
     from dsage.explain import explain
     from dsage.graphs import Graph
     from dsage.result import Explanation, load
+    from dsage.result.rows import RowExplanation
     from dsage.structure import learn_graph, score_graph
+    from dsage.workflows.rows import explain_rows
 
 __all__ = [
     "Explanation",
     "Graph",
+    "RowExplanation",
     "__version__",
     "datasets",
     "estimate",
     "explain",
+    "explain_rows",
     "games",
     "graphs",
     "learn_graph",
@@ -47,7 +51,9 @@ __all__ = [
 _HOMES = {
     "Explanation": "dsage.result",
     "Graph": "dsage.graphs",
+    "RowExplanation": "dsage.result.rows",
     "explain": "dsage.explain",
+    "explain_rows": "dsage.workflows.rows",
     "learn_graph": "dsage.structure",
     "load": "dsage.result",
     "score_graph": "dsage.structure",

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import logging
-import secrets
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -14,22 +10,19 @@ from typing import Any, Literal
 import numpy as np
 
 from dsage._check import AuditWarning, SamplerWarning, check_member, record_warnings
-from dsage._random import RandomState, Streams
+from dsage._random import RandomState
+from dsage._steps import Clock, GraphSaver, make_rule, make_seed, use_graph
 from dsage.data.frames import take_rows
 from dsage.data.groups import Groups
 from dsage.data.inputs import Inputs, check_inputs
 from dsage.estimate import (
     Checkpoint,
     PlanOptions,
-    Stopping,
     as_checkpoint,
-    as_stopping,
     run,
 )
-from dsage.estimate.graph_use import measure_use
 from dsage.estimate.inference import MIN_UNITS
 from dsage.estimate.rivals import check_sampler_of_run
-from dsage.estimate.running.outlook import Outlook
 from dsage.games import Game, GameOptions, Grouped, LossGame
 from dsage.games.base import Rows
 from dsage.graphs import GroupedOracle, Oracle
@@ -37,14 +30,7 @@ from dsage.models.losses import Loss
 from dsage.models.model import Model
 from dsage.models.resolve import find_model
 from dsage.orderings import Order, Orderings
-from dsage.result.events import (
-    CostExpected,
-    EstimateProgressed,
-    Event,
-    Phase,
-    PhaseFinished,
-    PhaseStarted,
-)
+from dsage.result.events import Event, Phase
 from dsage.result.explanation import Explanation
 from dsage.result.run_info import (
     DataInfo,
@@ -58,15 +44,8 @@ from dsage.result.run_info import (
 )
 from dsage.samplers.base import Sampler
 from dsage.samplers.resolve import ScoringOptions, find_sampler, parse_sampler
-from dsage.structure.info import GraphInfo
 from dsage.structure.resolve import find_graph
 
-logger = logging.getLogger("dsage")
-
-# A seed that can be read and typed.
-_SEED_BITS = 32
-# A graph is not learned if linear regressions leave this share of the coalitions to be evaluated.
-_HARDLY_SEPARATED = 0.9
 # Rows on which a batch of orderings is evaluated at least, if there are so many.
 _ROWS = 64
 
@@ -212,7 +191,7 @@ def explain(
         columns: dict[str, Any] = {"discrete": discrete, "kinds": kinds, "groups": groups}
         inputs = check_inputs(X_train, y_train, X_test, y_test, target=target, **columns)
         resolved = find_model(model, loss, classes, inputs)
-        stopping = _make_rule(
+        stopping = make_rule(
             tolerance=tolerance,
             absolute=absolute,
             top_k=top_k,
@@ -221,7 +200,7 @@ def explain(
         )
         grouped = None if groups is None else Groups(groups, inputs.names)
         kept = as_checkpoint(checkpoint)
-        seed = _make_seed(random_state, kept)
+        seed = make_seed(random_state, kept)
         for_game = GameOptions.read({**game_options, "random_state": seed})
         for_game = for_game.with_draws(resolved.loss.n_draws(tolerance))
         for_game.row_weights(len(inputs.y_test))
@@ -238,7 +217,7 @@ def explain(
                 is_of_classes=is_of_classes,
                 is_marginal=request.is_marginal,
                 is_plain=estimand == "sage",
-                why_spare=_GraphSaver(for_plan, grouped),
+                why_spare=GraphSaver(for_plan, grouped),
                 n_resamples=n_resamples,
                 min_share=min_share,
                 **jobs,
@@ -253,7 +232,7 @@ def explain(
             make_game = _GameMaker(resolved.model, inputs, settings, grouped)
             game, oracle = make_game(fitted.sampler), make_game.oracle(found.oracle)
             is_asked = not (isinstance(graph, str) and graph == "auto")
-            oracle, graph_info = _use_graph(oracle, found.info, for_plan, is_asked=is_asked)
+            oracle, graph_info = use_graph(oracle, found.info, for_plan, is_asked=is_asked)
             estimate = run(
                 game,
                 oracle=oracle,
@@ -305,42 +284,6 @@ def explain(
     )
 
 
-class Clock:
-    """Measures how long each phase takes; logs its start and end, and reports them to `listen`."""
-
-    def __init__(self, listen: Callable[[Event], None] | None = None) -> None:
-        self._start = time.perf_counter()
-        self._listen = listen
-        self._phases: dict[str, float] = {}
-        self._has_cost = False
-
-    def follow(self, outlook: Outlook) -> None:
-        """Report where the estimation stands."""
-        if not self._has_cost and outlook.seconds_left is not None:
-            self._has_cost = True
-            self._report(CostExpected(outlook))
-        self._report(EstimateProgressed(outlook))
-
-    @contextmanager
-    def __call__(self, phase: Phase) -> Iterator[None]:
-        """Measure a phase."""
-        start = time.perf_counter()
-        self._report(PhaseStarted(phase))
-        yield
-        self._phases[phase] = time.perf_counter() - start
-        self._report(PhaseFinished(phase, self._phases[phase]))
-
-    def _report(self, event: Event) -> None:
-        logger.info("%s", event)
-        if self._listen is not None:
-            self._listen(event)
-
-    @property
-    def seconds(self) -> dict[str, float]:
-        """The time of each finished phase, and in total."""
-        return {**self._phases, "total": time.perf_counter() - self._start}
-
-
 def _split_options(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the options of the game and those of the plan; refuse unknown names."""
     names = [*GameOptions.names(), *PlanOptions.names(), *(explain.__kwdefaults__ or ())]
@@ -348,20 +291,6 @@ def _split_options(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str
         check_member(option, names, "each option", "the options of explain")
     of_game = {name: value for name, value in options.items() if name in GameOptions.names()}
     return of_game, {name: value for name, value in options.items() if name not in of_game}
-
-
-def _make_rule(**limits: float | None) -> Stopping | None:
-    """Return the stopping rule of the limits; None without limits."""
-    given: dict[str, Any] = {name: each for name, each in limits.items() if each is not None}
-    return as_stopping(**given) if given else None
-
-
-def _make_seed(random_state: RandomState, checkpoint: Checkpoint | None) -> int:
-    """Return the given seed, that of the run to resume, or a new one."""
-    if random_state is not None:
-        return Streams(random_state).entropy
-    entropy = None if checkpoint is None else checkpoint.entropy()
-    return secrets.randbits(_SEED_BITS) if entropy is None else entropy
 
 
 class _GameMaker:
@@ -391,52 +320,6 @@ class _GameMaker:
         if self._groups is None or oracle is None:
             return oracle
         return GroupedOracle(oracle, self._groups.members)
-
-
-class _GraphSaver:
-    """Tells why no graph need be learned, from rough separations of the features."""
-
-    def __init__(self, options: PlanOptions, groups: Groups | None) -> None:
-        self._options, self._groups = options, groups
-
-    def __call__(self, oracle: Oracle) -> str | None:
-        """Return the reason, or None if a graph might pay."""
-        if self._groups is not None:
-            oracle = GroupedOracle(oracle, self._groups.members)
-        share = measure_use(oracle, self._options).share_evaluated
-        if share < _HARDLY_SEPARATED:
-            return None
-        return (
-            f"not learned: even linear regressions, which miss dependences, leave {share:.0%} of "
-            "the coalitions to be evaluated"
-        )
-
-
-def _use_graph(
-    oracle: Oracle | None, info: GraphInfo, options: PlanOptions, *, is_asked: bool
-) -> tuple[Oracle | None, GraphInfo]:
-    """Return the separations to use, and the record of the graph.
-
-    A graph that the user did not ask for is used where that makes the estimate cheaper.
-    """
-    if oracle is None:
-        return None, info
-    use = measure_use(oracle, options)
-    is_used = is_asked or (use.pays and options.estimand != "sage")
-    why = None
-    if not is_used:
-        why = (
-            f"learned, not used: {use.share_skipped:.0%} of the surpluses could be skipped, and "
-            f"{use.share_evaluated:.0%} of the coalitions would have to be evaluated"
-        )
-    found = replace(
-        info,
-        is_used=is_used,
-        share_skippable=use.share_skipped,
-        share_evaluated=use.share_evaluated,
-        why=why,
-    )
-    return oracle if is_used else None, found
 
 
 def _least_predicted(inputs: Inputs, groups: Groups | None, options: GameOptions) -> int:

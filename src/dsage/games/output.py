@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -21,9 +21,6 @@ from dsage.models.losses import gives_classes
 from dsage.models.model import Model, as_model
 from dsage.models.torch_module import TorchPredictor
 from dsage.samplers.base import Sampler
-
-# Draws for each row and coalition, unless the user says otherwise: a mean has no bias.
-_N_DRAWS = 8
 
 
 class OutputGame(ModelGame):
@@ -78,6 +75,9 @@ class OutputGame(ModelGame):
     array([1. , 5.5, 8. ])
     """
 
+    n_draws_default: ClassVar[int] = 8
+    """Draws for each row and coalition, unless the user says otherwise: a mean has no bias."""
+
     @property
     def corrects_means(self) -> bool:
         """Whether means may leave the range of the model: they may, as their means do not."""
@@ -97,7 +97,7 @@ class OutputGame(ModelGame):
         if checked.sample_weight is not None:
             advice = "Each row is explained on its own"
             raise refusal("sample_weight", "left out", checked.sample_weight, advice)
-        checked = checked.with_draws(_N_DRAWS)
+        checked = checked.with_draws(self.n_draws_default)
         super().__init__(_OneOutput(_as_model(model), output), sampler, X, checked)
         self.data = X
         self._background = None if background is None else self.layout.encode(background)

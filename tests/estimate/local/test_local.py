@@ -22,7 +22,7 @@ from dsage.estimate import (
 from dsage.estimate.accumulate.control import FIRST_UNIT
 from dsage.estimate.exact import enumerate_boundaries
 from dsage.estimate.local.plan import LinearSteps, LocalPlan, MeanCoefficients, RowControl
-from dsage.estimate.local.running import _split_time
+from dsage.estimate.local.running import split_time
 from dsage.estimate.walk import Boundaries, Prefixes, play
 from dsage.games import Difference, LinearOutput, OutputGame
 from dsage.graphs import NoSeparation
@@ -179,9 +179,9 @@ def test_large_inputs_are_done_in_parts(monkeypatch):
 
 def test_parts_share_a_time():
     rule = AnyOf([NOrderings(5), TimeBudget(60)])
-    assert _split_time(rule, 4) == AnyOf([NOrderings(5), TimeBudget(15)])
-    assert _split_time(TimeBudget(60), 2) == TimeBudget(30)
-    assert _split_time(None, 2) is None
+    assert split_time(rule, 4) == AnyOf([NOrderings(5), TimeBudget(15)])
+    assert split_time(TimeBudget(60), 2) == TimeBudget(30)
+    assert split_time(None, 2) is None
 
 
 # What is estimated

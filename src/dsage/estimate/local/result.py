@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from dsage.data.frames import Frame, is_frame
+from dsage.data.frames import Frame, is_frame, take_rows
 from dsage.estimate.inference import intervals, simultaneous_intervals
 from dsage.estimate.reasons import StopReason
 from dsage.estimate.result import MATTERS, Finished, WithErrors
-from dsage.games.base import Floats, Mask
+from dsage.games.base import Floats, Mask, Rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +28,10 @@ class RowAudit:
     differences: Floats
     se: Floats
     df: Floats
+
+    def take(self, rows: Rows) -> RowAudit:
+        """Return the audit of some rows, by position."""
+        return RowAudit(self.differences[rows], self.se[rows], self.df[rows])
 
     def matters(self, values: Floats, confidence: float = 0.95) -> Mask:
         """Return which differences are significantly above 2 % of the range of the values.
@@ -128,6 +132,21 @@ class LocalEstimate(WithErrors, Finished):
         sums = self.values.sum(axis=1)
         left: Floats = self.predictions - self.base_value + (sums if self.is_loss else -sums)
         return left
+
+    def take(self, rows: Rows) -> LocalEstimate:
+        """Return the estimate of some rows, by position."""
+        base, audit = self.base_value, self.audit
+        return replace(
+            self,
+            values=self.values[rows],
+            se_orderings=self.se_orderings[rows],
+            se_draws=self.se_draws[rows],
+            df=self.df[rows],
+            base_value=base if isinstance(base, float) else base[rows],
+            predictions=self.predictions[rows],
+            data=take_rows(self.data, rows),
+            audit=None if audit is None else audit.take(rows),
+        )
 
     def to_frame(self, confidence: float = 0.95) -> pd.DataFrame:
         """Return value, error and interval of each row and feature.

@@ -97,7 +97,7 @@ def run_local(
     if stopping is None and not plan.is_given:
         # The values are those of single rows, so that no other rows matter.
         stopping = Tolerance()
-    rule = _split_time(stopping, len(chunks))
+    rule = split_time(stopping, len(chunks))
     found: list[Estimate] = []
     for number, chunk in enumerate(chunks, start=1):
         estimation, kept = Estimation.of(chunk), first
@@ -114,12 +114,12 @@ def run_local(
     return _join(plan, found)
 
 
-def _split_time(rule: Stopping | None, n_chunks: int) -> Stopping | None:
+def split_time(rule: Stopping | None, n_chunks: int) -> Stopping | None:
     """Return the rule for each of several chunks, which share the time."""
     if isinstance(rule, TimeBudget):
         return TimeBudget(rule.seconds / n_chunks)
     if isinstance(rule, AnyOf):
-        return AnyOf(_split_time(each, n_chunks) or each for each in rule.rules)
+        return AnyOf(split_time(each, n_chunks) or each for each in rule.rules)
     return rule
 
 

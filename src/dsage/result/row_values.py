@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from dsage.data.frames import Frame
 from dsage.data.layout import Layout
@@ -15,6 +17,71 @@ from dsage.games.base import Floats
 Label = str | int | float | bool
 
 MISSING = "missing"
+# From here on numbers have separators, up to where they have exponents; years have none.
+_LARGE, _HUGE = 10_000, 1e9
+# Categories that are told apart by colors; the others are one.
+_MOST_CATEGORIES = 6
+# Quantiles between which the values of a number are told apart by colors.
+_ENDS = (0.05, 0.95)
+
+
+@dataclass(frozen=True, eq=False)
+class Positions:
+    """Where the values of a feature lie, row by row, for colors.
+
+    Attributes
+    ----------
+    shares : array of shape (n_rows,)
+        From 0 for low to 1 for high numbers or dates; NaN for missing ones, classes and groups.
+    categories : tuple of str
+        The most frequent categories of a class, sorted; empty for other features.
+    codes : int array of shape (n_rows,)
+        The position in `categories`; their number for other categories; -1 for missing values, and
+        where there are no categories.
+    is_missing : bool array of shape (n_rows,)
+        The rows in which the feature is missing.
+    """
+
+    shares: Floats
+    categories: tuple[str, ...]
+    codes: npt.NDArray[np.intp]
+    is_missing: npt.NDArray[np.bool_]
+
+    @property
+    def is_number(self) -> bool:
+        """Whether the feature goes from low to high."""
+        return bool(np.isfinite(self.shares).any())
+
+    @classmethod
+    def of_group(cls, n_rows: int) -> Positions:
+        """Return the positions of a group of features, which has none."""
+        nowhere = np.full(n_rows, -1, dtype=np.intp)
+        return cls(np.full(n_rows, np.nan), (), nowhere, np.zeros(n_rows, dtype=np.bool_))
+
+    @classmethod
+    def of_class(cls, texts: Sequence[str], is_missing: npt.NDArray[np.bool_]) -> Positions:
+        """Return the positions of a class."""
+        words = np.array(texts, dtype=object)
+        names, counts = np.unique(words[~is_missing], return_counts=True)
+        frequent = np.argsort(-counts, kind="stable")[:_MOST_CATEGORIES]
+        categories = tuple(sorted(str(names[at]) for at in frequent))
+        place = {name: at for at, name in enumerate(categories)}
+        found = [place.get(word, len(categories)) for word in texts]
+        codes = np.where(is_missing, -1, np.array(found, dtype=np.intp))
+        return cls(np.full(len(texts), np.nan), categories, codes, is_missing)
+
+    @classmethod
+    def of_number(cls, numbers: Floats, is_missing: npt.NDArray[np.bool_]) -> Positions:
+        """Return the positions of a number or a date, between two quantiles."""
+        present, shares = numbers[~is_missing], np.full(len(numbers), np.nan)
+        if len(present):
+            low, high = np.quantile(present, _ENDS)
+            if high <= low:
+                low, high = float(present.min()), float(present.max())
+            spread = high - low
+            shares[~is_missing] = np.clip((present - low) / spread, 0, 1) if spread > 0 else 0.5
+        nowhere = np.full(len(numbers), -1, dtype=np.intp)
+        return cls(shares, (), nowhere, is_missing)
 
 
 def show_rows(
@@ -54,7 +121,7 @@ def show_value(value: Any) -> str:  # noqa: ANN401
     if isinstance(value, (bool, np.bool_)):
         return str(bool(value))
     if isinstance(value, (int, np.integer)):
-        return f"{value:,}"
+        return f"{value:,}" if abs(value) >= _LARGE else str(value)
     if isinstance(value, (float, np.floating)):
         return _number(float(value))
     if isinstance(value, np.datetime64):
@@ -67,6 +134,6 @@ def _number(value: float) -> str:
     if not math.isfinite(value):
         return MISSING
     size = abs(value)
-    if size >= 1e4 and size < 1e9:
+    if _LARGE <= size < _HUGE:
         return f"{value:,.0f}"
     return f"{value:.4g}"

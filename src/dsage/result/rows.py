@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dsage._check import refusal, shown
+from dsage._check import check_member, refusal, shown
 from dsage.data.frames import take_rows
 from dsage.data.layout import Layout
 from dsage.estimate.inference import intervals
@@ -19,7 +19,7 @@ from dsage.estimate.local.result import LocalEstimate
 from dsage.games.base import Floats, Rows
 from dsage.graphs import Graph
 from dsage.result.row_tables import as_html, as_text
-from dsage.result.row_values import Label, show_rows
+from dsage.result.row_values import Label, Positions, show_rows
 from dsage.result.run_info import RunInfo
 
 
@@ -126,6 +126,23 @@ class RowExplanation:
     def texts(self) -> tuple[tuple[str, ...], ...]:
         """The values of the features in words, for each row; of a group, those of its members."""
         return show_rows(self.layout, self.rows, self.matrix, self.feature_names, self.groups)
+
+    def column_of(self, feature: str) -> int | None:
+        """Return the position of the column of a feature; None for a group of several."""
+        check_member(feature, self.feature_names, "feature", "the explained features")
+        members = (self.groups or {}).get(feature, (feature,))
+        return self.layout.names.index(members[0]) if len(members) == 1 else None
+
+    def positions(self, feature: str) -> Positions:
+        """Return where the values of a feature lie among those of the rows."""
+        at = self.column_of(feature)
+        if at is None:
+            return Positions.of_group(len(self))
+        is_missing = self.layout.is_missing(self.matrix)[:, at]
+        if self.layout.n_categories[at]:
+            place = self.feature_names.index(feature)
+            return Positions.of_class([row[place] for row in self.texts], is_missing)
+        return Positions.of_number(self.matrix[:, at], is_missing)
 
     def __len__(self) -> int:
         return len(self.estimates[0].values)

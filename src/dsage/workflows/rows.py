@@ -271,7 +271,7 @@ def _run(
         if checkpoint is not None and number > 1:
             kept = checkpoint.part(f"output{number}")
         game = games.of_losses() if is_loss else games.of_output(output)
-        estimate = run_local(game, checkpoint=kept, **options)
+        estimate = run_local(game, checkpoint=kept, **options).balanced()
         is_first = not found
         if is_first and estimate.n_orderings == 0:
             # Interrupted before the first values.

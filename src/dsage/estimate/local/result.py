@@ -133,6 +133,22 @@ class LocalEstimate(WithErrors, Finished):
         left: Floats = self.predictions - self.base_value + (sums if self.is_loss else -sums)
         return left
 
+    def balanced(self) -> LocalEstimate:
+        """Return the estimate with values that add up exactly, where only errors prevent it.
+
+        Plain values of predictions add up to the prediction minus the base value, except for
+        errors of draws. What they leave is divided among them in proportion to their variances,
+        which is optimal for independent errors. Values with an oracle, and those of losses, are
+        returned as they are.
+        """
+        if self.estimand != "sage" or self.is_loss:
+            return self
+        variances = self.se**2
+        totals = variances.sum(axis=1, keepdims=True)
+        is_known = np.isfinite(totals) & (totals > 0)
+        shares = np.divide(variances, totals, out=np.zeros_like(variances), where=is_known)
+        return replace(self, values=self.values + shares * self.unexplained[:, None])
+
     def take(self, rows: Rows) -> LocalEstimate:
         """Return the estimate of some rows, by position."""
         base, audit = self.base_value, self.audit

@@ -77,7 +77,7 @@ def beeswarm(
             at[order],
             s=13,
             c=shades.colors[order],
-            linewidths=np.where(shades.is_missing[order], 0.7, 0.0),
+            linewidths=np.where(shades.is_missing[order], 0.7, 0.0).tolist(),
             edgecolors=style.INK,
             zorder=3,
         )
@@ -112,7 +112,7 @@ def _handles(found: list[Shades], n_left: int) -> list[Artist]:
 
 def _name_categories(ax: Axes, center: float, shades: Shades) -> None:
     """Write the categories of a class in their colors below its name."""
-    texts = [
+    texts: list[Artist] = [
         TextArea(
             cut(name, _LONGEST),
             textprops={"color": color, "fontsize": _TINY, "fontweight": "bold", **text_style()},

@@ -88,7 +88,7 @@ def scatter(
     options: dict[str, Any] = {"colors": style.LIGHT, "linewidths": 1.0, "zorder": 2}
     ax.vlines(where[finite], low[finite], high[finite], **options)
     is_pale = np.zeros(len(where), bool) if shades is None else shades.is_missing
-    edges = np.where(is_pale, style.INK, "white")
+    edges = [style.INK if pale else "white" for pale in is_pale]
     colors = style.BLUE if shades is None else shades.colors
     ax.scatter(where, values, s=18, c=colors, linewidths=0.5, edgecolors=edges, zorder=3)
     ax.axhline(0.0, color=style.INK, linewidth=0.8, zorder=1)

@@ -38,7 +38,7 @@ def row_report_data(explanation: RowExplanation) -> dict[str, Any]:
     """
     shown = explanation[:_MOST_ROWS]
     data = {
-        "title": f"Why a model predicts what it predicts: {explanation.target}",
+        "title": _title(explanation),
         "subtitle": _subtitle(explanation),
         "headline": _headline(explanation),
         "figures": _figures(explanation),
@@ -56,6 +56,12 @@ def row_report_data(explanation: RowExplanation) -> dict[str, Any]:
         "choices": choices_of(explanation.choices),
     }
     return cast("dict[str, Any]", plain(data))
+
+
+def _title(explanation: RowExplanation) -> str:
+    if explanation.is_loss:
+        return f"What lowers the losses of a model of {explanation.target}, row by row"
+    return f"What the predictions of {explanation.target} are made of, row by row"
 
 
 def _subtitle(explanation: RowExplanation) -> str:
@@ -77,8 +83,8 @@ def _headline(explanation: RowExplanation) -> list[str]:
     if explanation.is_loss:
         text = f"{name} removes the most loss: {number(float(first['mean']))} on average"
         return [f"{text} over {n_rows}.", "The means over the rows are their SAGE values."]
-    frame = frame.groupby("feature", sort=False)["mean_absolute"].max().sort_values()
-    name, size = named(str(frame.index[-1])), float(frame.iloc[-1])
+    sizes = frame.groupby("feature", sort=False)["mean_absolute"].max().sort_values()
+    name, size = named(str(sizes.index[-1])), float(sizes.iloc[-1])
     return [
         f"{name} moves the predictions most: by {number(size)} on average over {n_rows}.",
         "The values of a row add up to its prediction minus the mean prediction.",

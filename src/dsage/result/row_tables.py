@@ -76,9 +76,13 @@ def as_html(explanation: RowExplanation) -> str:
 def notes(explanation: RowExplanation) -> list[str]:
     """Return how to read the values, why the run stopped, and what the audit found."""
     largest = max(float(each.se.max(initial=0.0)) for each in explanation.estimates)
-    sums = "base minus loss" if explanation.is_loss else "prediction minus base"
+    ends = "base minus loss" if explanation.is_loss else "prediction minus base"
+    sums = f"the values of a row add up to its {ends}"
+    if explanation.estimand == "d-sage":
+        left = max(float(np.abs(each.unexplained).max()) for each in explanation.estimates)
+        sums += f", but for up to {left:.3g} that the graph does not explain"
     lines = [
-        f"the values of a row add up to its {sums}; largest standard error {largest:.3g}",
+        f"{sums}; largest standard error {largest:.3g}",
         f"stopped because {explanation.estimates[-1].reason}",
     ]
     graph = explanation.choices.graph

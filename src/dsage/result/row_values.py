@@ -75,7 +75,7 @@ class Positions:
         """Return the positions of a number or a date, between two quantiles."""
         present, shares = numbers[~is_missing], np.full(len(numbers), np.nan)
         if len(present):
-            low, high = np.quantile(present, _ENDS)
+            low, high = np.quantile(present, _ENDS).tolist()
             if high <= low:
                 low, high = float(present.min()), float(present.max())
             spread = high - low
@@ -121,7 +121,8 @@ def show_value(value: Any) -> str:  # noqa: ANN401
     if isinstance(value, (bool, np.bool_)):
         return str(bool(value))
     if isinstance(value, (int, np.integer)):
-        return f"{value:,}" if abs(value) >= _LARGE else str(value)
+        whole = int(value)
+        return f"{whole:,}" if abs(whole) >= _LARGE else str(whole)
     if isinstance(value, (float, np.floating)):
         return _number(float(value))
     if isinstance(value, np.datetime64):

@@ -201,7 +201,7 @@ def test_the_choices_tell_what_was_done():
     assert choices.estimate.n_draws == 4
     assert choices.evaluations.n_made > 0
     default = dsage.explain_rows(LINEAR, *TRAIN, ROWS[:2], **PLAIN).choices
-    assert default.estimate.stopping == "Tolerance(relative=0.02, min_units=30)"
+    assert default.estimate.stopping == "Tolerance(relative=0.02, min_units=10)"
     assert default.estimate.n_draws == 8
 
 

@@ -8,14 +8,16 @@ from typing import Any, Literal
 
 from dsage._check import AuditWarning, Setting, Text, check_member, record_warnings, warn
 from dsage._random import RandomState
-from dsage._steps import Clock, GraphSaver, make_rule, make_seed, use_graph
+from dsage._steps import Clock, GraphSaver, make_seed, use_graph
 from dsage.data.groups import Groups
 from dsage.estimate import (
     Checkpoint,
     LocalEstimate,
     PlanOptions,
+    Stopping,
     Tolerance,
     as_checkpoint,
+    as_stopping,
     run_local,
 )
 from dsage.estimate.inference import MIN_UNITS
@@ -45,6 +47,9 @@ from dsage.workflows.row_games import RowGames, check_rows, find_outputs, find_r
 
 # Largest standard error by default, as a share of the range of the values.
 _TOLERANCE = 0.02
+# Units before standard errors are trusted: fewer than for the ranking, because a rule looks at the
+# largest of very many, which is rather too large than too small.
+_MIN_UNITS = 10
 
 
 def explain_rows(
@@ -155,8 +160,9 @@ def explain_rows(
             X_train, y_train, rows, y_rows, is_loss=is_loss, target=target, **columns
         )
         resolved = find_model(model, loss, classes, inputs)
-        limits = {"absolute": absolute, "seconds": seconds, "n_orderings": n_orderings}
-        stopping = make_rule(tolerance=tolerance, **limits) or Tolerance(_TOLERANCE)
+        stopping = _make_rule(
+            tolerance=tolerance, absolute=absolute, seconds=seconds, n_orderings=n_orderings
+        )
         grouped = None if groups is None else Groups(groups, inputs.names)
         kept = as_checkpoint(checkpoint)
         seed = make_seed(random_state, kept)
@@ -247,6 +253,14 @@ def _split_options(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str
         check_member(option, names, "each option", "the options of explain_rows")
     for_game = {name: value for name, value in options.items() if name in of_game}
     return for_game, {name: value for name, value in options.items() if name not in for_game}
+
+
+def _make_rule(**limits: float | None) -> Stopping:
+    """Return the stopping rule of the limits, or the default one."""
+    given: dict[str, Any] = {name: each for name, each in limits.items() if each is not None}
+    if not given:
+        return Tolerance(_TOLERANCE, _MIN_UNITS)
+    return as_stopping(**given, min_units=_MIN_UNITS)
 
 
 def _group_oracle(oracle: Oracle | None, groups: Groups | None) -> Oracle | None:

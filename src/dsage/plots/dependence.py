@@ -162,6 +162,9 @@ def _put_numbers(ax: Axes, one: RowExplanation, at: int) -> Floats:
     else:
         labels = [f"{each:,.6g}" for each in inside]
     if is_missing.any():
+        # The label of missing values needs room.
+        kept = [at for at, each in enumerate(inside) if each <= high - gap / 2]
+        inside, labels = [inside[at] for at in kept], [labels[at] for at in kept]
         inside.append(high + gap)
         labels.append(MISSING)
         ax.axvline(high + gap / 2, color=style.LIGHT, linewidth=0.8, zorder=0)

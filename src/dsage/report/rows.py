@@ -85,10 +85,10 @@ def _headline(explanation: RowExplanation) -> list[str]:
         return [f"{text} over {n_rows}.", "The means over the rows are their SAGE values."]
     sizes = frame.groupby("feature", sort=False)["mean_absolute"].max().sort_values()
     name, size = named(str(sizes.index[-1])), float(sizes.iloc[-1])
-    return [
-        f"{name} moves the predictions most: by {number(size)} on average over {n_rows}.",
-        "The values of a row add up to its prediction minus the mean prediction.",
-    ]
+    sums = "The values of a row add up to its prediction minus the mean prediction"
+    left = ", but for what the graph does not explain" * (explanation.estimand == "d-sage")
+    first_line = f"{name} moves the predictions most: by {number(size)} on average over {n_rows}."
+    return [first_line, f"{sums}{left}."]
 
 
 def _figures(explanation: RowExplanation) -> list[dict[str, str]]:

@@ -127,3 +127,18 @@ def test_further_rows_make_the_first_level_of_few_rows_precise(groups):
     assert np.median(found.se_orderings) < 0.8 * np.median(without.se_orderings)
     difference = np.abs(found.values - without.values)
     assert (difference < 5 * np.hypot(found.se, without.se)).all()
+
+
+def test_balanced_values_add_up_and_stay_within_their_errors():
+    found = run_local(output_game(), exact="never", random_state=0, stopping=FEW)
+    even = found.balanced()
+    np.testing.assert_allclose(even.unexplained, 0.0, atol=1e-12)
+    assert np.abs(found.unexplained).max() > 1e-6
+    truth = run_local(output_game(), exact="always", stopping=as_stopping(tolerance=0.01))
+    off, before = (np.abs(each.values - truth.values).mean() for each in (even, found))
+    assert off < 1.2 * before
+    # What a graph leaves is no error, and losses keep SAGE values as their means.
+    assert (with_graph := run_local(output_game(), oracle=GRAPH.oracle("y"), stopping=FEW))
+    assert with_graph.balanced() is with_graph
+    lost = run_local(loss_game(), stopping=FEW)
+    assert lost.balanced() is lost

@@ -74,6 +74,7 @@ def run_local(
     Examples
     --------
     >>> from dsage import Graph
+    >>> from dsage.games import OutputGame
     >>> from dsage.samplers import Gaussian
     >>> from dsage.models.model import as_model
     >>> graph = Graph(["a", "b", "y"], [("a", "b"), ("b", "y")])

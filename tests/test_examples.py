@@ -29,6 +29,7 @@ def test_the_gallery_has_an_example_of_each_kind():
         "hidden_cause",
         "comparing",
         "selecting",
+        "rows",
     ]
 
 

@@ -23,8 +23,10 @@ if TYPE_CHECKING:
     from dsage.explain import explain
     from dsage.graphs import Graph
     from dsage.result import Explanation, load
+    from dsage.result.rows import RowExplanation
     from dsage.structure import learn_graph, score_graph
     from dsage.workflows.explainer import Explainer
+    from dsage.workflows.rows import explain_rows
     from dsage.workflows.selector import FeatureSelector
 
 __all__ = [
@@ -32,10 +34,12 @@ __all__ = [
     "Explanation",
     "FeatureSelector",
     "Graph",
+    "RowExplanation",
     "__version__",
     "datasets",
     "estimate",
     "explain",
+    "explain_rows",
     "games",
     "graphs",
     "learn_graph",
@@ -53,7 +57,9 @@ _HOMES = {
     "Explanation": "dsage.result",
     "FeatureSelector": "dsage.workflows.selector",
     "Graph": "dsage.graphs",
+    "RowExplanation": "dsage.result.rows",
     "explain": "dsage.explain",
+    "explain_rows": "dsage.workflows.rows",
     "learn_graph": "dsage.structure",
     "load": "dsage.result",
     "score_graph": "dsage.structure",

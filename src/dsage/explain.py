@@ -181,7 +181,7 @@ def explain(
     >>> explanation.to_frame()["feature"][:2].tolist()
     ['bmi', 's5']
     """
-    of_game, of_plan = split_options(options, explain.__kwdefaults__ or ())
+    of_game, of_plan = split_options(options, explain)
     random_state = one_seed(random_state, rng)
     clock = Clock(progress if callable(progress) else None)
     with record_warnings() as warned:

@@ -39,7 +39,6 @@ from dsage.result.events import (
 from dsage.samplers.base import Sampler
 from dsage.samplers.resolve import (
     SamplerFound,
-    SamplerRequest,
     ScoringOptions,
     find_sampler,
     parse_sampler,
@@ -113,15 +112,17 @@ class Settings:
 
 
 def split_options(
-    options: Mapping[str, Any], others: Iterable[str]
+    options: Mapping[str, Any], caller: Callable[..., Any], *, without: Iterable[str] = ()
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the options of the game and those of the plan; refuse unknown names.
 
-    `others` are the parameters of the caller, suggested where a name is misspelled.
+    The parameters of `caller` are suggested where a name is misspelled. It does not take the
+    options `without`.
     """
-    names = [*GameOptions.names(), *PlanOptions.names(), *others]
+    all_names = [*GameOptions.names(), *PlanOptions.names(), *(caller.__kwdefaults__ or ())]
+    names = [name for name in all_names if name not in without]
     for option in options:
-        check_member(option, names, "each option", "the options of explain")
+        check_member(option, names, "each option", f"the options of {caller.__name__}")
     of_game = {name: value for name, value in options.items() if name in GameOptions.names()}
     return of_game, {name: value for name, value in options.items() if name not in of_game}
 
@@ -153,11 +154,13 @@ def learn_parts(
     predict: Predict | None,
     n_resamples: int | None,
     min_share: float | None,
+    n_predicted: int | None = None,
 ) -> Learned:
     """Learn graph and sampler from the training rows, or take what is given.
 
     `is_of_classes` is whether the target is a class. `predict` is the model, in whose terms
-    samplers are compared; without one the energy score alone decides.
+    samplers are compared; without one the energy score alone decides. `n_predicted` are the rows
+    that it will predict at least; by default those of a run to a tolerance.
     """
     request = parse_sampler(sampler, inputs, seed=settings.seed)
     with clock(Phase.GRAPH):
@@ -175,20 +178,19 @@ def learn_parts(
             progress=settings.progress,
         )
     with clock(Phase.SAMPLER):
-        fitted = _fit_sampler(request, inputs, settings, predict)
+        if n_predicted is None:
+            n_predicted = _least_predicted(inputs, settings.groups, settings.game)
+        scoring = ScoringOptions(
+            predict,
+            settings.groups,
+            0 if predict is None else n_predicted,
+            settings.seconds,
+            settings.sampler_check,
+        )
+        fitted = find_sampler(
+            request, inputs, scoring, seed=settings.seed, progress=settings.progress
+        )
     return Learned(found, fitted)
-
-
-def _fit_sampler(
-    request: SamplerRequest, inputs: Inputs, settings: Settings, predict: Predict | None
-) -> SamplerFound:
-    n_predicted = 0
-    if predict is not None:
-        n_predicted = _least_predicted(inputs, settings.groups, settings.game)
-    scoring = ScoringOptions(
-        predict, settings.groups, n_predicted, settings.seconds, settings.sampler_check
-    )
-    return find_sampler(request, inputs, scoring, seed=settings.seed, progress=settings.progress)
 
 
 class Clock:
@@ -252,9 +254,14 @@ class GameMaker:
 
     def oracle(self, oracle: Oracle | None) -> Oracle | None:
         """Return the separations of features as those of the players."""
-        if self._groups is None or oracle is None:
-            return oracle
-        return GroupedOracle(oracle, self._groups.members)
+        return group_oracle(oracle, self._groups)
+
+
+def group_oracle(oracle: Oracle | None, groups: Groups | None) -> Oracle | None:
+    """Return the separations of features as those of the players."""
+    if groups is None or oracle is None:
+        return oracle
+    return GroupedOracle(oracle, groups.members)
 
 
 class _GraphSaver:

@@ -57,8 +57,8 @@ def run(command: ExplainCommand) -> None:
         "--groups": command.groups,
     }
     output.check_outputs(outputs, inputs)
-    _check_choices(command)
-    options = _collect_options(command)
+    check_choices(command)
+    options = collect_options(command)
     model = None
     if command.model is not None:
         trusted = tuple(command.trust or ())
@@ -87,7 +87,7 @@ def _explain(
 ) -> Explanation:
     X_train, X_test = split.X_train, split.X_test
     if model is None:
-        model = _fit(command, split)
+        model = fit_model(command, split)
     else:
         X_train, X_test = (models.align_columns(model, each) for each in (X_train, X_test))
         models.note_column_order(model, X_train)
@@ -135,7 +135,7 @@ def _split(command: ExplainCommand, model: Any) -> Split:  # noqa: ANN401
     kinds, discrete = find_kinds(command, list(map(str, table.columns)))
     taken = take_target(
         table[command.target],
-        asked=_find_asked(command, model),
+        asked=find_asked(command, model),
         said=find_said(command),
     )
     output.note(taken.text, quiet=command.quiet)
@@ -160,7 +160,7 @@ def _split(command: ExplainCommand, model: Any) -> Split:  # noqa: ANN401
     )
 
 
-def _find_asked(command: ExplainCommand, model: Any) -> Asked | None:  # noqa: ANN401
+def find_asked(command: ExplainCommand, model: Any) -> Asked | None:  # noqa: ANN401
     """Return what the options ask the target to be; None if they leave it open."""
     if command.fit in ("lm", "logistic"):
         return Asked("--fit", command.fit, command.fit == "logistic")
@@ -186,7 +186,8 @@ def _warn_of_seen_rows(command: ExplainCommand) -> str:
     )
 
 
-def _fit(command: ExplainCommand, split: Split) -> Any:  # noqa: ANN401
+def fit_model(command: ExplainCommand, split: Split) -> Any:  # noqa: ANN401
+    """Return a model that is fitted to the training rows."""
     fit = command.fit or "rf"
     model = models.make_model(
         fit,
@@ -206,7 +207,7 @@ def _fit(command: ExplainCommand, split: Split) -> Any:  # noqa: ANN401
 # What is typed on the command line
 
 
-def _check_choices(command: ExplainCommand) -> None:
+def check_choices(command: ExplainCommand) -> None:
     """Refuse wrong options before anything is read."""
     if command.model is not None and command.fit is not None:
         raise refusal("--model and --fit", "used one at a time", "both", "Leave one of them out")
@@ -231,7 +232,7 @@ def _check_choices(command: ExplainCommand) -> None:
     check_jobs(command.jobs)
 
 
-def _collect_options(command: ExplainCommand) -> dict[str, Any]:
+def collect_options(command: ExplainCommand) -> dict[str, Any]:
     """Return the options of :func:`dsage.explain`."""
     graph = read_graph(command.graph)
     phases = dict(output.PHASES)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -115,6 +116,19 @@ class LossGame(SumOfOutputs):
             kind=checked.noise,
         )
         self._control = self._find_control()
+
+    @property
+    def losses(self) -> Floats:
+        """The weighted losses of the rows with all features known, (n_rows,)."""
+        return self._full
+
+    @cached_property
+    def base_losses(self) -> Floats:
+        """Their weighted losses with no feature known, (n_rows,); from 4,096 draws, if any."""
+        mean = self._mean()
+        everywhere = np.broadcast_to(mean, (1, self.n_rows, *mean.shape))
+        found: Floats = self.plain_losses(everywhere, np.arange(self.n_rows))[0]
+        return found
 
     @property
     def corrects_means(self) -> bool:

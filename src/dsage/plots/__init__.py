@@ -37,9 +37,23 @@ except ImportError as error:
     ) from error
 
 from dsage.plots.auditing import audit
+from dsage.plots.beeswarm import beeswarm
 from dsage.plots.comparison import compare, sage_and_dsage
+from dsage.plots.dependence import scatter
 from dsage.plots.history import convergence
 from dsage.plots.network import draw_graph, graph
 from dsage.plots.ranking import bar
+from dsage.plots.waterfall import waterfall
 
-__all__ = ["audit", "bar", "compare", "convergence", "draw_graph", "graph", "sage_and_dsage"]
+__all__ = [
+    "audit",
+    "bar",
+    "beeswarm",
+    "compare",
+    "convergence",
+    "draw_graph",
+    "graph",
+    "sage_and_dsage",
+    "scatter",
+    "waterfall",
+]

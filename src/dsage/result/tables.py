@@ -166,7 +166,7 @@ def _audit_note(explanation: Explanation) -> str:
 def _cells(explanation: Explanation) -> tuple[list[str], list[list[str]], list[str]]:
     """Return the heads, the lines and, if some features are not shown, a note on them."""
     frame, estimate = explanation.to_frame(), explanation.estimate
-    digits = _digits(frame["value"].to_numpy())
+    digits = format_digits(frame["value"].to_numpy())
     has_audit = estimate.audit is not None
     has_check = explanation.se_sampler is not None
     heads = ["feature", "value", "95 % interval", *["sampler"] * has_check]
@@ -219,7 +219,7 @@ def _signed(value: float, digits: int) -> str:
     return text if any(digit in text for digit in "123456789") else "0"
 
 
-def _digits(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> int:
+def format_digits(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> int:
     """Return the number of decimals that show the largest value with four digits."""
     largest = float(np.max(np.abs(values), initial=0.0))
     if not largest > 0:

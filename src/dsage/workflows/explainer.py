@@ -224,7 +224,7 @@ class Explainer(BaseEstimator):  # type: ignore[misc]
         engine = (*GameOptions.names(), *PlanOptions.names())
         options = {name: value for name, value in params.items() if name in engine}
         options.pop("random_state")
-        of_game, of_plan = split_options(options, ())
+        of_game, of_plan = split_options(options, explain)
         return Settings.read(
             inputs,
             loss,

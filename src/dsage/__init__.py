@@ -22,16 +22,25 @@ if TYPE_CHECKING:
     )
     from dsage.explain import explain
     from dsage.graphs import Graph
-    from dsage.result import Explanation, load
+    from dsage.result import Explanation, FoldedExplanation, load
     from dsage.structure import learn_graph, score_graph
+    from dsage.workflows.combine import combine
+    from dsage.workflows.compare import compare
+    from dsage.workflows.drift import compare_data
+    from dsage.workflows.folds import explain_cv
 
 __all__ = [
     "Explanation",
+    "FoldedExplanation",
     "Graph",
     "__version__",
+    "combine",
+    "compare",
+    "compare_data",
     "datasets",
     "estimate",
     "explain",
+    "explain_cv",
     "games",
     "graphs",
     "learn_graph",
@@ -46,8 +55,13 @@ __all__ = [
 # Names that are not subpackages, and the modules that define them.
 _HOMES = {
     "Explanation": "dsage.result",
+    "FoldedExplanation": "dsage.result",
     "Graph": "dsage.graphs",
+    "combine": "dsage.workflows.combine",
+    "compare": "dsage.workflows.compare",
+    "compare_data": "dsage.workflows.drift",
     "explain": "dsage.explain",
+    "explain_cv": "dsage.workflows.folds",
     "learn_graph": "dsage.structure",
     "load": "dsage.result",
     "score_graph": "dsage.structure",

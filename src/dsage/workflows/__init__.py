@@ -1,0 +1,1 @@
+"""What people do with importances: calls that are built on :func:`dsage.explain`."""

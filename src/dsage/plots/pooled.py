@@ -18,9 +18,9 @@ from dsage.plots.rows import THICK, THIN, Floats, as_rows, draw_interval, draw_z
 from dsage.result.combined import CombinedExplanation
 from dsage.result.folded import FoldedExplanation
 
-# Inches of the rows, and of the heights at which the single values stand in them.
-_ROW, _BAND = 0.34, 0.16
-_INTERVAL = 0.1
+# Inches: the height of a row, and where single values and intervals stand in it.
+_ROW = 0.4
+_FIRST, _LAST, _INTERVAL = -0.14, 0.02, 0.12
 
 
 class _Interval(NamedTuple):
@@ -63,7 +63,7 @@ def folds(
         folded.to_frame(confidence),
         folded.fold_values[:, np.argsort(-folded.values, kind="stable")],
         [thick, thin],
-        (f"a fold, {n_folds} of them", "all folds"),
+        (f"value of a fold ({n_folds} folds)", "all folds"),
         style.value_label(folded.folds[0]),
         top=top,
         confidence=confidence,
@@ -106,7 +106,7 @@ def combined(
         combined.to_frame(confidence),
         combined.all_values[:, np.argsort(-combined.values, kind="stable")],
         [thick, thin],
-        (f"an explanation, {n_values} of them", "their mean"),
+        (f"value of an explanation ({n_values} of them)", "their mean"),
         style.value_label(combined.explanations[0]),
         top=top,
         confidence=confidence,
@@ -134,7 +134,7 @@ def _draw(
         n_below = n_lines(label, style.LABEL)
         ax = style.new_axes(*rows.size(n_notes=4 + len(notes), n_below=n_below))
     at = rows.centers
-    offsets = np.linspace(-_BAND, 0.0, len(singles)) if len(singles) > 1 else np.zeros(1)
+    offsets = np.linspace(_FIRST, _LAST, len(singles)) if len(singles) > 1 else np.zeros(1)
     dot: dict[str, Any] = {"marker": "o", "markersize": 3.0, "linestyle": "none"}
     dot |= {"color": style.SKY, "markeredgecolor": style.BLUE, "markeredgewidth": 0.5}
     for values, offset in zip(singles, offsets, strict=True):

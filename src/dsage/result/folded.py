@@ -35,7 +35,8 @@ class FoldedExplanation:
       training rows are uncertain as well. The variance between folds is enlarged, because
       models of different folds share training rows: ``(1/J + n_test/n_train) S^2`` with J - 1
       degrees of freedom (Nadeau and Bengio, 2003). This is a heuristic; its coverage is simulated
-      in the documentation.
+      in the documentation. Few folds may agree by chance, so this interval is never narrower than
+      the one for these models.
 
     All folds have the same orderings and noise, so errors from computing may be the same in all
     folds: they are not reduced by the number of folds, which is cautious.
@@ -119,6 +120,12 @@ class FoldedExplanation:
         return tuple(dict.fromkeys(text for each in self.folds for text in each.warnings))
 
     @property
+    def is_interrupted(self) -> bool:
+        """Whether the user ended the run: folds are missing, or the last one is less precise."""
+        is_last = self.folds[-1].estimate.interrupted
+        return is_last or len(self.folds) < self.n_planned
+
+    @property
     def plot(self) -> FoldPlotter:
         """The plots of this result; see :mod:`dsage.plots`."""
         return FoldPlotter(self)
@@ -163,8 +170,18 @@ class FoldedExplanation:
         columns["se_rows"] = self.se_rows
         columns |= self._ends("_total", self.se_total, self._df_total, confidence)
         columns |= {"spread": self.spread, "se_procedure": self.se_procedure}
-        columns |= self._ends("_procedure", self.se_procedure, df_procedure, confidence)
-        columns["p_value"] = holm(p_values(self.values, self.se_procedure, df=df_procedure))
+        ends = self._ends("_procedure", self.se_procedure, df_procedure, confidence)
+        # NaN stays NaN on the side of the procedure only.
+        low, high = (ends[f"{end}_procedure"] for end in ("lower", "upper"))
+        columns["lower_procedure"] = low - np.fmax(low - columns["lower_total"], 0.0)
+        columns["upper_procedure"] = high + np.fmax(columns["upper_total"] - high, 0.0)
+        p_models, p_procedure = (
+            p_values(self.values, se, df=df)
+            for se, df in ((self.se_total, self._df_total), (self.se_procedure, df_procedure))
+        )
+        is_known = np.isfinite(self.se_total)
+        p = np.where(is_known, np.maximum(p_models, p_procedure), p_procedure)
+        columns["p_value"] = holm(p)
         order = np.argsort(-self.values, kind="stable")
         return pd.DataFrame(columns).iloc[order].reset_index(drop=True)
 
@@ -269,8 +286,8 @@ class FoldedExplanation:
             "95 % intervals: of these models on the population, and of the learning procedure",
             "p-value: of the learning procedure, adjusted for the number of features",
         ]
-        if n_folds < self.n_planned:
-            notes.append(f"interrupted: only {n_folds} of {self.n_planned} folds")
+        if self.is_interrupted:
+            notes.append(f"interrupted: these are {n_folds} of {self.n_planned} folds")
         columns = ("lower_total", "upper_total"), ("lower_procedure", "upper_procedure")
         named = dict(zip(("models", "procedure"), columns, strict=True))
         return PooledTable(title, self.to_frame(), named, notes)

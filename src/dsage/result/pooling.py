@@ -136,8 +136,11 @@ def _pool(values: Floats, se: Floats) -> tuple[float, float, float, float]:
     """Return mean, error, spread and the p-value of the spread of one feature."""
     n_estimates = len(values)
     deviation = float(values.std(ddof=1))
+    scale = max(deviation, float(se.max()))
+    if not scale > _TINY * float(np.abs(values).max()):
+        return float(values.mean()), 0.0, 0.0, 1.0
     # A value without an error would have all the weight.
-    least = _TINY * max(deviation, float(se.max()), np.finfo(np.float64).tiny)
+    least = _TINY * scale
     variances = np.maximum(se, least) ** 2
     sum_of_squares = _sum_of_squares(0.0, values, variances)
     p = float(stats.chi2.sf(sum_of_squares, n_estimates - 1))
@@ -151,8 +154,8 @@ def _pool(values: Floats, se: Floats) -> tuple[float, float, float, float]:
         )
     weights = 1.0 / (variances + tau2)
     mean = float(weights @ values / weights.sum())
-    scale = _sum_of_squares(tau2, values, variances) / (n_estimates - 1)
-    error = float(np.sqrt(max(scale, 1.0) / weights.sum()))
+    excess = _sum_of_squares(tau2, values, variances) / (n_estimates - 1)
+    error = float(np.sqrt(max(excess, 1.0) / weights.sum()))
     return mean, error if error > least else 0.0, float(np.sqrt(tau2)), p
 
 

@@ -146,7 +146,7 @@ class ModelComparison(Shown):
             ]
             for row in _first_lines(frame, len(self.differences))
         ]
-        risks = ", ".join(f"{name} {risk:.4g}" for name, risk in self.risks.items())
+        risks = ", ".join(f"{name} {risk:,.{digits}f}" for name, risk in self.risks.items())
         notes = [
             f"risks on these rows: {risks}",
             f"difference to {self.reference} ± its standard error from computing",
@@ -296,9 +296,12 @@ class DataComparison(Shown):
         ]
         means = {label: float(self.losses[label].mean()) for label in self.labels}
         explained = -float(self.difference.values.sum())
+        risks = ", ".join(f"{label} {mean:,.{digits}f}" for label, mean in means.items())
+        parts = self.change_without_features, explained
+        without, by_them = (f"{part:+,.{digits}f}" for part in parts)
         notes = [
-            f"risk: {one} {means[one]:.4g}, {two} {means[two]:.4g}; change {self.change:+.4g}",
-            f"of it {self.change_without_features:+.4g} without features, {explained:+.4g} by them",
+            f"risk: {risks}; change {self.change:+,.{digits}f}",
+            f"of it {without} without features, {by_them} by them",
             "explains: the part of the change in risk; 95 % interval for the populations",
         ]
         n_rows = " and ".join(f"{len(self.losses[label]):,}" for label in self.labels)

@@ -290,19 +290,25 @@ def _tell(folded: FoldedExplanation, folds: Sequence[Fold]) -> None:
     if audits:
         warn(
             f"Skipping by separation changes values: {_list(audits, len(folds))}. Look at "
-            "folds[i].plot.audit(), or use estimand='sage'.",
+            f"folds[{_first(audits)}].plot.audit(), or use estimand='sage'.",
             AuditWarning,
         )
     if samplers:
         warn(
             "Another sampler that scores as well would change values by more than their other "
-            f"errors: {_list(samplers, len(folds))}. Look at folds[i].sampler_check.",
+            f"errors: {_list(samplers, len(folds))}. Look at "
+            f"folds[{_first(samplers)}].sampler_check.",
             SamplerWarning,
         )
 
 
 def _list(found: Mapping[str, Sequence[str]], n_folds: int) -> str:
     return "; ".join(f"{name} in {_name_folds(each, n_folds)}" for name, each in found.items())
+
+
+def _first(found: Mapping[str, Sequence[str]]) -> int:
+    """Return the position of the first fold that is named."""
+    return min(int(number) for numbers in found.values() for number in numbers) - 1
 
 
 def _name_folds(numbers: Sequence[str], n_folds: int) -> str:

@@ -159,7 +159,6 @@ class FoldedExplanation:
         """
         total = float(self.values.sum())
         share = self.values / total if total > 0 else np.full(len(self.values), math.nan)
-        df_procedure = self._df_procedure
         columns: dict[str, Any] = {
             "feature": list(self.feature_names),
             "value": self.values,
@@ -170,18 +169,7 @@ class FoldedExplanation:
         columns["se_rows"] = self.se_rows
         columns |= self._ends("_total", self.se_total, self._df_total, confidence)
         columns |= {"spread": self.spread, "se_procedure": self.se_procedure}
-        ends = self._ends("_procedure", self.se_procedure, df_procedure, confidence)
-        # NaN stays NaN on the side of the procedure only.
-        low, high = (ends[f"{end}_procedure"] for end in ("lower", "upper"))
-        columns["lower_procedure"] = low - np.fmax(low - columns["lower_total"], 0.0)
-        columns["upper_procedure"] = high + np.fmax(columns["upper_total"] - high, 0.0)
-        p_models, p_procedure = (
-            p_values(self.values, se, df=df)
-            for se, df in ((self.se_total, self._df_total), (self.se_procedure, df_procedure))
-        )
-        is_known = np.isfinite(self.se_total)
-        p = np.where(is_known, np.maximum(p_models, p_procedure), p_procedure)
-        columns["p_value"] = holm(p)
+        columns |= self._procedure(columns["lower_total"], columns["upper_total"], confidence)
         order = np.argsort(-self.values, kind="stable")
         return pd.DataFrame(columns).iloc[order].reset_index(drop=True)
 
@@ -259,6 +247,22 @@ class FoldedExplanation:
     def _df_procedure(self) -> Floats:
         # The variance between folds is the least certain of all.
         return np.full(len(self.values), max(len(self.folds) - 1.0, 1.0))
+
+    def _procedure(self, low: Floats, high: Floats, confidence: float) -> dict[str, Floats]:
+        """Return interval and p-value of the procedure; `low` and `high` are those of the models.
+
+        Where one of the two intervals is not known, that of the procedure is as it is.
+        """
+        own = self._ends("_procedure", self.se_procedure, self._df_procedure, confidence)
+        lower, upper = own["lower_procedure"], own["upper_procedure"]
+        p = p_values(self.values, self.se_procedure, df=self._df_procedure)
+        p_models = p_values(self.values, self.se_total, df=self._df_total)
+        is_known = np.isfinite(self.se_total)
+        return {
+            "lower_procedure": lower - np.fmax(lower - low, 0.0),
+            "upper_procedure": upper + np.fmax(high - upper, 0.0),
+            "p_value": holm(np.where(is_known, np.maximum(p, p_models), p)),
+        }
 
     def _ends(self, kind: str, se: Floats, df: Floats, confidence: float) -> dict[str, Floats]:
         """Return the ends of an interval; NaN where its error is not known."""

@@ -69,6 +69,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.engine_coverage
 	$(BIN)/python -m benchmarks.engine_design
 	$(BIN)/python -m benchmarks.engine_orderings
+	$(BIN)/python -m benchmarks.folds
 	$(BIN)/python -m benchmarks.jobs
 	$(BIN)/python -m benchmarks.comparison
 	$(BIN)/python -m benchmarks.convergence

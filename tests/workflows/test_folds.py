@@ -215,9 +215,9 @@ class Interrupted(LinearRegression):
 
 
 @pytest.mark.interrupts
-def test_an_interrupt_returns_the_folds_so_far(monkeypatch):
+def test_an_interrupt_returns_the_folds_so_far():
     X, y = table()
-    folded = dsage.explain_cv(Interrupted(), X, y, cv=3, **QUICK)
+    folded = dsage.explain_cv(Interrupted(), X, y, cv=3, n_orderings=4, **QUICK)
     assert len(folded.folds) == 2
     assert folded.is_interrupted
     assert "interrupted: these are 2 of 3 folds" in repr(folded)
@@ -226,14 +226,14 @@ def test_an_interrupt_returns_the_folds_so_far(monkeypatch):
 @pytest.mark.interrupts
 def test_the_same_call_resumes_from_its_folder(tmp_path, monkeypatch):
     X, y = table()
-    call = {"cv": 3, "checkpoint": tmp_path / "run", **QUICK}
+    call = {"cv": 3, "checkpoint": tmp_path / "run", "n_orderings": 4, **QUICK}
     dsage.explain_cv(Interrupted(), X, y, **call)
     names = sorted(file.name for file in (tmp_path / "run").iterdir())
     assert names == ["fold-1.dsage", "fold-2.dsage", "run.json"]
     written = (tmp_path / "run" / "fold-1.dsage").stat().st_mtime_ns
     monkeypatch.setattr(Interrupted, "is_on", False)
     resumed = dsage.explain_cv(Interrupted(), X, y, **call)
-    whole = dsage.explain_cv(Interrupted(), X, y, cv=3, **QUICK)
+    whole = dsage.explain_cv(Interrupted(), X, y, **{**call, "checkpoint": None})
     np.testing.assert_array_equal(resumed.fold_values, whole.fold_values)
     assert (tmp_path / "run" / "fold-1.dsage").stat().st_mtime_ns == written
 

@@ -77,6 +77,13 @@ def test_fitted_models_of_cross_validate_are_taken():
     np.testing.assert_array_equal(given.fold_values, fitted.fold_values)
 
 
+def test_functions_are_taken_as_fitted_models():
+    X, y = table(24)
+    functions = [lambda X: X["much"].to_numpy(), lambda X: 2.0 * X["much"].to_numpy()]
+    folded = dsage.explain_cv(None, X, y, cv=2, models=functions, n_orderings=4, **QUICK)
+    assert (folded.fold_values[:, 0] > 0).all()
+
+
 def test_models_of_random_folds_are_refused_with_the_way_out():
     X, y = table()
     random = KFold(3, shuffle=True)

@@ -54,7 +54,7 @@ def make_folds(
         advice = "Pass the group of each row"
         raise refusal("cv_groups", f"of {len(y)} rows, as y is", len(groups), advice)
     try:
-        splitter = check_cv(cv, y, classifier=is_classifier(model))
+        splitter = check_cv(cv, y, classifier=_has_classes(model))
         pairs = list(splitter.split(X, y, groups))
         again = list(splitter.split(X, y, groups)) if is_fitted else pairs
     except (TypeError, ValueError) as error:
@@ -74,6 +74,13 @@ def make_folds(
         )
         raise refusal("cv", "a splitter that repeats its folds, if models are given", cv, advice)
     return folds
+
+
+def _has_classes(model: Any) -> bool:  # noqa: ANN401
+    """Return whether a model is a classifier; models of other libraries do not say it."""
+    if hasattr(model, "__sklearn_tags__"):
+        return bool(is_classifier(model))
+    return hasattr(model, "predict_proba")
 
 
 def _check_fold(number: int, n_folds: int, pair: Any, n_rows: int) -> Fold:  # noqa: ANN401

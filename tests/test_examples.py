@@ -28,8 +28,8 @@ def test_the_gallery_has_an_example_of_each_kind():
         "groups",
         "hidden_cause",
         "comparing",
-        "selecting",
         "rows",
+        "selecting",
     ]
 
 

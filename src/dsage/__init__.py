@@ -22,10 +22,14 @@ if TYPE_CHECKING:
     )
     from dsage.explain import explain
     from dsage.graphs import Graph
-    from dsage.result import Explanation, load
+    from dsage.result import Explanation, FoldedExplanation, load
     from dsage.result.rows import RowExplanation
     from dsage.structure import learn_graph, score_graph
+    from dsage.workflows.combine import combine
+    from dsage.workflows.compare import compare
+    from dsage.workflows.drift import compare_data
     from dsage.workflows.explainer import Explainer
+    from dsage.workflows.folds import explain_cv
     from dsage.workflows.rows import explain_rows
     from dsage.workflows.selector import FeatureSelector
 
@@ -33,12 +37,17 @@ __all__ = [
     "Explainer",
     "Explanation",
     "FeatureSelector",
+    "FoldedExplanation",
     "Graph",
     "RowExplanation",
     "__version__",
+    "combine",
+    "compare",
+    "compare_data",
     "datasets",
     "estimate",
     "explain",
+    "explain_cv",
     "explain_rows",
     "games",
     "graphs",
@@ -56,9 +65,14 @@ _HOMES = {
     "Explainer": "dsage.workflows.explainer",
     "Explanation": "dsage.result",
     "FeatureSelector": "dsage.workflows.selector",
+    "FoldedExplanation": "dsage.result",
     "Graph": "dsage.graphs",
     "RowExplanation": "dsage.result.rows",
+    "combine": "dsage.workflows.combine",
+    "compare": "dsage.workflows.compare",
+    "compare_data": "dsage.workflows.drift",
     "explain": "dsage.explain",
+    "explain_cv": "dsage.workflows.folds",
     "explain_rows": "dsage.workflows.rows",
     "learn_graph": "dsage.structure",
     "load": "dsage.result",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dsage.result.tables import format_digits, format_table
+from dsage.result.tables import count_digits, format_table
 from dsage.structure.info import GraphSource
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def _cells(explanation: RowExplanation) -> tuple[list[str], list[list[str]], lis
     is_several = len(explanation.outputs) > 1
     ends = ["base", *shown, "loss" if explanation.is_loss else "prediction"]
     heads = ["row", *["output"] * is_several, *ends]
-    digits = format_digits(np.stack([each.values for each in explanation.estimates]).ravel())
+    digits = count_digits(np.stack([each.values for each in explanation.estimates]).ravel())
     lines = []
     for row in range(min(len(explanation), _MOST_ROWS)):
         for output, each in zip(explanation.outputs, explanation.estimates, strict=True):

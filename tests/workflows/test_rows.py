@@ -174,6 +174,15 @@ def test_penguins_with_missing_values_are_explained():
     np.testing.assert_allclose(found.unexplained, 0.0, atol=1e-6)
 
 
+def test_marginal_values_are_called_so():
+    options = {**PLAIN, "sampler": "marginal", "n_orderings": 4}
+    found = dsage.explain_rows(LINEAR, *TRAIN, ROWS[:2], **options)
+    assert repr(found).startswith("Marginal SHAP values of LinearRegression")
+    # Draws are training rows, so that the means of the features are those of training.
+    expected = LINEAR.coef_ * (ROWS[:2] - TRAIN[0].mean()).to_numpy()
+    assert np.abs(found.values - expected).max() < 0.5 * np.ptp(expected)
+
+
 def test_arrays_have_numbered_rows():
     found = dsage.explain_rows(
         lambda rows: rows.sum(axis=1), X.to_numpy(), Y.to_numpy(), ROWS.to_numpy()[:2],

@@ -69,7 +69,7 @@ def _subtitle(explanation: RowExplanation) -> str:
         explanation.choices.model.name,
         counted(len(explanation), "row"),
         explained_noun(explanation),
-        f"conditional {value_noun(explanation)}s",
+        f"{'marginal' if explanation.is_marginal else 'conditional'} {value_noun(explanation)}s",
     ]
     return " \N{MIDDLE DOT} ".join(parts)
 

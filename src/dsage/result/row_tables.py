@@ -44,8 +44,9 @@ def headline(explanation: RowExplanation) -> str:
     """Return model, what is explained and the rows in one line."""
     n_rows = len(explanation)
     what = explained_noun(explanation)
+    kind = "Marginal" if explanation.is_marginal else "Conditional"
     return (
-        f"Conditional {value_noun(explanation)}s of {explanation.choices.model.name}: {what}, "
+        f"{kind} {value_noun(explanation)}s of {explanation.choices.model.name}: {what}, "
         f"{n_rows:,} {'row' if n_rows == 1 else 'rows'}"
     )
 

@@ -55,6 +55,8 @@ class RowExplanation:
         Everything that was chosen, and by whom; print it.
     warnings : tuple of str
         Warnings of the run.
+    is_marginal : bool
+        Whether unknown features were drawn regardless of the known ones.
     """
 
     estimates: tuple[LocalEstimate, ...]
@@ -68,6 +70,7 @@ class RowExplanation:
     groups: dict[str, tuple[str, ...]] | None
     choices: RunInfo
     warnings: tuple[str, ...]
+    is_marginal: bool = False
 
     @property
     def feature_names(self) -> tuple[str, ...]:

@@ -232,6 +232,7 @@ def explain_rows(
             warnings=tuple(
                 dict.fromkeys(str(each) for each in warned if not isinstance(each, AuditWarning))
             ),
+            is_marginal=request.is_marginal,
         )
         _warn_of_audit(explanation)
     return explanation

@@ -178,12 +178,14 @@ def learn_parts(
             progress=settings.progress,
         )
     with clock(Phase.SAMPLER):
-        if n_predicted is None:
+        if predict is None:
+            n_predicted = 0
+        elif n_predicted is None:
             n_predicted = _least_predicted(inputs, settings.groups, settings.game)
         scoring = ScoringOptions(
             predict,
             settings.groups,
-            0 if predict is None else n_predicted,
+            n_predicted,
             settings.seconds,
             settings.sampler_check,
         )

@@ -36,6 +36,7 @@ from dsage.result.run_info import (
     SessionInfo,
     find_versions,
 )
+from dsage.samplers.base import check_sampler
 from dsage.steps import Clock, Settings, group_oracle, learn_parts, split_options, use_graph
 from dsage.workflows.row_games import RowGames, check_rows, find_outputs, find_row_names
 
@@ -232,7 +233,7 @@ def explain_rows(
             warnings=tuple(
                 dict.fromkeys(str(each) for each in warned if not isinstance(each, AuditWarning))
             ),
-            is_marginal=request.is_marginal,
+            is_marginal=check_sampler(fitted.sampler).is_marginal,
         )
         _warn_of_audit(explanation)
     return explanation

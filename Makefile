@@ -67,8 +67,10 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.memory
 	$(BIN)/python -m benchmarks.engine
 	$(BIN)/python -m benchmarks.engine_coverage
+	$(BIN)/python -m benchmarks.default_coverage
 	$(BIN)/python -m benchmarks.engine_design
 	$(BIN)/python -m benchmarks.engine_orderings
+	$(BIN)/python -m benchmarks.folds
 	$(BIN)/python -m benchmarks.jobs
 	$(BIN)/python -m benchmarks.comparison
 	$(BIN)/python -m benchmarks.convergence

@@ -4,8 +4,10 @@ A problem is a network: each column has a distribution given the columns before 
 mean that depends on them, or a class with probabilities that do; a number may be missing with a
 probability that depends on them. The expectation of a model's output given some of the columns is
 found by likelihood weighting: columns are simulated in their order, known ones are set, and each
-simulation has the weight of what was set. Problems of classes alone are enumerated, and mixtures of
-normals are conditioned in closed form.
+simulation has the weight of what was set. The first unknown number, on which the others depend, is
+simulated with twice its deviation and in strata, with weights: so rows in the tails have enough
+simulations. Problems of classes alone are enumerated, and mixtures of normals are conditioned in
+closed form.
 """
 
 from __future__ import annotations
@@ -13,25 +15,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from scipy.special import ndtri
 from scipy.stats import qmc
-
-from dsage.samplers.base import Sampler
 
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 Columns = list[Floats]
 
-N_ROWS = 200
-N_SIMULATED = 32_768
-N_DRAWS = 128  # in two groups
-N_ORDERINGS = 12
-EXACT_UP_TO = 6  # columns
+# Simulations of a row, in each of two groups; more where fewer count, as their weights are uneven.
+N_SIMULATED, N_MORE, N_COUNT = 1_024, 16_384, 50
+_WIDE = 2.0  # times the deviation of the first unknown number: its simulations reach the tails
 
 
 @dataclass(frozen=True)
@@ -86,6 +84,7 @@ class Problem:
         latent: Columns = []
         seen: Columns = []
         weights = np.zeros(shape)
+        is_first = rows is not None
         for at, column in enumerate(self.columns):
             given = np.asarray(column.given(latent))
             value = None
@@ -102,7 +101,14 @@ class Problem:
                 latent.append(value)
                 seen.append(value)
                 continue
-            drawn = given + column.deviation * rng.standard_normal(shape)
+            if value is None and is_first:
+                strata = (np.arange(shape[-1]) + rng.random(shape)) / shape[-1]
+                scores = _WIDE * ndtri(rng.permuted(strata, axis=-1))
+                weights = weights - 0.5 * scores**2 * (1 - _WIDE**-2)
+                is_first = False
+            else:
+                scores = rng.standard_normal(shape)
+            drawn = given + column.deviation * scores
             if column.missing is None:
                 if value is not None:
                     weights = weights - 0.5 * ((value - given) / column.deviation) ** 2
@@ -131,18 +137,27 @@ class Problem:
             exact = self._enumerate(rows, known)
             return exact, exact
         rng = np.random.default_rng(seed)
-        groups = []
-        for _ in range(2):
-            means = np.empty(len(rows))
-            for start in range(0, len(rows), 10):
-                some = rows[start : start + 10]
-                shape = (len(some), N_SIMULATED // 2)
-                simulated, logs = self._simulate(shape, rng, some, known)
-                weights = np.exp(logs - logs.max(axis=1, keepdims=True))
-                outputs = weights * self.model(simulated)
-                means[start : start + 10] = outputs.sum(axis=1) / weights.sum(axis=1)
-            groups.append(means)
-        return groups[0], groups[1]
+        first, second = (self._weigh(rows, known, rng, N_SIMULATED) for _ in range(2))
+        few = np.flatnonzero(np.minimum(first[1], second[1]) < N_COUNT)
+        for means, _ in (first, second):
+            means[few], _ = self._weigh(rows[few], known, rng, N_MORE)
+        return first[0], second[0]
+
+    def _weigh(
+        self, rows: Floats, known: Mask, rng: np.random.Generator, n_simulated: int
+    ) -> tuple[Floats, Floats]:
+        """Return weighted means of the model's outputs, and how many simulations count."""
+        means, counts = np.empty((2, len(rows)))
+        step = max(1, 2**17 // n_simulated)
+        for start in range(0, len(rows), step):
+            at = slice(start, start + step)
+            shape = (len(rows[at]), n_simulated)
+            simulated, logs = self._simulate(shape, rng, rows[at], known)
+            weights = np.exp(logs - logs.max(axis=1, keepdims=True))
+            weights /= weights.sum(axis=1, keepdims=True)
+            means[at] = (weights * self.model(simulated)).sum(axis=1)
+            counts[at] = 1 / (weights**2).sum(axis=1)
+        return means, counts
 
     def _enumerate(self, rows: Floats, known: Mask) -> Floats:
         if self._joint is None:
@@ -209,10 +224,13 @@ class NormalMixture(Problem):
         for _ in range(2):
             total = np.zeros(len(rows))
             for share, (center, factor) in zip(shares, parts, strict=True):
-                half = rng.standard_normal((1_280 // self.d, int(unknown.sum())))
-                draws = np.empty((len(rows), 2 * len(half), self.d))
+                net = qmc.Sobol(int(unknown.sum()), rng=rng).random(32)
+                shifted = (net + rng.random((len(rows), 1, net.shape[1]))) % 1.0
+                noise = ndtri(np.clip(shifted, 1e-12, 1 - 1e-12)) @ factor.T
+                draws = np.empty((len(rows), 2 * len(net), self.d))
                 draws[:, :, known] = rows[:, None, known]
-                draws[:, :, unknown] = center[:, None] + np.concatenate([half, -half]) @ factor.T
+                draws[:, : len(net), unknown] = center[:, None] + noise
+                draws[:, len(net) :, unknown] = center[:, None] - noise
                 total += share * self.model(draws).mean(axis=1)
             groups.append(total)
         return groups[0], groups[1]
@@ -232,94 +250,3 @@ class LogNormal(NormalMixture):
             self.weights, self.means, self.covariances, lambda X: self.model(np.exp(X))
         )
         return of_logarithms.expected(np.log(rows), known, seed)
-
-
-class Exam:
-    """The exact values of a problem, on which samplers are examined.
-
-    The values are SAGE values of squared error over all coalitions, up to six columns, or along 12
-    orderings, the same ones for truth and sampler.
-    """
-
-    def __init__(self, problem: Problem, seed: int = 123) -> None:
-        self.problem = problem
-        rng = np.random.default_rng(seed)
-        self.rows = problem.sample(N_ROWS, seed)
-        self.target = problem.model(self.rows) + 0.3 * rng.standard_normal(N_ROWS)
-        self._orders = None
-        if problem.d > EXACT_UP_TO:
-            half = [rng.permutation(problem.d) for _ in range(N_ORDERINGS // 2)]
-            self._orders = [*half, *[order[::-1] for order in half]]
-        self._coalitions = self._find_coalitions()
-        self._risks = {
-            each: self._risk(*problem.expected(self.rows, np.array(each), seed + at))
-            for at, each in enumerate(self._coalitions)
-        }
-        self.values = self._shapley(self._risks)
-
-    def _find_coalitions(self) -> list[tuple[bool, ...]]:
-        d = self.problem.d
-        if self._orders is None:
-            return [tuple(bool(code >> at & 1) for at in range(d)) for code in range(2**d)]
-        found = set()
-        for order in self._orders:
-            for length in range(d + 1):
-                known = np.zeros(d, bool)
-                known[order[:length]] = True
-                found.add(tuple(known.tolist()))
-        return sorted(found)
-
-    def _risk(self, first: Floats, second: Floats) -> float:
-        return float(((self.target - first) * (self.target - second)).mean())
-
-    def _shapley(self, risks: dict[tuple[bool, ...], float]) -> Floats:
-        d = self.problem.d
-        values = np.zeros(d)
-        if self._orders is not None:
-            for order in self._orders:
-                known = np.zeros(d, bool)
-                for feature in order:
-                    before = risks[tuple(known.tolist())]
-                    known[feature] = True
-                    values[feature] += before - risks[tuple(known.tolist())]
-            return values / len(self._orders)
-        for feature in range(d):
-            others = [each for each in range(d) if each != feature]
-            for size in range(d):
-                weight = 1 / (d * math.comb(d - 1, size))
-                for chosen in combinations(others, size):
-                    known = np.zeros(d, bool)
-                    known[list(chosen)] = True
-                    before = risks[tuple(known.tolist())]
-                    known[feature] = True
-                    values[feature] += weight * (before - risks[tuple(known.tolist())])
-        return values
-
-    def grade(self, sampler: Sampler, seed: int = 7) -> tuple[float, float]:
-        """Return the largest error of a value, in % of their range, and MSEv / variance."""
-        rng = np.random.default_rng(seed)
-        outputs = self.problem.model(self.rows)
-        encoded = self.problem.to_frame(self.rows)
-        risks, errors = {}, []
-        for each in self._coalitions:
-            known = np.array(each)
-            if known.all():
-                risks[each] = self._risk(outputs, outputs)
-                continue
-            draws = sampler.draw(encoded, known, _noise(rng, self.problem.d))
-            predicted = self.problem.model(draws)
-            first = predicted[:, : N_DRAWS // 2].mean(axis=1)
-            second = predicted[:, N_DRAWS // 2 :].mean(axis=1)
-            risks[each] = self._risk(first, second)
-            errors.append(((outputs - first) * (outputs - second)).mean())
-        off = np.abs(self._shapley(risks) - self.values).max()
-        return 100 * float(off / np.ptp(self.values)), float(np.mean(errors) / outputs.var())
-
-
-def _noise(rng: np.random.Generator, d: int) -> Floats:
-    """Return two independent quasi-random groups of uniforms, shifted at random for each row."""
-    groups = []
-    for _ in range(2):
-        net = qmc.Sobol(d, rng=rng).random(N_DRAWS // 2)
-        groups.append((net + rng.random((N_ROWS, 1, d))) % 1.0)
-    return np.clip(np.concatenate(groups, axis=1), 1e-12, 1 - 1e-12)

@@ -28,6 +28,8 @@ def test_the_gallery_has_an_example_of_each_kind():
         "groups",
         "hidden_cause",
         "comparing",
+        "rows",
+        "selecting",
         "measures",
     ]
 
@@ -54,4 +56,14 @@ def test_models_differ_if_the_forest_uses_a_feature_less(drawing):
     found = runpy.run_path(str(GALLERY / "plot_6_comparing.py"))
     frame = found["comparison"].to_frame().set_index("feature")
     assert frame.loc["sex", "upper"] < 0
+    assert len(plt.get_fignums()) == 1
+
+
+def test_a_selector_keeps_measurements_and_leaves_noise(drawing):
+    found = runpy.run_path(str(GALLERY / "plot_7_selecting.py"))
+    names = found["pipeline"][:-1].get_feature_names_out().tolist()
+    assert {"bmi", "bp", "s5"} <= set(names)
+    assert not [name for name in names if name.startswith("noise")]
+    # Fewer features explain less, but most of what all of them explain.
+    assert 0.8 * found["scores"]["all 15"] < found["scores"]["selected"] < found["scores"]["all 15"]
     assert len(plt.get_fignums()) == 1

@@ -1,7 +1,12 @@
 import numpy as np
 import pytest
+from sklearn.linear_model import LinearRegression
 
-from dsage._random import Streams
+import dsage
+from dsage._random import Streams, one_seed
+from dsage.graphs import compare_graphs, random_dag, random_linear_gaussian
+from dsage.samplers import Gaussian, Marginal, choose_sampler, evaluate
+from dsage.structure import search_graph, stability
 
 
 def test_same_purpose_and_keys_give_the_same_stream_in_any_order():
@@ -42,3 +47,53 @@ def test_random_state_of_another_type_is_refused(random_state):
 def test_negative_seed_is_refused():
     with pytest.raises(ValueError, match="random_state must be non-negative; got -1"):
         Streams(-1)
+
+
+@pytest.mark.parametrize("rng", [5, np.int64(5), None])
+def test_rng_is_another_name_of_random_state(rng):
+    assert one_seed(None, rng) == rng
+    assert one_seed(3, None) == 3
+    assert one_seed(0, 5, default=0) == 5
+
+
+def test_rng_takes_what_numpy_makes_generators_of():
+    sequence = np.random.SeedSequence(4)
+    made = [
+        one_seed(None, each) for each in (sequence, np.random.PCG64(4), np.random.default_rng(4))
+    ]
+    assert len({Streams(each).entropy for each in made}) == 1
+
+
+@pytest.mark.parametrize("rng", ["x", True, 0.5])
+def test_other_kinds_of_rng_are_refused(rng):
+    with pytest.raises(TypeError, match="rng must be an int, a numpy Generator"):
+        one_seed(None, rng)
+
+
+X = np.random.default_rng(0).normal(size=(60, 3))
+GRAPH = random_dag(3, 1, random_state=0)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda **seed: dsage.explain(
+            LinearRegression().fit(X, X[:, 0]), X, X[:, 0], X, X[:, 0], graph=None, progress=False,
+            sampler="gaussian", sampler_check=False, n_orderings=2, exact="never", **seed,
+        ).choices.run.random_state,
+        lambda **seed: dsage.learn_graph(X, **seed).edges,
+        lambda **seed: search_graph(X, **seed).graph.edges,
+        lambda **seed: stability(X, 2, **seed).graphs[0].edges,
+        lambda **seed: choose_sampler(X, [Marginal(), Gaussian()], seconds=0.1, **seed).name,
+        lambda **seed: evaluate(Gaussian().fit(X), X, n_coalitions=2, n_draws=2, **seed).score,
+        lambda **seed: random_dag(6, 2, **seed).edges,
+        lambda **seed: random_linear_gaussian(GRAPH, **seed).sample(2, random_state=0).sum().sum(),
+        lambda **seed: compare_graphs(GRAPH, GRAPH, "X1", 20, **seed).n_queries,
+    ],
+    ids=["explain", "learn_graph", "search_graph", "stability", "choose_sampler", "evaluate",
+         "random_dag", "random_linear_gaussian", "compare_graphs"],
+)  # fmt: skip
+def test_public_functions_take_rng_or_random_state(call):
+    assert call(rng=7) == call(random_state=7)
+    with pytest.raises(TypeError, match="rng must be left out if random_state is given; got 7"):
+        call(rng=7, random_state=8)

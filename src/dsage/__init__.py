@@ -22,18 +22,35 @@ if TYPE_CHECKING:
     )
     from dsage.explain import explain
     from dsage.graphs import Graph
-    from dsage.result import Explanation, load
+    from dsage.result import Explanation, FoldedExplanation, load
+    from dsage.result.rows import RowExplanation
     from dsage.structure import learn_graph, score_graph
+    from dsage.workflows.combine import combine
+    from dsage.workflows.compare import compare
+    from dsage.workflows.drift import compare_data
+    from dsage.workflows.explainer import Explainer
+    from dsage.workflows.folds import explain_cv
     from dsage.workflows.measures import explain_measures
+    from dsage.workflows.rows import explain_rows
+    from dsage.workflows.selector import FeatureSelector
 
 __all__ = [
+    "Explainer",
     "Explanation",
+    "FeatureSelector",
+    "FoldedExplanation",
     "Graph",
+    "RowExplanation",
     "__version__",
+    "combine",
+    "compare",
+    "compare_data",
     "datasets",
     "estimate",
     "explain",
+    "explain_cv",
     "explain_measures",
+    "explain_rows",
     "games",
     "graphs",
     "learn_graph",
@@ -47,10 +64,19 @@ __all__ = [
 
 # Names that are not subpackages, and the modules that define them.
 _HOMES = {
+    "Explainer": "dsage.workflows.explainer",
     "Explanation": "dsage.result",
+    "FeatureSelector": "dsage.workflows.selector",
+    "FoldedExplanation": "dsage.result",
     "Graph": "dsage.graphs",
+    "RowExplanation": "dsage.result.rows",
+    "combine": "dsage.workflows.combine",
+    "compare": "dsage.workflows.compare",
+    "compare_data": "dsage.workflows.drift",
     "explain": "dsage.explain",
+    "explain_cv": "dsage.workflows.folds",
     "explain_measures": "dsage.workflows.measures",
+    "explain_rows": "dsage.workflows.rows",
     "learn_graph": "dsage.structure",
     "load": "dsage.result",
     "score_graph": "dsage.structure",

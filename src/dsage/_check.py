@@ -45,12 +45,13 @@ class Text(tuple[str | Setting, ...]):
 
 
 class Problem(NamedTuple):
-    """The parts of an error: what is wrong with an argument, and what to do."""
+    """The parts of an error: what is wrong with an argument, what to do, and where it happened."""
 
     parameter: str
     condition: str
     got: str
     advice: str | Text
+    place: str = ""
 
     def __str__(self) -> str:
         return self.worded(self.parameter, str)
@@ -59,7 +60,8 @@ class Problem(NamedTuple):
         """Return the text of the error with another name for the parameter."""
         advice = self.advice if isinstance(self.advice, str) else self.advice.worded(word)
         ending = "" if advice.endswith(("?", ".")) else "."
-        return f"{parameter} must be {self.condition}; got {self.got}. {advice}{ending}"
+        start = f"{self.place}: " if self.place else ""
+        return f"{start}{parameter} must be {self.condition}; got {self.got}. {advice}{ending}"
 
 
 def refusal(
@@ -85,6 +87,31 @@ def refusal(
     return error
 
 
+@contextmanager
+def name_place(place: str) -> Iterator[None]:
+    """Start the text of errors with the place where they happen, such as a fold.
+
+    Examples
+    --------
+    >>> with name_place("fold 3 of 5"):
+    ...     raise refusal("share", "in (0, 1]", 2, "Pass a fraction, such as 0.9")
+    Traceback (most recent call last):
+    ValueError: fold 3 of 5: share must be in (0, 1]; got 2. Pass a fraction, such as 0.9.
+    """
+    try:
+        yield
+    except Exception as error:
+        if error.args and isinstance(error.args[0], str):
+            error.args = (f"{place}: {error.args[0]}", *error.args[1:])
+        else:
+            error.add_note(f"This is about {place}.")
+        problem = getattr(error, "problem", None)
+        if isinstance(problem, Problem):
+            inner = f": {problem.place}" if problem.place else ""
+            vars(error)["problem"] = problem._replace(place=f"{place}{inner}")
+        raise
+
+
 class DsageWarning(UserWarning):
     """A warning of the package; `text` keeps its settings apart from its words."""
 
@@ -105,14 +132,16 @@ _recorded: ContextVar[tuple[list[DsageWarning], bool]] = ContextVar("recorded")
 
 
 @contextmanager
-def record_warnings(*, show: bool = True) -> Iterator[list[DsageWarning]]:
+def record_warnings(*, show: bool | None = None) -> Iterator[list[DsageWarning]]:
     """Collect the warnings of the package in this thread, also those that filters ignore.
 
     Nothing global is changed, unlike by :func:`warnings.catch_warnings`. Warnings go to the
-    innermost collection only, and from there to the user if `show` is true.
+    innermost collection only, and from there to the user if `show` is true; by default as in the
+    collection around this one, and otherwise true.
     """
     found: list[DsageWarning] = []
-    token = _recorded.set((found, show))
+    is_shown = _recorded.get(([], True))[1] if show is None else show
+    token = _recorded.set((found, is_shown))
     try:
         yield found
     finally:

@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dsage._check import refusal
+
 Arrays = dict[str, npt.NDArray[Any]]
 
 _HEADER = "header"
@@ -31,6 +33,16 @@ DAMAGES = (
     SyntaxError,
     tokenize.TokenError,
 )
+
+
+def check_path(path: str | Path) -> Path:
+    """Return the path of a file that can be written."""
+    file = Path(path)
+    if not file.parent.is_dir():
+        raise refusal("path", "in an existing folder", str(path), "Create the folder first")
+    if file.is_dir():
+        raise refusal("path", "a file", str(path), "It is a folder: name a file in it")
+    return file
 
 
 def write_arrays(

@@ -10,6 +10,34 @@ import numpy as np
 from dsage._check import refusal
 
 RandomState = int | np.random.Generator | None
+RngLike = RandomState | np.random.SeedSequence | np.random.BitGenerator
+
+
+def one_seed(random_state: RandomState, rng: RngLike, default: RandomState = None) -> RandomState:
+    """Return the seed that was given as `random_state` or as `rng`; refuse both.
+
+    `default` is the default of `random_state`: as it cannot be told from one that was given, it
+    gives way to `rng`.
+
+    Examples
+    --------
+    >>> one_seed(None, 3), one_seed(4, None), one_seed(0, 3, default=0)
+    (3, 4, 3)
+    """
+    if rng is None:
+        return random_state
+    is_default = isinstance(random_state, int) and random_state == default
+    if random_state is not None and not is_default:
+        advice = "They are two names of one option: pass one"
+        raise refusal("rng", "left out if random_state is given", rng, advice, TypeError)
+    if isinstance(rng, (np.random.SeedSequence, np.random.BitGenerator)):
+        return np.random.default_rng(rng)
+    if isinstance(rng, np.random.Generator) or (
+        isinstance(rng, (int, np.integer)) and not isinstance(rng, bool)
+    ):
+        return rng
+    condition = "an int, a numpy Generator, SeedSequence or BitGenerator, or None"
+    raise refusal("rng", condition, rng, "Use an int to reproduce results", TypeError)
 
 
 class Streams:

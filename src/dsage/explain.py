@@ -2,49 +2,20 @@
 
 from __future__ import annotations
 
-import logging
-import secrets
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
-
-from dsage._check import AuditWarning, SamplerWarning, check_member, record_warnings
-from dsage._random import RandomState, Streams
-from dsage.data.frames import take_rows
-from dsage.data.groups import Groups
+from dsage._check import AuditWarning, SamplerWarning, record_warnings
+from dsage._random import RandomState, RngLike, one_seed
 from dsage.data.inputs import Inputs, check_inputs
-from dsage.estimate import (
-    Checkpoint,
-    PlanOptions,
-    Stopping,
-    as_checkpoint,
-    as_stopping,
-    run,
-)
-from dsage.estimate.graph_use import measure_use
-from dsage.estimate.inference import MIN_UNITS
+from dsage.estimate import Checkpoint, run
 from dsage.estimate.rivals import check_sampler_of_run
-from dsage.estimate.running.outlook import Outlook
-from dsage.games import Game, GameOptions, Grouped, LossGame
-from dsage.games.base import Rows
-from dsage.graphs import GroupedOracle, Oracle
 from dsage.models.losses import Loss
-from dsage.models.model import Model
-from dsage.models.resolve import find_model
+from dsage.models.resolve import ResolvedModel, find_model
 from dsage.orderings import Order, Orderings
-from dsage.result.events import (
-    CostExpected,
-    EstimateProgressed,
-    Event,
-    Phase,
-    PhaseFinished,
-    PhaseStarted,
-)
+from dsage.result.events import Event, Phase
 from dsage.result.explanation import Explanation
 from dsage.result.run_info import (
     DataInfo,
@@ -56,19 +27,16 @@ from dsage.result.run_info import (
     SessionInfo,
     find_versions,
 )
-from dsage.samplers.base import Sampler
-from dsage.samplers.resolve import ScoringOptions, find_sampler, parse_sampler
-from dsage.structure.info import GraphInfo
-from dsage.structure.resolve import find_graph
-
-logger = logging.getLogger("dsage")
-
-# A seed that can be read and typed.
-_SEED_BITS = 32
-# A graph is not learned if linear regressions leave this share of the coalitions to be evaluated.
-_HARDLY_SEPARATED = 0.9
-# Rows on which a batch of orderings is evaluated at least, if there are so many.
-_ROWS = 64
+from dsage.steps import (
+    Clock,
+    GameMaker,
+    Learned,
+    Settings,
+    learn_parts,
+    row_losses,
+    split_options,
+    use_graph,
+)
 
 
 def explain(
@@ -99,6 +67,8 @@ def explain(
     n_jobs: int | None = None,
     checkpoint: str | Path | Checkpoint | None = None,
     random_state: RandomState = None,
+    rng: RngLike = None,
+    keep_losses: bool = False,
     progress: bool | Callable[[Event], None] = True,
     **options: Any,  # noqa: ANN401
 ) -> Explanation:
@@ -133,7 +103,8 @@ def explain(
     sampler : str or Sampler, default="auto"
         ``"auto"`` chooses the simplest one with good held-out scores, see
         :func:`dsage.samplers.choose_sampler`. Or a name such as ``"gaussian"`` or ``"mix"``, or
-        an object, see :mod:`dsage.samplers`. ``"marginal"`` gives marginal SAGE values.
+        an object, see :mod:`dsage.samplers`. ``"marginal"`` gives marginal SAGE values. A fitted
+        one, such as the `sampler` of another explanation, is used as it is.
     loss : str, callable or Loss, default="auto"
         See :func:`dsage.models.as_loss`; ``"auto"`` is cross entropy for classes, the loss that a
         regressor was fitted with if it tells, else squared error for numbers, and for a function
@@ -172,14 +143,19 @@ def explain(
         for few rows, or where a wrong separation would be worse than a longer run.
     sampler_check : bool, default=True
         Whether to estimate how much the values would change with another sampler that scores as
-        well (`se_sampler` of the result), with at most 25 % of the run's evaluations, or 32,768 if
-        it was precise with few. It is left out if the run is interrupted or its time is up.
+        well (`se_sampler` of the result), with at most 25 % of the run's evaluations. It is left
+        out if the run is interrupted, its time is up, or its evaluations are too few.
     n_jobs : int, optional
         Number of parallel jobs; results do not depend on it.
     checkpoint : str, Path or Checkpoint, optional
         A file for the state of the estimation: the same call resumes where it stopped.
     random_state : int, numpy Generator or None, default=None
         Seed of everything. None draws a new one, which `choices` holds.
+    rng : int, numpy Generator, SeedSequence, BitGenerator or None, default=None
+        Another name of `random_state`, as in SciPy; pass one of the two.
+    keep_losses : bool, default=False
+        Whether to keep the loss of each evaluation row, with nothing and with everything known
+        (`row_losses` of the result).
     progress : bool or callable, default=True
         Show progress bars, and what the estimation will cost. A callable receives the events of
         :mod:`dsage.result.events` instead.
@@ -205,242 +181,113 @@ def explain(
     >>> explanation.to_frame()["feature"][:2].tolist()
     ['bmi', 's5']
     """
-    game_options, plan_options = _split_options(options)
+    of_game, of_plan = split_options(options, explain)
+    random_state = one_seed(random_state, rng)
     clock = Clock(progress if callable(progress) else None)
-    progress = progress is True
     with record_warnings() as warned:
         columns: dict[str, Any] = {"discrete": discrete, "kinds": kinds, "groups": groups}
         inputs = check_inputs(X_train, y_train, X_test, y_test, target=target, **columns)
         resolved = find_model(model, loss, classes, inputs)
-        stopping = _make_rule(
-            tolerance=tolerance,
-            absolute=absolute,
-            top_k=top_k,
-            seconds=seconds,
-            n_orderings=n_orderings,
+        settings = Settings.read(
+            inputs,
+            resolved.loss,
+            limits={
+                "tolerance": tolerance,
+                "absolute": absolute,
+                "top_k": top_k,
+                "seconds": seconds,
+                "n_orderings": n_orderings,
+            },
+            groups=groups,
+            checkpoint=checkpoint,
+            random_state=random_state,
+            of_game=of_game,
+            of_plan=of_plan | {"estimand": estimand, "orderings": orderings, "n_jobs": n_jobs},
+            sampler_check=sampler_check,
+            progress=progress is True,
         )
-        grouped = None if groups is None else Groups(groups, inputs.names)
-        kept = as_checkpoint(checkpoint)
-        seed = _make_seed(random_state, kept)
-        for_game = GameOptions.read({**game_options, "random_state": seed})
-        for_game = for_game.with_draws(resolved.loss.n_draws(tolerance))
-        for_game.row_weights(len(inputs.y_test))
-        plan_options |= {"estimand": estimand, "orderings": orderings, "n_jobs": n_jobs}
-        for_plan = PlanOptions.read({**plan_options, "random_state": seed})
-        for_plan.check_features(inputs.names if grouped is None else grouped.names)
-        request = parse_sampler(sampler, inputs, seed=seed)
-        is_of_classes = resolved.loss.is_of_classes
-        jobs: dict[str, Any] = {"n_jobs": n_jobs, "seed": seed, "progress": progress}
-        with clock(Phase.GRAPH):
-            found = find_graph(
-                graph,
-                inputs,
-                is_of_classes=is_of_classes,
-                is_marginal=request.is_marginal,
-                is_plain=estimand == "sage",
-                why_spare=_GraphSaver(for_plan, grouped),
-                n_resamples=n_resamples,
-                min_share=min_share,
-                **jobs,
-            )
-        with clock(Phase.SAMPLER):
-            n_predicted = _least_predicted(inputs, grouped, for_game)
-            predict = resolved.model.predict
-            scoring = ScoringOptions(predict, grouped, n_predicted, seconds, sampler_check)
-            fitted = find_sampler(request, inputs, scoring, seed=seed, progress=progress)
-        with clock(Phase.ESTIMATE):
-            settings = {"loss": resolved.loss, **vars(for_game)}
-            make_game = _GameMaker(resolved.model, inputs, settings, grouped)
-            game, oracle = make_game(fitted.sampler), make_game.oracle(found.oracle)
-            is_asked = not (isinstance(graph, str) and graph == "auto")
-            oracle, graph_info = _use_graph(oracle, found.info, for_plan, is_asked=is_asked)
-            estimate = run(
-                game,
-                oracle=oracle,
-                stopping=stopping,
-                checkpoint=kept,
-                progress=progress or clock.follow,
-                **vars(for_plan),
-            )
-            if estimate.n_units == 0:
-                # Interrupted before the first values.
-                raise KeyboardInterrupt
-        with clock(Phase.CHECK):
-            check = check_sampler_of_run(
-                fitted,
-                estimate,
-                game,
-                make_game,
-                inputs,
-                oracle=oracle,
-                n_draws=for_game.n_replicates * for_game.n_draws_each,
-                options=for_plan,
-                seed=seed,
-                is_wanted=sampler_check,
-            )
+        learned = learn_parts(
+            inputs,
+            settings,
+            clock,
+            graph=graph,
+            sampler=sampler,
+            is_of_classes=resolved.loss.is_of_classes,
+            predict=resolved.model.predict,
+            n_resamples=n_resamples,
+            min_share=min_share,
+        )
+        found = _estimate(inputs, resolved, settings, learned, clock, keep_losses=keep_losses)
+    texts = [str(each) for each in warned if not isinstance(each, (AuditWarning, SamplerWarning))]
+    return replace(found, warnings=tuple(dict.fromkeys(texts)))
+
+
+def _estimate(
+    inputs: Inputs,
+    resolved: ResolvedModel,
+    settings: Settings,
+    learned: Learned,
+    clock: Clock,
+    *,
+    keep_losses: bool,
+) -> Explanation:
+    """Estimate the values and the error of the sampler; return them with the record of the run."""
+    graph, fitted, for_game, for_plan = learned.graph, learned.sampler, settings.game, settings.plan
+    with clock(Phase.ESTIMATE):
+        of_game = {"loss": resolved.loss, **vars(for_game)}
+        make_game = GameMaker(resolved.model, inputs, of_game, settings.groups)
+        game = make_game(fitted.sampler)
+        oracle, graph_info = use_graph(make_game.oracle(graph.oracle), graph, for_plan)
+        estimate = run(
+            game,
+            oracle=oracle,
+            stopping=settings.stopping,
+            checkpoint=settings.checkpoint,
+            progress=settings.progress or clock.follow,
+            **vars(for_plan),
+        )
+        if estimate.n_units == 0:
+            # Interrupted before the first values.
+            raise KeyboardInterrupt
+        losses = row_losses(game) if keep_losses else None
+    with clock(Phase.CHECK):
+        check = check_sampler_of_run(
+            fitted,
+            estimate,
+            game,
+            make_game,
+            inputs,
+            oracle=oracle,
+            n_draws=for_game.n_replicates * for_game.n_draws_each,
+            options=for_plan,
+            seed=settings.seed,
+            is_wanted=settings.sampler_check,
+        )
+    kept = settings.checkpoint
     choices = RunInfo(
         model=resolved.info,
-        data=DataInfo.of(inputs, grouped),
+        data=DataInfo.of(inputs, settings.groups),
         graph=graph_info,
         sampler=replace(fitted.info, compared_with=check.others, not_compared=check.reason or None),
         loss=LossInfo(resolved.loss.name, resolved.loss_source, resolved.loss_reason),
-        estimate=EstimateInfo.of(estimate, stopping, for_game, for_plan),
+        estimate=EstimateInfo.of(estimate, settings.stopping, for_game, for_plan),
         evaluations=EvaluationInfo.of(estimate, check),
         seconds=SecondsInfo(**clock.seconds),
         versions=find_versions(resolved.info.packages),
-        run=SessionInfo(str(seed), n_jobs, None if kept is None else str(kept.path)),
+        run=SessionInfo(
+            str(settings.seed), for_plan.n_jobs, None if kept is None else str(kept.path)
+        ),
     )
-    own = AuditWarning, SamplerWarning
-    texts = [str(each) for each in warned if not isinstance(each, own)]
     return Explanation(
         estimate=estimate,
         target=inputs.target,
-        graph=found.graph,
-        edge_strength=found.strength,
+        graph=graph.graph,
+        edge_strength=graph.strength,
         sampler_scores=fitted.scores,
-        groups=None if grouped is None else grouped.members,
+        groups=None if settings.groups is None else settings.groups.members,
         choices=choices,
-        warnings=tuple(dict.fromkeys(texts)),
+        warnings=(),
         sampler_check=check,
+        sampler=fitted.sampler,
+        row_losses=losses,
     )
-
-
-class Clock:
-    """Measures how long each phase takes; logs its start and end, and reports them to `listen`."""
-
-    def __init__(self, listen: Callable[[Event], None] | None = None) -> None:
-        self._start = time.perf_counter()
-        self._listen = listen
-        self._phases: dict[str, float] = {}
-        self._has_cost = False
-
-    def follow(self, outlook: Outlook) -> None:
-        """Report where the estimation stands."""
-        if not self._has_cost and outlook.seconds_left is not None:
-            self._has_cost = True
-            self._report(CostExpected(outlook))
-        self._report(EstimateProgressed(outlook))
-
-    @contextmanager
-    def __call__(self, phase: Phase) -> Iterator[None]:
-        """Measure a phase."""
-        start = time.perf_counter()
-        self._report(PhaseStarted(phase))
-        yield
-        self._phases[phase] = time.perf_counter() - start
-        self._report(PhaseFinished(phase, self._phases[phase]))
-
-    def _report(self, event: Event) -> None:
-        logger.info("%s", event)
-        if self._listen is not None:
-            self._listen(event)
-
-    @property
-    def seconds(self) -> dict[str, float]:
-        """The time of each finished phase, and in total."""
-        return {**self._phases, "total": time.perf_counter() - self._start}
-
-
-def _split_options(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the options of the game and those of the plan; refuse unknown names."""
-    names = [*GameOptions.names(), *PlanOptions.names(), *(explain.__kwdefaults__ or ())]
-    for option in options:
-        check_member(option, names, "each option", "the options of explain")
-    of_game = {name: value for name, value in options.items() if name in GameOptions.names()}
-    return of_game, {name: value for name, value in options.items() if name not in of_game}
-
-
-def _make_rule(**limits: float | None) -> Stopping | None:
-    """Return the stopping rule of the limits; None without limits."""
-    given: dict[str, Any] = {name: each for name, each in limits.items() if each is not None}
-    return as_stopping(**given) if given else None
-
-
-def _make_seed(random_state: RandomState, checkpoint: Checkpoint | None) -> int:
-    """Return the given seed, that of the run to resume, or a new one."""
-    if random_state is not None:
-        return Streams(random_state).entropy
-    entropy = None if checkpoint is None else checkpoint.entropy()
-    return secrets.randbits(_SEED_BITS) if entropy is None else entropy
-
-
-class _GameMaker:
-    """Makes the game of a run with a fitted sampler, on all rows or on some of them."""
-
-    def __init__(
-        self, model: Model, inputs: Inputs, settings: Mapping[str, Any], groups: Groups | None
-    ) -> None:
-        self._model, self._inputs = model, inputs
-        self._settings, self._groups = settings, groups
-
-    def __call__(
-        self, sampler: Sampler, rows: Rows | None = None, *, is_controlled: bool = True
-    ) -> Game:
-        X, y, settings = self._inputs.X_test, self._inputs.y_test, dict(self._settings)
-        if not is_controlled:
-            settings["draw_control"] = "none"
-        if rows is not None:
-            X, y = take_rows(X, rows), y[rows]
-            if settings["sample_weight"] is not None:
-                settings["sample_weight"] = np.asarray(settings["sample_weight"])[rows]
-        game = LossGame(self._model, sampler, X, y, **settings)
-        return game if self._groups is None else Grouped(game, self._groups.members)
-
-    def oracle(self, oracle: Oracle | None) -> Oracle | None:
-        """Return the separations of features as those of the players."""
-        if self._groups is None or oracle is None:
-            return oracle
-        return GroupedOracle(oracle, self._groups.members)
-
-
-class _GraphSaver:
-    """Tells why no graph need be learned, from rough separations of the features."""
-
-    def __init__(self, options: PlanOptions, groups: Groups | None) -> None:
-        self._options, self._groups = options, groups
-
-    def __call__(self, oracle: Oracle) -> str | None:
-        """Return the reason, or None if a graph might pay."""
-        if self._groups is not None:
-            oracle = GroupedOracle(oracle, self._groups.members)
-        share = measure_use(oracle, self._options).share_evaluated
-        if share < _HARDLY_SEPARATED:
-            return None
-        return (
-            f"not learned: even linear regressions, which miss dependences, leave {share:.0%} of "
-            "the coalitions to be evaluated"
-        )
-
-
-def _use_graph(
-    oracle: Oracle | None, info: GraphInfo, options: PlanOptions, *, is_asked: bool
-) -> tuple[Oracle | None, GraphInfo]:
-    """Return the separations to use, and the record of the graph.
-
-    A graph that the user did not ask for is used where that makes the estimate cheaper.
-    """
-    if oracle is None:
-        return None, info
-    use = measure_use(oracle, options)
-    is_used = is_asked or (use.pays and options.estimand != "sage")
-    why = None
-    if not is_used:
-        why = (
-            f"learned, not used: {use.share_skipped:.0%} of the surpluses could be skipped, and "
-            f"{use.share_evaluated:.0%} of the coalitions would have to be evaluated"
-        )
-    found = replace(
-        info,
-        is_used=is_used,
-        share_skippable=use.share_skipped,
-        share_evaluated=use.share_evaluated,
-        why=why,
-    )
-    return oracle if is_used else None, found
-
-
-def _least_predicted(inputs: Inputs, groups: Groups | None, options: GameOptions) -> int:
-    """Return the number of rows that the model predicts at least in a run to a tolerance."""
-    n_players = len(inputs.names if groups is None else groups.names)
-    n_rows = min(len(inputs.y_test), _ROWS)
-    return 2 * MIN_UNITS * n_players * n_rows * options.n_replicates * options.n_draws_each

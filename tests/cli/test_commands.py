@@ -85,7 +85,7 @@ def test_nothing_given_shows_the_help(dsage, arguments):
 def test_every_command_and_option_has_a_help_text():
     commands = typer.main.get_command(app).commands
     assert set(commands) == {
-        "demo", "explain", "describe", "graph", "score-samplers", "report", "compare",
+        "demo", "explain", "explain-rows", "describe", "graph", "score-samplers", "report", "compare",
     }  # fmt: skip
     for command in commands.values():
         assert command.help
@@ -196,7 +196,7 @@ def test_two_runs_are_compared(dsage, runs, tmp_path):
     assert ran.code == 0, ran.err
     assert ran.out.split()[:3] == ["feature", "one", "two"]
     assert "two minus one" in ran.out
-    assert "dsage.estimate.compare_games" in ran.err
+    assert "dsage.compare in Python" in ran.err
     first, second = (package.load(run) for run in runs)
     frame = pd.read_csv("both.csv").set_index("feature").loc[list(first.feature_names)]
     np.testing.assert_allclose(frame["difference"], second.values - first.values, atol=1e-12)

@@ -184,7 +184,7 @@ def test_for_clustered_data_a_forced_gaussian_is_found_out():
     X, y = clustered_rows()
     rows = X[:600], y[:600], X[600:], y[600:]
     with pytest.warns(SamplerWarning, match="scores clearly better than Gaussian"):
-        forced = dsage.explain(folded, *rows, sampler="gaussian", tolerance=0.01, **PLAIN)
+        forced = dsage.explain(folded, *rows, sampler="gaussian", tolerance=0.004, **PLAIN)
     assert forced.sampler_check.are_better == (True,)
     assert not any("scores clearly better" in text for text in forced.warnings)
     # The true error: the values with the exact sampler minus those with the Gaussian.
@@ -225,8 +225,8 @@ def test_on_one_hot_columns_a_forced_mixture_is_found_out(birds):
     assert frame.loc["sex", "sampler_matters"]
     # Other samplers agree that the sex is worth nothing.
     assert frame.loc["sex", "se_sampler"] == pytest.approx(-frame.loc["sex", "value"], rel=0.4)
-    most = max(0.25 * forced.estimate.n_evaluated, 1 << 15)
-    assert 2 * forced.choices.evaluations.n_sampler_check <= most
+    n_evaluated = forced.estimate.n_evaluated
+    assert 2 * forced.choices.evaluations.n_sampler_check <= 0.25 * n_evaluated
 
 
 @pytest.mark.skipif("mixture" not in SAMPLERS, reason="there is no such sampler any more")

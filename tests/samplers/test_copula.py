@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 from dsage.games import LossGame
 from dsage.samplers.copula import GaussianCopula
-from dsage.samplers.curve import Curve
+from dsage.samplers.curve import Curves
 
 
 def skewed(n_rows=400, n_features=4, seed=0):
@@ -197,9 +197,11 @@ def test_games_draw_along_orderings():
 def test_a_curve_is_linear_interpolation_to_the_bit(n_knots, seed):
     rng = np.random.default_rng(seed)
     knots = np.cumsum(rng.random(n_knots) ** rng.choice([1, 8]) + 1e-9) - 3
-    values = rng.standard_normal(n_knots)
+    values = rng.standard_normal((2, n_knots))
     x = np.concatenate([rng.uniform(knots[0] - 1, knots[-1] + 1, 4000), knots, knots + 1e-13])
-    np.testing.assert_array_equal(Curve(knots, values)(x), np.interp(x, knots, values))
+    found = Curves(knots, values)(np.stack([x, x[::-1]]), np.array([1, 0]))
+    np.testing.assert_array_equal(found[0], np.interp(x, knots, values[1]))
+    np.testing.assert_array_equal(found[1], np.interp(x, knots, values[0])[::-1])
 
 
 def test_there_is_no_mean():

@@ -398,6 +398,18 @@ def test_order_that_contradicts_required_edges_is_repaired():
     assert set(edges) <= set(result.graph.edges)
 
 
+def test_no_variable_moves_after_the_last_of_the_steps():
+    score = score_of(model_of(12, 4, 2), 500)
+    order = score.names[::-1]
+    start, whole = boss(score, order=order, max_passes=0), boss(score, order=order)
+    assert boss(score, order=order, max_steps=0).graph == start.graph
+    assert boss(score, order=order, max_steps=10**9).graph == whole.graph
+    some = [boss(score, order=order, max_steps=limit) for limit in (60, 90, 120)]
+    lengths = [len(start.trace), *(len(each.trace) for each in some), len(whole.trace)]
+    assert lengths == sorted(lengths)
+    assert lengths[0] < lengths[2] < lengths[-1]
+
+
 # Interrupts and bad input
 
 
@@ -446,3 +458,5 @@ def test_bad_input_is_refused():
         boss(score, Constraints(["a", "b", "c"]))
     with pytest.raises(ValueError, match="max_passes must be at least 0"):
         boss(score, max_passes=-1)
+    with pytest.raises(ValueError, match="max_steps must be at least 0"):
+        boss(score, max_steps=-1)

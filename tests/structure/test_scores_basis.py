@@ -85,6 +85,21 @@ class TestRegressions:
                 )
                 assert left[other] == pytest.approx(fresh.left(response, both), abs=1e-4)
 
+    @pytest.mark.parametrize("parents", [(1,), (2, 3), (1, 2, 3)])
+    def test_removals_are_what_is_left_with_one_parent_fewer(self, regressions, blocks, parents):
+        for response in (blocks.responses[0, :1], blocks.columns(4)):
+            left = regressions.left_without(response, parents)
+            fewer = [tuple(each for each in parents if each != gone) for gone in parents]
+            expected = [regressions.left(response, others) for others in fewer]
+            np.testing.assert_allclose(left, expected, atol=1e-4)
+
+    def test_two_responses_at_once_are_each_on_its_own(self, regressions, blocks):
+        both = blocks.responses[:, 0]
+        for found in (regressions.left, regressions.left_with, regressions.left_without):
+            joint = found(both, (1, 2), each=True)
+            apart = [found(both[place : place + 1], (1, 2)) for place in (0, 1)]
+            np.testing.assert_allclose(joint, np.concatenate(apart, axis=-1), atol=1e-6)
+
     def test_the_order_in_which_parents_are_added_does_not_matter(self, blocks):
         one, other = (
             BlockRegressions(blocks.correlation, [blocks.columns(node) for node in range(5)])
@@ -113,6 +128,11 @@ class TestRegressions:
         left, n_products = products.left_with(response, (0, 1))
         assert left[2] == pytest.approx(products.left(response, three), abs=1e-5)
         assert n_products[2] == 2
+        left, n_products = products.left_without(response, (0, 1, 2))
+        for at, fewer in enumerate([(1, 2), (0, 2), (0, 1)]):
+            columns, n_expected = products.columns(fewer)
+            assert left[at] == pytest.approx(products.left(response, columns), abs=1e-5)
+            assert n_products[at] == n_expected
         residuals = products.residuals(int(response[0]), both)
         assert np.log(residuals.var()) == pytest.approx(products.left(response, both), abs=1e-4)
 
@@ -194,9 +214,9 @@ def test_the_best_removal_is_exact_and_no_other_is_larger(score):
 def test_products_are_used_where_they_explain_something(score):
     empty = [()] * 5
     parents = [(), (), (0,), (0, 1), (1, 2)]
-    assert score.near(empty) is score
+    assert not score.near(empty)._products
     near = score.near(parents)
-    assert near is not score
+    assert near._products
     assert near.family(3, (0, 1)) > score.family(3, (0, 1)) + 100
     assert near.family(4, (1, 2)) == score.family(4, (1, 2))
     assert near.additions(3, (0,))[1] > score.additions(3, (0,))[1] + 100
@@ -223,7 +243,7 @@ class TestProductsWithClasses:
     def test_a_slope_that_depends_on_a_class_is_a_product(self, switched):
         parents = [(), (), (), (0, 1), (0, 2)]
         near = switched.near(parents)
-        assert near is not switched
+        assert near._products
         assert near.family(3, (0, 1)) > switched.family(3, (0, 1)) + 100
         assert near.family(4, (0, 2)) > switched.family(4, (0, 2)) + 100
         assert near.additions(3, (0,))[1] > near.family(3, (0,)) + 100
@@ -366,13 +386,23 @@ def test_the_penalty_grows_from_a_thousand_to_ten_thousand_rows():
     assert default_penalty(3_162) == pytest.approx(0.85, abs=1e-4)
 
 
-def test_the_worth_of_one_regression_is_that_of_many():
+def test_removals_from_a_family_are_the_families_of_the_approximation():
     near = Approximation(Blocks.from_table(Table(make())))
-    for n_responses in (1, 2, 3):
-        many = near.worth(np.array([-1.5, -2.0]), np.array([3, 7]), 2, np.arange(n_responses))
-        one = [near.worth_of_one(left, n, 2, n_responses) for left, n in ((-1.5, 3), (-2.0, 7))]
-        np.testing.assert_allclose(one, many, rtol=1e-12)
-    assert near.worth_of_one(-1.0, near.blocks.n_rows, 2, 1) == -np.inf
+    for node in range(5):
+        parents = tuple(other for other in range(4) if other != node)[:3]
+        found = near.removals(node, parents)
+        for gone in parents:
+            fewer = tuple(parent for parent in parents if parent != gone)
+            assert found[gone] == pytest.approx(near.family(node, fewer), abs=1e-3)
+        assert np.isneginf(np.delete(found, parents)).all()
+    assert np.isneginf(near.removals(0, ())).all()
+
+
+def test_no_regression_has_more_columns_than_rows():
+    near = Approximation(Blocks.from_table(Table(make())))
+    n_rows = near.blocks.n_rows
+    worth = near.worth(np.full(2, -1.0), np.array([3, n_rows]), 2, 0)
+    assert np.isfinite(worth).tolist() == [True, False]
 
 
 def test_products_are_used_in_tables_of_numbers_too():

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib import import_module, resources
 from importlib.resources.abc import Traversable
-from typing import Annotated, Any
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
 from dsage._version import __version__
-from dsage.cli import commands
+from dsage.cli import commands, row_commands
 from dsage.cli.output import OneLineGroup, guard
 
 # The folders of the files that register names.
@@ -88,17 +88,24 @@ def main(
     """
 
 
-def _add(name: str, kind: type[Any]) -> None:
-    """Add a command; its module is imported when it runs."""
+def _add(name: str, kind: type[Any], *, without: Sequence[str] = ()) -> None:
+    """Add a command; its module is imported when it runs. Options `without` keep their defaults."""
 
     def run(*, debug: bool = False, **options: Any) -> None:  # noqa: ANN401
         with guard(debug=debug):
             import_module(f"dsage.cli.{name.replace('-', '_')}").run(kind(**options))
 
     # typer reads the options from the signature.
-    signature = inspect.signature(kind, eval_str=True)
+    signature = inspect.signature(kind)
+    # Commands may inherit options from another module.
+    hints = get_type_hints(kind, include_extras=True)
     debug = inspect.signature(run, eval_str=True).parameters["debug"].replace(annotation=_Debug)
-    parameters = [*signature.parameters.values(), debug]
+    own = [
+        each.replace(annotation=hints[each.name])
+        for each in signature.parameters.values()
+        if each.name not in without
+    ]
+    parameters = [*own, debug]
     vars(run)["__signature__"] = signature.replace(parameters=parameters)
     text = inspect.getdoc(kind)
     app.command(name, cls=_Command, help=text, no_args_is_help=name != "demo")(run)
@@ -106,6 +113,9 @@ def _add(name: str, kind: type[Any]) -> None:
 
 _add("demo", commands.DemoCommand)
 _add("explain", commands.ExplainCommand)
+_add(
+    "explain-rows", row_commands.ExplainRowsCommand, without=row_commands.ExplainRowsCommand.without
+)
 _add("describe", commands.DescribeCommand)
 _add("graph", commands.GraphCommand)
 _add("score-samplers", commands.ScoreSamplersCommand)

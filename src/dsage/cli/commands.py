@@ -138,6 +138,20 @@ class ExplainCommand(TableCommand):
             show_default="0.25; with --model, all rows are used to learn and to evaluate",
         ),
     ] = None
+    cv: Annotated[
+        int | None,
+        _data(
+            "FOLDS",
+            "Cross-validate: fit and explain a model in this many folds, so that every row is"
+            " evaluated. Limits such as --time are those of each fold, and --checkpoint is a"
+            " folder.",
+            min=2,
+        ),
+    ] = None
+    repeats: Annotated[
+        int,
+        _data("NUMBER", "With --cv: repeat it with this many random divisions of the rows.", min=1),
+    ] = 1
     groups: Annotated[
         Path | None,
         _data("FILE.json", 'Explain groups of features: {"group": ["feature", ...], ...}.'),
@@ -361,7 +375,7 @@ class CompareCommand:
     """Show the values of two saved runs side by side, with intervals of their differences.
 
     The intervals assume that the runs are independent. For two models on the same rows,
-    dsage.estimate.compare_games in Python is more precise: it uses the same noise for both.
+    dsage.compare in Python is more precise: it uses the same noise for both.
     """
 
     run: _Run

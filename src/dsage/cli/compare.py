@@ -31,7 +31,7 @@ def run(command: CompareCommand) -> None:
     names = [path.stem if is_distinct else str(path) for path in paths]
     output.note(
         "The intervals assume that the two runs are independent. For two models on the same rows,"
-        " dsage.estimate.compare_games in Python is more precise: it uses the same noise for both.",
+        " dsage.compare in Python is more precise: it uses the same noise for both.",
         quiet=command.quiet,
     )
     frame = _compute_differences(first, second, command.confidence)

@@ -14,7 +14,7 @@ import typer
 import dsage
 from dsage._check import check_member, check_members, refusal
 from dsage._files import DAMAGES
-from dsage.cli import models, output
+from dsage.cli import folds, models, output
 from dsage.cli.commands import FITS, ExplainCommand
 from dsage.cli.rows import (
     Split,
@@ -31,6 +31,7 @@ from dsage.models.files import load_model
 from dsage.models.losses import as_loss, gives_classes
 from dsage.orderings import KINDS
 from dsage.result.explanation import Explanation
+from dsage.result.folded import FoldedExplanation
 from dsage.samplers import SAMPLERS
 from dsage.structure import METHODS
 
@@ -42,8 +43,9 @@ _NUMBER_AND_UNIT = re.compile(r"([0-9]*\.?[0-9]+)([smh]?)")
 def run(command: ExplainCommand) -> None:
     """Explain a model that is loaded or fitted, and write the results."""
     # The checkpoint is read and written, so it comes first: no result may replace it.
+    state = None if command.cv is not None else command.checkpoint
     outputs = [
-        output.Output("--checkpoint", command.checkpoint, "The state"),
+        output.Output("--checkpoint", state, "The state"),
         output.Output("--out", command.out, "The run", (".dsage",)),
         output.Output("--csv", command.csv, "The table"),
         output.Output("--json", command.json, "The table"),
@@ -57,8 +59,8 @@ def run(command: ExplainCommand) -> None:
         "--groups": command.groups,
     }
     output.check_outputs(outputs, inputs)
-    _check_choices(command)
-    options = _collect_options(command)
+    check_choices(command)
+    options = collect_options(command)
     model = None
     if command.model is not None:
         trusted = tuple(command.trust or ())
@@ -66,17 +68,35 @@ def run(command: ExplainCommand) -> None:
     split = _split(command, model)
     for members in (options["groups"] or {}).values():
         check_members(members, list(split.X_train.columns), "--groups", "the features")
-    explanation = _explain(command, model, split, options)
-    frame = explanation.to_frame()
+    if command.cv is not None:
+        folded = folds.explain_folds(command, split, options)
+        is_interrupted = folded.is_interrupted
+        _write(folded, outputs, quiet=command.quiet)
+    else:
+        explanation = _explain(command, model, split, options)
+        is_interrupted = explanation.estimate.interrupted
+        pages = {"--report": explanation.report}
+        _write(explanation, outputs, pages, quiet=command.quiet)
+    if is_interrupted:
+        raise typer.Exit(output.INTERRUPTED)
+
+
+def _write(
+    result: Explanation | FoldedExplanation,
+    outputs: list[output.Output],
+    pages: output.Writers | None = None,
+    *,
+    quiet: bool,
+) -> None:
+    """Write the files that are asked for, and show the result."""
+    frame = result.to_frame()
     writers: output.Writers = {
-        "--out": explanation.save,
+        "--out": result.save,
         "--csv": partial(frame.to_csv, index=False),
         "--json": partial(frame.to_json, orient="records", indent=1, force_ascii=False),
-        "--report": explanation.report,
+        **(pages or {}),
     }
-    output.finish(repr(explanation), outputs, writers, quiet=command.quiet)
-    if explanation.estimate.interrupted:
-        raise typer.Exit(output.INTERRUPTED)
+    output.finish(repr(result), outputs, writers, quiet=quiet)
 
 
 def _explain(
@@ -87,7 +107,7 @@ def _explain(
 ) -> Explanation:
     X_train, X_test = split.X_train, split.X_test
     if model is None:
-        model = _fit(command, split)
+        model = fit_model(command, split)
     else:
         X_train, X_test = (models.align_columns(model, each) for each in (X_train, X_test))
         models.note_column_order(model, X_train)
@@ -135,7 +155,7 @@ def _split(command: ExplainCommand, model: Any) -> Split:  # noqa: ANN401
     kinds, discrete = find_kinds(command, list(map(str, table.columns)))
     taken = take_target(
         table[command.target],
-        asked=_find_asked(command, model),
+        asked=find_asked(command, model),
         said=find_said(command),
     )
     output.note(taken.text, quiet=command.quiet)
@@ -144,6 +164,8 @@ def _split(command: ExplainCommand, model: Any) -> Split:  # noqa: ANN401
     test_size = _TEST_SIZE if command.test_size is None else command.test_size
     if command.test is not None:
         test = read_test_rows(command.test, command, table)
+    elif command.cv is not None:
+        test = table
     elif model is not None:
         # --quiet does not silence it: the result may be wrong.
         output.note(_warn_of_seen_rows(command))
@@ -160,7 +182,7 @@ def _split(command: ExplainCommand, model: Any) -> Split:  # noqa: ANN401
     )
 
 
-def _find_asked(command: ExplainCommand, model: Any) -> Asked | None:  # noqa: ANN401
+def find_asked(command: ExplainCommand, model: Any) -> Asked | None:  # noqa: ANN401
     """Return what the options ask the target to be; None if they leave it open."""
     if command.fit in ("lm", "logistic"):
         return Asked("--fit", command.fit, command.fit == "logistic")
@@ -186,7 +208,8 @@ def _warn_of_seen_rows(command: ExplainCommand) -> str:
     )
 
 
-def _fit(command: ExplainCommand, split: Split) -> Any:  # noqa: ANN401
+def fit_model(command: ExplainCommand, split: Split) -> Any:  # noqa: ANN401
+    """Return a model that is fitted to the training rows."""
     fit = command.fit or "rf"
     model = models.make_model(
         fit,
@@ -206,7 +229,7 @@ def _fit(command: ExplainCommand, split: Split) -> Any:  # noqa: ANN401
 # What is typed on the command line
 
 
-def _check_choices(command: ExplainCommand) -> None:
+def check_choices(command: ExplainCommand) -> None:
     """Refuse wrong options before anything is read."""
     if command.model is not None and command.fit is not None:
         raise refusal("--model and --fit", "used one at a time", "both", "Leave one of them out")
@@ -227,11 +250,12 @@ def _check_choices(command: ExplainCommand) -> None:
     if size is not None and not (0 < size < 1 or (size >= 1 and size == int(min(size, 1e15)))):
         advice = "Use a fraction such as 0.25, or a number of rows such as 100"
         raise refusal("--test-size", "a fraction below 1, or a whole number", size, advice)
+    folds.check_choices(command)
     check_tolerance(command.tolerance)
     check_jobs(command.jobs)
 
 
-def _collect_options(command: ExplainCommand) -> dict[str, Any]:
+def collect_options(command: ExplainCommand) -> dict[str, Any]:
     """Return the options of :func:`dsage.explain`."""
     graph = read_graph(command.graph)
     phases = dict(output.PHASES)

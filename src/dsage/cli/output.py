@@ -40,8 +40,8 @@ Writers = Mapping[str, Callable[[Path], object]]
 """For each option with a file, how to write it."""
 
 _SAME_NAME = (
-    "checkpoint classes confidence decimal discrete drop encoding estimand graph groups loss method"
-    " orderings sampler score sep target tolerance"
+    "checkpoint classes confidence cv decimal discrete drop encoding estimand graph groups loss"
+    " method orderings sampler score sep target tolerance"
 )
 _OPTIONS = {
     **{name: f"--{name}" for name in _SAME_NAME.split()},

@@ -90,50 +90,53 @@ def check_inputs(
     discrete: str | Iterable[str] = (),
     kinds: Mapping[str, str] | None = None,
     groups: Mapping[str, Iterable[str]] | None = None,
+    named: tuple[str, str] = ("X_test", "y_test"),
 ) -> Inputs:
     """Check the rows and targets; errors name the columns.
 
     Without `X_test` and `y_test` all rows serve for everything, with a warning. The name of the
     target is by default that of `y_train`, or ``"target"``. For `discrete`, `kinds`
-    and `groups` see :meth:`dsage.data.layout.Layout.of`. Warnings tell what evaluation rows have
+    and `groups` see :meth:`dsage.data.layout.Layout.of`. The evaluation rows and their targets are
+    `named` as the caller's parameters are. Warnings tell what evaluation rows have
     and training rows lack, and which columns look like identifiers.
     """
     is_shared = X_test is None and y_test is None
+    rows, targets = named
     if is_shared:
         X_test, y_test = X_train, y_train
         warn(_SHARED)
     elif X_test is None or y_test is None:
-        absent, other = ("X_test", "y_test") if X_test is None else ("y_test", "X_test")
+        absent, other = named if X_test is None else named[::-1]
         advice = "Pass both, or neither: then all rows are used to learn and to evaluate"
         raise refusal(absent, f"given if {other} is", None, advice, TypeError)
-    for name, X in (("X_train", X_train), ("X_test", X_test)):
+    for name, X in (("X_train", X_train), (rows, X_test)):
         check_dense(X, name)
     if is_frame(X_train) != is_frame(X_test):
         advice = "Pass two data frames with the same columns, or two arrays"
         found = (type(X_train).__name__, type(X_test).__name__)
-        raise refusal("X_train and X_test", "of one kind", found, advice, TypeError)
+        raise refusal(f"X_train and {rows}", "of one kind", found, advice, TypeError)
     with name_argument("X_train"):
         frame = Frame(X_train)
     check_given_kinds(kinds, discrete, frame.names)
     members = None if groups is None else Groups(groups, frame.names).members
     with name_argument("X_train"):
         learned = Layout.of(X_train, discrete=discrete, kinds=kinds, groups=members)
-    with name_argument("X_test"):
+    with name_argument(rows):
         layout = learned.extend(X_test)
         n_test = Frame(X_test).n_rows
         misses = _find_missing(layout, X_test, n_test)
-    train = _check_target("y_train", y_train, X_train, frame.n_rows)
-    test = _check_target("y_test", y_test, X_test, n_test)
-    named = _target_name(target, y_train, layout.names)
+    train = _check_target("y_train", y_train, "X_train", X_train, frame.n_rows)
+    test = _check_target(targets, y_test, rows, X_test, n_test)
+    name = _target_name(target, y_train, layout.names)
     if train.shape[1:] != test.shape[1:]:
         condition = f"of the columns of y_train, whose shape is {train.shape}"
-        raise refusal("y_test", condition, test.shape, "Pass the same targets for both")
-    outputs = () if train.ndim == 1 else output_names(y_train, train.shape[1], named)
+        raise refusal(targets, condition, test.shape, "Pass the same targets for both")
+    outputs = () if train.ndim == 1 else output_names(y_train, train.shape[1], name)
     _tell_identifiers(layout)
-    _tell_unseen(learned, layout, misses)
+    _tell_unseen(learned, layout, misses, rows)
     classes = layout.numbers_as_classes
     return Inputs(
-        X_train, train, X_test, test, layout, named, classes, kinds, members, is_shared, outputs
+        X_train, train, X_test, test, layout, name, classes, kinds, members, is_shared, outputs
     )
 
 
@@ -156,7 +159,7 @@ def _find_missing(layout: Layout, X: Any, n_rows: int) -> Mask:  # noqa: ANN401
     return misses
 
 
-def _tell_unseen(learned: Layout, extended: Layout, misses: Mask) -> None:
+def _tell_unseen(learned: Layout, extended: Layout, misses: Mask, rows: str) -> None:
     """Warn of categories and missing values that only the evaluation rows have."""
     for name in extended.names:
         old, new = learned.categories(name), extended.categories(name)
@@ -164,37 +167,36 @@ def _tell_unseen(learned: Layout, extended: Layout, misses: Mask) -> None:
             categories = "category" if len(further) == 1 else "categories"
             them = "it, draws ignore it" if len(further) == 1 else "them, draws ignore them"
             warn(
-                f"Column {name!r} has {len(further)} {categories} in X_test that X_train lacks"
+                f"Column {name!r} has {len(further)} {categories} in {rows} that X_train lacks"
                 f" ({shown(further)}): nothing is known about {them}."
             )
     only = misses & ~learned.may_miss
     if names := [name for name, flag in zip(extended.names, only, strict=True) if flag]:
         start = f"Column {names[0]!r} has" if len(names) == 1 else f"Columns {shown(names)} have"
         warn(
-            f"{start} missing values in X_test, but none in X_train: nothing is known about them,"
+            f"{start} missing values in {rows}, but none in X_train: nothing is known about them,"
             " draws ignore them."
         )
 
 
-def _check_target(name: str, y: Any, X: Any, n_rows: int) -> Array:  # noqa: ANN401
+def _check_target(name: str, y: Any, rows: str, X: Any, n_rows: int) -> Array:  # noqa: ANN401
     with name_argument(name):
         found = values(y)
     if len(found) != n_rows:
-        condition = f"of {n_rows} rows, as X{name[1:]} is"
+        condition = f"of {n_rows} rows, as {rows} is"
         raise refusal(name, condition, len(found), "Pass one target per row")
-    _check_order(name, X, y)
+    _check_order(name, y, rows, X)
     are_objects = found.dtype.kind == "O" and are_numbers(found)
     return found.astype(np.float64) if are_objects else found
 
 
-def _check_order(name: str, X: Any, y: Any) -> None:  # noqa: ANN401
+def _check_order(name: str, y: Any, rows: str, X: Any) -> None:  # noqa: ANN401
     """Refuse targets in another order than their rows, as far as pandas' labels show it."""
     if not (isinstance(X, pd.DataFrame) and isinstance(y, (pd.Series, pd.DataFrame))):
         return
     if X.index.equals(y.index) or not (X.index.is_unique and y.index.is_unique):
         return
     if X.index.sort_values().equals(y.index.sort_values()):
-        rows = f"X{name[1:]}"
         advice = f"Their labels are the same, in another order: pass {name}.loc[{rows}.index]"
         raise refusal(name, f"in the order of {rows}", y.index[:3].tolist(), advice)
 

@@ -11,8 +11,8 @@ import numpy.typing as npt
 from dsage.data.frames import take_rows
 from dsage.data.layout import Layout
 
-MAX_BYTES = 2**25
-"""Memory of a portion."""
+MAX_BYTES = 2**23
+"""Memory of a portion; what is made of it takes a few times as much."""
 
 
 def row_slices(n_rows: int, n_bytes: int, max_bytes: int = MAX_BYTES) -> Iterator[slice]:

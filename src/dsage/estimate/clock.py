@@ -9,6 +9,9 @@ from contextlib import contextmanager
 # The largest share of the limit between two looks at the clock, and the share of it by which a unit
 # that has begun may exceed it.
 _SHARE, _TOO_LATE = 0.05, 0.05
+# The share of the limit in which two units are to end. Where they take longer, the same time is
+# worth more with units of fewer rows.
+_AMPLE = 0.95
 # The share of the first unit from which its time is trusted.
 _TRUSTED = 0.1
 
@@ -83,7 +86,7 @@ class Clock:
         """Measure the evaluation of some units; yield what is to be called between its pieces.
 
         Between pieces, it raises TimeUpError if the evaluation would exceed the limit by too much.
-        Units that are needed go on; but the first of all ends if the time is too short for two.
+        Units that are needed go on; but the first two end if the time is too short for them.
         """
         start, began_at = time.perf_counter(), self.now()
 
@@ -96,7 +99,9 @@ class Clock:
             is_late = not n_needed and self.now() + piece / 2 > most
             if n_needed > 1 and self.gives_up:
                 is_known = n_done >= _TRUSTED * n_pieces or passed > _TRUSTED * self.limit
-                is_late = is_known and began_at + n_needed * pace > most
+                is_late = is_known and began_at + n_needed * pace > _AMPLE * self.limit
+            elif n_needed and term == 0 and self.gives_up:
+                is_late = began_at + pace > most
             if is_late:
                 self._paces[term] = pace
                 raise TimeUpError

@@ -55,7 +55,7 @@ class GameComparison:
                 "difference": found.values,
                 **interval_columns(found.values, found.se, confidence, found.df),
                 "se_rows": found.se_rows,
-                "p_value": holm(_two_sided(found.values, found.se_total, found.df_total)),
+                "p_value": holm(two_sided(found.values, found.se_total, found.df_total)),
             }
         )
         order = np.argsort(-np.abs(found.values), kind="stable")
@@ -166,7 +166,7 @@ def _scale(game: Difference) -> float:
     return max(worth)
 
 
-def _two_sided(values: Floats, se: Floats, df: Floats) -> Floats:
+def two_sided(values: Floats, se: Floats, df: Floats) -> Floats:
     """Return the two-sided p-value of each feature."""
     smaller = np.minimum(p_values(values, se, df=df), p_values(-values, se, df=df))
     return np.minimum(2.0 * smaller, 1.0)

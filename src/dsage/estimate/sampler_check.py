@@ -26,14 +26,16 @@ from dsage.samplers.base import Sampler
 
 # The share of the run's evaluations that the check may use, and the number of other samplers.
 _SHARE, _MOST_OTHERS = 0.25, 2
-# Evaluations that a check may use where the run needed few to be precise: seconds at most.
-_LEAST = 1 << 15
+# Seconds, as estimated, that a check may take in any case, within its share of evaluations.
+_SECONDS = 1.0
 # Pairs of a coalition and a row where the run needs no draws, so that its evaluations are free.
 _LEAST_FREE = 4096
 # Units to do with and to aim at, and their rows, which share the orderings of a unit: many units of
-# few rows are better than few of many, but calls cost time.
-_FEWEST_UNITS, _UNITS = 8, 40
-_FEWEST_ROWS, _ROWS, _MOST_ROWS = 2, 16, 64
+# few rows are better than few of many, but calls cost time. Rows differ more than orderings: once
+# all were visited, and some twice, the differences between rows are no part of the error.
+_FEWEST_UNITS, _UNITS = 16, 32
+_MOST_ROWS = 64
+_ROWS_A_CALL = 16  # to estimate times
 # All orderings are averaged over where that takes no more pairs than so many times a sample.
 _FEW_TIMES = 3
 # Units before errors are trusted, and units from which steps grow.
@@ -193,8 +195,8 @@ def check_by_others(
 
     Each other sampler is compared with that of the run in the :class:`~dsage.games.Difference` of
     their games: the same model, orderings, rows and noise. Together the comparisons use at most
-    25 % of the run's evaluations (where the run needs no draws, and its evaluations are free, at
-    least 4,096 pairs of a coalition and a row).
+    25 % of the run's evaluations, and of its estimated time, or one second (where the run needs no
+    draws, and its evaluations are free, at least 4,096 pairs of a coalition and a row).
 
     Parameters
     ----------
@@ -238,7 +240,7 @@ def check_by_others(
         n_all = math.ceil(estimate.n_evaluated / estimate.n_units)
         if n_all <= _FEW_TIMES * n_each:
             plan, n_each = replace(plan, exact="always"), n_all
-    least = _FEWEST_UNITS * _FEWEST_ROWS * n_each
+    least = _FEWEST_UNITS * n_each
     while able and costs_of.n_pairs(able[-1], len(able)) < least:
         able.pop()
     if not able:
@@ -246,8 +248,7 @@ def check_by_others(
     found = []
     for other in able:
         n_pairs = costs_of.n_pairs(other, len(able))
-        n_rows = max(_ROWS, min(n_pairs // (_UNITS * n_each), _MOST_ROWS))
-        n_rows = min(n_rows, n_pairs // (_FEWEST_UNITS * n_each))
+        n_rows = max(1, min(n_pairs // (_UNITS * n_each), _MOST_ROWS))
         settings = vars(replace(plan, rows_per_ordering=n_rows))
         # The warnings of the run have been told, and those of other samplers would be confusing.
         with record_warnings(show=False):
@@ -288,9 +289,6 @@ def _plan_options(options: PlanOptions, seed: int) -> PlanOptions:
     )
 
 
-_PRECISE_ENDS = (StopKind.TOLERANCE, StopKind.DATA)
-
-
 class _Costs:
     """What evaluations cost by count, and what the run leaves for the check."""
 
@@ -300,15 +298,14 @@ class _Costs:
         self._n_draws, self._n_features, self._is_drawn = n_draws, n_features, is_drawn
         self._n_players = len(estimate.feature_names)
         self._own = self._pair(sampler) if is_drawn else 1e-6 * _FREE * n_features
-        is_precise = estimate.reason is not None and estimate.reason.kind in _PRECISE_ENDS
-        n_left = max(_SHARE * estimate.n_evaluated, _LEAST if is_precise and is_drawn else 0)
-        self._left = n_left * self._own
+        self._n_left = _SHARE * estimate.n_evaluated
+        self._left = max(self._n_left * self._own, _SECONDS if is_drawn else 0.0)
 
     def _pair(self, sampler: Sampler) -> float:
         """Return the seconds of a pair of a coalition and a row."""
-        n_drawn = _ROWS * self._n_draws
+        n_drawn = _ROWS_A_CALL * self._n_draws
         drawn = costs.draw_seconds(sampler, 1, n_drawn, self._n_features)
-        return (drawn + costs.predict_seconds(n_drawn)) / _ROWS
+        return (drawn + costs.predict_seconds(n_drawn)) / _ROWS_A_CALL
 
     def can_fit(self, other: Other) -> bool:
         """Return whether fitting a sampler is short enough."""
@@ -317,9 +314,8 @@ class _Costs:
 
     def n_pairs(self, other: Other, n_others: int) -> int:
         """Return the number of pairs to evaluate with both samplers."""
-        # Another sampler that is cheaper is no reason for more evaluations than the share.
-        each = self._own + max(self._own, self._pair(other.sampler))
-        n_pairs = math.floor(self._left / each / n_others)
+        # Both samplers evaluate each pair.
+        n_pairs = math.floor(self._left / (self._own + self._pair(other.sampler)) / n_others)
         if self._is_drawn:
-            return n_pairs
+            return min(n_pairs, math.floor(self._n_left / 2 / n_others))
         return max(n_pairs, _LEAST_FREE, 4 * _TRUSTED * (self._n_players + 1))

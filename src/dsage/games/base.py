@@ -300,3 +300,13 @@ def prefixes(orders: Orders) -> Mask:
     np.put_along_axis(position, orders, np.arange(n_features), axis=1)
     known: Mask = position[:, None, :] < np.arange(n_features + 1)[:, None]
     return known
+
+
+def mean_within(values: Floats, axis: int) -> Floats:
+    """Return means within the range of the values: the mean of equal values is exactly that value.
+
+    >>> np.full(3, 0.1).mean() == 0.1, mean_within(np.full((1, 3), 0.1), axis=1) == 0.1
+    (np.False_, array([ True]))
+    """
+    means: Floats = values.mean(axis=axis)
+    return np.clip(means, values.min(axis=axis), values.max(axis=axis), out=means)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg.lapack import dtrtri
 
-from dsage.data.portions import MAX_BYTES, row_slices
+from dsage.data.portions import row_slices
 from dsage.games.base import Floats, Game, Mask, Orders, Rows
 from dsage.games.functions import Functions
 from dsage.games.linear import LinearPredictor
 
+# Bytes of the columns of all rows up to which they are kept.
+KEPT_BYTES = 2**25
 # Bytes of the matrices of orderings that are handled at a time.
 _MAX_BYTES = 2**25
 
@@ -65,14 +67,13 @@ class BlockGame(Game):
         n_columns = predictor.basis.n_columns
         # Factors of matrices.
         self.cost = float(n_columns) ** 2
-        is_large = 8 * self.n_rows * n_columns > MAX_BYTES
+        is_large = 8 * self.n_rows * n_columns > KEPT_BYTES
         self._kept = None if is_large else self._make(slice(None))
         target = np.asarray(target, dtype=np.float64).reshape(self.n_rows, -1)
         self._rest = target - predictor.mean
         self._moments = np.zeros((n_columns, n_columns))
         self._effects = np.zeros((n_columns, target.shape[1]))
-        most = MAX_BYTES if self._kept is not None else MAX_BYTES // 4
-        for some in row_slices(self.n_rows, 8 * n_columns, most):
+        for some in row_slices(self.n_rows, 8 * n_columns):
             Z = self._Z(some)
             weighted = Z * (weights[some] / self.n_rows)[:, None]
             self._moments += weighted.T @ Z

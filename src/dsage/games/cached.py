@@ -39,8 +39,8 @@ _BYTES_AN_ENTRY = 320
 # Pairs of a coalition and a row in a piece of work: enough to keep a model busy, and few enough to
 # keep several processors busy.
 _PAIRS_DRAWN, _PAIRS_EXACT = 1 << 12, 1 << 16
-# Rows of a piece along orderings: with fewer, each ordering would be prepared again and again.
-_FEWEST_ROWS = 16
+# Rows of a piece along orderings: with fewer, a step along them would cost more than its rows.
+_FEWEST_ROWS = 4
 
 
 def in_turn(

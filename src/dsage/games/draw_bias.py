@@ -8,8 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from dsage.games.apart import SumOfOutputs
-from dsage.games.base import Floats, Game, Mask, Orders, Rows, Wrapped
-from dsage.games.expected import mean_within
+from dsage.games.base import Floats, Game, Mask, Orders, Rows, Wrapped, mean_within
 
 
 class DrawBias(Wrapped):

@@ -13,7 +13,7 @@ from dsage._random import Streams
 from dsage.data.frames import is_frame
 from dsage.data.layout import Layout
 from dsage.data.portions import row_slices
-from dsage.games.base import Floats, Game, Mask, Orders, Rows
+from dsage.games.base import Floats, Game, Mask, Orders, Rows, mean_within
 from dsage.games.device import device_means
 from dsage.games.draw_control import DrawControl
 from dsage.games.options import GameOptions
@@ -21,12 +21,15 @@ from dsage.games.predictor import Predictor
 from dsage.models.affine import Affine
 from dsage.samplers.base import Sampler, check_sampler
 from dsage.samplers.conditioning import normal_scores
-from dsage.samplers.interface import LatentPrefixes
+from dsage.samplers.interface import LatentPrefixes, Prefixes
 from dsage.samplers.noise import Noise
 from dsage.samplers.ordering import Ordering
+from dsage.samplers.recent import Recent
 
 # A draw is held in memory as noise, scores, draw, frame and whatever the model makes of it.
 _COPIES = 6
+# Memory of rows that are predicted at a time, with what the model makes of them.
+_PREDICTED_BYTES = 2**25
 # Draws for the mean prediction, which is the same for all rows, and the epoch of their noise, which
 # no estimate reaches.
 _N_MEAN, _MEAN_EPOCH = 1 << 12, 1 << 40
@@ -111,6 +114,8 @@ class Expected(Game):
         )
         is_able = self.is_drawn or sampler.has_factors
         self.has_paths = sampler.has_orderings and is_usable and is_able
+        # Long orderings come in pieces of few rows, one after the other.
+        self._last_ordering: Recent[Prefixes] = Recent(1)
         # Subclasses may find one.
         self._control: DrawControl | None = None
 
@@ -151,7 +156,7 @@ class Expected(Game):
         """Return the model's predictions for encoded rows (n_rows, n_features)."""
         self._n_predicted += len(rows)
         # In portions that do not depend on `max_bytes`, as the last digits of a model may.
-        slices = row_slices(len(rows), 8 * _COPIES * len(self.feature_names))
+        slices = row_slices(len(rows), 8 * _COPIES * len(self.feature_names), _PREDICTED_BYTES)
         found = [self.model.predict(self._frames.decode(rows[some])) for some in slices]
         return found[0] if len(found) == 1 else np.concatenate(found)
 
@@ -202,6 +207,10 @@ class Expected(Game):
                 at = left[first : first + n_coalitions]
                 yield Chunk(at, here, self._means(known[at], rows[here], epoch))
 
+    def _ordering(self, order: Rows) -> Prefixes:
+        """Return what draws along an ordering, made anew if it is not that of the last call."""
+        return self._last_ordering.get(order.tobytes(), lambda: self._sampler.ordering(order))
+
     def _paths(
         self, orders: Orders, rows: Rows, epoch: int, needed: Mask
     ) -> Iterator[tuple[int, Chunk]]:
@@ -226,7 +235,7 @@ class Expected(Game):
         X = self._rows[rows]
         lengths, here = np.arange(len(self.feature_names)), slice(0, len(rows))
         for number, order in enumerate(orders):
-            ordering = cast(Ordering, self._sampler.ordering(order))
+            ordering = cast(Ordering, self._ordering(order))
             start = affine.intercept + ordering.mean @ affine.weights
             effects = np.einsum("kf,ko->fo", ordering.factor, affine.weights[order])
             values = np.zeros((len(order) + 1, len(rows), effects.shape[1]))
@@ -268,7 +277,7 @@ class Expected(Game):
     ) -> Iterator[Floats]:
         """Yield the draws for chunks of prefixes of an ordering."""
         lengths = [length for at in chunks for length in at.tolist()]
-        drawn = self._sampler.ordering(order).prefixes(X, scores, lengths)
+        drawn = self._ordering(order).prefixes(X, scores, lengths)
         for at in chunks:
             draws = np.empty((len(at), *scores.shape))
             for each in draws:
@@ -286,7 +295,7 @@ class Expected(Game):
     ) -> Iterator[tuple[Floats, Floats]]:
         """Yield the draws for chunks of prefixes, and the noise that a control knows in each."""
         lengths = [length for at in chunks for length in at.tolist()]
-        ordering = cast(LatentPrefixes, self._sampler.ordering(order))
+        ordering = cast(LatentPrefixes, self._ordering(order))
         drawn = ordering.latent_prefixes(X, scores, lengths)
         for at in chunks:
             draws, noise = np.empty((len(at), *scores.shape)), []
@@ -322,11 +331,19 @@ class Expected(Game):
                 else:
                     out[...] = self._sampler.draw_rows(X, coalition, noise)
             return self._predict(draws)
-        means = (self._sampler.mean(X, coalition) for coalition in known)
-        values = np.stack([self._affine.predict(mean) for mean in means])
+        affine = self._affine
+        values = np.stack([self._expected_output(affine, X, coalition) for coalition in known])
         if self.predictions.ndim == 1:
             values = values.reshape(len(known), len(rows))
         return np.expand_dims(values, 2)
+
+    def _expected_output(self, affine: Affine, X: Floats, known: Mask) -> Floats:
+        """Return the expected output of an affine model for rows, given a coalition."""
+        found = self._sampler.mean_effects(known, affine.weights)
+        if found is None:
+            return affine.predict(self._sampler.mean(X, known))
+        intercept, effects = found
+        return Affine(affine.intercept + intercept, effects[known]).predict(X[:, known])
 
     def _predict(self, draws: Any, noise: Floats | None = None) -> Floats:  # noqa: ANN401
         """Return the mean prediction per replicate of draws (n_coalitions, n_rows, n_draws, d).
@@ -380,13 +397,3 @@ class Expected(Game):
         n_draws = self.noise.n_replicates * self.noise.n_draws if self.is_drawn else 1
         n_outputs = self.predictions.size // self.n_rows
         return 8 * n_draws * (_COPIES * len(self.feature_names) + 2 * n_outputs)
-
-
-def mean_within(values: Floats, axis: int) -> Floats:
-    """Return means within the range of the values: the mean of equal values is exactly that value.
-
-    >>> np.full(3, 0.1).mean() == 0.1, mean_within(np.full((1, 3), 0.1), axis=1) == 0.1
-    (np.False_, array([ True]))
-    """
-    means: Floats = values.mean(axis=axis)
-    return np.clip(means, values.min(axis=axis), values.max(axis=axis), out=means)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg.lapack import dtrtri
 
+from dsage.data.groups import Groups
 from dsage.data.portions import row_slices
 from dsage.games.base import Floats, Game, Mask, Orders, Rows
 from dsage.games.blocks import Basis
@@ -122,6 +123,8 @@ class LinearOutput(Game):
         The model's predictions for them.
     feature_names : sequence of str
         The features.
+    groups : Groups, optional
+        Groups of features that are known together: then they are the players.
 
     Examples
     --------
@@ -135,10 +138,21 @@ class LinearOutput(Game):
 
     has_paths = True
 
-    def __init__(self, X: Floats, output: Floats, feature_names: tuple[str, ...]) -> None:
-        self.feature_names = tuple(feature_names)
+    def __init__(
+        self,
+        X: Floats,
+        output: Floats,
+        feature_names: tuple[str, ...],
+        groups: Groups | None = None,
+    ) -> None:
+        self.feature_names = tuple(feature_names) if groups is None else groups.names
         self.n_rows = len(X)
-        self._linear = LinearPredictor(Basis.linear(X), output[:, None], np.ones(self.n_rows))
+        basis = Basis.linear(X)
+        if groups is not None:
+            members = groups.expanded(np.eye(len(groups.names), dtype=np.bool_))
+            blocks = [np.flatnonzero(each[basis.owner]) for each in members]
+            basis = Basis(basis.columns, blocks)
+        self._linear = LinearPredictor(basis, output[:, None], np.ones(self.n_rows))
 
     @property
     def n_columns(self) -> int:

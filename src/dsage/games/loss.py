@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,8 @@ from dsage._random import Streams
 from dsage.data.categories import sort_labels
 from dsage.data.targets import values
 from dsage.games.apart import Apart, SumOfOutputs
-from dsage.games.base import Floats, Game, Mask, Rows
+from dsage.games.base import Floats, Game, Mask, Rows, mean_within
 from dsage.games.draw_bias import DrawBias
-from dsage.games.expected import mean_within
 from dsage.games.first_level import find_first_levels
 from dsage.games.options import GameOptions
 from dsage.models.calling import some_rows
@@ -118,6 +118,19 @@ class LossGame(SumOfOutputs):
         self._control = self._find_control()
 
     @property
+    def losses(self) -> Floats:
+        """The weighted losses of the rows with all features known, (n_rows,)."""
+        return self._full
+
+    @cached_property
+    def base_losses(self) -> Floats:
+        """Their weighted losses with no feature known, (n_rows,); from 4,096 draws, if any."""
+        mean = self._mean()
+        everywhere = np.broadcast_to(mean, (1, self.n_rows, *mean.shape))
+        found: Floats = self.plain_losses(everywhere, np.arange(self.n_rows))[0]
+        return found
+
+    @property
     def corrects_means(self) -> bool:
         """Whether the loss is defined for all numbers."""
         return self.loss.is_unbounded
@@ -171,6 +184,15 @@ class LossGame(SumOfOutputs):
             return super().first_levels()
         outputs, targets = list(self.predictions.T), list(self.target.T)
         return find_first_levels(self, outputs, targets, self.weights)
+
+    def end_losses(self) -> tuple[Floats, Floats]:
+        """Return the loss of each row with nothing known, and with everything, without weights.
+
+        With nothing known the prediction is the same for all rows: the mean over many draws.
+        """
+        nothing = np.broadcast_to(self._mean(), self.predictions.shape)
+        losses = self.loss.many(self.target, np.stack([nothing, self.predictions]))
+        return losses[0], losses[1]
 
     def draw_bias(self) -> Game | None:
         """Return the game of the bias that few draws leave; None where next to nothing is left."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from dsage._check import refusal, shown
+from dsage.data.groups import Groups
 from dsage.data.layout import Layout
 from dsage.games.base import Floats, Rows
 from dsage.games.linear import LinearOutput
@@ -20,9 +21,6 @@ from dsage.models.losses import gives_classes
 from dsage.models.model import Model, as_model
 from dsage.models.torch_module import TorchPredictor
 from dsage.samplers.base import Sampler
-
-# Draws for each row and coalition, unless the user says otherwise: a mean has no bias.
-_N_DRAWS = 8
 
 
 class OutputGame(ModelGame):
@@ -49,6 +47,9 @@ class OutputGame(ModelGame):
         The output to explain, where the model has several: the label of a class for a classifier,
         otherwise the number of a column, starting at 0. By default the second of two classes;
         required for more outputs. Leave it out for a model with one output.
+    background : data frame or array of shape (n_others, n_features), optional
+        Further rows, such as training rows, from which the linear predictor of the first level is
+        learned: those to explain may be too few for it.
     **options
         See :class:`~dsage.games.GameOptions`; `sample_weight` is not among them.
 
@@ -74,6 +75,9 @@ class OutputGame(ModelGame):
     array([1. , 5.5, 8. ])
     """
 
+    n_draws_default: ClassVar[int] = 8
+    """Draws for each row and coalition, unless the user says otherwise: a mean has no bias."""
+
     @property
     def corrects_means(self) -> bool:
         """Whether means may leave the range of the model: they may, as their means do not."""
@@ -86,15 +90,17 @@ class OutputGame(ModelGame):
         X: Any,  # noqa: ANN401
         *,
         output: Any = None,  # noqa: ANN401
+        background: Any = None,  # noqa: ANN401
         **options: Any,  # noqa: ANN401
     ) -> None:
-        checked = GameOptions.read(options, "output")
+        checked = GameOptions.read(options, "output", "background")
         if checked.sample_weight is not None:
             advice = "Each row is explained on its own"
             raise refusal("sample_weight", "left out", checked.sample_weight, advice)
-        checked = checked.with_draws(_N_DRAWS)
+        checked = checked.with_draws(self.n_draws_default)
         super().__init__(_OneOutput(_as_model(model), output), sampler, X, checked)
         self.data = X
+        self._background = None if background is None else self.layout.encode(background)
         self._full = -self.predictions
         self._control = self._find_control()
 
@@ -106,9 +112,14 @@ class OutputGame(ModelGame):
         """The mean prediction with no feature known, ``E[f(X)]``; from 4,096 draws, if any."""
         return float(self._mean())
 
-    def linear_game(self) -> LinearOutput:
-        """Return a cheap game similar to this one: the best linear predictor."""
-        return LinearOutput(self.matrix, self.predictions, self.feature_names)
+    def linear_game(self, groups: Groups | None = None) -> LinearOutput:
+        """Return a cheap game similar to this one: the best linear predictor, also of groups."""
+        X, output = self.matrix, self.predictions
+        if self._background is not None:
+            more = self._background
+            X = np.concatenate([X, more])
+            output = np.concatenate([output, self._predict_rows(more)])
+        return LinearOutput(X, output, self.feature_names, groups)
 
 
 class _OneOutput:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from dsage._check import check_count, check_same_names, refusal
-from dsage._random import RandomState, Streams
+from dsage._random import RandomState, RngLike, Streams, one_seed
 from dsage.graphs.graph import Graph, check_graph
 from dsage.graphs.separation import Oracle, as_oracle, is_oracle
 
@@ -83,6 +83,8 @@ def compare_graphs(
     target: str,
     n_queries: int = 1_000_000,
     random_state: RandomState = None,
+    *,
+    rng: RngLike = None,
 ) -> GraphComparison:
     """Count how often two graphs agree that a feature is separated from the target.
 
@@ -102,6 +104,8 @@ def compare_graphs(
         Number of random queries.
     random_state : int, numpy Generator or None, default=None
         Seed.
+    rng : int, numpy Generator, SeedSequence, BitGenerator or None, default=None
+        Another name of `random_state`; pass one of the two.
 
     Returns
     -------
@@ -118,7 +122,7 @@ def compare_graphs(
     (0.25, 0.0)
     """
     n_queries = check_count(n_queries, "n_queries")
-    streams = Streams(random_state)
+    streams = Streams(one_seed(random_state, rng))
     truth = _oracle(true, "true", target)
     guess = _oracle(estimated, "estimated", target, truth.feature_names)
     if tuple(guess.feature_names) != tuple(truth.feature_names):

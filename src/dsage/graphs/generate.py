@@ -8,7 +8,7 @@ import networkx as nx
 import numpy as np
 
 from dsage._check import check_count, check_member, check_real, refusal
-from dsage._random import RandomState, Streams
+from dsage._random import RandomState, RngLike, Streams, one_seed
 from dsage.graphs.graph import Graph, check_graph
 from dsage.graphs.linear_gaussian import LinearGaussian
 
@@ -21,6 +21,7 @@ def random_dag(
     *,
     kind: Literal["erdos-renyi", "scale-free"] = "erdos-renyi",
     random_state: RandomState = None,
+    rng: RngLike = None,
 ) -> Graph:
     """Draw a random DAG with nodes X1, X2, ...
 
@@ -38,6 +39,8 @@ def random_dag(
         many edges (Barabási & Albert).
     random_state : int, numpy Generator or None, default=None
         Seed.
+    rng : int, numpy Generator, SeedSequence, BitGenerator or None, default=None
+        Another name of `random_state`; pass one of the two.
 
     Examples
     --------
@@ -49,7 +52,7 @@ def random_dag(
     # A graph grown by attachment is at least a tree, and has m (n - m) <= n^2 / 4 edges.
     low, high = (2 - 2 / n_nodes, n_nodes / 2) if kind == "scale-free" else (0.0, n_nodes - 1.0)
     average_degree = check_real(average_degree, "average_degree", low=low, high=high)
-    generator = Streams(random_state)("random-dag")
+    generator = Streams(one_seed(random_state, rng))("random-dag")
     if kind == "erdos-renyi":
         chance = average_degree / (n_nodes - 1)
         tails, heads = np.nonzero(np.triu(generator.random((n_nodes, n_nodes)) < chance, k=1))
@@ -84,6 +87,7 @@ def random_linear_gaussian(
     weight_range: tuple[float, float] = (0.5, 2.0),
     error_variance_range: tuple[float, float] = (1.0, 2.0),
     random_state: RandomState = None,
+    rng: RngLike = None,
 ) -> LinearGaussian:
     """Draw weights for a DAG and standardize all variables to population variance one.
 
@@ -99,6 +103,8 @@ def random_linear_gaussian(
         Bounds before standardization.
     random_state : int, numpy Generator or None, default=None
         Seed.
+    rng : int, numpy Generator, SeedSequence, BitGenerator or None, default=None
+        Another name of `random_state`; pass one of the two.
 
     Examples
     --------
@@ -106,7 +112,7 @@ def random_linear_gaussian(
     >>> bool(np.allclose(np.diag(model.covariance()), 1))
     True
     """
-    generator = Streams(random_state)("random-linear-gaussian")
+    generator = Streams(one_seed(random_state, rng))("random-linear-gaussian")
     for parameter, bounds in (
         ("weight_range", weight_range),
         ("error_variance_range", error_variance_range),

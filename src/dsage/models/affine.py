@@ -17,6 +17,7 @@ import numpy.typing as npt
 from dsage._check import refusal
 from dsage._random import Streams
 from dsage.data.layout import Layout
+from dsage.models.calling import sklearn_name
 from dsage.models.statsmodels_results import ResultsOfNumbers
 
 Floats = npt.NDArray[np.float64]
@@ -74,7 +75,7 @@ def is_affine_type(model: object) -> bool:
     """
     if isinstance(model, ResultsOfNumbers):
         return model.is_affine
-    name = _sklearn_name(model)
+    name = sklearn_name(model)
     if name in _REGRESSORS:
         return True
     if name in ("SVR", "NuSVR"):
@@ -90,7 +91,7 @@ def is_affine_type(model: object) -> bool:
 def _is_affine_transformer(transformer: Any) -> bool:  # noqa: ANN401
     if transformer is None or isinstance(transformer, str):
         return transformer in (None, "passthrough", "drop")
-    name = _sklearn_name(transformer)
+    name = sklearn_name(transformer)
     if name in _TRANSFORMERS:
         return not getattr(transformer, "clip", False)
     if name == "FunctionTransformer":
@@ -106,13 +107,6 @@ def _is_affine_transformer(transformer: Any) -> bool:  # noqa: ANN401
     if name == "Pipeline":
         return all(_is_affine_transformer(step) for _, step in transformer.steps)
     return False
-
-
-def _sklearn_name(model: object) -> str | None:
-    """Return the name of a class of scikit-learn itself, None for any other object."""
-    kind = type(model)
-    replaced = {"predict", "transform"} & getattr(model, "__dict__", {}).keys()
-    return None if replaced or kind.__module__.split(".")[0] != "sklearn" else kind.__name__
 
 
 def column_precision(layout: Layout) -> npt.NDArray[np.intp]:

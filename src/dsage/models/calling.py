@@ -73,3 +73,13 @@ def name_model(model: object) -> str:
     if isinstance(named, str) and owner is not None and not isinstance(owner, ModuleType):
         return f"{type(owner).__name__}.{named}"
     return named if isinstance(named, str) else type(model).__name__
+
+
+def sklearn_name(model: object) -> str | None:
+    """Return the name of a class of scikit-learn itself, None for any other object.
+
+    An object of which a method was replaced is another one.
+    """
+    kind, methods = type(model), {"predict", "predict_proba", "transform"}
+    replaced = methods & getattr(model, "__dict__", {}).keys()
+    return None if replaced or kind.__module__.split(".")[0] != "sklearn" else kind.__name__

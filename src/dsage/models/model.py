@@ -14,6 +14,7 @@ from dsage.data.targets import are_numbers, as_classes, find_codes
 from dsage.models.adapt import adapt
 from dsage.models.affine import Affine, column_precision, is_affine_type, probe
 from dsage.models.calling import call, copy_rows, name_model, prediction_function
+from dsage.models.forests import ask_trees
 from dsage.models.losses import Loss, as_loss
 from dsage.models.losses.choose import CALIBRATE, as_column, gives_classes
 from dsage.models.torch_module import Probabilities, TorchPredictor, as_predictor
@@ -322,7 +323,7 @@ def as_model(
     known = _find_classes(model, name, classes, checked)
     function: Callable[[Any], Any]
     if predictor is None:
-        function = _choose_method(model, name, checked, known)
+        function = ask_trees(_choose_method(model, name, checked, known), model)
     else:
         function = Probabilities(predictor) if checked.output == "probability" else predictor
     return Model(

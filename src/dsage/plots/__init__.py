@@ -1,6 +1,6 @@
 """Plots of explanations with matplotlib (extra ``plot``).
 
-Each is also a method of ``explanation.plot``.
+Those of one explanation are also methods of ``explanation.plot``.
 
 Examples
 --------
@@ -37,9 +37,28 @@ except ImportError as error:
     ) from error
 
 from dsage.plots.auditing import audit
-from dsage.plots.comparison import compare, sage_and_dsage
+from dsage.plots.beeswarm import beeswarm
+from dsage.plots.comparison import compare, compare_data, compare_models, sage_and_dsage
+from dsage.plots.dependence import scatter
 from dsage.plots.history import convergence
 from dsage.plots.network import draw_graph, graph
+from dsage.plots.pooled import combined, folds
 from dsage.plots.ranking import bar
+from dsage.plots.waterfall import waterfall
 
-__all__ = ["audit", "bar", "compare", "convergence", "draw_graph", "graph", "sage_and_dsage"]
+__all__ = [
+    "audit",
+    "bar",
+    "beeswarm",
+    "combined",
+    "compare",
+    "compare_data",
+    "compare_models",
+    "convergence",
+    "draw_graph",
+    "folds",
+    "graph",
+    "sage_and_dsage",
+    "scatter",
+    "waterfall",
+]

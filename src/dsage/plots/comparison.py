@@ -14,7 +14,14 @@ from dsage._check import check_names, refusal
 from dsage.estimate.result import TermEstimate
 from dsage.plots.auditing import check_audited, draw_zone, zone_handles
 from dsage.plots.pairs import draw_pair
-from dsage.plots.style import check_explanation, legend_above, loss_name, value_label
+from dsage.plots.style import (
+    check_explanation,
+    check_result,
+    legend_above,
+    loss_name,
+    value_label,
+)
+from dsage.result.comparison import DataComparison, ModelComparison
 from dsage.result.explanation import Explanation
 from dsage.result.series import Series, combine_df
 
@@ -32,7 +39,7 @@ def compare(
     Features are matched by name, and those that some explanation lacks are left out. The intervals
     of the differences assume independent runs. Runs on the same evaluation rows are not
     independent: the thin intervals, for the population, are then too wide.
-    :func:`dsage.estimate.compare_games` is far more precise.
+    :func:`dsage.compare` is far more precise.
 
     Parameters
     ----------
@@ -74,6 +81,106 @@ def compare(
     )
     options: dict[str, Any] = {"top": top, "confidence": confidence, "ax": ax}
     pair = draw_pair(common, mean, series, differences, shown, notes, **options)
+    return np.array(pair, dtype=object)
+
+
+def compare_models(
+    comparison: ModelComparison,
+    *,
+    top: int = 20,
+    confidence: float = 0.95,
+    ax: Sequence[Axes] | None = None,
+) -> npt.NDArray[np.object_]:
+    """Draw the values of several models side by side, and their differences to one of them.
+
+    The differences are those of common orderings, rows and noise, see :func:`dsage.compare`.
+
+    Parameters
+    ----------
+    comparison : ModelComparison
+        The result of :func:`dsage.compare`.
+    top : int, default=20
+        The number of features that are drawn, those with the largest mean value.
+    confidence : float, default=0.95
+        Confidence level of the intervals.
+    ax : sequence of two matplotlib Axes, optional
+        Axes for values and differences; by default those of a new figure.
+
+    Returns
+    -------
+    array of two matplotlib Axes
+        The values, and the differences.
+    """
+    check_result(comparison, ModelComparison, "comparison", "dsage.compare")
+    first = comparison.reference
+    order = [first, *comparison.differences]
+    series = [Series.of_estimate(comparison.estimates[label], label) for label in order]
+    differences = [
+        Series.of_estimate(estimate, label) for label, estimate in comparison.differences.items()
+    ]
+    minus = f"{'each' if len(differences) > 1 else order[1]} minus {first}"
+    return _draw_series(
+        comparison.feature_names,
+        series,
+        differences,
+        (_value_label(comparison), f"difference: {minus}"),
+        top=top,
+        confidence=confidence,
+        ax=ax,
+    )
+
+
+def compare_data(
+    comparison: DataComparison,
+    *,
+    top: int = 20,
+    confidence: float = 0.95,
+    ax: Sequence[Axes] | None = None,
+) -> npt.NDArray[np.object_]:
+    """Draw the values of one model on two sets of rows side by side, and their changes.
+
+    Parameters
+    ----------
+    comparison : DataComparison
+        The result of :func:`dsage.compare_data`.
+    top : int, default=20
+        The number of features that are drawn, those with the largest mean value.
+    confidence : float, default=0.95
+        Confidence level of the intervals.
+    ax : sequence of two matplotlib Axes, optional
+        Axes for values and changes; by default those of a new figure.
+
+    Returns
+    -------
+    array of two matplotlib Axes
+        The values, and the changes.
+    """
+    check_result(comparison, DataComparison, "comparison", "dsage.compare_data")
+    one, two = comparison.labels
+    return _draw_series(
+        comparison.feature_names,
+        [Series.of_estimate(comparison.estimates[label], label) for label in (one, two)],
+        [comparison.difference],
+        (_value_label(comparison), f"change: {two} minus {one}"),
+        top=top,
+        confidence=confidence,
+        ax=ax,
+    )
+
+
+def _value_label(comparison: ModelComparison | DataComparison) -> str:
+    return f"{comparison.kind} value (reduction of {comparison.loss.replace('_', ' ')})"
+
+
+def _draw_series(
+    names: Sequence[str],
+    series: list[Series],
+    differences: list[Series],
+    labels: tuple[str, str],
+    **options: Any,  # noqa: ANN401
+) -> npt.NDArray[np.object_]:
+    mean = np.mean([each.values for each in series], axis=0)
+    pair = draw_pair(names, mean, series, differences, labels, **options)
     return np.array(pair, dtype=object)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
@@ -30,6 +30,8 @@ LABEL = 42
 # Average width of a letter in em.
 _LETTER = 0.62
 
+_Result = TypeVar("_Result")
+
 
 def check_explanation(explanation: object, parameter: str = "explanation") -> Explanation:
     """Return `explanation`, or refuse other objects."""
@@ -37,6 +39,14 @@ def check_explanation(explanation: object, parameter: str = "explanation") -> Ex
         found, advice = type(explanation).__name__, "Pass the result of dsage.explain or dsage.load"
         raise refusal(parameter, "an Explanation", found, advice, TypeError)
     return explanation
+
+
+def check_result(given: object, kind: type[_Result], parameter: str, source: str) -> _Result:
+    """Return `given` if it is of a kind, which the function `source` returns; refuse others."""
+    if not isinstance(given, kind):
+        found, advice = type(given).__name__, f"Pass the result of {source}"
+        raise refusal(parameter, f"a {kind.__name__}", found, advice, TypeError)
+    return given
 
 
 def text_width(n_letters: int, size: float = SIZE) -> float:

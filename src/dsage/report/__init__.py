@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from dsage._files import check_path
 from dsage.report.data import report_data
 from dsage.report.page import to_html
+from dsage.report.rows import row_report_data
 from dsage.result.explanation import Explanation
-from dsage.result.saving import check_path
+from dsage.result.rows import RowExplanation
 
-__all__ = ["report_data", "to_html", "write_report"]
+__all__ = ["report_data", "row_report_data", "to_html", "write_report", "write_row_report"]
 
 
 def write_report(explanation: Explanation, path: str | Path) -> Path:
@@ -27,7 +29,29 @@ def write_report(explanation: Explanation, path: str | Path) -> Path:
     Path
         The file.
     """
+    return _write(to_html(report_data(explanation)), path)
+
+
+def write_row_report(explanation: RowExplanation, path: str | Path) -> Path:
+    """Write a report of explained rows to one self-contained HTML file.
+
+    Parameters
+    ----------
+    explanation : RowExplanation
+        The explained rows.
+    path : str or Path
+        The file; its folder must exist. An existing file is overwritten.
+
+    Returns
+    -------
+    Path
+        The file.
+    """
+    return _write(to_html(row_report_data(explanation), "rows"), path)
+
+
+def _write(page: str, path: str | Path) -> Path:
     file = check_path(path)
     # A name may contain an unpaired surrogate, which UTF-8 cannot encode.
-    file.write_bytes(to_html(report_data(explanation)).encode("utf-8", errors="xmlcharrefreplace"))
+    file.write_bytes(page.encode("utf-8", errors="xmlcharrefreplace"))
     return file

@@ -15,7 +15,7 @@ from dsage.report.network import network
 from dsage.report.summary import CONFIDENCE, Summary
 from dsage.report.words import percent
 from dsage.result.explanation import Explanation
-from dsage.result.run_info import plain
+from dsage.result.run_info import RunInfo, plain
 
 
 def report_data(explanation: Explanation) -> dict[str, Any]:
@@ -70,19 +70,20 @@ def report_data(explanation: Explanation) -> dict[str, Any]:
         "sampler": sampler(summary),
         "table": data_columns(summary),
         "assumptions": assumptions(summary),
-        "choices": _choices(explanation),
+        "choices": choices_of(explanation.choices),
         "csv": to_csv(summary),
     }
     return cast("dict[str, Any]", plain(data))
 
 
-def _choices(explanation: Explanation) -> list[dict[str, object]]:
+def choices_of(choices: RunInfo) -> list[dict[str, object]]:
+    """Return the sections of all choices."""
     return [
         {
             "section": section,
             "lines": [{"name": _label(name), "value": text} for name, text in named.items()],
         }
-        for section, named in explanation.choices.listing().items()
+        for section, named in choices.listing().items()
     ]
 
 

@@ -9,31 +9,39 @@ import json
 import re
 from collections.abc import Mapping
 from importlib import resources
-from typing import Any
+from typing import Any, Literal
 
 _ASSETS = resources.files("dsage.report") / "assets"
-# Concatenated in this order.
-_SCRIPTS = (
-    "tools.js",
-    "highlight.js",
-    "charts.js",
-    "lines.js",
-    "graph.js",
-    "tables.js",
-    "report.js",
-)
+# The template of each page, and its scripts, which are concatenated in this order.
+_PAGES = {
+    "report": (
+        "template.html",
+        (
+            "tools.js",
+            "highlight.js",
+            "charts.js",
+            "lines.js",
+            "graph.js",
+            "tables.js",
+            "report.js",
+        ),
+    ),
+    "rows": ("rows.html", ("tools.js", "swarm.js", "rows.js")),
+}
 _SLOT = re.compile(r"\{\{ (\w+) \}\}")
 # Escaped, so that the data cannot close their script element.
 _MARKUP = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"}
 
 
-def to_html(data: Mapping[str, Any]) -> str:
+def to_html(data: Mapping[str, Any], page: Literal["report", "rows"] = "report") -> str:
     """Return a report as one HTML page.
 
     Parameters
     ----------
     data : mapping
-        The result of :func:`report_data`.
+        The result of :func:`report_data`, or of :func:`row_report_data`.
+    page : {"report", "rows"}, default="report"
+        The page of a ranking, or that of single rows.
 
     Returns
     -------
@@ -47,7 +55,8 @@ def to_html(data: Mapping[str, Any]) -> str:
     >>> "<title>Wealth &lt;script&gt;</title>" in page
     True
     """
-    script = "(function () {\n" + "\n".join(_asset(f"js/{name}") for name in _SCRIPTS) + "\n})();"
+    template, scripts = _PAGES[page]
+    script = "(function () {\n" + "\n".join(_asset(f"js/{name}") for name in scripts) + "\n})();"
     style = _asset("report.css")
     parts = {
         "policy": html.escape(_policy(script, style), quote=True),
@@ -58,7 +67,7 @@ def to_html(data: Mapping[str, Any]) -> str:
         "data": _embed(data),
     }
     # In one pass: inserted text is not searched for slots.
-    return _SLOT.sub(lambda slot: parts[slot[1]], _asset("template.html"))
+    return _SLOT.sub(lambda slot: parts[slot[1]], _asset(template))
 
 
 def _asset(name: str) -> str:

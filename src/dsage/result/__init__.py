@@ -1,7 +1,19 @@
 """The result of a run: values, errors and everything that they rest on; saved and shown."""
 
-from dsage.result.explanation import Explanation
+from dsage.result.combined import CombinedExplanation
+from dsage.result.comparison import DataComparison, ModelComparison
+from dsage.result.explanation import Explanation, FeatureRecord
+from dsage.result.folded import FoldedExplanation
 from dsage.result.run_info import RunInfo
 from dsage.result.saving import load
 
-__all__ = ["Explanation", "RunInfo", "load"]
+__all__ = [
+    "CombinedExplanation",
+    "DataComparison",
+    "Explanation",
+    "FeatureRecord",
+    "FoldedExplanation",
+    "ModelComparison",
+    "RunInfo",
+    "load",
+]

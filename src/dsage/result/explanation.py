@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
@@ -13,11 +14,54 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from dsage._check import check_member
+from dsage._files import check_path
 from dsage.estimate import Estimate, SamplerCheck, intervals
 from dsage.games.base import Floats
 from dsage.graphs import Graph
-from dsage.result.run_info import RunInfo
+from dsage.result.pictures import picture_of
+from dsage.result.run_info import RunInfo, plain
 from dsage.result.tables import as_html, as_text
+from dsage.samplers.base import Sampler
+
+
+@dataclass(frozen=True)
+class FeatureRecord:
+    """What an explanation says about one feature: ``explanation["bmi"]``.
+
+    The attributes are the columns of :meth:`Explanation.to_frame`, with a confidence of 95 %.
+
+    Attributes
+    ----------
+    feature : str
+        Its name.
+    value, se : float
+        Its value, and the standard error from orderings and draws.
+    lower, upper : float
+        The interval for these evaluation rows.
+    se_rows, lower_total, upper_total : float
+        The standard error from the choice of the rows, and the interval for the population; NaN
+        with fewer than two rows.
+    se_sampler : float
+        The error from the sampler; NaN if it was not estimated.
+    share : float
+        Its share of the sum of all values.
+    p_value : float
+        Of the hypothesis that the value in the population is not above zero, adjusted for the
+        number of features.
+    """
+
+    feature: str
+    value: float
+    se: float
+    lower: float
+    upper: float
+    se_rows: float
+    lower_total: float
+    upper_total: float
+    se_sampler: float
+    share: float
+    p_value: float
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -51,6 +95,20 @@ class Explanation:
     sampler_check : SamplerCheck or None
         How much the values would change with other samplers that score as well; None in files of
         earlier versions.
+    sampler : Sampler or None
+        The fitted sampler, which :func:`dsage.explain` takes for other models of the same features.
+        Files do not contain it: it is None in an explanation that was loaded.
+    row_losses : pandas.DataFrame or None
+        One line per evaluation row, if ``keep_losses=True``: ``row``, its position; ``nothing`` and
+        ``everything``, the loss of the model that knows no feature of the row, and all of them;
+        ``gain``, the difference. Row weights are not multiplied in. The (weighted) mean of ``gain``
+        is what the values add up to, but for their errors.
+
+    Notes
+    -----
+    It is a mapping from features to records: ``len(explanation)`` is the number of features,
+    ``explanation["bmi"]`` a :class:`FeatureRecord`, ``"bmi" in explanation`` works, and iterating
+    yields the names, in the order of `values`.
     """
 
     estimate: Estimate
@@ -62,6 +120,8 @@ class Explanation:
     choices: RunInfo
     warnings: tuple[str, ...]
     sampler_check: SamplerCheck | None = None
+    sampler: Sampler | None = field(default=None, metadata={"is_saved": False})
+    row_losses: pd.DataFrame | None = None
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -129,7 +189,10 @@ class Explanation:
         return write_report(self, path)
 
     def save(self, path: str | Path) -> Path:
-        """Write everything into one file of JSON and arrays; :func:`dsage.load` reads it.
+        """Write everything but the sampler into one file of JSON and arrays.
+
+        :func:`dsage.load` reads it. A fitted sampler is an object of Python, which a file that
+        runs nothing when it is read cannot hold: keep it with :mod:`pickle` if you need it.
 
         Parameters
         ----------
@@ -206,6 +269,99 @@ class Explanation:
         order = np.argsort(-self.values, kind="stable")
         return frame.iloc[order].reset_index(drop=True)
 
+    def to_dict(self, confidence: float = 0.95) -> dict[str, Any]:
+        """Return the values and how they came about as plain dictionaries, as JSON can hold them.
+
+        Parameters
+        ----------
+        confidence : float, default=0.95
+            Confidence level of the intervals.
+
+        Returns
+        -------
+        dict
+            ``target``, ``estimand`` and ``confidence``; ``features``, the lines of
+            :meth:`to_frame` as dictionaries, the largest value first; ``groups``; ``row_losses``,
+            a list for each column, or None; ``choices``, all that was chosen; ``warnings``. NaN is
+            None.
+        """
+        losses = self.row_losses
+        found = {
+            "target": self.target,
+            "estimand": self.estimate.estimand,
+            "confidence": confidence,
+            "features": self.to_frame(confidence).to_dict("records"),
+            "groups": self.groups,
+            "row_losses": None if losses is None else losses.to_dict("list"),
+            "choices": self.choices.to_dict(),
+            "warnings": self.warnings,
+        }
+        return {name: plain(each) for name, each in found.items()}
+
+    def to_json(self, path: str | Path | None = None, *, confidence: float = 0.95) -> str:
+        """Return :meth:`to_dict` as a text of JSON, and write it to a file if one is given.
+
+        Parameters
+        ----------
+        path : str or Path, optional
+            The file; its folder must exist. An existing file is overwritten.
+        confidence : float, default=0.95
+            Confidence level of the intervals.
+
+        Returns
+        -------
+        str
+        """
+        text = json.dumps(self.to_dict(confidence), ensure_ascii=False, indent=1, allow_nan=False)
+        if path is not None:
+            # A name may contain an unpaired surrogate: JSON can escape it, UTF-8 cannot encode it.
+            check_path(path).write_bytes(text.encode("utf-8", errors="backslashreplace"))
+        return text
+
+    def log(self, to: str, *, prefix: str = "dsage", step: int | None = None) -> None:
+        """Log the explanation to the active run of MLflow or of Weights & Biases.
+
+        Both get a metric per feature, its value and its standard error, the choices of the run as
+        parameters, the ranking as a picture (with matplotlib), the table, and the file that
+        :func:`dsage.load` reads. Characters of names that a tracker refuses become ``_``.
+
+        Parameters
+        ----------
+        to : {"mlflow", "wandb"}
+            The tracker. MLflow starts a run if none is active; Weights & Biases needs
+            ``wandb.init()``.
+        prefix : str, default="dsage"
+            Start of all names, before a slash: use different ones for different models of a run.
+        step : int, optional
+            The step of the metrics.
+        """
+        from dsage.result.tracking import log  # noqa: PLC0415
+
+        log(self, to, prefix=prefix, step=step)
+
+    def __len__(self) -> int:
+        return len(self.feature_names)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.feature_names)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.feature_names
+
+    def __getitem__(self, name: str) -> FeatureRecord:
+        if name not in self:
+            try:
+                check_member(name, self.feature_names, "feature", "the features of the explanation")
+            except ValueError as error:
+                raise KeyError(str(error)) from None
+        return self._records[name]
+
+    @cached_property
+    def _records(self) -> dict[str, FeatureRecord]:
+        names = [each.name for each in fields(FeatureRecord)]
+        lines: list[dict[Any, Any]] = self.to_frame()[names].to_dict("records")
+        return {line["feature"]: FeatureRecord(**line) for line in lines}
+
     def _sampler_columns(self) -> Mapping[str, object]:
         check, errors = self.sampler_check, self.se_sampler
         if check is None or errors is None:
@@ -232,7 +388,7 @@ class Explanation:
         return as_text(self)
 
     def _repr_html_(self) -> str:
-        return as_html(self)
+        return as_html(self, picture_of(self))
 
 
 def _total_intervals(estimate: Estimate, confidence: float) -> Floats:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import platform
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from enum import Enum
 from fractions import Fraction
@@ -20,7 +20,7 @@ from dsage.data.groups import Groups
 from dsage.data.inputs import Inputs
 from dsage.data.kinds import Kind
 from dsage.data.portions import encoded_portions
-from dsage.estimate import Estimate, PlanOptions, SamplerCheck, Stopping
+from dsage.estimate import Estimate, LocalEstimate, PlanOptions, SamplerCheck, Stopping
 from dsage.games import GameOptions
 from dsage.models.losses import LossReason
 from dsage.models.resolve import LossSource, ModelInfo
@@ -150,7 +150,11 @@ class EstimateInfo:
 
     @classmethod
     def of(
-        cls, estimate: Estimate, stopping: Stopping | None, game: GameOptions, plan: PlanOptions
+        cls,
+        estimate: Estimate | LocalEstimate,
+        stopping: Stopping | None,
+        game: GameOptions,
+        plan: PlanOptions,
     ) -> EstimateInfo:
         """Describe an estimate."""
         options = vars(plan) | vars(game)
@@ -198,6 +202,23 @@ class EvaluationInfo:
             n_skipped=round(sum(shares, Fraction(0)) * estimate.n_surpluses),
             share_skipped=float(estimate.share_skipped.mean()),
             n_sampler_check=0 if check is None else check.n_evaluated,
+        )
+
+    @classmethod
+    def of_rows(cls, estimates: Sequence[LocalEstimate]) -> EvaluationInfo:
+        """Count the evaluations of estimates of single rows, one for each output."""
+        skipped, counts = [], []
+        for each in estimates:
+            n_rows, n_features = each.values.shape
+            shares = sum(map(Fraction, each.share_skipped), Fraction(0))
+            skipped.append(round(shares * each.n_orderings * n_rows))
+            counts.append(each.n_orderings * n_rows * n_features)
+        return cls(
+            n_made=sum(each.n_evaluated for each in estimates),
+            n_shared=sum(each.n_shared for each in estimates),
+            n_surpluses=sum(counts),
+            n_skipped=sum(skipped),
+            share_skipped=float(np.mean([each.share_skipped.mean() for each in estimates])),
         )
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
 from pathlib import Path
@@ -15,36 +16,36 @@ import numpy as np
 import pandas as pd
 
 from dsage._check import check_member, check_names, refusal
-from dsage._files import DAMAGES, Arrays, read_arrays, write_arrays
+from dsage._files import DAMAGES, Arrays, check_path, read_arrays, write_arrays
 from dsage._version import __version__
 from dsage.estimate.options import ESTIMANDS
 from dsage.graphs import Graph
 from dsage.result.explanation import Explanation
 from dsage.result.first_format import upgrade
+from dsage.result.folded import FoldedExplanation
 
-_FORMAT = 4
+_FORMAT = 5
 # Files of earlier formats may lack what has been added since.
-_COMPLETE = 4
-_KIND = "dsage explanation"
+_COMPLETE = 5
+_KIND, _FOLDS = "dsage explanation", "dsage folds"
 _GRAPH = ("names", "edges", "bidirected", "indicators")
 
 
 def save(explanation: Explanation, path: str | Path) -> Path:
     """Write an explanation into one file; see :meth:`Explanation.save`."""
+    return _write(explanation, path, _KIND)
+
+
+def save_folds(folded: FoldedExplanation, path: str | Path) -> Path:
+    """Write the result of cross-validation; see :meth:`FoldedExplanation.save`."""
+    return _write(folded, path, _FOLDS)
+
+
+def _write(content: Explanation | FoldedExplanation, path: str | Path, kind: str) -> Path:
     file = check_path(path)
     arrays: Arrays = {}
-    header = {"kind": _KIND, "format": _FORMAT, "version": __version__}
-    write_arrays(file, header | _pack(explanation, "", arrays), arrays)
-    return file
-
-
-def check_path(path: str | Path) -> Path:
-    """Return the path of a file that can be written."""
-    file = Path(path)
-    if not file.parent.is_dir():
-        raise refusal("path", "in an existing folder", str(path), "Create the folder first")
-    if file.is_dir():
-        raise refusal("path", "a file", str(path), "It is a folder: name a file in it")
+    header = {"kind": kind, "format": _FORMAT, "version": __version__}
+    write_arrays(file, header | _pack(content, "", arrays), arrays)
     return file
 
 
@@ -61,32 +62,67 @@ def load(path: str | Path) -> Explanation:
     FileNotFoundError, ValueError
         If there is no such file, or if it is damaged or not an explanation.
     """
-    file = Path(path)
-    if not file.is_file():
-        advice = "It is a folder" if file.is_dir() else "Check its name"
-        raise refusal("path", "an existing file", str(path), advice, FileNotFoundError)
-    if not zipfile.is_zipfile(file):
-        raise _not_an_explanation(path)
-    try:
-        header, arrays = read_arrays(file)
-    except DAMAGES as error:
-        raise _not_an_explanation(path, error) from error
-    if header.get("kind") != _KIND:
-        raise _not_an_explanation(path)
-    if header.get("format") not in range(1, _FORMAT + 1):
-        condition = f"the file of an explanation in format 1 to {_FORMAT}"
-        advice = f"It was written by dsage {header.get('version')}: read it with that version"
-        raise refusal("path", condition, header.get("format"), advice)
-    try:
+    header, arrays = _read(path, _KIND)
+    with _tell_damage(path):
         if header["format"] == 1:
             header = upgrade(header, arrays) | {"format": 1}
         if header["format"] < _COMPLETE:
             header = _fill(Explanation, header)
         explanation: Explanation = _unpack(Explanation, header, "", arrays)
         _check_consistent(explanation)
+    return explanation
+
+
+def load_folds(path: str | Path) -> FoldedExplanation:
+    """Return the result of cross-validation; see :meth:`FoldedExplanation.load`."""
+    header, arrays = _read(path, _FOLDS)
+    with _tell_damage(path):
+        if header["format"] < _COMPLETE:
+            header["folds"] = [_fill(Explanation, each) for each in header["folds"]]
+        folded: FoldedExplanation = _unpack(FoldedExplanation, header, "", arrays)
+        for each in folded.folds:
+            _check_consistent(each)
+        n_folds = len(folded.folds)
+        if not n_folds or {len(folded.repeats), len(folded.weights)} != {n_folds}:
+            raise ValueError("the numbers of folds differ")
+        if any(each.feature_names != folded.feature_names for each in folded.folds):
+            raise ValueError("the features of the folds differ")
+    return folded
+
+
+def _read(path: str | Path, kind: str) -> tuple[dict[str, Any], Arrays]:
+    """Return header and arrays of a file of some kind."""
+    file = Path(path)
+    if not file.is_file():
+        advice = "It is a folder" if file.is_dir() else "Check its name"
+        raise refusal("path", "an existing file", str(path), advice, FileNotFoundError)
+    if not zipfile.is_zipfile(file):
+        raise _not_an_explanation(path)
+    with _tell_damage(path):
+        header, arrays = read_arrays(file)
+    found = header.get("kind")
+    if found != kind:
+        if found in (_KIND, _FOLDS):
+            what, reader = {
+                _KIND: ("the file of one explanation", "dsage.FoldedExplanation.load"),
+                _FOLDS: ("the file of folds", "dsage.load"),
+            }[kind]
+            raise refusal("path", what, str(path), f"Read it with {reader}")
+        raise _not_an_explanation(path)
+    if header.get("format") not in range(1, _FORMAT + 1):
+        condition = f"the file of an explanation in format 1 to {_FORMAT}"
+        advice = f"It was written by dsage {header.get('version')}: read it with that version"
+        raise refusal("path", condition, header.get("format"), advice)
+    return header, arrays
+
+
+@contextmanager
+def _tell_damage(path: str | Path) -> Iterator[None]:
+    """Turn the errors of damaged files into one that says so."""
+    try:
+        yield
     except (*DAMAGES, TypeError, AttributeError, IndexError) as error:
         raise _not_an_explanation(path, error) from error
-    return explanation
 
 
 def _not_an_explanation(path: str | Path, error: Exception | None = None) -> Exception:
@@ -103,7 +139,7 @@ def _pack(value: Any, place: str, arrays: Arrays) -> Any:  # noqa: ANN401
     if isinstance(value, pd.DataFrame):
         return {str(name): _pack_column(value[name], f"{place}/{name}", arrays) for name in value}
     if is_dataclass(value):
-        value = {field.name: getattr(value, field.name) for field in fields(value)}
+        value = {name: getattr(value, name) for name in _saved(value)}
     if isinstance(value, Mapping):
         return {name: _pack(each, f"{place}/{name}", arrays) for name, each in value.items()}
     if isinstance(value, (tuple, list)):
@@ -117,6 +153,11 @@ def _pack(value: Any, place: str, arrays: Arrays) -> Any:  # noqa: ANN401
         value = value.item()
     is_special = isinstance(value, float) and not math.isfinite(value)
     return str(value) if is_special else value
+
+
+def _saved(kind: Any) -> list[str]:  # noqa: ANN401
+    """Return the names of the fields that files contain."""
+    return [each.name for each in fields(kind) if each.metadata.get("is_saved", True)]
 
 
 def _pack_column(column: pd.Series[Any], place: str, arrays: Arrays) -> list[str] | None:
@@ -159,9 +200,11 @@ def _unpack(kind: Any, parts: Any, place: str, arrays: Arrays) -> Any:  # noqa: 
         return pd.DataFrame(columns)
     if is_dataclass(kind):
         hints = get_type_hints(kind)
-        names = [each.name for each in fields(kind)]
         return kind(  # type: ignore[operator]
-            **{name: _unpack(hints[name], parts[name], f"{place}/{name}", arrays) for name in names}
+            **{
+                name: _unpack(hints[name], parts[name], f"{place}/{name}", arrays)
+                for name in _saved(kind)
+            }
         )
     if issubclass(kind, Enum):
         return kind(parts)

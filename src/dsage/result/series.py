@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dsage.estimate.inference import effective_df
+from dsage.estimate.result import Estimate
 from dsage.games.base import Floats
 from dsage.result.explanation import Explanation
 
@@ -31,8 +32,14 @@ class Series:
     def of(cls, explanation: Explanation, names: Sequence[str], label: str) -> Series:
         """Return the estimates of an explanation for some features."""
         of = explanation.estimate
-        whole = cls(label, of.values, of.se, of.df, of.se_total, of.df_total)
+        whole = cls.of_estimate(of, label)
         return whole.take(np.array([of.feature_names.index(name) for name in names], dtype=np.intp))
+
+    @classmethod
+    def of_estimate(cls, estimate: Estimate, label: str) -> Series:
+        """Return an estimate with its errors, for all features."""
+        total = estimate.se_total, estimate.df_total
+        return cls(label, estimate.values, estimate.se, estimate.df, *total)
 
     def minus(self, other: Series) -> Series:
         """Return the differences to the estimates of an independent run."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import math
 import unicodedata
 from collections.abc import Sequence
@@ -51,8 +52,8 @@ def as_text(explanation: Explanation) -> str:
     return "\n".join([headline(explanation), "", *table, *rest, "", *notes(explanation)])
 
 
-def as_html(explanation: Explanation) -> str:
-    """Return an explanation as a styled table."""
+def as_html(explanation: Explanation, picture: bytes | None = None) -> str:
+    """Return an explanation as a styled table, with a picture (PNG) below if there is one."""
     heads, lines, rest = _cells(explanation)
     largest = max((abs(value) for value in explanation.values.tolist()), default=0.0) or 1.0
     values = sorted(explanation.values.tolist(), reverse=True)
@@ -71,8 +72,18 @@ def as_html(explanation: Explanation) -> str:
     return (
         f"<div><p><strong>{escape(headline(explanation))}</strong></p>"
         f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table>"
-        f"<p>{after}</p></div>"
+        f"<p>{after}</p>{_as_image(picture)}</div>"
     )
+
+
+def _as_image(picture: bytes | None) -> str:
+    if picture is None:
+        return ""
+    data = base64.b64encode(picture).decode("ascii")
+    # A PNG has its width in these bytes; two pixels of it are one of the page.
+    width = int.from_bytes(picture[16:20]) // 2
+    source = f"data:image/png;base64,{data}"
+    return f'<img alt="The ranking of the features" width="{width}" src="{source}">'
 
 
 def headline(explanation: Explanation) -> str:
@@ -155,7 +166,7 @@ def _audit_note(explanation: Explanation) -> str:
 def _cells(explanation: Explanation) -> tuple[list[str], list[list[str]], list[str]]:
     """Return the heads, the lines and, if some features are not shown, a note on them."""
     frame, estimate = explanation.to_frame(), explanation.estimate
-    digits = _digits(frame["value"].to_numpy())
+    digits = count_digits(frame["value"].to_numpy())
     has_audit = estimate.audit is not None
     has_check = explanation.se_sampler is not None
     heads = ["feature", "value", "95 % interval", *["sampler"] * has_check]
@@ -168,7 +179,7 @@ def _cells(explanation: Explanation) -> tuple[list[str], list[list[str]], list[s
         n_surpluses = row["n_evaluated"] + row["n_skipped"]
         value = [
             f"{row['value']:,.{digits}f} ± {row['se']:,.{digits}f}",
-            _interval(row["lower_total"], row["upper_total"], digits),
+            format_interval(row["lower_total"], row["upper_total"], digits),
             *[_sampler_cell(row, digits)] * has_check,
         ]
         p_value = "< 0.001" if row["p_value"] < 0.001 else f"{row['p_value']:.3f}"
@@ -196,7 +207,8 @@ def _sampler_cell(row: dict[Any, Any], digits: int) -> str:
     return f"± {row['se_sampler']:,.{digits}f}" + (_MARK if row["sampler_matters"] else " ")
 
 
-def _interval(low: float, high: float, digits: int) -> str:
+def format_interval(low: float, high: float, digits: int) -> str:
+    """Return an interval as text."""
     if not math.isfinite(low):
         return "unknown"
     return f"[{low:,.{digits}f}, {high:,.{digits}f}]"
@@ -208,7 +220,7 @@ def _signed(value: float, digits: int) -> str:
     return text if any(digit in text for digit in "123456789") else "0"
 
 
-def _digits(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> int:
+def count_digits(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> int:
     """Return the number of decimals that show the largest value with four digits."""
     largest = float(np.max(np.abs(values), initial=0.0))
     if not largest > 0:

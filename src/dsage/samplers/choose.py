@@ -23,7 +23,7 @@ from dsage._check import (
     refusal,
     warn,
 )
-from dsage._random import RandomState, Streams
+from dsage._random import RandomState, RngLike, Streams, one_seed
 from dsage.data.groups import Groups
 from dsage.data.layout import Layout
 from dsage.samplers.base import AdaptedSampler, Sampler, check_sampler
@@ -119,6 +119,7 @@ def choose_sampler(
     dtype: npt.DTypeLike = np.float64,
     max_bytes: int = 2**28,
     random_state: RandomState = 0,
+    rng: RngLike = None,
     progress: bool = False,
 ) -> Choice:
     """Fit candidates to some of the rows, score them on the rest, and choose the simplest good one.
@@ -164,6 +165,8 @@ def choose_sampler(
         Options of the default candidates, see :class:`~dsage.samplers.base.BaseSampler`.
     random_state : int, numpy Generator or None, default=0
         Seed.
+    rng : int, numpy Generator, SeedSequence, BitGenerator or None, default=None
+        Another name of `random_state`; pass one of the two.
     progress : bool, default=False
         Show a progress bar.
 
@@ -184,7 +187,7 @@ def choose_sampler(
     check_options(n_coalitions, n_draws, test_share, max_rows, seconds)
     columns: dict[str, Any] = {"discrete": discrete, "kinds": kinds, "groups": groups}
     layout = Layout.of(X, **columns)
-    streams = Streams(random_state)
+    streams = Streams(one_seed(random_state, rng, default=0))
     players = None if groups is None else Groups(groups, layout.names)
     table = Table.of(
         X,

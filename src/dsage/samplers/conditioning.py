@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg.blas import dger
+from scipy.linalg.lapack import dpotrf, dpotrs
 
 from dsage._check import check_shape, refusal
 from dsage.samplers.checks import Floats, Ints, Mask
@@ -24,6 +25,9 @@ Result = npt.NDArray[np.floating[Any]]
 
 TOLERANCE = 1e-10
 """Share of the variance below which the features before it determine a feature."""
+# Features from which factors are those of LAPACK, and by how much what is left of each has to be
+# above the tolerance: column by column, a thousand features would take seconds.
+_LARGE, _CLEAR = 200, 100.0
 
 _LANES = 64  # more than any vector unit has, so that no lane is in the scalar tail of a loop
 _CHUNK_CELLS = 32_768  # fits into a processor's cache, with the copies that the steps need
@@ -163,6 +167,26 @@ def sweep(matrix: Floats, known: Mask, tolerance: float = TOLERANCE) -> tuple[Fl
     return swept[np.ix_(~known, known)], swept[np.ix_(~known, ~known)]
 
 
+def solve_known(matrix: Floats, right: Floats) -> Floats:
+    """Return ``matrix^-1 right``, (n, n_outputs), as `sweep` regresses on n known features.
+
+    Where some features are determined by others, up to the tolerance, their coefficients are zero.
+    """
+    n_known = len(matrix)
+    if not n_known:
+        return right
+    factor, failed = dpotrf(matrix, lower=1)
+    if not failed and factor.diagonal().min() ** 2 > TOLERANCE:
+        solved: Floats = dpotrs(factor, right, lower=1)[0]
+        return solved
+    whole = np.zeros((n_known + right.shape[1], n_known + right.shape[1]))
+    whole[:n_known, :n_known] = matrix
+    whole[:n_known, n_known:] = right
+    whole[n_known:, :n_known] = right.T
+    coefficients, _ = sweep(whole, np.arange(len(whole)) < n_known)
+    return coefficients.T
+
+
 def _subtract_outer(matrix: Floats, column: Floats, row: Floats) -> None:
     """Subtract ``column row'`` in place; nothing is summed, so there is no order to matter."""
     dger(-1.0, row, column, a=matrix.T, overwrite_a=1)
@@ -170,6 +194,10 @@ def _subtract_outer(matrix: Floats, column: Floats, row: Floats) -> None:
 
 def lower_factor(matrix: Floats, tolerance: float = TOLERANCE) -> Floats:
     """Return the Cholesky factor, with a column of zeros where no more than `tolerance` is left."""
+    if len(matrix) >= _LARGE:
+        quick, failed = dpotrf(matrix, lower=1, clean=1)
+        if not failed and quick.diagonal().min() ** 2 > _CLEAR * tolerance:
+            return np.ascontiguousarray(quick)
     rest = np.array(matrix, order="C")
     factor = np.zeros_like(rest)
     for at in range(len(rest)):
@@ -263,6 +291,21 @@ class Normal:
     def given(self, known: Mask) -> Conditional:
         """Return the distribution of the unknown features given the known ones."""
         return self._recent.get(known.tobytes(), lambda: self._condition(known))
+
+    def regress(self, known: Mask, weights: Floats) -> tuple[Floats, Floats]:
+        """Return ``E[weights' X | x_S]`` as an intercept and weights of the known features.
+
+        The sum over the unknown features comes first, so that as few numbers as there are outputs
+        are regressed on the known features; see :meth:`dsage.samplers.Sampler.mean_effects`.
+        """
+        within = self.correlation[np.ix_(known, known)]
+        scaled = np.where(known[:, None], 0.0, self.scale[:, None] * weights)
+        coefficients = solve_known(within, self.correlation[known] @ scaled)
+        slopes = coefficients / np.where(self.scale[known] > 0, self.scale[known], 1.0)[:, None]
+        effects = np.zeros(weights.shape)
+        effects[known] = weights[known] + slopes
+        intercept = self.mean[~known] @ weights[~known] - self.mean[known] @ slopes
+        return intercept, effects
 
     def _condition(self, known: Mask) -> Conditional:
         coefficients, residual = sweep(self.correlation, known)

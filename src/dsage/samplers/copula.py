@@ -14,7 +14,7 @@ from dsage.data.layout import Layout
 from dsage.samplers.base import BaseSampler
 from dsage.samplers.checks import Floats, Ints, Mask
 from dsage.samplers.conditioning import Normal
-from dsage.samplers.curve import Curve
+from dsage.samplers.curve import Curves
 from dsage.samplers.gaussian import (
     COVARIANCES,
     estimate,
@@ -90,6 +90,10 @@ class GaussianCopula(BaseSampler):
         require_continuous(self)
         require_rows(X)
         self._margins = [Margin(column, n_quantiles) for column in X.T]
+        # Columns of as many rows have the same scores.
+        self._values = Curves(
+            self._margins[0].scores, np.stack([margin.values for margin in self._margins])
+        )
         _, covariance = estimate(self._score(X, range(X.shape[1])), self.covariance)
         # Scores of tied values have a variance below one, but what is drawn must have one.
         self.correlation_ = Normal(np.zeros(len(covariance)), covariance).correlation
@@ -111,13 +115,14 @@ class GaussianCopula(BaseSampler):
         order : sequence of int
             The positions of the features, each once.
         """
-        return CopulaOrdering(self._normal, self.layout_, self._check_order(order), self._margins)
+        checked = self._check_order(order)
+        return CopulaOrdering(self._normal, self.layout_, checked, self._margins, self._values)
 
     def _draw(self, X: Floats, known: Mask, noise: Floats) -> Floats:
         scores = self._score(X, np.flatnonzero(known))
         draws = self._normal.given(known).draw(scores, noise)
-        for target, at in enumerate(np.flatnonzero(~known)):
-            draws[:, :, target] = self._margins[at].value(draws[:, :, target])
+        columns, unknown = draws.transpose(2, 0, 1), np.flatnonzero(~known)
+        self._values.write(columns, columns, np.arange(len(unknown)), unknown)
         return draws
 
     def _bytes_per_row(self, known: Mask, n_draws: int) -> int:
@@ -135,7 +140,6 @@ class Margin:
         self.values: Floats = np.sort(column)[ranks]
         probabilities = (ranks + 0.5) / n_rows
         self.scores: Floats = ndtri(probabilities)
-        self._curve = Curve(self.scores, self.values)
         # A tied value has the score of its middle rank.
         self.distinct, first, counts = np.unique(self.values, return_index=True, return_counts=True)
         middle = (probabilities[first] + probabilities[first + counts - 1]) / 2
@@ -144,10 +148,6 @@ class Margin:
     def score(self, x: Floats) -> Floats:
         """Return the normal scores of values."""
         return np.interp(x, self.distinct, self.distinct_scores)
-
-    def value(self, z: Floats) -> Floats:
-        """Return the values of normal scores."""
-        return self._curve(z)
 
 
 class CopulaOrdering(Ordering):
@@ -158,10 +158,15 @@ class CopulaOrdering(Ordering):
     """
 
     def __init__(
-        self, normal: Normal, layout: Layout, order: Ints, margins: Sequence[Margin]
+        self,
+        normal: Normal,
+        layout: Layout,
+        order: Ints,
+        margins: Sequence[Margin],
+        values: Curves,
     ) -> None:
         super().__init__(normal, layout, order)
-        self._margins = margins
+        self._margins, self._values = margins, values
 
     def whitened(self, X: Any) -> Floats:  # noqa: ANN401
         """Return ``z = L^-1 s`` of the normal scores s of rows, in the ordering's order."""
@@ -185,8 +190,8 @@ class CopulaOrdering(Ordering):
             new = self.order[at:length]
             shown[new] = rows.T[new, :, None]
             at = length
-            for feature in self.order[length:].tolist():
-                shown[feature] = self._margins[feature].value(drawn[feature])
+            rest = self.order[length:]
+            self._values.write(shown, drawn, rest, rest)
             possible.snap(view, self._is_known(length))
             read_only = view.view()
             read_only.flags.writeable = False

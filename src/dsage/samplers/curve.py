@@ -3,53 +3,96 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
-from dsage.samplers.checks import Floats
+from dsage.samplers.checks import Floats, Ints
 
-_MAX_BINS = 2**14
-_BINS_PER_KNOT = 8
+_MAX_BINS = 2**15
+_BINS_PER_KNOT = 16
+# Points at a time: with the arrays that are made of them they fit into a processor's cache.
+_CELLS = 2**14
+# Bins begin earlier by this share of their width: rounding may move a point to the bin above.
+_MARGIN = 1e-3
 
 
-class Curve:
-    """A piecewise linear function, constant outside its knots.
+class Knots:
+    """Ascending, distinct numbers, and the last of them that is not above a point.
 
-    It equals ``numpy.interp(x, knots, values)``. Instead of searching the knots for each point, a
-    table of bins of equal width tells where to begin.
+    Instead of searching the knots for each point, a table of bins of equal width tells where to
+    begin.
+
+    Parameters
+    ----------
+    knots : array of shape (n_knots,)
+        Two or more.
+
+    Examples
+    --------
+    >>> Knots(np.array([0.0, 1.0, 3.0])).find(np.array([0.5, 1.0, 2.0, 3.0])).tolist()
+    [0, 1, 1, 2]
+    """
+
+    def __init__(self, knots: Floats) -> None:
+        self.low, self.high = float(knots[0]), float(knots[-1])
+        self._next = np.append(knots[1:], np.inf)
+        n_bins = min(_BINS_PER_KNOT * len(knots), _MAX_BINS)
+        self._bins_per_unit = n_bins / (self.high - self.low)
+        edges = self.low + (np.arange(n_bins + 1) - _MARGIN) / self._bins_per_unit
+        before = np.searchsorted(knots, edges, side="right") - 1
+        self._first = np.maximum(before, 0).astype(np.int32)
+        ends = np.append(edges[1:] + 2 * _MARGIN / self._bins_per_unit, np.inf)
+        last = np.searchsorted(knots, ends, side="right") - 1
+        self._n_steps = int((last - self._first).max())
+
+    def find(self, points: Floats) -> npt.NDArray[np.int32]:
+        """Return the positions of the knots, for points from `low` to `high`."""
+        place = points - self.low
+        place *= self._bins_per_unit
+        at: npt.NDArray[np.int32] = self._first.take(place.astype(np.int32), mode="clip")
+        for _ in range(self._n_steps):
+            at += points >= self._next.take(at)
+        return at
+
+
+class Curves:
+    """Piecewise linear functions of the same knots, constant outside of them.
+
+    Each equals ``numpy.interp(x, knots, values)``.
 
     Parameters
     ----------
     knots : array of shape (n_knots,)
         Two or more, ascending and distinct.
-    values : array of shape (n_knots,)
+    values : array of shape (n_curves, n_knots)
 
     Examples
     --------
-    >>> Curve(np.array([0.0, 1.0, 3.0]), np.array([0.0, 2.0, 3.0]))(np.array([-1.0, 0.5, 2.0]))
-    array([0. , 1. , 2.5])
+    >>> curves = Curves(np.array([0.0, 1.0, 3.0]), np.array([[0.0, 2.0, 3.0], [0.0, 1.0, 0.0]]))
+    >>> curves(np.array([[-1.0, 0.5, 2.0], [0.5, 2.0, 9.0]]), np.array([0, 1]))
+    array([[0. , 1. , 2.5],
+           [0.5, 0.5, 0. ]])
     """
 
     def __init__(self, knots: Floats, values: Floats) -> None:
-        self._knots, self._values = knots, values
-        self._slopes = np.append(np.diff(values) / np.diff(knots), 0.0)
-        self._next = np.append(knots[1:], np.inf)
-        n_bins = min(_BINS_PER_KNOT * len(knots), _MAX_BINS)
-        self._low, self._high = float(knots[0]), float(knots[-1])
-        self._bins_per_unit = n_bins / (self._high - self._low)
-        edges = self._low + np.arange(n_bins + 1) / self._bins_per_unit
-        before = np.searchsorted(knots, edges, side="right") - 1
-        # One knot earlier, since the bin of a point near an edge may be rounded.
-        self._first = np.maximum(before - 1, 0).astype(np.int32)
-        self._n_steps = int(np.diff(before, append=len(knots) - 1).max()) + 1
+        self._knots, self._values = knots, np.ascontiguousarray(values)
+        self._places = Knots(knots)
+        slopes = np.diff(values, axis=1) / np.diff(knots)
+        self._slopes: Floats = np.append(slopes, np.zeros((len(values), 1)), axis=1)
 
-    def __call__(self, x: Floats) -> Floats:
-        """Return the values at points, in an array of the same shape."""
-        points = np.clip(x, self._low, self._high)
-        place = points - self._low
-        place *= self._bins_per_unit
-        at = self._first.take(place.astype(np.int32), mode="clip")
-        for _ in range(self._n_steps):
-            at += points >= self._next.take(at)
+    def __call__(self, x: Floats, chosen: Ints) -> Floats:
+        """Return the values of chosen curves at points (n_chosen, ...), in the same shape."""
+        points = np.clip(x, self._places.low, self._places.high)
+        at = self._places.find(points)
         points -= self._knots.take(at)
+        first = chosen * len(self._knots)
+        at = at + first.reshape(-1, *[1] * (points.ndim - 1))
         points *= self._slopes.take(at)
         points += self._values.take(at)
         return points
+
+    def write(self, out: Floats, x: Floats, places: Ints, chosen: Ints) -> None:
+        """Write the values of chosen curves at ``x[places]`` into ``out[places]``."""
+        step = max(1, _CELLS // max(x[0].size, 1))
+        for start in range(0, len(places), step):
+            some = places[start : start + step]
+            out[some] = self(x[some], chosen[start : start + step])

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from dsage._check import check_count, check_known, refusal
-from dsage._random import RandomState, Streams
+from dsage._random import RandomState, RngLike, Streams, one_seed
 from dsage.data.layout import Layout
 from dsage.samplers.base import check_sampler
 from dsage.samplers.checks import Floats, Ints, Mask, check_draws, pick
@@ -97,6 +97,7 @@ def evaluate(
     n_draws: int = 20,
     coalitions: npt.ArrayLike | None = None,
     random_state: RandomState = 0,
+    rng: RngLike = None,
 ) -> Evaluation:
     r"""Score a fitted sampler on rows that it has not seen.
 
@@ -129,6 +130,8 @@ def evaluate(
     random_state : int, numpy Generator or None, default=0
         Seed of coalitions and noise. Use the same int for samplers that are compared by
         :meth:`Evaluation.compare`.
+    rng : int, numpy Generator, SeedSequence, BitGenerator or None, default=None
+        Another name of `random_state`; pass one of the two.
 
     Returns
     -------
@@ -152,7 +155,7 @@ def evaluate(
     matrix = layout.encode(X)
     if len(matrix) < 2:
         raise refusal("X", "of at least two rows", len(matrix), "Pass more rows")
-    streams = Streams(random_state)
+    streams = Streams(one_seed(random_state, rng, default=0))
     n_features = len(layout.names)
     if coalitions is None:
         known = random_coalitions(n_features, check_count(n_coalitions, "n_coalitions"), streams)

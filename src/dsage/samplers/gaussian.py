@@ -163,6 +163,12 @@ class Gaussian(BaseSampler):
     def _mean(self, X: Floats, known: Mask) -> Floats:
         return self._normal.given(known).mean(X[:, known])
 
+    def mean_effects(self, known: Mask, weights: Floats) -> tuple[Floats, Floats] | None:
+        """Return the expectation of an affine function; see :meth:`Sampler.mean_effects`."""
+        # A class of its own may have other means.
+        is_own = type(self)._mean is Gaussian._mean and self.has_mean
+        return self._normal.regress(known, weights) if is_own else None
+
     def _bytes_per_row(self, known: Mask, n_draws: int) -> int:
         # The result is written in place: a few copies of a row, and a small chunk of draws.
         return 8 * len(known) * (n_draws + 4)

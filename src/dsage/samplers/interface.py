@@ -154,6 +154,30 @@ class Sampler(ABC):
         """Return the conditional expectation of all features, (n_rows, n_features)."""
         raise self._lacks("that knows conditional means", "Use draw instead")
 
+    def mean_effects(
+        self,
+        known: Mask,  # noqa: ARG002
+        weights: Floats,  # noqa: ARG002
+    ) -> tuple[Floats, Floats] | None:
+        """Return the expectation of an affine function as a function of the known features.
+
+        None where that is not affine, or not known: then `mean` says it row by row.
+
+        Parameters
+        ----------
+        known : bool array of shape (n_features,)
+            The coalition.
+        weights : array of shape (n_features, n_outputs)
+            The function is ``weights' x``.
+
+        Returns
+        -------
+        intercept : array of shape (n_outputs,)
+        effects : array of shape (n_features, n_outputs)
+            ``E[weights' X | x_S] = intercept + effects' x``; zero for unknown features.
+        """
+        return None
+
     def ordering(self, order: Sequence[int] | npt.NDArray[np.intp]) -> Prefixes:  # noqa: ARG002
         """Return an object that draws for all prefixes of an ordering of the features."""
         raise self._lacks("that draws along orderings", "Draw for the coalitions instead")

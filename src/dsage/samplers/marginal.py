@@ -72,6 +72,12 @@ class Marginal(BaseSampler):
     def _mean(self, X: Floats, known: Mask) -> Floats:
         return np.broadcast_to(self._means[~known], (len(X), int((~known).sum())))
 
+    def mean_effects(self, known: Mask, weights: Floats) -> tuple[Floats, Floats] | None:
+        """Return the expectation of an affine function; see :meth:`Sampler.mean_effects`."""
+        if type(self)._mean is not Marginal._mean or not self.has_mean:
+            return None
+        return self._means[~known] @ weights[~known], np.where(known[:, None], weights, 0.0)
+
     def _rows(self, noise: Floats) -> Ints:
         n_rows = len(self.background_)
         return np.minimum((n_rows * noise).astype(np.intp), n_rows - 1)

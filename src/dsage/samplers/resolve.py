@@ -38,10 +38,14 @@ _N_DRAWS, _N_COALITIONS = 8, 8
 
 @dataclass(frozen=True, eq=False)
 class SamplerRequest:
-    """The sampler that the user asked for; None for the automatic choice."""
+    """The sampler that the user asked for; None for the automatic choice.
+
+    `found` is one that was found before, with its scores.
+    """
 
     sampler: Sampler | None
     source: SamplerSource
+    found: SamplerFound | None = None
 
     @property
     def is_marginal(self) -> bool:
@@ -92,12 +96,13 @@ class ScoringOptions:
 def parse_sampler(sampler: Any, inputs: Inputs, *, seed: int) -> SamplerRequest:  # noqa: ANN401
     """Check the `sampler` argument, ``"auto"``, a name or an object, without fitting anything."""
     if not isinstance(sampler, str):
-        given = check_sampler(sampler)
+        found = sampler if isinstance(sampler, SamplerFound) else None
+        given = check_sampler(sampler if found is None else found.sampler)
         if given.feature_names_ is not None and given.feature_names_ != inputs.names:
             condition = "fitted to the features, in their order"
             advice = f"Fit it to the columns of X_train: {shown(inputs.names)}"
             raise refusal("sampler", condition, list(given.feature_names_), advice)
-        return SamplerRequest(given, SamplerSource.GIVEN)
+        return SamplerRequest(given, SamplerSource.GIVEN, found)
     if check_member(sampler, ("auto", *SAMPLERS), "sampler", "the names of samplers") == "auto":
         return SamplerRequest(None, SamplerSource.CHOSEN)
     made = make_sampler(sampler, **_columns(inputs), random_state=seed % 2**31)
@@ -118,6 +123,8 @@ def find_sampler(
     progress: bool,
 ) -> SamplerFound:
     """Return the fitted sampler (a fitted copy, unless it was fitted), with its held-out score."""
+    if request.found is not None:
+        return request.found
     options = options or ScoringOptions()
     sampler, source, streams = request.sampler, request.source, Streams(seed)
     if sampler is None:

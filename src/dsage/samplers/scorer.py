@@ -121,7 +121,7 @@ class Scorer:
         draws = np.empty((len(piece.known), len(rows), self.n_draws, rows.shape[1]))
         for number, known in enumerate(piece.known):
             pairs = piece.first_pair + number * len(rows) + np.arange(len(rows))
-            drawn = np.asarray(sampler.draw(rows, known, self._noise(pairs, 0)), np.float64)
+            drawn = np.asarray(sampler.draw_rows(rows, known, self._noise(pairs, 0)), np.float64)
             check_draws(drawn, draws.shape[1:], ~known, layout.names, self._may_miss)
             draws[number] = drawn
         if layout.is_whole.any():

@@ -21,7 +21,7 @@ from dsage._check import (
     warn,
 )
 from dsage._progress import make_bar
-from dsage._random import RandomState, Streams
+from dsage._random import RandomState, RngLike, Streams, one_seed
 from dsage.data.rows import Rows
 from dsage.graphs import Graph, PartialGraph, as_graph
 from dsage.graphs.graph import check_graph
@@ -67,6 +67,7 @@ def search_graph(
     transform: str = "none",
     target: str | None = None,
     random_state: RandomState = None,
+    rng: RngLike = None,
     progress: bool = False,
     **options: Any,  # noqa: ANN401
 ) -> SearchResult:
@@ -75,7 +76,7 @@ def search_graph(
     Parameters
     ----------
     data, method, score, required, forbidden, tiers, max_parents, strict, discrete, transform, \
-    target, random_state, progress, **options
+    target, random_state, rng, progress, **options
         As for :func:`learn_graph`.
 
     Returns
@@ -92,6 +93,7 @@ def search_graph(
     >>> result.to_frame().columns.tolist()
     ['kind', 'from', 'to', 'delta', 'score', 'seconds']
     """
+    random_state = one_seed(random_state, rng)
     if callable(method):
         is_given = {
             "score": score != "auto",
@@ -258,6 +260,8 @@ target : str, optional
     :func:`search_graph`'s result.
 random_state : int, numpy Generator or None, default=None
     Seed of the random moves of ``"hc"`` with restarts; nothing else is random.
+rng : int, numpy Generator, SeedSequence, BitGenerator or None, default=None
+    Another name of `random_state`; pass one of the two.
 progress : bool, default=False
     Show a progress bar.
 penalty, gamma, iss : float, optional

@@ -46,12 +46,16 @@ _MIN_RESAMPLED_ROWS = 40
 
 @dataclass(frozen=True, eq=False)
 class GraphFound:
-    """The separations to use, and how they were found."""
+    """The separations to use, and how they were found.
+
+    `is_asked` is whether the user asked for a graph: others are used only where they save work.
+    """
 
     oracle: Oracle | None  # None if nothing is separated
     graph: Graph | None  # None for oracles, votes and partial graphs
     strength: pd.DataFrame | None  # how often each edge was found in resamples
     info: GraphInfo
+    is_asked: bool = True
 
 
 def find_graph(
@@ -74,8 +78,11 @@ def find_graph(
     whether the sampler ignores what is known, `is_plain` whether nothing may be skipped;
     `why_spare` tells from rough separations why no graph need be learned, if none need be. With
     `min_share`, only separations that this share of the graphs of resamples have are used. No graph
-    is learned for a target of several columns.
+    is learned for a target of several columns. What was found before is returned as it is.
     """
+    if isinstance(graph, GraphFound):
+        return graph
+    is_asked = not (isinstance(graph, str) and graph == "auto")
     if min_share is not None:
         check_real(min_share, "min_share", low=0.0, high=1.0)
         if not (isinstance(graph, str) or callable(graph)):
@@ -118,7 +125,7 @@ def find_graph(
     if isinstance(graph, str) or (callable(graph) and not is_graph):
         if isinstance(graph, str):
             check_member(graph, ("auto", "learn", *METHODS), "graph", "the names of graphs")
-        return _learn(
+        learned = _learn(
             "auto" if graph == "learn" else graph,
             inputs,
             is_of_classes=is_of_classes,
@@ -128,6 +135,7 @@ def find_graph(
             seed=seed,
             progress=progress,
         )
+        return replace(learned, is_asked=is_asked)
     found = as_graph(graph)
     if inputs.target not in found:
         remedy = Text(["Name the target as in the graph, with ", Setting("target")])

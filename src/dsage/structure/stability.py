@@ -13,7 +13,7 @@ import pandas as pd
 
 from dsage._check import check_count, check_member, record_warnings, refusal, warn
 from dsage._progress import make_bar
-from dsage._random import RandomState, Streams
+from dsage._random import RandomState, RngLike, Streams, one_seed
 from dsage.data.frames import take_rows
 from dsage.data.rows import Rows
 from dsage.data.table import Table
@@ -89,6 +89,7 @@ def stability(
     score: str | Score | Callable[[Any], Score] = "auto",
     n_jobs: int | None = None,
     random_state: RandomState = None,
+    rng: RngLike = None,
     progress: bool = False,
     **options: Any,  # noqa: ANN401
 ) -> Stability:
@@ -110,6 +111,8 @@ def stability(
         The number of processes, as in joblib; the result does not depend on it.
     random_state : int, numpy Generator or None, default=None
         Seed.
+    rng : int, numpy Generator, SeedSequence, BitGenerator or None, default=None
+        Another name of `random_state`; pass one of the two.
     progress : bool, default=False
         Show a progress bar.
 
@@ -138,7 +141,7 @@ def stability(
     is_own = callable(method) or (callable(score) and not _is_incomplete(data, options))
     source = data if is_own else _check_table(data, options)
     n_rows = len(data) if is_own else source.n_rows
-    streams = Streams(random_state)
+    streams = Streams(one_seed(random_state, rng))
     options |= {"method": method, "score": score}
     tasks = (
         joblib.delayed(_learn_part)(source, resample, n_rows, number, streams, options)

@@ -1,1 +1,1 @@
-"""Workflows: what people do with importances beyond one call of ``dsage.explain``."""
+"""What people do with importances: workflows around :func:`dsage.explain`."""

@@ -22,9 +22,9 @@ from dsage.estimate import (
 from dsage.estimate.accumulate.control import FIRST_UNIT
 from dsage.estimate.exact import enumerate_boundaries
 from dsage.estimate.local.plan import LinearSteps, LocalPlan, MeanCoefficients, RowControl
-from dsage.estimate.local.running import _split_time
+from dsage.estimate.local.running import split_time
 from dsage.estimate.walk import Boundaries, Prefixes, play
-from dsage.games import Difference, LinearOutput, LossGame, OutputGame
+from dsage.games import Difference, LinearOutput, OutputGame
 from dsage.graphs import NoSeparation
 from dsage.orderings import as_orderings
 from dsage.samplers import Gaussian
@@ -179,9 +179,9 @@ def test_large_inputs_are_done_in_parts(monkeypatch):
 
 def test_parts_share_a_time():
     rule = AnyOf([NOrderings(5), TimeBudget(60)])
-    assert _split_time(rule, 4) == AnyOf([NOrderings(5), TimeBudget(15)])
-    assert _split_time(TimeBudget(60), 2) == TimeBudget(30)
-    assert _split_time(None, 2) is None
+    assert split_time(rule, 4) == AnyOf([NOrderings(5), TimeBudget(15)])
+    assert split_time(TimeBudget(60), 2) == TimeBudget(30)
+    assert split_time(None, 2) is None
 
 
 # What is estimated
@@ -318,16 +318,16 @@ def test_a_rule_ends_each_part():
 # Errors
 
 
-def test_only_games_of_outputs_have_local_values():
-    game = LossGame(bent, SAMPLER, X, Y, loss="squared_error")
-    with pytest.raises(TypeError, match=r"game must be an OutputGame; got 'LossGame'"):
+def test_only_games_of_outputs_and_losses_have_local_values():
+    game = Difference(output_game(), output_game())
+    with pytest.raises(TypeError, match=r"game must be an OutputGame or a LossGame; got 'Differ"):
         run_local(game)
 
 
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        ({"audit": True}, "each option must be one of the options of local values; got 'audit'"),
+        ({"audits": True}, "each option must be one of the options of local values; got 'audits'"),
         ({"ordering": "uniform"}, "Did you mean 'orderings'"),
         ({"first_level": "some"}, "first_level must be one of"),
         ({"rows_per_ordering": 0}, "rows_per_ordering must be at least 1"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from copy import copy
 from functools import partial
 from typing import Any, Literal, Self
@@ -17,13 +17,13 @@ from dsage.estimate.accumulate.control import (
     draw_units,
 )
 from dsage.estimate.exact import Enumeration
+from dsage.estimate.local.games import as_row_game
 from dsage.estimate.options import FIRST_LEVELS
 from dsage.estimate.plan import Plan
 from dsage.estimate.terms import Outcome, Term
 from dsage.estimate.walk import Asking
-from dsage.games.base import Floats, Rows
+from dsage.games.base import Floats, Game, Rows
 from dsage.games.linear import LinearOutput
-from dsage.games.output import OutputGame
 from dsage.graphs.separation import Oracle
 from dsage.orderings import Orderings
 
@@ -138,6 +138,12 @@ class RowControl(Control):
         orders = self._orderings.batch(unit)
         return self._steps.outputs(self._steps(orders).mean(axis=0), self._rows)
 
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Return to what `state` returned, the shared coefficients included."""
+        super().restore(state)
+        while self._coefficients.n_units < self._counts[0]:
+            self._coefficients.add(self.at_once)
+
     def _add(self, level: int) -> None:
         if self._counts[level] == self._coefficients.n_units:
             self._coefficients.add(self.at_once)
@@ -151,24 +157,42 @@ class LocalPlan(Plan):
 
     The columns of the loop are pairs of a row and a feature. Rows are processed in chunks, see
     `chunks`: each is a plan of its own, which evaluates a batch of orderings on all its rows.
+
+    Attributes
+    ----------
+    row_game : RowGame
+        What is explained of each row.
+    rows : int array
+        The rows of a chunk; all rows before they are divided.
     """
 
     def __init__(
         self,
-        game: OutputGame,
+        game: Game,
         *,
         first_level: Literal["auto", "none"] = "auto",
         rows_per_ordering: int | None = None,
+        audit: bool = False,
         **options: Any,  # noqa: ANN401
     ) -> None:
         check_member(first_level, FIRST_LEVELS, "first_level", "the choices")
-        super().__init__(game, first_level="none", audit=False, **options)
+        self.row_game = as_row_game(game)
+        super().__init__(self.row_game.game, first_level="none", audit=audit, **options)
+        self._own_first_level = first_level
+        self.rows: Rows = np.arange(self.game.n_rows)
         if rows_per_ordering is not None:
             check_count(rows_per_ordering, "rows_per_ordering")
         self._chunk_size = rows_per_ordering or max(1, _COLUMNS // len(self.names))
         # With all orderings, only draws vary, and the first level has none.
         has_control = first_level == "auto" and not self.is_given and self.enumeration is None
-        self._row_control = self._prepare_control(game.linear_game()) if has_control else None
+        cheap = self.row_game.linear_game() if has_control else None
+        self._row_control = None if cheap is None else self._prepare_control(cheap)
+
+    @property
+    def described(self) -> dict[str, str]:
+        """The options that change the estimate and have a name, and the rows of the chunk."""
+        own = {"first_level": self._own_first_level, "rows": f"{self.rows[0]} to {self.rows[-1]}"}
+        return {**super().described, **own}
 
     def _prepare_control(self, cheap: LinearOutput) -> Callable[[Rows], RowControl]:
         """Return a function that makes the first level of some rows."""
@@ -190,7 +214,8 @@ class LocalPlan(Plan):
 
     def _make_chunk(self, rows: Rows) -> Self:
         plan = copy(self)
-        plan.shards = [_ONE_ROW]
+        plan.rows = rows
+        plan.shards = plan.audit_shards = [_ONE_ROW]
         plan.n_columns = len(rows) * len(self.names)
         control = None if self._row_control is None else self._row_control(rows)
         plan.control = control

@@ -2,17 +2,48 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from dsage.data.frames import Frame, is_frame
-from dsage.estimate.inference import intervals
+from dsage.data.frames import Frame, is_frame, take_rows
+from dsage.estimate.inference import intervals, simultaneous_intervals
 from dsage.estimate.reasons import StopReason
-from dsage.estimate.result import Finished, WithErrors
-from dsage.games.base import Floats
+from dsage.estimate.result import MATTERS, Finished, WithErrors
+from dsage.games.base import Floats, Mask, Rows
+
+
+@dataclass(frozen=True, eq=False)
+class RowAudit:
+    """What separation changes: the values with a graph minus those without, by row and feature.
+
+    Attributes
+    ----------
+    differences, se, df : arrays of shape (n_rows, n_features)
+        The estimated differences, their standard errors and the degrees of freedom of these.
+    """
+
+    differences: Floats
+    se: Floats
+    df: Floats
+
+    def take(self, rows: Rows) -> RowAudit:
+        """Return the audit of some rows, by position."""
+        return RowAudit(self.differences[rows], self.se[rows], self.df[rows])
+
+    def matters(self, values: Floats, confidence: float = 0.95) -> Mask:
+        """Return which differences are significantly above 2 % of the range of the values.
+
+        The significance is that of all rows and features at once.
+        """
+        low, high = simultaneous_intervals(
+            self.differences.ravel(), self.se.ravel(), confidence, df=self.df.ravel()
+        )
+        threshold = MATTERS * float(np.ptp(values))
+        found: Mask = ((low > threshold) | (high < -threshold)).reshape(self.differences.shape)
+        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,16 +55,17 @@ class LocalEstimate(WithErrors, Finished):
     feature_names : tuple of str
         The features.
     values : array of shape (n_rows, n_features)
-        Mean contribution of each feature to the prediction of each row, over orderings.
+        Mean contribution of each feature to the prediction of each row, over orderings; for losses,
+        how much it reduces the loss.
     se_orderings, se_draws : arrays of shape (n_rows, n_features)
         Standard errors from the choice of orderings and from draws; more computing reduces them.
         Local values concern single rows, so the choice of rows causes no error.
     df : array of shape (n_rows, n_features)
         Degrees of freedom of `se`, for the intervals.
-    base_value : float
-        The mean prediction if no feature is known.
+    base_value : float or array of shape (n_rows,)
+        The mean prediction if no feature is known; for losses, the loss of each row if none is.
     predictions : array of shape (n_rows,)
-        The model's output for each row.
+        The model's output for each row; for losses, the loss of each row.
     data : data frame or array of shape (n_rows, n_features)
         The rows as passed.
     n_orderings : int
@@ -48,6 +80,12 @@ class LocalEstimate(WithErrors, Finished):
         Whether all orderings were enumerated.
     reason : StopReason or None
         Why the estimation ended.
+    is_loss : bool
+        Whether losses are explained.
+    estimand : {"d-sage", "sage"}
+        Whether separation was used without a correction.
+    audit : RowAudit or None
+        What separation changes, if that was estimated.
 
     Examples
     --------
@@ -69,7 +107,7 @@ class LocalEstimate(WithErrors, Finished):
     se_orderings: Floats
     se_draws: Floats
     df: Floats
-    base_value: float
+    base_value: float | Floats
     predictions: Floats
     data: Any
     n_orderings: int
@@ -79,16 +117,52 @@ class LocalEstimate(WithErrors, Finished):
     seconds: float
     is_exact: bool
     reason: StopReason | None = None
+    is_loss: bool = False
+    estimand: str = "sage"
+    audit: RowAudit | None = None
 
     @property
     def unexplained(self) -> Floats:
         """The residual of each row, (n_rows,): prediction - base value - sum of values.
 
-        Without an oracle, only draws cause it. With an oracle, it also contains the effect of
-        features that are irrelevant for the target given the others.
+        Values of losses reduce them, so there the sum is added. Without an oracle, only draws
+        cause it. With an oracle, it also contains the effect of features that are irrelevant for
+        the target given the others.
         """
-        left: Floats = self.predictions - self.base_value - self.values.sum(axis=1)
+        sums = self.values.sum(axis=1)
+        left: Floats = self.predictions - self.base_value + (sums if self.is_loss else -sums)
         return left
+
+    def balanced(self) -> LocalEstimate:
+        """Return the estimate with values that add up exactly, where only errors prevent it.
+
+        Plain values of predictions add up to the prediction minus the base value, except for
+        errors of draws. What they leave is divided among them in proportion to their variances,
+        which is optimal for independent errors. Values with an oracle, and those of losses, are
+        returned as they are.
+        """
+        if self.estimand != "sage" or self.is_loss:
+            return self
+        variances = self.se**2
+        totals = variances.sum(axis=1, keepdims=True)
+        is_known = np.isfinite(totals) & (totals > 0)
+        shares = np.divide(variances, totals, out=np.zeros_like(variances), where=is_known)
+        return replace(self, values=self.values + shares * self.unexplained[:, None])
+
+    def take(self, rows: Rows) -> LocalEstimate:
+        """Return the estimate of some rows, by position."""
+        base, audit = self.base_value, self.audit
+        return replace(
+            self,
+            values=self.values[rows],
+            se_orderings=self.se_orderings[rows],
+            se_draws=self.se_draws[rows],
+            df=self.df[rows],
+            base_value=base if isinstance(base, float) else base[rows],
+            predictions=self.predictions[rows],
+            data=take_rows(self.data, rows),
+            audit=None if audit is None else audit.take(rows),
+        )
 
     def to_frame(self, confidence: float = 0.95) -> pd.DataFrame:
         """Return value, error and interval of each row and feature.
@@ -138,7 +212,7 @@ class LocalEstimate(WithErrors, Finished):
             data = Frame(data, self.feature_names).matrix()
         return Explanation(
             values=self.values,
-            base_values=np.full(len(self.values), self.base_value),
+            base_values=np.broadcast_to(self.base_value, len(self.values)).copy(),
             data=np.asarray(data),
             feature_names=list(self.feature_names),
         )

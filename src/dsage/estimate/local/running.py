@@ -2,34 +2,37 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from dsage._check import check_member, refusal
+from dsage._check import check_member
 from dsage.data.frames import take_rows
 from dsage.estimate.local.plan import LocalPlan
-from dsage.estimate.local.result import LocalEstimate
+from dsage.estimate.local.result import LocalEstimate, RowAudit
 from dsage.estimate.loop import Estimation
 from dsage.estimate.options import PlanOptions
 from dsage.estimate.result import Estimate
-from dsage.estimate.running.run import refine
+from dsage.estimate.running.bar import Listener
+from dsage.estimate.running.checkpoint import Checkpoint, as_checkpoint
+from dsage.estimate.running.run import refine_quietly
 from dsage.estimate.running.stopping import AnyOf, Stopping, TimeBudget, Tolerance
-from dsage.games.output import OutputGame
+from dsage.games.base import Floats, Game
 from dsage.graphs.separation import Oracle
-
-_OPTIONS = tuple(option for option in PlanOptions.names() if option != "audit")
 
 
 def run_local(
-    game: OutputGame,
+    game: Game,
     *,
     oracle: Oracle | None = None,
     stopping: Stopping | None = None,
-    progress: bool = False,
+    progress: bool | Listener = False,
+    checkpoint: str | Path | Checkpoint | None = None,
     **options: Any,  # noqa: ANN401
 ) -> LocalEstimate:
-    """Estimate local values: the contribution of each feature to the prediction of each row.
+    """Estimate local values: what each feature adds to the prediction, or the loss, of each row.
 
     With ``v_x(S) = f_S(x) = E[f(X) | x_S]``, the local value of feature j at row x is the mean over
     orderings of ``f_{S+j}(x) - f_S(x)``, S the features before j. Without an oracle these are
@@ -39,10 +42,13 @@ def run_local(
     contribute exactly zero. For other models they sum to the part of the prediction that the Markov
     blanket explains.
 
+    For a game of losses, ``v_x(S) = -l(f_S(x), y)``: the values are reductions of the row's loss,
+    and their means over rows are SAGE values.
+
     Parameters
     ----------
-    game : OutputGame
-        The model, the sampler and the rows to explain.
+    game : OutputGame or LossGame, or Grouped of one
+        The model, the sampler and the rows to explain, with their targets if losses are explained.
     oracle : Oracle, optional
         The features that are separated from the target given a coalition:
         ``graph.oracle(target, features=...)``.
@@ -50,11 +56,15 @@ def run_local(
         When to stop, see :func:`~dsage.estimate.as_stopping`; by default when the largest standard
         error is 1 % of the range of the values. Rows are processed in chunks, and the rule applies
         to each of them; a time limit is divided among the chunks.
-    progress : bool, default=False
-        Show a progress bar for each chunk.
+    progress : bool or callable, default=False
+        Show a progress bar for each chunk, or a listener; see :func:`~dsage.estimate.run`.
+    checkpoint : str, Path or Checkpoint, optional
+        A file for the state of the run; see :func:`~dsage.estimate.run`. Further chunks of rows
+        have files of their own beside it.
     **options
-        As for :class:`~dsage.estimate.Plan`, except `audit`; `rows_per_ordering` is the number of
-        rows per chunk, by default as many as have about 16,000 values together.
+        As for :class:`~dsage.estimate.Plan`, except that `audit` is False by default;
+        `rows_per_ordering` is the number of rows per chunk, by default as many as have about
+        16,000 values together.
 
     Returns
     -------
@@ -64,6 +74,7 @@ def run_local(
     Examples
     --------
     >>> from dsage import Graph
+    >>> from dsage.games import OutputGame
     >>> from dsage.samplers import Gaussian
     >>> from dsage.models.model import as_model
     >>> graph = Graph(["a", "b", "y"], [("a", "b"), ("b", "y")])
@@ -77,47 +88,52 @@ def run_local(
     >>> bool(np.allclose(local.values, run_local(game).values)), local.is_exact
     (True, True)
     """
-    _check_game(game)
     for option in options:
-        check_member(option, _OPTIONS, "each option", "the options of local values")
+        check_member(option, PlanOptions.names(), "each option", "the options of local values")
+    first = as_checkpoint(checkpoint)
+    if first is not None and options.get("random_state") is None:
+        options["random_state"] = first.entropy()
     plan = LocalPlan(game, oracle=oracle, **options)
     chunks = plan.chunks()
     if stopping is None and not plan.is_given:
         # The values are those of single rows, so that no other rows matter.
         stopping = Tolerance()
-    rule = _split_time(stopping, len(chunks))
+    rule = split_time(stopping, len(chunks))
     found: list[Estimate] = []
-    for chunk in chunks:
-        found.append(refine(Estimation.of(chunk), stopping=rule, progress=progress))
+    for number, chunk in enumerate(chunks, start=1):
+        estimation, kept = Estimation.of(chunk), first
+        if first is not None and number > 1:
+            kept = first.part(f"rows{number}")
+        if kept is not None:
+            kept.restore(estimation)
+        found.append(refine_quietly(estimation, stopping=rule, progress=progress, checkpoint=kept))
         if found[-1].interrupted:
             break
-    return _join(game, plan, found)
+    if len(found) > 1 and found[-1].n_units == 0:
+        # Interrupted before the first values of these rows.
+        found = [*found[:-2], replace(found[-2], reason=found[-1].reason)]
+    return _join(plan, found)
 
 
-def _check_game(game: object) -> None:
-    """Refuse games of losses, which do not determine predictions."""
-    if not isinstance(game, OutputGame):
-        advice = "Use OutputGame(model, sampler, X)"
-        raise refusal("game", "an OutputGame", type(game).__name__, advice, TypeError)
-
-
-def _split_time(rule: Stopping | None, n_chunks: int) -> Stopping | None:
+def split_time(rule: Stopping | None, n_chunks: int) -> Stopping | None:
     """Return the rule for each of several chunks, which share the time."""
     if isinstance(rule, TimeBudget):
         return TimeBudget(rule.seconds / n_chunks)
     if isinstance(rule, AnyOf):
-        return AnyOf(_split_time(each, n_chunks) or each for each in rule.rules)
+        return AnyOf(split_time(each, n_chunks) or each for each in rule.rules)
     return rule
 
 
-def _join(game: OutputGame, plan: LocalPlan, found: list[Estimate]) -> LocalEstimate:
+def _join(plan: LocalPlan, found: list[Estimate]) -> LocalEstimate:
     """Join the estimates of the chunks."""
-    n_features = len(plan.names)
+    game, n_features = plan.row_game, len(plan.names)
     parts = [(each.values, each.se_orderings, each.se_draws, each.df) for each in found]
     values, se_orderings, se_draws, df = (
         np.concatenate(each).reshape(-1, n_features) for each in zip(*parts, strict=True)
     )
     rows = np.arange(len(values))
+    is_whole = len(rows) == plan.game.n_rows
+    base = game.base_value
     shares = [each.share_skipped[:n_features] for each in found]
     return LocalEstimate(
         feature_names=plan.names,
@@ -125,9 +141,9 @@ def _join(game: OutputGame, plan: LocalPlan, found: list[Estimate]) -> LocalEsti
         se_orderings=se_orderings,
         se_draws=se_draws,
         df=df,
-        base_value=game.base_value,
-        predictions=game.predictions[rows],
-        data=game.data if len(rows) == game.n_rows else take_rows(game.data, rows),
+        base_value=base if isinstance(base, float) else base[rows],
+        predictions=game.full[rows],
+        data=game.data if is_whole else take_rows(game.data, rows),
         n_orderings=min(each.n_orderings for each in found),
         n_evaluated=plan.game.n_evaluated,
         n_shared=plan.game.n_shared,
@@ -135,4 +151,23 @@ def _join(game: OutputGame, plan: LocalPlan, found: list[Estimate]) -> LocalEsti
         seconds=sum(each.seconds for each in found),
         is_exact=all(each.is_exact for each in found),
         reason=found[-1].reason,
+        is_loss=game.is_loss,
+        estimand=plan.estimand,
+        audit=_join_audits(found, n_features),
+    )
+
+
+def _join_audits(found: list[Estimate], n_features: int) -> RowAudit | None:
+    """Return the audits of the chunks as one; None without audits."""
+    audits = [each.audit for each in found if each.audit is not None]
+    if not audits:
+        return None
+
+    def join(parts: list[Floats]) -> Floats:
+        return np.concatenate(parts).reshape(-1, n_features)
+
+    return RowAudit(
+        differences=join([-each.values for each in audits]),
+        se=join([each.se for each in audits]),
+        df=join([np.full_like(each.values, each.df) for each in audits]),
     )

@@ -44,6 +44,16 @@ class Checkpoint:
         self._has_warned = False
         self._mark: tuple[Plan, Fingerprint] | None = None
 
+    def part(self, name: str) -> Checkpoint:
+        """Return the checkpoint of a part of a run, in a file of its own beside this one.
+
+        Examples
+        --------
+        >>> Checkpoint("run.state").part("rows2").path.name
+        'run.state.rows2'
+        """
+        return Checkpoint(self.path.with_name(f"{self.path.name}.{name}"), every=self.every)
+
     def entropy(self) -> int | None:
         """Return the seed of the run in the file; None without a file."""
         found = self._read()

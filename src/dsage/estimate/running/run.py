@@ -137,6 +137,19 @@ def refine(
     >>> rough.n_orderings, fine.n_orderings
     (18, 66)
     """
+    result = refine_quietly(estimation, stopping=stopping, progress=progress, checkpoint=checkpoint)
+    _warn(result)
+    return result
+
+
+def refine_quietly(
+    estimation: Estimation,
+    *,
+    stopping: Stopping | None = None,
+    progress: bool | Listener = False,
+    checkpoint: str | Path | Checkpoint | None = None,
+) -> Estimate:
+    """Continue an estimation as :func:`refine` does, without a warning of what its audit finds."""
     rule = _choose_rule(estimation, stopping)
     checkpoint = as_checkpoint(checkpoint)
     estimation.on_pause = None
@@ -159,7 +172,6 @@ def refine(
             raise
     if checkpoint is not None and estimation.is_whole:
         checkpoint.save(estimation, is_last=True)
-    _warn(result)
     return result
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import math
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -30,11 +31,12 @@ def default_penalty(n_rows: int) -> float:
 
 
 class Variant(NamedTuple):
-    """A regression of one response on the same functions of all parents."""
+    """Regressions on the same functions of all parents: of one response, or of each of several."""
 
     regressions: BlockRegressions
     response: Ints
-    offset: float
+    offsets: Floats
+    each: bool
 
 
 class Approximation(Score):
@@ -63,6 +65,7 @@ class Approximation(Score):
         self.penalty = penalty
         self.price = penalty * math.log(blocks.n_rows) / 2
         self.extra = penalty * gamma * math.log(max(2, len(self.names)))
+        self._n_responses = np.where(blocks.is_class, blocks.widths, 1).tolist()
         nodes = range(len(self.names))
         made = {
             name: BlockRegressions(
@@ -84,33 +87,85 @@ class Approximation(Score):
         self.regressions = made
         self.variants = [self._variants(node) for node in nodes]
 
+    def using(self, blocks: Blocks) -> Self:
+        """Return the score with the offsets of other blocks of the same columns."""
+        made = copy.copy(self)
+        made.blocks = blocks
+        made.variants = [made._variants(node) for node in range(len(self.names))]
+        return made
+
     def _variants(self, node: int) -> list[Variant]:
         blocks, made = self.blocks, self.regressions
         if blocks.is_class[node]:
-            return [Variant(each, blocks.columns(node), 0.0) for each in made.values()]
-        variants = []
-        for place, name in enumerate(("value", "score")):
-            offset = float(blocks.offsets[place, node])
-            if offset > -np.inf:
-                response = blocks.responses[place, node : node + 1]
-                used = [name, *(str(n_terms) for n_terms in _TERMS)]
-                variants += [Variant(made[key], response, offset) for key in used]
-        return variants
+            columns, offsets = blocks.columns(node), np.zeros(1)
+            return [Variant(every, columns, offsets, each=False) for every in made.values()]
+        used = [place for place in (0, 1) if blocks.offsets[place, node] > -np.inf]
+        places = [("value", [0]), ("score", [1]), *((str(n_terms), used) for n_terms in _TERMS)]
+        return [
+            Variant(made[name], blocks.responses[at, node], blocks.offsets[at, node], each=True)
+            for name, at in places
+            if set(at) <= set(used)
+        ]
 
     def family(self, node: int, parents: Parents) -> float:
         """Return the score of the best regression of `node` on these parents."""
-        return max(self.value(variant, parents) for variant in self.variants[node])
+        return max(float(values.max()) for values in self.values(node, parents))
+
+    def values(self, node: int, parents: Parents) -> list[Floats]:
+        """Return the scores of the regressions of each variant, one for each response."""
+        found = []
+        for variant in self.variants[node]:
+            left = variant.regressions.left(variant.response, parents, each=variant.each)
+            n_known = variant.regressions.n_known(parents)
+            fit, base = self._scale(n_known, len(parents), node)
+            found.append(variant.offsets + base - fit * left)
+        return found
+
+    def _scale(self, n_known: int, n_parents: int, node: int) -> tuple[float, float]:
+        """Return numbers a and b, such that the score is b - a left."""
+        n_rows, n_responses = self.blocks.n_rows, self._n_responses[node]
+        degrees = n_rows - 1 - n_known
+        if degrees <= 0:
+            return 0.0, -math.inf
+        fit = 0.5 * n_rows * n_responses * math.log(2 * math.pi * n_rows / degrees)
+        cost = self.price * n_responses * (n_known + 2) + self.extra * n_parents
+        return 0.5 * n_rows, -fit - 0.5 * n_responses * degrees - cost
 
     def additions(self, node: int, parents: Parents) -> Floats:
         """Return, for every variable, the score of `node` with it as one more parent."""
-        best = np.full(len(self.names), -np.inf)
-        for variant in self.variants[node]:
-            left = variant.regressions.left_with(variant.response, parents)
+        variants = self.variants[node]
+        lefts, known, offsets = [], [], []
+        for variant in variants:
+            left = variant.regressions.left_with(variant.response, parents, each=variant.each)
+            lefts.append(left)
             n_known = variant.regressions.n_known(parents) + variant.regressions.widths
-            worth = self.worth(left, n_known, len(parents) + 1, variant.response)
-            np.maximum(best, worth + variant.offset, out=best)
+            known += [n_known] * left.shape[1]
+            offsets.append(variant.offsets)
+        worth = self.worth(
+            np.concatenate(lefts, axis=1),
+            np.stack(known, axis=1),
+            len(parents) + 1,
+            node,
+        )
+        worth += np.concatenate(offsets)
+        best: Floats = worth.max(axis=1)
         best[[node, *parents]] = -np.inf
         return best
+
+    def removals(self, node: int, parents: Parents) -> Floats:
+        """Return, for every parent, the score of `node` without it; -inf for other variables."""
+        scores = np.full(len(self.names), -np.inf)
+        if not parents:
+            return scores
+        best = np.full(len(parents), -np.inf)
+        for variant in self.variants[node]:
+            left = variant.regressions.left_without(variant.response, parents, each=variant.each)
+            widths = variant.regressions.widths[list(parents)]
+            n_known = (widths.sum() - widths)[:, None]
+            worth = self.worth(left, n_known, len(parents) - 1, node)
+            np.maximum(best, (worth + variant.offsets).max(axis=1), out=best)
+        scores[list(parents)] = best
+        return scores
 
     def best(self, node: int, parents: Parents) -> Floats:
         """Return the scores with each variable as one more parent; in its own place, with none."""
@@ -123,38 +178,23 @@ class Approximation(Score):
         if self.blocks.offsets[0, node] == -np.inf:
             return np.full(len(self.names), -np.inf)
         variant = self.variants[node][0]
-        left = variant.regressions.left_with(variant.response, parents)
+        left = variant.regressions.left_with(variant.response, parents)[:, 0]
         n_known = variant.regressions.n_known(parents) + variant.regressions.widths
-        scores = self.worth(left, n_known, len(parents) + 1, variant.response) + variant.offset
-        alone = self.value(variant, parents)
+        scores = self.worth(left, n_known, len(parents) + 1, node) + variant.offsets[0]
+        alone = float(self.values(node, parents)[0][0])
         scores[[node, *parents]] = alone
-        return np.maximum(scores, alone)
+        straight: Floats = np.maximum(scores, alone)
+        return straight
 
-    def value(self, variant: Variant, parents: Parents) -> float:
-        """Return the score of one regression."""
-        left = variant.regressions.left(variant.response, parents)
-        n_known = variant.regressions.n_known(parents)
-        return (
-            self.worth_of_one(left, n_known, len(parents), len(variant.response)) + variant.offset
-        )
-
-    def worth_of_one(self, left: float, n_known: int, n_parents: int, n_responses: int) -> float:
-        """Return the same as `worth` for one regression."""
-        n_rows = self.blocks.n_rows
-        degrees = n_rows - 1 - n_known
-        if degrees <= 0:
-            return -math.inf
-        fit = -0.5 * n_rows * (left + n_responses * math.log(2 * math.pi * n_rows / degrees))
-        cost = self.price * n_responses * (n_known + 2) + self.extra * n_parents
-        return fit - 0.5 * n_responses * degrees - cost
-
-    def worth(self, left: Floats, n_known: Ints, n_parents: int, response: Ints) -> Floats:
+    def worth(self, left: Floats, n_known: Ints, n_parents: int, node: int) -> Floats:
         """Return scores, for log determinants of residual covariances, without offsets."""
-        n_rows, n_responses = self.blocks.n_rows, len(response)
+        n_rows, n_responses = self.blocks.n_rows, self._n_responses[node]
         degrees = n_rows - 1 - n_known
         inside = np.maximum(degrees, 1)
         fit = -0.5 * n_rows * (left + n_responses * np.log(2 * np.pi * n_rows / inside))
-        fit = fit - 0.5 * n_responses * degrees
-        cost = self.price * n_responses * (n_known + 2) + self.extra * n_parents
-        worth: Floats = np.where(degrees > 0, fit - cost, -np.inf)
+        fit -= 0.5 * n_responses * degrees
+        fit -= self.price * n_responses * (n_known + 2) + self.extra * n_parents
+        if int(degrees.min(initial=1)) <= 0:
+            fit = np.where(degrees > 0, fit, -np.inf)
+        worth: Floats = fit
         return worth

@@ -80,6 +80,13 @@ class Score(ABC):
             scores[parent] = self.family(node, parents[:at] + parents[at + 1 :])
         return scores
 
+    def growth(self, node: int, parents: Parents) -> tuple[Floats, float]:
+        """Return the additions to a family and its score, to find what raises the score.
+
+        Only differences matter: an approximate score may shift both by the same number.
+        """
+        return self.additions(node, parents), self.family(node, parents)
+
     def ceilings(self, order: Sequence[int]) -> Ceilings | None:  # noqa: ARG002
         """Return upper bounds in this order of all variables, with which searches skip families.
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Sequence
+from dataclasses import replace
+from operator import itemgetter
 
 import numpy as np
 
@@ -22,6 +24,8 @@ from dsage.structure.scores.softmax import softmax_likelihood
 
 # With so few rows, regressions of indicators do not tell how many functions a class needs.
 _FEW_ROWS = 2_000
+# What a parent explains is clear if the approximation gains as much for each row.
+_CLEAR = 0.05
 
 
 @SCORES.register(
@@ -101,17 +105,44 @@ class BasisScore(Score):
         chance gains little. Pairs are those of variables with a common neighbour in the graph, all
         of them if they are few: two numbers, or a number and a class.
         """
-        together = parent_pairs(self._blocks, parents)
+        chosen = self._choose_responses(parents)
+        together = parent_pairs(chosen._blocks, parents)
         if not together:
-            return self
+            return chosen
         # These products alone decide; most data need none.
-        made = self._with_pairs(together)
+        made = chosen._with_pairs(together)
         is_better = any(
-            made._is_better(self, node, of_node)
+            made._is_better(chosen, node, of_node)
             for node, of_node in enumerate(parents)
             if len(of_node) > 1
         )
-        return self._with_pairs(near_pairs(self._blocks, parents)) if is_better else self
+        return chosen._with_pairs(near_pairs(self._blocks, parents)) if is_better else chosen
+
+    def _choose_responses(self, parents: Sequence[Parents]) -> BasisScore:
+        """Return the score without the responses that are clearly worse near the graph.
+
+        That of a number is left out if it is worse than the other one with these parents and with
+        none.
+        """
+        offsets = self._blocks.offsets.copy()
+        clear = _CLEAR * self._blocks.n_rows
+        both = ~self._blocks.is_class & (offsets > -np.inf).all(axis=0)
+        for node in both.nonzero()[0].tolist():
+            gaps = []
+            for known in {(), parents[node]}:
+                value, score = self._by_response(node, known)
+                gaps.append(value - score)
+            if min(gaps) > clear:
+                offsets[1, node] = -np.inf
+            elif max(gaps) < -clear:
+                offsets[0, node] = -np.inf
+        if (offsets == self._blocks.offsets).all():
+            return self
+        made = copy.copy(self)
+        made._families = {}
+        made._blocks = replace(self._blocks, offsets=offsets)
+        made._near = self._near.using(made._blocks)
+        return made
 
     def _is_better(self, other: BasisScore, node: int, parents: Parents) -> bool:
         """Return whether products explain a variable clearly better."""
@@ -142,17 +173,23 @@ class BasisScore(Score):
             self._families[node, parents] = found
         return found
 
-    def additions(self, node: int, parents: Parents) -> Floats:
-        """Return, for every variable, the score with it as one more parent, approximately."""
+    def growth(self, node: int, parents: Parents) -> tuple[Floats, float]:
+        """Return the approximations of the additions and of the family."""
         near = self._near.additions(node, parents)
         for place, products in self._products_of(node):
             response = self._responses(node, place)
             left, n_products = products.left_with(response, parents)
             _, n_before = products.columns(parents)
             n_known = products.widths[list(parents)].sum() + products.widths
-            worth = self._worth(left, n_known, n_products + n_before, len(parents) + 1, response)
+            worth = self._worth(left, n_known, n_products + n_before, len(parents) + 1, node)
             np.maximum(near, worth + self._blocks.offsets[place, node], out=near)
-        near += self._shift(node, parents)
+        near[[node, *parents]] = -np.inf
+        return near, self._near_family(node, parents)
+
+    def additions(self, node: int, parents: Parents) -> Floats:
+        """Return, for every variable, the score with it as one more parent, approximately."""
+        near, family = self.growth(node, parents)
+        near += self._shift(node, parents, family)
         if self._blocks.is_class[node]:
             # No likelihood of classes exceeds 1.
             np.minimum(near, -self._near.extra * (len(parents) + 1), out=near)
@@ -162,26 +199,34 @@ class BasisScore(Score):
     def removals(self, node: int, parents: Parents) -> Floats:
         """Return, for every parent, the score without it: exactly for the best one.
 
-        No other is larger.
+        No other is larger. Nothing is computed exactly if the best one clearly explains a part of
+        the variable.
         """
-        scores = np.full(len(self.names), -np.inf)
+        scores = self._near.removals(node, parents)
         if not parents:
             return scores
-        fewer = {parent: parents[:at] + parents[at + 1 :] for at, parent in enumerate(parents)}
-        shift = self._shift(node, parents)
-        for parent, others in fewer.items():
-            scores[parent] = self._near_family(node, others) + shift
+        at = list(parents)
+        for place, products in self._products_of(node):
+            response = self._responses(node, place)
+            left, n_products = products.left_without(response, parents)
+            widths = products.widths[at]
+            worth = self._worth(left, widths.sum() - widths, n_products, len(at) - 1, node)
+            scores[at] = np.maximum(scores[at], worth + self._blocks.offsets[place, node])
+        near = self._near_family(node, parents)
+        scores[at] += self._shift(node, parents, near)
         best = max(parents, key=scores.__getitem__)
-        exact = self.family(node, fewer[best])
+        if self.family(node, parents) - scores[best] > _CLEAR * self._blocks.n_rows:
+            return scores
+        exact = self.family(node, tuple(parent for parent in parents if parent != best))
         np.minimum(scores, np.nextafter(exact, -np.inf), out=scores)
         scores[best] = exact
         return scores
 
     # Families
 
-    def _shift(self, node: int, parents: Parents) -> float:
+    def _shift(self, node: int, parents: Parents, near: float) -> float:
         """Return by how much the approximation of a family is too low."""
-        exact, near = self.family(node, parents), self._near_family(node, parents)
+        exact = self.family(node, parents)
         return exact - near if math.isfinite(exact) and math.isfinite(near) else 0.0
 
     def _near_family(self, node: int, parents: Parents) -> float:
@@ -209,34 +254,43 @@ class BasisScore(Score):
         columns, n_products = products.columns(parents)
         left = np.array(products.left(response, columns))
         n_plain = np.array(len(columns) - n_products)
-        worth = self._worth(left, n_plain, np.array(n_products), len(parents), response)
+        worth = self._worth(left, n_plain, np.array(n_products), len(parents), node)
         return float(worth) + float(self._blocks.offsets[place, node]), columns
 
     def _worth(
-        self, left: Floats, n_plain: Ints, n_products: Ints, n_parents: int, response: Ints
+        self, left: Floats, n_plain: Ints, n_products: Ints, n_parents: int, node: int
     ) -> Floats:
         """Charge products more: there are many to choose from."""
-        known = n_plain + n_products
-        plain = self._near.worth(left, known, n_parents, response)
-        worth: Floats = plain - len(response) * n_products * math.log(max(2, len(self.names)))
+        plain = self._near.worth(left, n_plain + n_products, n_parents, node)
+        n_responses = len(self._responses(node, 0))
+        worth: Floats = plain - n_responses * n_products * math.log(max(2, len(self.names)))
         return worth
 
     def _of_number(self, node: int, parents: Parents) -> float:
         """Return the best of the responses, each with the density of its residuals."""
-        best = -math.inf
+        return max(self._by_response(node, parents))
+
+    def _by_response(self, node: int, parents: Parents) -> list[float]:
+        """Return the scores of a number for its value and for its normal score."""
         near, blocks = self._near, self._blocks
         products = dict(self._products_of(node))
+        found = list(zip(near.variants[node], near.values(node, parents), strict=True))
+        results = []
         for place in (0, 1):
             response = int(blocks.responses[place, node])
-            used = [each for each in near.variants[node] if each.response[0] == response]
-            if not used:
+            values = [
+                (float(value), variant.regressions)
+                for variant, scores in found
+                for own, value in zip(variant.response.tolist(), scores, strict=True)
+                if own == response
+            ]
+            if not values:
+                results.append(-math.inf)
                 continue
-            values = [near.value(variant, parents) for variant in used]
-            at = int(np.argmax(values))
-            value = values[at]
+            value, regressions = max(values, key=itemgetter(0))
             residuals = blocks.thinned[:, response]
             if parents:
-                columns, slopes = used[at].regressions.slopes(response, parents)
+                columns, slopes = regressions.slopes(response, parents)
                 residuals = residuals - blocks.predict(columns, slopes)
             if place in products:
                 other, columns = self._with_products(node, parents, place, products[place])
@@ -246,13 +300,13 @@ class BasisScore(Score):
             if node in blocks.absent:
                 residuals = residuals[~blocks.absent[node]]
             stands_for = blocks.n_rows / len(blocks.thinned)
-            best = max(best, value + stands_for * shape_gain(residuals))
-        return best
+            results.append(value + stands_for * shape_gain(residuals))
+        return results
 
     def _of_class(self, node: int, parents: Parents) -> float:
         """Return the likelihood of a class in a logistic regression or a table, less its price."""
         blocks, near = self._blocks, self._near
-        values = [near.value(variant, parents) for variant in near.variants[node]]
+        values = [float(scores[0]) for scores in near.values(node, parents)]
         best = max(values)
         variants = near.variants[node]
         if len(blocks.sample) > _FEW_ROWS:

@@ -17,7 +17,8 @@ RIDGE = 1e-8
 """Added to the variances of columns, so that none is a linear function of others."""
 
 # Residual determinants below this are rounding errors.
-_FLOOR = math.log(1e-10)
+_SMALLEST = 1e-10
+_FLOOR = math.log(_SMALLEST)
 
 
 class _Given(NamedTuple):
@@ -79,46 +80,46 @@ class BlockRegressions:
         """Return the number of columns of the parents."""
         return sum(self._sizes[parent] for parent in parents)
 
-    def left(self, response: Ints, parents: Parents) -> float:
-        """Return the log determinant of the response's covariance given the parents."""
-        if len(response) == 1:
-            return math.log(max(self._left_of_one(int(response[0]), parents), math.exp(_FLOOR)))
-        if not parents:
-            return float(log_determinant(self._correlation[np.ix_(response, response)]))
-        state = self._states.get(parents)
-        if state is not None:
-            return float(log_determinant(self._residual(state.rows, response)))
-        known = self.columns(parents)
-        rows = self._correlation[known]
-        explained = np.linalg.solve(rows[:, known], rows[:, response])
-        return float(
-            log_determinant(
-                self._correlation[np.ix_(response, response)] - rows[:, response].T @ explained
-            )
-        )
+    def left(self, response: Ints, parents: Parents, *, each: bool = False) -> Floats:
+        """Return log determinants of the response's covariance given the parents.
 
-    def _left_of_one(self, response: int, parents: Parents) -> float:
-        """Return the variance of a single response given the parents."""
-        whole = float(self._correlation[response, response])
+        Shape (1,) for several columns as one response, (n_responses,) with `each`: for every
+        column on its own.
+        """
+        whole = self._correlation[response[:, None], response]
         if not parents:
-            return whole
+            return _logs(whole, each=each)
         state = self._states.get(parents)
         if state is not None:
             reached = state.rows[:, response]
-            return whole - float(reached @ reached)
+            return _logs(whole - reached.T @ reached, each=each)
         known = self.columns(parents)
         rows = self._correlation[known]
-        covariance = rows[:, response]
-        return whole - float(covariance @ np.linalg.solve(rows[:, known], covariance))
+        reached = rows[:, response]
+        return _logs(whole - reached.T @ np.linalg.solve(rows[:, known], reached), each=each)
 
-    def left_with(self, response: Ints, parents: Parents) -> Floats:
-        """Return the same with each variable as one more parent, (n_nodes,)."""
+    def left_with(self, response: Ints, parents: Parents, *, each: bool = False) -> Floats:
+        """Return the same with each variable as one more parent, (n_nodes, n_responses)."""
         state = self._given(parents)
         reached = state.rows[:, response]
         covariance = self._correlation[:, response] - state.rows.T @ reached
         explained = state.whitener @ covariance[self._padded]
-        residual = self._residual(state.rows, response)
-        return log_determinant(residual - explained.transpose(0, 2, 1) @ explained)
+        residual = self._correlation[response[:, None], response] - reached.T @ reached
+        if each:
+            return _floored(residual.diagonal() - (explained**2).sum(axis=1))
+        left = residual - explained.transpose(0, 2, 1) @ explained
+        return log_determinant(left)[:, None]
+
+    def left_without(self, response: Ints, parents: Parents, *, each: bool = False) -> Floats:
+        """Return the same without each of the parents, (n_parents, n_responses)."""
+        known = self.columns(parents)
+        rows = self._correlation[known]
+        whole = self._correlation[response[:, None], response]
+        places = groups([self._sizes[parent] for parent in parents])
+        left = covariance_without(rows[:, known], rows[:, response], whole, places)
+        if each:
+            return _floored(left.diagonal(axis1=1, axis2=2))
+        return log_determinant(left)[:, None]
 
     def slopes(self, response: int, parents: Parents) -> tuple[Ints, Floats]:
         """Return the columns of the parents, and the weights that predict a response from them."""
@@ -131,11 +132,6 @@ class BlockRegressions:
         if not parents:
             return np.empty(0, dtype=np.intp)
         return np.concatenate([self._blocks[parent] for parent in parents])
-
-    def _residual(self, rows: Floats, response: Ints) -> Floats:
-        reached = rows[:, response]
-        left: Floats = self._correlation[np.ix_(response, response)] - reached.T @ reached
-        return left
 
     def _given(self, parents: Parents) -> _Given:
         if not parents:
@@ -173,12 +169,62 @@ def _make_state(rows: Floats, spread: Floats) -> _Given:
     return _Given(rows, spread, np.linalg.inv(np.linalg.cholesky(spread + ridge)))
 
 
+def groups(sizes: Sequence[int]) -> Ints:
+    """Return the places of consecutive groups of these sizes, filled up with their total."""
+    made = np.full((len(sizes), max(sizes, default=0)), sum(sizes), dtype=np.intp)
+    first = 0
+    for group, size in enumerate(sizes):
+        made[group, :size] = range(first, first + size)
+        first += size
+    return made
+
+
+def covariance_without(inner: Floats, reached: Floats, whole: Floats, places: Ints) -> Floats:
+    """Return the covariances of a response given all known columns but each group of them.
+
+    Parameters
+    ----------
+    inner : array of shape (n_known, n_known)
+        The covariance of the known columns.
+    reached : array of shape (n_known, n_responses)
+        Their covariance with the response.
+    whole : array of shape (n_responses, n_responses)
+        The covariance of the response.
+    places : int array of shape (n_groups, size)
+        The groups, filled up with n_known.
+
+    Returns
+    -------
+    array of shape (n_groups, n_responses, n_responses)
+    """
+    n_known = len(inner)
+    # One more column, which nothing depends on, fills up the groups.
+    inverse = np.zeros((n_known + 1, n_known + 1))
+    inverse[:-1, :-1] = np.linalg.inv(inner)
+    slopes = inverse[:, :-1] @ reached
+    blocks = inverse[places[:, :, None], places[:, None, :]]
+    group, at = np.nonzero(places == n_known)
+    blocks[group, at, at] = 1.0
+    own = slopes[places]
+    lost = own.transpose(0, 2, 1) @ np.linalg.solve(blocks, own)
+    left: Floats = whole - reached.T @ slopes[:-1] + lost
+    return left
+
+
+def _logs(covariance: Floats, *, each: bool) -> Floats:
+    if each or len(covariance) == 1:
+        return _floored(covariance.diagonal())
+    return log_determinant(covariance)[None]
+
+
+def _floored(variances: Floats) -> Floats:
+    logs: Floats = np.log(np.maximum(variances, _SMALLEST))
+    return logs
+
+
 def log_determinant(covariance: Floats) -> Floats:
     """Return the log determinants of covariances (..., n, n), not below a floor."""
     if covariance.shape[-1] == 1:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            logs: Floats = np.log(np.maximum(covariance[..., 0, 0], 0.0))
-    else:
-        sign, logs = np.linalg.slogdet(covariance)
-        logs = np.where(sign > 0, logs, -np.inf)
-    return np.maximum(logs, _FLOOR)
+        return _floored(covariance[..., 0, 0])
+    sign, logs = np.linalg.slogdet(covariance)
+    return np.maximum(np.where(sign > 0, logs, -np.inf), _FLOOR)

@@ -44,33 +44,55 @@ def shape_gain(residuals: Floats) -> float:
     below = ndtr(centered)
     bins = np.minimum((below * _N_BINS).astype(np.intp), _N_BINS - 1)
     moments = _TILTS.T @ (np.bincount(bins, minlength=_N_BINS) / n_rows)
-    best, weights = 0.0, np.zeros(0)
     # Twice the gain is about the sum of squares: normal residuals need no fit.
-    if n_rows * float(moments @ moments) < math.log(n_rows):
+    best, price = 0.0, 0.5 * math.log(n_rows)
+    if n_rows * float(moments @ moments) < 2 * price:
         return best
-    for size in _SIZES:
-        weights = np.append(weights, np.zeros(size - len(weights)))
-        gain, weights = _fit(_TILTS[:, :size], moments[:size], weights)
-        best = max(best, n_rows * gain - 0.5 * size * math.log(n_rows))
+    weights = np.zeros(_SIZES[-1])
+    for size, after in zip(_SIZES, (*_SIZES[1:], None), strict=True):
+        gain, weights = _fit(size, moments, weights, 0.01 / n_rows)
+        best = max(best, n_rows * gain - size * price)
+        if after and n_rows * _promise(after, moments, weights) < (after - size) * price:
+            break
     return best
 
 
-def _fit(tilts: Floats, moments: Floats, weights: Floats) -> tuple[float, Floats]:
-    """Return the largest mean log density of an exponential family, and its weights."""
-    best, at_best = -math.inf, weights
+def _fit(size: int, moments: Floats, start: Floats, accuracy: float) -> tuple[float, Floats]:
+    """Return the largest mean log density with so many tilts, and the weights of all."""
+    best, at_best, weights = -math.inf, start, start
     for _ in range(_MAX_STEPS):
-        logs = tilts @ weights
-        top = float(logs.max())
-        density = np.exp(logs - top)
-        total = float(density.sum())
-        value = float(moments @ weights) - math.log(total / _N_BINS) - top
-        if value <= best + 1e-7:
+        value, slope, curvature = _density(size, moments, weights)
+        if value <= best:
             break
         best, at_best = value, weights
-        density /= total
-        mean = tilts.T @ density
-        curvature = (tilts * density[:, None]).T @ tilts - np.outer(mean, mean)
-        step = np.linalg.solve(curvature + 1e-6 * np.eye(len(mean)), moments - mean)
-        longest = float(np.abs(tilts @ step).max())
-        weights = weights + step * min(1.0, 4.0 / max(longest, 1e-12))
+        step = np.linalg.solve(curvature, slope)
+        gain = 0.5 * float(slope @ step)
+        if gain < accuracy:
+            best += gain
+            break
+        longest = float(np.abs(_TILTS[:, :size] @ step).max())
+        weights = weights.copy()
+        weights[:size] += step * min(1.0, 4.0 / max(longest, 1e-12))
     return best, at_best
+
+
+def _promise(size: int, moments: Floats, weights: Floats) -> float:
+    """Return about twice what one can gain by so many tilts: a score test with a margin."""
+    _, slope, curvature = _density(size, moments, weights)
+    return float(slope @ np.linalg.solve(curvature, slope))
+
+
+def _density(size: int, moments: Floats, weights: Floats) -> tuple[float, Floats, Floats]:
+    """Return the mean log density, its derivatives, and minus its second derivatives."""
+    tilts = _TILTS[:, :size]
+    logs = tilts @ weights[:size]
+    top = float(logs.max())
+    density = np.exp(logs - top)
+    total = float(density.sum())
+    value = float(moments[:size] @ weights[:size]) - math.log(total / _N_BINS) - top
+    density /= total
+    mean = density @ tilts
+    curvature = (tilts.T * density) @ tilts
+    curvature -= mean[:, None] * mean
+    curvature.flat[:: size + 1] += 1e-6
+    return value, moments[:size] - mean, curvature

@@ -10,7 +10,11 @@ from scipy.linalg import solve_triangular
 
 from dsage.structure.blocks import Blocks, Floats, Ints
 from dsage.structure.scores.base import Parents
-from dsage.structure.scores.block_gaussian import RIDGE, log_determinant
+from dsage.structure.scores.block_gaussian import (
+    RIDGE,
+    covariance_without,
+    log_determinant,
+)
 
 Pair = tuple[int, int]
 
@@ -167,6 +171,32 @@ class ProductRegressions:
         left = log_determinant(residual - explained.transpose(0, 2, 1) @ explained)
         n_products = (~is_filler[:, self._padded.shape[1] :]).sum(axis=1)
         return left, n_products
+
+    def left_without(self, response: Ints, parents: Parents) -> tuple[Floats, Ints]:
+        """Return the same without each of the parents, and the number of products left."""
+        known, _ = self.columns(parents)
+        owner = [{parent} for parent in parents for _ in range(int(self.widths[parent]))]
+        owner += [
+            {parent, other}
+            for at, parent in enumerate(parents)
+            for other in parents[:at]
+            for column in self._pair[parent, other].tolist()
+            if column != self._nothing
+        ]
+        taken = [[at for at, of in enumerate(owner) if parent in of] for parent in parents]
+        places = np.full((len(parents), max(map(len, taken))), len(known), dtype=np.intp)
+        for row, at in zip(places, taken, strict=True):
+            row[: len(at)] = at
+        rows = self._correlation[known]
+        left = covariance_without(
+            rows[:, known],
+            rows[:, response],
+            self._correlation[np.ix_(response, response)],
+            places,
+        )
+        n_plain = int(self.widths[list(parents)].sum())
+        n_products = len(known) - n_plain - ((places >= n_plain) & (places < len(known))).sum(1)
+        return log_determinant(left), n_products
 
     def residuals(self, response: int, columns: Ints) -> Floats:
         """Return the residuals of a response in the thinned rows."""

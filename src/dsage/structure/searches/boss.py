@@ -25,6 +25,7 @@ def boss(
     order: Iterable[str] | None = None,
     *,
     max_passes: int | None = None,
+    max_steps: int | None = None,
     callback: Callback | None = None,
 ) -> SearchResult:
     """Move one variable after the other to its best place in the order, until none moves.
@@ -48,6 +49,9 @@ def boss(
         contradict it, their heads are moved back.
     max_passes : int, optional
         The largest number of passes; unlimited by default.
+    max_steps : int, optional
+        How many sets of parents may be grown further, about: no variable is moved after so many
+        steps. Unlimited by default.
     callback : callable, optional
         Called with each :class:`~dsage.structure.result.Step`. A ``KeyboardInterrupt``, raised
         here or by the user, ends the search and returns the best graph so far.
@@ -77,13 +81,14 @@ def boss(
     Graph(4 nodes, 3 edges: a -> c, b -> c, c -> d)
     """
     passes = math.inf if max_passes is None else check_count(max_passes, "max_passes", minimum=0)
+    steps = math.inf if max_steps is None else check_count(max_steps, "max_steps", minimum=0)
     trace = Trace("boss", score, callback)
     search = _OrderSearch(
         score, check_constraints(score, constraints), _positions(order, score.names)
     )
 
     def run() -> None:
-        for move in search.moves(passes):
+        for move in search.moves(passes, steps):
             trace.add("move", move.variable, move.before, move.gain, search.total)
 
     return trace.result(run, lambda: (search.best, search.n_scored))
@@ -125,13 +130,15 @@ class _OrderSearch:
         """The number of families that were scored."""
         return sum(tree.n_scored for tree in self._trees)
 
-    def moves(self, n_passes: float) -> Iterator[_Move]:
-        """Make moves until a pass makes none; yield each."""
+    def moves(self, n_passes: float, n_steps: float = math.inf) -> Iterator[_Move]:
+        """Make moves until a pass makes none, or after so many steps; yield each."""
         self._project()
         while n_passes > 0:
             n_passes -= 1
             is_done = True
             for variable in tuple(self._order):
+                if sum(tree.n_steps for tree in self._trees) >= n_steps:
+                    return
                 move = self._improve(variable)
                 if move is not None:
                     is_done = False

@@ -74,6 +74,11 @@ class GrowShrink:
         self.n_scored = 0
         self._first = self._step(self._required, None, -1)
 
+    @property
+    def n_steps(self) -> int:
+        """The number of sets of parents that were grown further."""
+        return len(self._candidates)
+
     def grow(self, rank: Sequence[int], limit: int) -> Step:
         """Grow among the variables of rank below `limit`; return the last step."""
         step = self._first
@@ -150,8 +155,7 @@ class GrowShrink:
     def _find_candidates(self, parents: Parents) -> array[int]:
         if len(parents) >= self._max_parents:
             return array(self._type[0])
-        values = self._score.additions(self._node, parents)
-        value = self._score.family(self._node, parents)
+        values, value = self._score.growth(self._node, parents)
         self.n_scored += 1 + len(values)
         found = (values > value + tolerance(value)).nonzero()[0]
         if not self._is_free:

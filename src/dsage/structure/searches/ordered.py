@@ -16,6 +16,10 @@ from dsage.structure.searches.bes import bes
 from dsage.structure.searches.boss import boss
 from dsage.structure.searches.local import tabu
 
+# Steps of BOSS for each variable, if they are slow. Sparse graphs need 20 to 70; only dense ones,
+# in which hardly anything is separated, would need more.
+_STEPS_PER_NODE = 80
+
 
 @METHODS.register(
     "auto",
@@ -32,7 +36,8 @@ def tabu_boss_bes(
 ) -> SearchResult:
     """Improve the order of a tabu search by BOSS, then delete superfluous edges by BES.
 
-    The tabu search uses the rough score.
+    The tabu search uses the rough score. The number of steps of BOSS is bounded if the score is
+    approximate: its steps are slow.
     """
     rough = score.rough()
     local = tabu(rough, constraints, callback=callback, **options)
@@ -43,7 +48,14 @@ def tabu_boss_bes(
     order = local.graph.topological_order()
     ordered = then(
         local,
-        lambda: boss(near, constraints, order, max_passes=max_passes, callback=callback),
+        lambda: boss(
+            near,
+            constraints,
+            order,
+            max_passes=max_passes,
+            max_steps=_STEPS_PER_NODE * len(order) if near.is_approximate else None,
+            callback=callback,
+        ),
     )
     return then(ordered, lambda: bes(near, ordered.graph, constraints, callback=callback))
 

@@ -1,0 +1,229 @@
+"""Feature selection by SAGE values, as a transformer of scikit-learn."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
+from sklearn.feature_selection import SelectorMixin
+from sklearn.model_selection import train_test_split
+from sklearn.utils import Tags, get_tags
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from dsage._check import check_count, check_member, check_real, refusal
+from dsage._random import RandomState
+from dsage.data.frames import is_frame
+from dsage.estimate.inference import holm, p_values, simultaneous_intervals
+from dsage.result.explanation import Explanation
+from dsage.steps import make_seed
+from dsage.workflows.explainer import Explainer
+
+Mask = npt.NDArray[np.bool_]
+
+_CORRECTIONS = ("holm", "simultaneous", "none")
+# A part of the rows to learn from, and one to evaluate on.
+_FEWEST_ROWS = 4
+
+
+class FeatureSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
+    """Select the features that surely contribute to the performance of a model, or the best k.
+
+    Some of the rows are held out. The estimator is fitted to the others, from which graph and
+    sampler are learned too, and evaluated on the rows that it has not seen.
+
+    Parameters
+    ----------
+    estimator : estimator
+        The model; a clone of it is fitted, unless `prefit` is true.
+    k : int, optional
+        Select the k largest values. By default those that are surely above zero.
+    alpha : float, default=0.05
+        The probability of selecting any feature whose value in the population is not above zero,
+        for all features together (or for each, with ``correction="none"``). Not used with `k`.
+    correction : {"holm", "simultaneous", "none"}, default="holm"
+        How the number of features is accounted for: p-values adjusted by Holm's method, intervals
+        that hold for all features at once (two-sided, so that fewer features are selected), or
+        not at all.
+    test_size : float, default=0.25
+        Share of the rows that are held out.
+    prefit : bool, default=False
+        Whether `estimator` is fitted already. Then `fit` must receive rows that are new to it;
+        they are divided in the same way, to learn graph and sampler and to evaluate.
+    explainer : Explainer, optional
+        The options of the explanations; a clone of it is used. By default ``Explainer()`` without
+        progress bars, and with the seed `random_state`.
+    random_state : int, numpy Generator or None, default=None
+        Seed of the division of the rows, and of the explanation unless `explainer` has its own.
+
+    Attributes
+    ----------
+    explanation_ : Explanation
+        The values.
+    estimator_ : estimator
+        The fitted model.
+    support_ : bool array of shape (n_features,)
+        The selected features.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array of str
+        Their names, if `fit` received a data frame.
+
+    Notes
+    -----
+    A value says how much a feature contributes to the performance of *this* model, also through
+    other features that it tells about: of two features that say the same, both are selected. With
+    groups (``Explainer(groups=...)``) all features of a group are selected together.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.linear_model import LinearRegression
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> explainer = Explainer(graph=None, sampler="gaussian", progress=False)
+    >>> selector = FeatureSelector(LinearRegression(), k=3, explainer=explainer, random_state=0)
+    >>> selector.fit(X, y).get_feature_names_out().tolist()
+    ['bmi', 'bp', 's5']
+    """
+
+    def __init__(
+        self,
+        estimator: Any,  # noqa: ANN401
+        *,
+        k: int | None = None,
+        alpha: float = 0.05,
+        correction: Literal["holm", "simultaneous", "none"] = "holm",
+        test_size: float = 0.25,
+        prefit: bool = False,
+        explainer: Explainer | None = None,
+        random_state: RandomState = None,
+    ) -> None:
+        self.estimator = estimator
+        self.k = k
+        self.alpha = alpha
+        self.correction = correction
+        self.test_size = test_size
+        self.prefit = prefit
+        self.explainer: Any = explainer
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> Self:  # noqa: ANN401
+        """Fit the estimator to some of the rows, explain it on the others, and select.
+
+        Parameters
+        ----------
+        X : data frame or array of shape (n_rows, n_features)
+            The rows.
+        y : array of shape (n_rows,)
+            Their targets.
+
+        Returns
+        -------
+        FeatureSelector
+            The selector itself.
+        """
+        X, y = self._check_rows(X, y)
+        self._check_options(X.shape[1])
+        seed = make_seed(self.random_state)
+        parts = self._divide(X, y, seed)
+        X_train, X_test, y_train, y_test = parts
+        self.estimator_ = self.estimator
+        if not self.prefit:
+            self.estimator_ = clone(self.estimator).fit(X_train, y_train)
+        explainer = self._make_explainer(seed)
+        explainer.fit(X_train, y_train, model=self.estimator_)
+        self.explanation_ = explainer.explain(self.estimator_, X_test, y_test)
+        self.support_ = self._select(self.explanation_, tuple(explainer.feature_names_in_))
+        return self
+
+    def _check_rows(self, X: Any, y: Any) -> tuple[Any, Any]:  # noqa: ANN401
+        """Return the rows; a data frame as it is, so that the model gets its columns and types."""
+        if not is_frame(X):
+            X, y = validate_data(
+                self, X, y, dtype="numeric", ensure_all_finite=False, multi_output=True,
+                y_numeric=False, ensure_min_samples=_FEWEST_ROWS,
+            )  # fmt: skip
+            allows_nan = get_tags(self.estimator).input_tags.allow_nan
+            validate_data(
+                self, X, reset=False, ensure_all_finite="allow-nan" if allows_nan else True
+            )
+        else:
+            validate_data(self, X, y, skip_check_array=True)
+            if len(X) < _FEWEST_ROWS:
+                condition = f"of at least {_FEWEST_ROWS} rows"
+                raise refusal("X", condition, len(X), "Some are held out: pass more rows")
+        if is_classifier(self.estimator):
+            check_classification_targets(y)
+        return X, y
+
+    def _check_options(self, n_features: int) -> None:
+        check_member(self.correction, _CORRECTIONS, "correction", "the corrections")
+        check_real(self.alpha, "alpha", above=0.0, high=0.5)
+        check_real(self.test_size, "test_size", above=0.0, high=1.0)
+        if self.k is not None and check_count(self.k, "k") > n_features:
+            raise refusal("k", f"at most {n_features}", self.k, "There are so many features")
+        if self.explainer is not None and not isinstance(self.explainer, Explainer):
+            found, advice = type(self.explainer).__name__, "Pass dsage.Explainer(...), or None"
+            raise refusal("explainer", "an Explainer", found, advice, TypeError)
+        if self.prefit:
+            check_is_fitted(self.estimator)
+
+    def _divide(self, X: Any, y: Any, seed: int) -> list[Any]:  # noqa: ANN401
+        """Return training rows, evaluation rows, and their targets; with equal shares of classes.
+
+        Classes that occur once cannot be shared out: then the rows are divided at random.
+        """
+        stratify = None
+        if is_classifier(self.estimator):
+            counts = np.unique(np.asarray(y).astype(str), return_counts=True)[1]
+            n_test = int(np.ceil(self.test_size * len(X)))
+            if counts.min() > 1 and min(n_test, len(X) - n_test) >= len(counts):
+                stratify = y
+        divided: list[Any] = train_test_split(
+            X, y, test_size=self.test_size, stratify=stratify, random_state=seed % 2**32
+        )
+        return divided
+
+    def _make_explainer(self, seed: int) -> Explainer:
+        if self.explainer is None:
+            return Explainer(progress=False, random_state=seed)
+        explainer: Explainer = clone(self.explainer)
+        if explainer.random_state is None:
+            explainer.set_params(random_state=seed)
+        return explainer
+
+    def _select(self, explanation: Explanation, features: tuple[str, ...]) -> Mask:
+        """Return which of the features are selected."""
+        players, groups = explanation.feature_names, explanation.groups or {}
+        chosen: set[str] = set()
+        for name, is_chosen in zip(players, self._choose(explanation), strict=True):
+            if is_chosen:
+                chosen.update(groups.get(name, (name,)))
+        return np.array([name in chosen for name in features], dtype=np.bool_)
+
+    def _choose(self, explanation: Explanation) -> Mask:
+        """Return which of the features, or groups, of an explanation are chosen."""
+        estimate = explanation.estimate
+        chosen: Mask = np.zeros(len(explanation), dtype=np.bool_)
+        if self.k is not None:
+            chosen[np.argsort(-estimate.values, kind="stable")[: self.k]] = True
+            return chosen
+        se, df = estimate.se_total, estimate.df_total
+        if self.correction == "simultaneous":
+            unknown = np.where(np.isfinite(se), se, np.inf)
+            lower, _ = simultaneous_intervals(estimate.values, unknown, 1 - self.alpha, df=df)
+            return np.asarray(lower > 0.0)
+        found = p_values(estimate.values, se, df=df)
+        return np.asarray((holm(found) if self.correction == "holm" else found) <= self.alpha)
+
+    def _get_support_mask(self) -> Mask:
+        check_is_fitted(self, "support_")
+        return self.support_
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.allow_nan = get_tags(self.estimator).input_tags.allow_nan
+        return tags

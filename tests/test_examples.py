@@ -60,7 +60,7 @@ def test_models_differ_if_the_forest_uses_a_feature_less(drawing):
 
 
 def test_a_selector_keeps_measurements_and_leaves_noise(drawing):
-    found = runpy.run_path(str(GALLERY / "plot_7_selecting.py"))
+    found = runpy.run_path(str(GALLERY / "plot_8_selecting.py"))
     names = found["pipeline"][:-1].get_feature_names_out().tolist()
     assert {"bmi", "bp", "s5"} <= set(names)
     assert not [name for name in names if name.startswith("noise")]

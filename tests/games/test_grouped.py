@@ -229,13 +229,13 @@ def test_the_sampler_of_a_model_is_asked_for_unions_of_groups_only():
     X, y = case.sample(20, np.random.default_rng(0))
     sampler = exact_sampler(case)
     asked = set()
-    mean = sampler.mean
+    mean_effects = sampler.mean_effects
 
-    def noted(X, known):
+    def noted(known, weights):
         asked.add(tuple(np.flatnonzero(known).tolist()))
-        return mean(X, known)
+        return mean_effects(known, weights)
 
-    sampler.mean = noted
+    sampler.mean_effects = noted
     model = as_model(case.predict, "squared_error", affine=True)
     game = LossGame(model, sampler, X, y, loss="squared_error")
     Grouped(game, OF_FEATURES).risks(all_coalitions(3), np.arange(20))

@@ -26,6 +26,8 @@ _LATE = 2.0
 _IDLE = 0.2
 # The share of the plan that a fit leaves for the rows that decide.
 _RESERVED = 0.2
+# The share of the plan up to which more rows are scored: candidates that are still tied then stay so.
+_TIED = 0.5
 # Rows for the fit from which the time of a whole one is estimated, where nothing else is known.
 _TRIAL_ROWS = 100
 # The share of a run that the choice may take, where that is longer than the budget.
@@ -145,7 +147,7 @@ class Race:
         running = self._give_up(self._able())
         for block in others:
             cost = sum(self._cost(each, block) for each in running)
-            if len(running) < 2 or self._is_settled(running) or cost > self._left:
+            if len(running) < 2 or self._is_settled(running) or cost > self._left(_TIED):
                 break
             if self._is_late():
                 self.is_cut = True
@@ -158,9 +160,9 @@ class Race:
     def _able(self) -> list[Contender]:
         return [each for each in self.contenders if each.is_able and not each.is_reference]
 
-    @property
-    def _left(self) -> float:
-        return _PLANNED * self._budget.seconds - self.planned
+    def _left(self, share: float = 1.0) -> float:
+        """Return the seconds that are left of a share of the plan."""
+        return share * _PLANNED * self._budget.seconds - self.planned
 
     def _is_late(self) -> bool:
         """Return whether the race has taken far longer than it may, by the clock."""
@@ -194,7 +196,7 @@ class Race:
         fit = self._measure_fit(contender, part) if known is None else known
         # In folds it is fitted once for each; the cost has the first of these fits, if it is known.
         whole = len(self._parts) * fit + self._cost(contender, block) - (known or 0.0)
-        if whole > self._left - _RESERVED * _PLANNED * self._budget.seconds:
+        if whole > self._left() - _RESERVED * _PLANNED * self._budget.seconds:
             contender.verdict = f"not tried: it would take about {whole:.2g} s"
             return False
         if self._is_late():

@@ -215,7 +215,8 @@ class BasisScore(Score):
         near = self._near_family(node, parents)
         scores[at] += self._shift(node, parents, near)
         best = max(parents, key=scores.__getitem__)
-        if self.family(node, parents) - scores[best] > _CLEAR * self._blocks.n_rows:
+        whole = self.family(node, parents)
+        if np.isfinite(whole) and whole - scores[best] > _CLEAR * self._blocks.n_rows:
             return scores
         exact = self.family(node, tuple(parent for parent in parents if parent != best))
         np.minimum(scores, np.nextafter(exact, -np.inf), out=scores)

@@ -72,7 +72,9 @@ class DemoCommand:
     report: Annotated[Path, _results("FILE.html", "Write the report here.")] = Path(
         "dsage-report.html"
     )
-    tolerance: Annotated[float, _stopping("NUMBER", f"{_TOLERANCE}; smaller takes longer.")] = 0.02
+    tolerance: Annotated[
+        float | None, _stopping("NUMBER", f"{_TOLERANCE}; smaller takes longer.")
+    ] = None
     quiet: _Quiet = False
 
 

@@ -26,7 +26,7 @@ _LATE = 2.0
 _IDLE = 0.2
 # The share of the plan that a fit leaves for the rows that decide.
 _RESERVED = 0.2
-# The share of the plan up to which more rows are scored: candidates that are still tied then stay so.
+# The share of the plan up to which more rows are scored: candidates that are tied then stay so.
 _TIED = 0.5
 # Rows for the fit from which the time of a whole one is estimated, where nothing else is known.
 _TRIAL_ROWS = 100

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import copy
 import math
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 
@@ -86,13 +85,6 @@ class Approximation(Score):
                 made[str(n_terms)] = BlockRegressions(blocks.correlation, columns)
         self.regressions = made
         self.variants = [self._variants(node) for node in nodes]
-
-    def using(self, blocks: Blocks) -> Self:
-        """Return the score with the offsets of other blocks of the same columns."""
-        made = copy.copy(self)
-        made.blocks = blocks
-        made.variants = [made._variants(node) for node in range(len(self.names))]
-        return made
 
     def _variants(self, node: int) -> list[Variant]:
         blocks, made = self.blocks, self.regressions

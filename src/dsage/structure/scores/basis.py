@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from operator import itemgetter
 
 import numpy as np
@@ -105,44 +104,17 @@ class BasisScore(Score):
         chance gains little. Pairs are those of variables with a common neighbour in the graph, all
         of them if they are few: two numbers, or a number and a class.
         """
-        chosen = self._choose_responses(parents)
-        together = parent_pairs(chosen._blocks, parents)
+        together = parent_pairs(self._blocks, parents)
         if not together:
-            return chosen
+            return self
         # These products alone decide; most data need none.
-        made = chosen._with_pairs(together)
+        made = self._with_pairs(together)
         is_better = any(
-            made._is_better(chosen, node, of_node)
+            made._is_better(self, node, of_node)
             for node, of_node in enumerate(parents)
             if len(of_node) > 1
         )
-        return chosen._with_pairs(near_pairs(self._blocks, parents)) if is_better else chosen
-
-    def _choose_responses(self, parents: Sequence[Parents]) -> BasisScore:
-        """Return the score without the responses that are clearly worse near the graph.
-
-        That of a number is left out if it is worse than the other one with these parents and with
-        none.
-        """
-        offsets = self._blocks.offsets.copy()
-        clear = _CLEAR * self._blocks.n_rows
-        both = ~self._blocks.is_class & (offsets > -np.inf).all(axis=0)
-        for node in both.nonzero()[0].tolist():
-            gaps = []
-            for known in {(), parents[node]}:
-                value, score = self._by_response(node, known)
-                gaps.append(value - score)
-            if min(gaps) > clear:
-                offsets[1, node] = -np.inf
-            elif max(gaps) < -clear:
-                offsets[0, node] = -np.inf
-        if (offsets == self._blocks.offsets).all():
-            return self
-        made = copy.copy(self)
-        made._families = {}
-        made._blocks = replace(self._blocks, offsets=offsets)
-        made._near = self._near.using(made._blocks)
-        return made
+        return self._with_pairs(near_pairs(self._blocks, parents)) if is_better else self
 
     def _is_better(self, other: BasisScore, node: int, parents: Parents) -> bool:
         """Return whether products explain a variable clearly better."""

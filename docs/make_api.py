@@ -58,6 +58,9 @@ def _directive(module: ModuleType, name: str, documented: dict[int, str]) -> lis
         documented[id(value)] = full
         # The fields of a named tuple are listed in its docstring.
         members = [] if hasattr(value, "_fields") else ["   :members:"]
+        if hasattr(value, "set_fit_request"):
+            # scikit-learn adds it, with a text that refers to its own pages.
+            members.append("   :exclude-members: set_fit_request")
         return [f".. autoclass:: {full}", *members, ""]
     if callable(value):
         documented[id(value)] = full

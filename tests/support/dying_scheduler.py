@@ -20,14 +20,14 @@ from dsage.games import LossGame
 from fragile import Calls, Mortal
 from small_games import exact_sampler, gaussian_case
 
-RULE, DEATH = as_stopping(n_orderings=200), 60
+RULE, DEATH = as_stopping(n_orderings=80), 30
 OPTIONS = {"exact": "never", "first_level": "none", "random_state": 0}
 
 
 def game(file):
     """A game whose model kills the process that the file names."""
     case = gaussian_case()
-    X, y = case.sample(100, np.random.default_rng(0))
+    X, y = case.sample(60, np.random.default_rng(0))
     model = Mortal(LinearRegression().fit(X, y), file)
     return LossGame(
         model, exact_sampler(case), X, y, loss="squared_error", n_draws=4, random_state=1
@@ -54,7 +54,7 @@ def main(folder):
         scheduler,
         *(command("worker", *options, "--local-directory", str(folder)) for _ in "12"),
     ]
-    cluster._SECONDS_UNREACHABLE = 2.0
+    cluster._SECONDS_UNREACHABLE = 1.0
     # Every state is kept, however long that takes.
     checkpoint._SHARE = float("inf")
     file = folder / "kill"

@@ -95,7 +95,7 @@ def program(path, n_orderings, seconds):
 @pytest.mark.kills
 def test_a_killed_run_goes_on_to_the_same_bits(tmp_path):
     path = tmp_path / "run.dsage"
-    with program(path, 200, 0.2) as process:
+    with program(path, 100, 0.2) as process:
         try:
             deadline = time.monotonic() + 120
             while not (tmp_path / "run.dsage.previous").exists():
@@ -105,9 +105,9 @@ def test_a_killed_run_goes_on_to_the_same_bits(tmp_path):
         finally:
             process.send_signal(signal.SIGKILL)
     assert process.returncode == -signal.SIGKILL
-    with program(path, 200, 0.0) as again:
+    with program(path, 100, 0.0) as again:
         found = json.loads(again.communicate(timeout=300)[0])
-    whole = result(200)
+    whole = result(100)
     assert found["values"] == whole.values.tolist()
     assert found["se"] == whole.se.tolist()
     assert found["n_evaluated"] == whole.n_evaluated

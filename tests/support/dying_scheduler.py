@@ -50,10 +50,7 @@ def main(folder):
     while not address.exists():
         time.sleep(0.05)
     options = ("--scheduler-file", str(address), "--nthreads", "1", "--no-nanny")
-    started = [
-        scheduler,
-        *(command("worker", *options, "--local-directory", str(folder)) for _ in "12"),
-    ]
+    worker = command("worker", *options, "--local-directory", str(folder))
     cluster._SECONDS_UNREACHABLE = 1.0
     # Every state is kept, however long that takes.
     checkpoint._SHARE = float("inf")
@@ -62,13 +59,13 @@ def main(folder):
     keep = checkpoint.Checkpoint(folder / "state.npz", every=0)
     try:
         with Client(scheduler_file=str(address)) as client:
-            client.wait_for_workers(2)
+            client.wait_for_workers(1)
             with joblib.parallel_config(backend="dask"):
                 run(game(file), stopping=rule, checkpoint=keep, **OPTIONS)
     except ConnectionError as error:
         sys.stdout.write("\n".join([str(error), *error.__notes__]))
     finally:
-        for each in started:
+        for each in (scheduler, worker):
             each.send_signal(signal.SIGKILL)
             each.wait()
 

@@ -198,15 +198,15 @@ def test_jobs_change_nothing_to_the_bit():
 
 
 def test_a_correction_makes_plain_values_of_those_at_boundaries():
-    plain = run_local(output_game(), exact="always", stopping=as_stopping(tolerance=0.02))
+    plain = run_local(output_game(), exact="always", stopping=as_stopping(tolerance=0.01))
     corrected = run_local(
         output_game(random_state=2),
         oracle=ORACLE,
         estimand="sage",
         random_state=0,
-        stopping=as_stopping(tolerance=0.04),
+        stopping=as_stopping(tolerance=0.02),
     )
-    skipped = run_local(output_game(), oracle=ORACLE, stopping=as_stopping(tolerance=0.02))
+    skipped = run_local(output_game(), oracle=ORACLE, stopping=as_stopping(tolerance=0.01))
     assert np.abs(skipped.values - plain.values).max() > 20 * plain.se.max()
     difference = np.abs(corrected.values - plain.values)
     assert (difference <= 6 * np.hypot(corrected.se, plain.se)).all()

@@ -85,6 +85,7 @@ def explain(graph):
             y_test,
             graph=graph,
             sampler="gaussian",
+            sampler_check=False,
             random_state=0,
             progress=False,
         )

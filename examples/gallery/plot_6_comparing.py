@@ -44,6 +44,7 @@ explanations = {
         y_test,
         graph=graph,
         sampler="gaussian",
+        sampler_check=False,
         tolerance=0.05,
         audit=False,
         random_state=0,

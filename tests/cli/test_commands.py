@@ -175,7 +175,8 @@ def explanations():
     """Two explanations of different models on the same rows."""
     X = table()
     y = X.pop("outcome")
-    options = {"sampler": "gaussian", "n_resamples": 0, "random_state": 0, "progress": False}
+    options = {"sampler": "gaussian", "n_resamples": 0, "sampler_check": False}
+    options |= {"random_state": 0, "progress": False}
     return [
         package.explain(LinearRegression().fit(X[at::2], y[at::2]), X, y, X, y, **options)
         for at in (0, 1)

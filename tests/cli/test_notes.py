@@ -168,7 +168,7 @@ def test_each_phase_is_noted_once_without_a_terminal(dsage):
 
 
 def test_a_checkpoint_with_no_time_left_is_reported_with_its_time(dsage):
-    options = ("--target", "outcome", "--fit", "rf", "--graph", "none", "--sampler", "gaussian")
+    options = ("--target", "outcome", "--fit", "rf", "--graph", "none", *FAST[:2], FAST[-1])
     command = ("explain", "data.csv", *options, "--checkpoint", "run.check", "--time", 0.05)
     first = dsage(*command)
     assert first.code == 0, first.err

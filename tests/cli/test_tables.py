@@ -8,7 +8,7 @@ import dsage as package
 from cli_case import table
 from dsage.cli.texts import is_text, parse_dates, remark
 
-FAST = ("--graph", "none", "--sampler", "marginal", "--tolerance", 0.5)
+FAST = ("--graph", "none", "--sampler", "marginal", "--time", 0.05, "--no-sampler-check")
 
 
 def with_gaps(n_rows=90, seed=0):

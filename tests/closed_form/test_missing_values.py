@@ -64,7 +64,6 @@ def name_missing(frame):
 OURS = {make.__name__: make for make in (boosting, imputing)}
 EVERY = OURS | {make.__name__: make for make in (lightgbm, xgboost, catboost)}
 models = pytest.mark.parametrize("model", OURS, indirect=True)
-every_model = pytest.mark.parametrize("model", EVERY, indirect=True)
 
 
 @functools.cache
@@ -115,27 +114,25 @@ def test_a_fitted_model_has_its_exact_values(name):
     assert_within_errors(found, world.sage(remembered(name), STATES, Y))
 
 
-@every_model
+@models
 def test_values_without_a_graph_are_exact_within_their_errors(model):
     exact = world.sage(model, STATES, Y)
     assert_within_errors(explained(model, graph=None), exact)
 
 
-@every_model
+@models
 def test_values_with_a_graph_are_exact_within_their_errors(model):
     exact = world.sage(model, STATES, Y, ORACLE)
     assert_within_errors(explained(model, graph=world.GRAPH), exact)
 
 
-@every_model
+@models
 def test_corrected_values_are_those_without_a_graph(model):
     exact = world.sage(model, STATES, Y)
     assert_within_errors(explained(model, graph=world.GRAPH, estimand="sage"), exact)
 
 
-def test_a_learned_graph_knows_what_is_missing(monkeypatch, tmp_path):
-    # Scores of samplers are not what this is about.
-    monkeypatch.setattr("dsage.samplers.resolve._score", lambda *_: None, raising=False)
+def test_a_learned_graph_knows_what_is_missing(tmp_path):
     model = remembered("boosting")
     found = dsage.explain(
         model,
@@ -144,6 +141,7 @@ def test_a_learned_graph_knows_what_is_missing(monkeypatch, tmp_path):
         X,
         Y,
         sampler=world.ExactSampler().fit(X_TRAIN),
+        sampler_check=False,
         estimand="sage",
         n_resamples=2,
         random_state=0,

@@ -71,7 +71,7 @@ def test_sampled_values_are_those_of_the_extensions(oracle, is_drawn, first_leve
         orderings=LOOSE,
         exact="never",
         first_level=first_level,
-        stopping=NOrderings(600),
+        stopping=NOrderings(300),
         audit=False,
         random_state=0,
     )

@@ -106,7 +106,7 @@ def test_one_graph_for_both_is_audited():
 def test_the_difference_is_far_better_known_than_from_two_runs(oracle):
     """The spread of the differences over seeds, with the same evaluations on both sides."""
     options = {"exact": "never", "audit": False, "oracle": oracle}
-    options["stopping"] = as_stopping(n_orderings=60)
+    options["stopping"] = as_stopping(n_orderings=30)
     n_seeds = 6
     paired, separate = np.empty((2, n_seeds, 4))
     for seed in range(n_seeds):
@@ -131,7 +131,7 @@ def test_intervals_hold_the_difference(oracle):
     truth = CASE.values(oracle, data=(X, Y)) - CLOSE_LAW.values(oracle, data=(X, Y))
     held = []
     for seed in range(8):
-        options = {"exact": "never", "audit": False, "stopping": as_stopping(n_orderings=60)}
+        options = {"exact": "never", "audit": False, "stopping": as_stopping(n_orderings=30)}
         found = compare_games(*games(seed, seed), oracle=oracle, random_state=seed, **options)
         frame = found.to_frame().set_index("feature").loc[list(FEATURES)]
         held.append((frame["lower"] <= truth) & (truth <= frame["upper"]))
@@ -158,12 +158,12 @@ def test_the_default_rule_holds_errors_against_the_worth_of_all_features():
 
 
 def test_p_values_are_two_sided_and_count_the_rows():
-    comparison = compare_games(*games(), random_state=0, stopping=as_stopping(n_orderings=200))
+    comparison = compare_games(*games(), random_state=0, stopping=as_stopping(n_orderings=60))
     known = comparison.difference
     frame = comparison.to_frame().set_index("feature").loc[list(FEATURES)]
     t = np.abs(known.values) / known.se_total
     np.testing.assert_allclose(frame["p_value"], holm(2 * stats.t.sf(t, known.df_total)))
-    flipped = compare_games(*games()[::-1], random_state=0, stopping=as_stopping(n_orderings=200))
+    flipped = compare_games(*games()[::-1], random_state=0, stopping=as_stopping(n_orderings=60))
     again = flipped.to_frame().set_index("feature").loc[list(FEATURES)]
     np.testing.assert_allclose(again["difference"], -frame["difference"], rtol=1e-9)
     np.testing.assert_allclose(again["p_value"], frame["p_value"], rtol=1e-9)

@@ -141,6 +141,12 @@ def test_the_surpluses_that_were_skipped_are_those_of_the_model():
 
 # --- the same seed
 
+every_estimand = pytest.mark.parametrize(
+    ("oracle", "estimand"),
+    [(None, "sage"), (ORACLE, "d-sage"), (ORACLE, "sage")],
+    ids=["plain", "graph", "corrected"],
+)
+
 
 @pytest.mark.parametrize("is_drawn", [False, True])
 def test_skipping_leaves_the_other_surpluses_as_they_are_to_the_bit(is_drawn):
@@ -242,17 +248,16 @@ def test_the_orderings_of_an_audit_do_not_depend_on_how_the_rest_is_done(options
 
 
 @QUIET
-@pytest.mark.parametrize("estimand", ["d-sage", "sage"])
 @pytest.mark.parametrize("exact", ["auto", "never"])
-@pytest.mark.parametrize("oracle", [None, ORACLE], ids=["plain", "graph"])
+@every_estimand
 def test_neither_batches_nor_caches_nor_a_second_run_change_a_bit(oracle, exact, estimand):
     def numbers(max_bytes=2**28, cache_bytes=2**28):
         found = run(
-            drawn_game(60, max_bytes=max_bytes),
+            drawn_game(40, max_bytes=max_bytes),
             oracle=oracle,
             exact=exact,
             estimand=estimand,
-            stopping=as_stopping(tolerance=0.1),
+            stopping=as_stopping(tolerance=0.2),
             random_state=6,
             cache_bytes=cache_bytes,
         )
@@ -262,7 +267,7 @@ def test_neither_batches_nor_caches_nor_a_second_run_change_a_bit(oracle, exact,
         ), found.n_orderings
 
     values, n_orderings = numbers()
-    for options in [{}, {"max_bytes": 20_000}, {"cache_bytes": 0}]:
+    for options in [{}, {"max_bytes": 50_000}, {"cache_bytes": 0}]:
         again, n_again = numbers(**options)
         assert n_again == n_orderings, options
         np.testing.assert_array_equal(again, values, err_msg=str(options))
@@ -303,8 +308,7 @@ class Interrupted:
 @QUIET
 @pytest.mark.parametrize("n_calls", [1, 2, 3, 7, 30])
 @pytest.mark.parametrize("exact", ["auto", "never"])
-@pytest.mark.parametrize("estimand", ["d-sage", "sage"])
-@pytest.mark.parametrize("oracle", [None, ORACLE], ids=["plain", "graph"])
+@every_estimand
 @pytest.mark.interrupts
 def test_an_interrupt_gives_a_valid_result(n_calls, exact, estimand, oracle):
     X, y = rows(300)
@@ -498,14 +502,14 @@ def test_the_error_of_weighted_rows_is_that_of_a_ratio():
 
 def test_the_error_of_weighted_rows_is_that_of_replicates():
     totals, errors = [], []
-    for seed in range(200):
+    for seed in range(120):
         X, y = rows(60, 1000 + seed)
         weights = np.exp(0.5 * X[:, 1])
         found = run(gaussian_game(CASE, X, y, sample_weight=weights), exact="always")
         totals.append(found.values)
         errors.append(found.se_rows**2)
     truth, claimed = np.var(totals, axis=0, ddof=1), np.mean(errors, axis=0)
-    # The variance of 200 replicates is known to 10 %; ratios are a little biased.
+    # The variance of 120 replicates is known to 13 %; ratios are a little biased.
     np.testing.assert_allclose(claimed / truth, 1.0, atol=0.4)
 
 
@@ -536,14 +540,14 @@ def z_of_the_mean(found, truth):
 def test_two_draws_have_no_bias_thanks_to_the_jackknife():
     truth = CASE.values(data=rows(40, 100))
     once = NOrderings(1)  # one pass over all rows with all orderings
-    options = {"exact": "always", "stopping": once, "random_state": 0}
-    found = [run(small_game(seed), **options).values for seed in range(40)]
+    options = {"exact": "always", "first_level": "none", "stopping": once, "random_state": 0}
+    found = [run(small_game(seed), **options).values for seed in range(25)]
     assert np.abs(z_of_the_mean(found, truth)).max() < 4
-    naive = [run(small_game(seed, n_replicates=1), **options).values for seed in range(40)]
+    naive = [run(small_game(seed, n_replicates=1), **options).values for seed in range(25)]
     assert np.abs(z_of_the_mean(naive, truth)).max() > 5
 
 
-def z_scores(truth_of, found_of, n_runs=32):
+def z_scores(truth_of, found_of, n_runs=20):
     """The errors of replicates in units of their standard errors, (n_runs, n_features)."""
     scores = []
     for seed in range(n_runs):
@@ -591,7 +595,7 @@ def test_standard_errors_of_orderings_and_draws_are_those_of_replicates(setting,
         return found.values, found.se
 
     # The cheap game takes many orderings of its own each time.
-    n_runs = 20 if options["first_level"] == "auto" else 32
+    n_runs = 12 if options["first_level"] == "auto" else 20
     assert_standard(z_scores(lambda seed: truth, found_of, n_runs))
 
 

@@ -77,7 +77,7 @@ def explain(rows, **options):
     model = LinearRegression().fit(X, y)
     split = (X[:200], y[:200], X[200:], y[200:])
     options = {"n_resamples": 0, **QUIET, **options}
-    return dsage.explain(model, *split, sampler="gaussian", sampler_check=False, **options)
+    return dsage.explain(model, *split, sampler="gaussian", **options)
 
 
 def test_a_learned_graph_that_pays_is_used():

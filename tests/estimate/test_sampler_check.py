@@ -46,7 +46,7 @@ def case():
     return make_game, truth, wrong
 
 
-def check(case, *others, sampler=None, n_orderings=1000, exact="never", **options):
+def check(case, *others, sampler=None, n_orderings=600, exact="never", **options):
     make_game, truth, _ = case
     own = truth if sampler is None else sampler
     game = make_game(own)

@@ -33,6 +33,7 @@ def check(model, rows, loss):
     assert found.values.sum() > 0
     # b tells most of what c does; a model of few rows may prefer it.
     assert found.to_frame()["feature"][0] in ("b", "c")
+    return found
 
 
 @pytest.mark.parametrize(
@@ -98,8 +99,7 @@ def test_a_regressor_of_a_transformed_target_is_judged_on_the_scale_of_the_targe
     low = min(y_train.min(), y_test.min()) - 1
     rows = (X_train, y_train - low, X_test, y_test - low)
     model = TransformedTargetRegressor(base, func=np.log, inverse_func=np.exp).fit(*rows[:2])
-    check(model, rows, "squared_error")
-    found = dsage.explain(model, *rows, **OPTIONS)
+    found = check(model, rows, "squared_error")
     inner = model.regressor_
     same = dsage.explain(lambda X: np.exp(inner.predict(X)), *rows, **OPTIONS)
     np.testing.assert_allclose(found.values, same.values, rtol=1e-9)

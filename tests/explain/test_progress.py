@@ -16,7 +16,7 @@ from dsage.result.events import (
     PhaseFinished,
     PhaseStarted,
 )
-from explain_case import QUIET
+from explain_case import CHECKED
 
 
 def listen(model, rows, **options):
@@ -99,7 +99,7 @@ def test_samplers_are_compared_on_some_of_very_many_rows(forest, rows, monkeypat
         n_orderings=64,
         exact="never",
         sample_weight=weights,
-        **QUIET,
+        **CHECKED,
     )
     assert [game.n_rows for game in made] == [60] * len(made)
     assert len(made) == 1 + len(found.sampler_check.others) >= 2

@@ -3,6 +3,7 @@
 import json
 import warnings
 
+import joblib
 import numpy as np
 import pandas as pd
 import pytest
@@ -17,10 +18,10 @@ from dsage.estimate import as_stopping, run
 from dsage.games import LossGame
 from dsage.samplers import SAMPLERS, Gaussian, Neighbors, choose_sampler
 from dsage.samplers.clustered import ClusteredGaussian
-from explain_case import QUIET, chain, mixed
+from explain_case import CHECKED, chain, mixed
 from one_hot import GROUPS, penguins
 
-PLAIN = {"graph": None, **QUIET}
+PLAIN = {"graph": None, **CHECKED}
 # Enough evaluations for a comparison of samplers.
 MANY = {"n_orderings": 64, "exact": "never"}
 
@@ -279,7 +280,8 @@ def test_the_same_seed_gives_the_same_error_for_any_number_of_jobs(quick):
     X, y = gaussian_rows(300)
     rows = X[:200], y[:200], X[200:], y[200:]
     options = {"sampler": "gaussian", **MANY, **PLAIN}
-    one, two = (dsage.explain(bent, *rows, n_jobs=n_jobs, **options) for n_jobs in (1, 2))
+    with joblib.parallel_config(backend="threading"):
+        one, two = (dsage.explain(bent, *rows, n_jobs=n_jobs, **options) for n_jobs in (1, 2))
     assert one.sampler_check.others == two.sampler_check.others
     np.testing.assert_array_equal(one.se_sampler, two.se_sampler)
 
@@ -288,7 +290,7 @@ def test_a_graph_and_groups_are_those_of_the_run(quick):
     X, y = chain(300)
     found = dsage.explain(
         lambda X: 2 * X["c"], X[:200], y[:200], X[200:], y[200:], sampler="gaussian",
-        groups={"both": ["a", "b"]}, n_resamples=0, tolerance=0.05, **QUIET,
+        groups={"both": ["a", "b"]}, n_resamples=0, tolerance=0.05, **CHECKED,
     )  # fmt: skip
     assert found.sampler_check.feature_names == ("both", "c", "d")
     # What is separated in all orderings stays zero, whatever the sampler.
@@ -303,7 +305,7 @@ def test_a_run_out_of_time_and_a_marginal_sampler_have_no_such_error(quick):
     late = dsage.explain(bent, *rows, sampler="gaussian", seconds=0.01, **PLAIN)
     assert late.se_sampler is None
     assert "the time was up" in late.sampler_check.reason
-    other = dsage.explain(bent, *rows, sampler="marginal", n_orderings=8, **QUIET)
+    other = dsage.explain(bent, *rows, sampler="marginal", n_orderings=8, **CHECKED)
     assert "marginal" in other.sampler_check.reason
 
 
@@ -370,9 +372,9 @@ def test_a_fitted_sampler_of_the_user_is_compared_with_the_best_candidate():
     off = Gaussian().fit(X[:600])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SamplerWarning)
-        found = dsage.explain(folded, *rows, sampler=off, tolerance=0.05, **PLAIN)
+        found = dsage.explain(folded, *rows, sampler=off, tolerance=0.1, **PLAIN)
     assert found.sampler_check.are_better == (True,)
-    truth = dsage.explain(folded, *rows, sampler=Clusters().fit(X), tolerance=0.05, **PLAIN)
+    truth = dsage.explain(folded, *rows, sampler=Clusters().fit(X), tolerance=0.1, **PLAIN)
     assert not any(truth.sampler_check.are_better)
 
 

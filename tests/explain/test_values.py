@@ -148,7 +148,7 @@ def test_dates_and_durations_reach_the_model_as_they_are():
         assert (rows["day"] == rows["day"].dt.normalize()).all()
         return rows["day"].dt.day_of_year
 
-    options = {"graph": None, "sampler_check": False, "n_orderings": 8, **QUIET}
+    options = {"graph": None, "n_orderings": 8, **QUIET}
     found = dsage.explain(model, X[:80], y[:80], X[80:], y[80:], **options)
     assert seen == set(X.dtypes.astype(str))
     assert found.values[0] > 100 * abs(found.values[1])

@@ -111,10 +111,10 @@ def test_draws_from_the_margins_have_no_first_level():
 
 
 def test_the_additive_first_level_lowers_the_error_and_keeps_the_values():
-    X, y = curved(400, n_features=8)
-    model = HistGradientBoostingRegressor(max_iter=30, random_state=0).fit(X, y)
+    X, y = curved(200, n_features=8)
+    model = HistGradientBoostingRegressor(max_iter=10, random_state=0).fit(X, y)
     sampler = Gaussian().fit(X)
-    options = {"stopping": NOrderings(400), "exact": "never", "random_state": 0}
+    options = {"stopping": NOrderings(200), "exact": "never", "random_state": 0}
 
     def estimate(level):
         game = LossGame(model, sampler, X, y, random_state=0)

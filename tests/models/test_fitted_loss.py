@@ -33,7 +33,6 @@ OPTIONS = {
     "sampler": "gaussian",
     "n_orderings": 2,
     "n_draws": 4,
-    "sampler_check": False,
     **QUIET,
 }
 

@@ -65,7 +65,7 @@ def test_hinge_takes_the_scores_of_a_classifier():
     predict = as_model(model, "hinge").predict
     np.testing.assert_array_equal(predict(X), model.decision_function(X))
     found = dsage.explain(model, X, y, X, y, loss="hinge_loss", graph=None, sampler="gaussian",
-                          n_orderings=8, n_draws=8, sampler_check=False, **QUIET)  # fmt: skip
+                          n_orderings=8, n_draws=8, **QUIET)  # fmt: skip
     assert found.values[0] > found.values[1]
     with pytest.raises(TypeError, match=r"a classifier with decision_function for hinge; .*cross_"):
         as_model(RandomForestClassifier(2).fit(X, y), "hinge")
@@ -207,7 +207,6 @@ def test_equal_weights_scale_the_values():
         options |= {
             "classes": ["no", "yes"],
             "first_level": "none",
-            "sampler_check": False,
             **QUIET,
         }
         return dsage.explain(probability, X, y, X, y, loss=loss, **options).values
@@ -273,7 +272,6 @@ def test_survival_is_explained_from_times_and_events():
         "sampler": "gaussian",
         "graph": None,
         "n_orderings": 10,
-        "sampler_check": False,
         **QUIET,
     }
     brier = dsage.explain(alive, *train, *test, loss=ipcw_brier(1.0, train[1]), **options)

@@ -19,7 +19,7 @@ from explain_case import QUIET, chain
 sm = pytest.importorskip("statsmodels.api")
 smf = pytest.importorskip("statsmodels.formula.api")
 
-OPTIONS = {"graph": None, "sampler": "gaussian", "sampler_check": False, **QUIET}
+OPTIONS = {"graph": None, "sampler": "gaussian", **QUIET}
 X, Y = chain()
 CODES = (Y > 0).astype(int)
 TABLE = X.assign(y=Y, z=CODES, k=np.resize(["u", "v", "w"], len(X)), n=np.arange(len(X)) % 4)

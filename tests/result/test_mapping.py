@@ -28,7 +28,7 @@ def explanation():
 def kept():
     X, y = chain()
     model = LinearRegression().fit(X[:200], y[:200])
-    options = {"sampler": "gaussian", "graph": None, "sampler_check": False, **QUIET}
+    options = {"sampler": "gaussian", "graph": None, **QUIET}
     rows = (X[:200], y[:200], X[200:], y[200:])
     return dsage.explain(model, *rows, keep_losses=True, **options), model, rows
 
@@ -99,7 +99,7 @@ def test_rows_of_classes_and_groups_have_losses_without_their_weights():
     model = RandomForestClassifier(5, max_depth=3, random_state=0).fit(X[:200], y[:200])
     found = dsage.explain(
         model, X[:200], y[:200], X[200:], y[200:], groups={"g": ["X1", "X2"]}, graph=None,
-        sampler="gaussian", sampler_check=False, n_orderings=4, keep_losses=True,
+        sampler="gaussian", n_orderings=4, keep_losses=True,
         sample_weight=np.arange(100.0), **QUIET,
     )  # fmt: skip
     p = model.predict_proba(X[200:])[np.arange(100), (y[200:] == "yes").astype(int)]

@@ -96,7 +96,7 @@ def test_known_features_keep_their_values_and_unknown_ones_are_possible(case):
 
 @every
 @given(pieces=st.data())
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=5, deadline=None)
 def test_any_split_into_batches_gives_the_same_draws_to_the_bit(case, pieces):
     sampler, X, noise = fitted(case), rows_of(case), noise_for(case)
     known = np.array(
@@ -231,7 +231,7 @@ def test_options_can_be_cloned_and_fitted_samplers_pickled(case):
 @every
 def test_threads_share_a_fitted_sampler(case):
     X, noise = rows_of(case), noise_for(case)
-    masks = coalitions(case) * 4
+    masks = coalitions(case) * 2
     fresh = make(case).fit(data(CASES[case][0]))
     with ThreadPoolExecutor(4) as pool:
         together = list(pool.map(lambda known: fresh.draw(X, known, noise), masks))

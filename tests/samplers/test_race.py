@@ -183,8 +183,9 @@ def test_a_broken_candidate_that_must_be_used_is_refused():
         compare(rows(100), [Contender("Broken", Broken(), stays=True), Contender("a", Gaussian())])
 
 
-@pytest.mark.parametrize("n_features", [3, 30, 100, 300])
-@pytest.mark.parametrize("n_rows", [60, 1000, 5000])
+@pytest.mark.parametrize(
+    ("n_features", "n_rows"), [(3, 60), (3, 5000), (30, 1000), (100, 60), (100, 5000), (300, 1000)]
+)
 def test_what_is_scored_fits_into_the_budget_by_count(n_features, n_rows, monkeypatch):
     # Nothing is drawn or predicted: only the counts matter.
     def made_up(scorer, sampler, block):

@@ -387,7 +387,7 @@ class TestPhases:
 
     def test_boss_moves_variables_and_bes_deletes_after_it(self):
         deletions = {"auto": 0, "boss": 0}
-        for method, seed in product(deletions, range(10)):
+        for method, seed in product(deletions, range(4)):
             data = paper_graph("dag_m(4)").sample(300, random_state=seed)
             kinds = search_graph(data, method=method, score="bic").to_frame()["kind"].tolist()
             after = kinds[len(kinds) - kinds[::-1].index("move") :]

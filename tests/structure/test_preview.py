@@ -58,7 +58,8 @@ def test_classes_missing_values_and_constants_are_looked_at(classes):
 def explain(X, y, **options):
     model = LinearRegression().fit(X, y)
     return dsage.explain(
-        model, X, y, X, y, sampler="gaussian", random_state=0, n_orderings=4, progress=False,
+        model, X, y, X, y, sampler="gaussian", sampler_check=False, random_state=0, n_orderings=4,
+        progress=False,
         **options,
     ).choices.graph  # fmt: skip
 

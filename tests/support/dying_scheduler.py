@@ -20,14 +20,14 @@ from dsage.games import LossGame
 from fragile import Calls, Mortal
 from small_games import exact_sampler, gaussian_case
 
-RULE, DEATH = as_stopping(n_orderings=200), 60
+RULE, DEATH = as_stopping(n_orderings=80), 30
 OPTIONS = {"exact": "never", "first_level": "none", "random_state": 0}
 
 
 def game(file):
     """A game whose model kills the process that the file names."""
     case = gaussian_case()
-    X, y = case.sample(100, np.random.default_rng(0))
+    X, y = case.sample(60, np.random.default_rng(0))
     model = Mortal(LinearRegression().fit(X, y), file)
     return LossGame(
         model, exact_sampler(case), X, y, loss="squared_error", n_draws=4, random_state=1
@@ -50,11 +50,8 @@ def main(folder):
     while not address.exists():
         time.sleep(0.05)
     options = ("--scheduler-file", str(address), "--nthreads", "1", "--no-nanny")
-    started = [
-        scheduler,
-        *(command("worker", *options, "--local-directory", str(folder)) for _ in "12"),
-    ]
-    cluster._SECONDS_UNREACHABLE = 2.0
+    worker = command("worker", *options, "--local-directory", str(folder))
+    cluster._SECONDS_UNREACHABLE = 1.0
     # Every state is kept, however long that takes.
     checkpoint._SHARE = float("inf")
     file = folder / "kill"
@@ -62,13 +59,13 @@ def main(folder):
     keep = checkpoint.Checkpoint(folder / "state.npz", every=0)
     try:
         with Client(scheduler_file=str(address)) as client:
-            client.wait_for_workers(2)
+            client.wait_for_workers(1)
             with joblib.parallel_config(backend="dask"):
                 run(game(file), stopping=rule, checkpoint=keep, **OPTIONS)
     except ConnectionError as error:
         sys.stdout.write("\n".join([str(error), *error.__notes__]))
     finally:
-        for each in started:
+        for each in (scheduler, worker):
             each.send_signal(signal.SIGKILL)
             each.wait()
 

@@ -8,7 +8,9 @@ from dsage.games import LossGame
 from dsage.graphs import NoSeparation
 from dsage.samplers import Gaussian
 
-QUIET = {"progress": False, "random_state": 0}
+# Options of runs with the comparison of samplers, and of those whose test is not about it.
+CHECKED = {"progress": False, "random_state": 0}
+QUIET = {**CHECKED, "sampler_check": False}
 
 
 def chain(n_rows=300, seed=0):

@@ -18,7 +18,7 @@ from dsage.games import GameOptions
 from dsage.samplers import Gaussian
 from dsage.samplers.info import SamplerSource
 from dsage.structure.info import GraphSource
-from explain_case import QUIET, chain, mixed
+from explain_case import CHECKED, QUIET, chain, mixed
 
 
 @pytest.fixture(scope="module")
@@ -34,13 +34,12 @@ def model(rows):
 
 @pytest.fixture(scope="module")
 def explainer(rows):
-    options = {"sampler_check": False, "graph": "learn"}
-    return Explainer(sampler="gaussian", **options, **QUIET).fit(*rows[:2])
+    return Explainer(sampler="gaussian", graph="learn", **QUIET).fit(*rows[:2])
 
 
 def test_an_explainer_says_the_same_as_explain(model, rows):
     rows = tuple(each[:70] for each in rows)
-    options = {"sampler": "auto", "graph": "auto", "n_orderings": 8, "exact": "never", **QUIET}
+    options = {"sampler": "auto", "graph": "auto", "n_orderings": 8, "exact": "never", **CHECKED}
     at_once = dsage.explain(model, *rows, **options)
     explainer = Explainer(**options).fit(*rows[:2], model=model)
     in_steps = explainer.explain(model, *rows[2:])
@@ -103,11 +102,10 @@ def test_without_a_model_the_energy_score_decides(rows):
 
 def test_parts_of_an_explanation_serve_another_call(explainer, model, rows):
     found = explainer.explain(model, *rows[2:])
-    options = {"sampler_check": False, **QUIET}
-    again = dsage.explain(model, *rows, sampler=found.sampler, graph=found.graph, **options)
+    again = dsage.explain(model, *rows, sampler=found.sampler, graph=found.graph, **QUIET)
     np.testing.assert_array_equal(again.values, found.values)
     parts = {"sampler": explainer.sampler_, "graph": explainer.graph_}
-    third = dsage.explain(model, *rows, **parts, **options)
+    third = dsage.explain(model, *rows, **parts, **QUIET)
     np.testing.assert_array_equal(third.values, found.values)
     assert again.choices.sampler.source is SamplerSource.GIVEN
 

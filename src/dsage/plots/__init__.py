@@ -11,7 +11,7 @@ Examples
 >>> X = X[["age", "bmi", "bp", "s5"]]
 >>> rows = X[:300], y[:300], X[300:], y[300:]
 >>> model = LinearRegression().fit(*rows[:2])
->>> options = {"sampler": "gaussian", "random_state": 0, "progress": False}
+>>> options = {"sampler": "gaussian", "sampler_check": False, "random_state": 0, "progress": False}
 >>> explanation = dsage.explain(model, *rows, graph="learn", **options)
 >>> [label.get_text() for label in bar(explanation).get_yticklabels()]
 ['bmi', 's5', 'bp', 'age']

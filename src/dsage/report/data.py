@@ -41,7 +41,7 @@ def report_data(explanation: Explanation) -> dict[str, Any]:
     >>> X = X[["age", "bmi", "bp", "s5"]]
     >>> model = LinearRegression().fit(X[:300], y[:300])
     >>> explanation = dsage.explain(model, X[:300], y[:300], X[300:], y[300:], sampler="gaussian",
-    ...                             random_state=0, progress=False)
+    ...                             sampler_check=False, random_state=0, progress=False)
     >>> data = report_data(explanation)
     >>> [feature["name"] for feature in data["features"]]
     ['bmi', 's5', 'bp', 'age']

@@ -52,7 +52,7 @@ def combine(
     >>> rows = X[:300], y[:300], X[300:], y[300:]
     >>> found = {
     ...     name: dsage.explain(model.fit(*rows[:2]), *rows, sampler="gaussian", graph=None,
-    ...                         random_state=0, progress=False)
+    ...                         sampler_check=False, random_state=0, progress=False)
     ...     for name, model in {"ordinary": LinearRegression(), "ridge": Ridge(0.1)}.items()
     ... }
     >>> combined = combine(found)

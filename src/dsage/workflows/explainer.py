@@ -84,7 +84,8 @@ class Explainer(BaseEstimator):  # type: ignore[misc]
     >>> from sklearn.datasets import load_diabetes
     >>> from sklearn.linear_model import LinearRegression, Ridge
     >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
-    >>> explainer = Explainer(sampler="gaussian", graph=None, random_state=0, progress=False)
+    >>> options = {"sampler": "gaussian", "sampler_check": False, "graph": None}
+    >>> explainer = Explainer(**options, random_state=0, progress=False)
     >>> explainer = explainer.fit(X[:300], y[:300])
     >>> for model in (LinearRegression(), Ridge(alpha=0.1)):
     ...     explanation = explainer.explain(model.fit(X[:300], y[:300]), X[300:], y[300:])

@@ -121,7 +121,7 @@ def explain_cv(
     >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
     >>> X = X[["age", "bmi", "bp", "s5"]]
     >>> folded = explain_cv(LinearRegression(), X, y, sampler="gaussian", graph=None,
-    ...                     random_state=0, progress=False)
+    ...                     sampler_check=False, random_state=0, progress=False)
     >>> folded.fold_values.shape
     (5, 4)
     >>> folded.to_frame()["feature"].tolist()

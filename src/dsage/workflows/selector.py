@@ -82,7 +82,9 @@ class FeatureSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type
     >>> from sklearn.datasets import load_diabetes
     >>> from sklearn.linear_model import LinearRegression
     >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
-    >>> explainer = Explainer(graph=None, sampler="gaussian", progress=False)
+    >>> explainer = Explainer(
+    ...     graph=None, sampler="gaussian", sampler_check=False, progress=False
+    ... )
     >>> selector = FeatureSelector(LinearRegression(), k=3, explainer=explainer, random_state=0)
     >>> selector.fit(X, y).get_feature_names_out().tolist()
     ['bmi', 'bp', 's5']

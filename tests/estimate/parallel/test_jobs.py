@@ -81,7 +81,7 @@ def assert_same(one, other):
 
 @pytest.mark.parametrize("kind", ["forest", "forest with jobs", "network", "function"])
 def test_results_do_not_depend_on_the_number_of_jobs(kind, models, data):
-    options = {"oracle": ORACLE, "exact": "never", "random_state": 0, "stopping": NOrderings(40)}
+    options = {"oracle": ORACLE, "exact": "never", "random_state": 0, "stopping": NOrderings(24)}
     options |= {"estimand": "sage"}
     one = run(loss_game(models[kind], data), n_jobs=1, **options)
     assert_same(one, run(loss_game(models[kind], data), n_jobs=2, **options))
@@ -102,7 +102,7 @@ def test_results_do_not_depend_on_the_number_of_jobs(kind, models, data):
     ids=["exact", "plain", "boundaries", "skip", "little memory", "given"],
 )
 def test_every_way_to_estimate_gives_the_same_with_two_jobs(options, models, data):
-    options = {"stopping": NOrderings(60), "random_state": 3, **options}
+    options = {"stopping": NOrderings(24), "random_state": 3, **options}
     one = run(loss_game(models["forest"], data), n_jobs=1, **options)
     assert_same(one, run(loss_game(models["forest"], data), n_jobs=2, **options))
 
@@ -224,8 +224,8 @@ def test_warnings_of_workers_are_given_once(data):
     X, y = data
     labels = (y > 0).astype(int)
     deep = RandomForestClassifier(1, random_state=0).fit(X, labels)
-    game = LossGame(deep, Gaussian().fit(X), X[:300], labels[:300], random_state=0)
-    options = {"exact": "never", "stopping": NOrderings(40), "random_state": 0}
+    game = LossGame(deep, Gaussian().fit(X), X[:100], labels[:100], random_state=0)
+    options = {"exact": "never", "stopping": NOrderings(16), "random_state": 0}
     with pytest.warns(UserWarning, match="a probability of zero") as caught:
         run(game, n_jobs=2, **options)
     assert sum("a probability of zero" in str(each.message) for each in caught) == 1
@@ -249,11 +249,11 @@ def test_memory_is_flat_over_many_runs(data):
     gc.collect()
     tracemalloc.start()
     sizes = []
-    for seed in range(200):
+    for seed in range(80):
         once(seed, 2 if seed % 20 == 0 else 1)
-        if seed % 50 == 49:
+        if seed % 20 == 19:
             gc.collect()
             sizes.append(tracemalloc.get_traced_memory()[0])
     tracemalloc.stop()
-    # A run holds some 100 kB; were it kept, 150 more runs would show.
+    # A run holds some 100 kB; were it kept, 60 more runs would show.
     assert sizes[-1] - sizes[0] < 200_000

@@ -20,9 +20,7 @@ def explain_penguins() -> dsage.Explanation:
     X, y = penguins.drop(columns="body_mass_g"), penguins["body_mass_g"]
     X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.5, random_state=0)
     model = HistGradientBoostingRegressor(random_state=0).fit(X_train, y_train)
-    return dsage.explain(
-        model, X_train, y_train, X_test, y_test, random_state=0, progress=False
-    )
+    return dsage.explain(model, X_train, y_train, X_test, y_test, random_state=0, progress=False)
 
 
 def main() -> None:

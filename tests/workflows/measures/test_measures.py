@@ -11,8 +11,8 @@ from dsage.games import LossGame
 from dsage.games.redrawn import Redrawn
 from dsage.models import as_loss, as_model
 from dsage.samplers import Gaussian
-from dsage.workflows.measures.kinds import MEASURES
 from dsage.workflows.measures.averages import average
+from dsage.workflows.measures.kinds import MEASURES
 
 RNG = np.random.default_rng(0)
 NAMES = ["a", "b", "c"]

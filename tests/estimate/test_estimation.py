@@ -572,8 +572,10 @@ SETTINGS = {
 }
 
 
-@pytest.mark.parametrize("is_drawn", [False, True])
-@pytest.mark.parametrize("setting", SETTINGS)
+@pytest.mark.parametrize(
+    ("setting", "is_drawn"),
+    [*((setting, True) for setting in SETTINGS), ("plain, no levels", False), ("skip", False)],
+)
 def test_standard_errors_of_orderings_and_draws_are_those_of_replicates(setting, is_drawn):
     X, y = rows(32, 9)
     options = SETTINGS[setting]

@@ -95,7 +95,7 @@ def test_groups_are_compared(models, rows):
         ({"models": {"a": 1}}, "models must be two or more; got \\['a'\\]"),
         ({"reference": "plian"}, "Did you mean 'plain'"),
         ({"tolerence": 0.1}, "Did you mean 'tolerance'"),
-        ({"loss": "mse"}, "^model 'plain': loss must be"),
+        ({"loss": "msee"}, "^model 'plain': loss must be"),
     ],
 )
 def test_a_bad_argument_is_named(models, rows, change, text):

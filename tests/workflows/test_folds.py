@@ -173,7 +173,7 @@ def test_warnings_of_folds_are_told_once_with_the_folds():
         ({"estimator": 3}, "estimator must be an object with a method fit; got 'int'"),
         ({"models": [LinearRegression()]}, "models must be 5 models, as there are folds; got 1"),
         ({"smpler": "gaussian"}, "Did you mean 'sampler'"),
-        ({"loss": "mse"}, "^fold 1 of 5: loss must be"),
+        ({"loss": "msee"}, "^fold 1 of 5: loss must be"),
         ({"n_jobs": 0}, "n_jobs must be"),
         ({"sample_weight": [1.0]}, "sample_weight must be of shape"),
     ],

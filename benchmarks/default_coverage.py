@@ -1,19 +1,24 @@
 """Simulate the coverage of both 95 % intervals under the default stopping rule.
 
-Run: python -m benchmarks.default_coverage [--runs N] [--only NAME ...] [--tiny]
+Run: python -m benchmarks.default_coverage [--runs N] [--only NAME ...] [--keep FOLDER] [--tiny]
 
+Each line is kept in a file of the folder --keep, and not measured again; the page is written when
+all of them are there.
 Every run has new rows, orderings and draws, and stops when computing hardly matters beside them.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 from math import factorial
+from pathlib import Path
+from tempfile import gettempdir
 from typing import Any
 
 import numpy as np
@@ -177,6 +182,8 @@ CASES = {
     ),
 }
 """The cases by name."""
+WAYS = ("auto", "never")
+"""Whether all orderings may be averaged over."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -228,6 +235,22 @@ def line_of(name: str, exact: str, n_runs: int) -> list[str]:
     ]
 
 
+def file_of(name: str, exact: str, n_runs: int, folder: Path) -> Path:
+    """Return the file of a line."""
+    return folder / f"{list(CASES).index(name)}-{exact}-{n_runs}.json"
+
+
+def kept_line(name: str, exact: str, n_runs: int, folder: Path) -> list[str]:
+    """Return a line of the table: from its file, or measured."""
+    file = file_of(name, exact, n_runs, folder)
+    if not file.exists():
+        found = line_of(name, exact, n_runs)
+        folder.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps(found))
+    line: list[str] = json.loads(file.read_text())
+    return line
+
+
 TEXT = (
     "Independent standard normal features and models that are constant on cells (a logistic curve: "
     "integrated numerically), so that the sampler is perfect and exact values are known, of the "
@@ -255,16 +278,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--runs", type=int, default=200, help="runs per setting")
     parser.add_argument("--only", nargs="*", choices=list(CASES), default=list(CASES))
+    parser.add_argument("--keep", type=Path, default=Path(gettempdir()) / "dsage-coverage")
     parser.add_argument("--tiny", action="store_true", help="few runs, for a trial")
     given = parser.parse_args()
-    table = []
+    n_runs = 4 if given.tiny else given.runs
     with threadpool_limits(1):
-        for name in given.only:
-            for exact in ("auto", "never"):
-                table.append(line_of(name, exact, 4 if given.tiny else given.runs))
-                print("|", " | ".join(table[-1]), "|", flush=True)
-    if given.tiny or len(given.only) < len(CASES):
+        for name, exact in product(given.only, WAYS):
+            print("|", " | ".join(kept_line(name, exact, n_runs, given.keep)), "|", flush=True)
+    files = [file_of(name, exact, n_runs, given.keep) for name, exact in product(CASES, WAYS)]
+    if given.tiny or not all(file.exists() for file in files):
         return
+    table = [json.loads(file.read_text()) for file in files]
     sections = [(TEXT, markdown(HEADER, table))]
     packages = ["dsage", "numpy", "scipy", "scikit-learn"]
     publish("default_coverage", "The default rule: coverage of intervals", sections, packages)

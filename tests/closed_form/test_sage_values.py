@@ -123,9 +123,9 @@ def test_draws_of_a_linear_model_come_to_the_exact_values(way, exact):
 )
 def test_a_discrete_model_comes_to_the_exact_values(way, exact, levels):
     truth = exact_values(BINARY, way, FEW)
-    rule = as_stopping(absolute=0.04 * np.ptp(truth))
+    rule = as_stopping(absolute=0.03 * np.ptp(truth))
     found = estimate(DISCRETE, way, exact=exact, first_level=levels, stopping=rule, random_state=4)
-    assert_within(found, truth, at_most=0.04 * np.ptp(truth))
+    assert_within(found, truth, at_most=0.03 * np.ptp(truth))
     assert found.is_exact == (exact == "always" and way[:2] != (ORACLE, "sage"))
 
 

@@ -267,7 +267,7 @@ def test_neither_batches_nor_caches_nor_a_second_run_change_a_bit(oracle, exact,
         ), found.n_orderings
 
     values, n_orderings = numbers()
-    for options in [{}, {"max_bytes": 50_000}, {"cache_bytes": 0}]:
+    for options in [{}, {"max_bytes": 5_000}, {"cache_bytes": 0}]:
         again, n_again = numbers(**options)
         assert n_again == n_orderings, options
         np.testing.assert_array_equal(again, values, err_msg=str(options))
@@ -547,7 +547,7 @@ def test_two_draws_have_no_bias_thanks_to_the_jackknife():
     assert np.abs(z_of_the_mean(naive, truth)).max() > 5
 
 
-def z_scores(truth_of, found_of, n_runs=20):
+def z_scores(truth_of, found_of, n_runs=32):
     """The errors of replicates in units of their standard errors, (n_runs, n_features)."""
     scores = []
     for seed in range(n_runs):
@@ -597,7 +597,7 @@ def test_standard_errors_of_orderings_and_draws_are_those_of_replicates(setting,
         return found.values, found.se
 
     # The cheap game takes many orderings of its own each time.
-    n_runs = 12 if options["first_level"] == "auto" else 20
+    n_runs = 20 if options["first_level"] == "auto" else 32
     assert_standard(z_scores(lambda seed: truth, found_of, n_runs))
 
 

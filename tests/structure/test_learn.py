@@ -393,7 +393,7 @@ class TestPhases:
             after = kinds[len(kinds) - kinds[::-1].index("move") :]
             assert set(after) <= {"delete"}
             deletions[method] += len(after)
-        # Which ties are left to delete after BOSS alone depends on the last digits.
+        # After BOSS alone, deletions are rare: on some machines these samples have none.
         assert deletions["auto"] > 0
 
     def test_the_better_of_two_results_is_kept(self, data):

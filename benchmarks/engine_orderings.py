@@ -19,9 +19,8 @@ from benchmarks.engine_design import Problem, Section, Sizes, problem
 from benchmarks.table import markdown, publish
 from dsage._random import Streams
 from dsage.estimate import estimate
-from dsage.estimate.walk import by_feature, prefixes
 from dsage.games import LossGame
-from dsage.games.base import Floats, Mask, Orders
+from dsage.games.base import Floats, Mask, Orders, by_feature, prefixes
 from dsage.graphs import NoSeparation, Oracle
 from dsage.orderings import KINDS, Herded, Orderings, Orthogonal, as_orderings
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from dsage import Graph
-from dsage.estimate.walk import Boundaries, Prefixes, by_feature, play
+from dsage.estimate.walk import Boundaries, Prefixes, play
 from dsage.games import Cached
-from dsage.games.base import prefixes
+from dsage.games.base import by_feature, prefixes
 from dsage.graphs import NoSeparation
 from exact_values import boundary, is_separated
 from tables import NAMES, PathTable, Table

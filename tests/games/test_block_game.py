@@ -156,7 +156,7 @@ def test_probabilities_of_several_classes_have_an_additive_first_level():
 
 def test_columns_of_large_tables_are_made_when_they_are_needed(monkeypatch):
     whole = make_block_game()
-    monkeypatch.setattr("dsage.games.block_game.KEPT_BYTES", 4 * 8 * 40)
+    monkeypatch.setattr("dsage.games.additive.KEPT_BYTES", 4 * 8 * 40)
     parts = make_block_game()
     known = np.random.default_rng(0).random((5, 4)) < 0.5
     rows = np.array([3, 500, 40])

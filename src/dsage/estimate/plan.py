@@ -26,7 +26,7 @@ from dsage.games.base import Floats, Game, Orders, Rows, as_game
 from dsage.games.boundary import check_oracle
 from dsage.games.cached import Cached
 from dsage.graphs.separation import NoSeparation, Oracle
-from dsage.orderings import Extensions
+from dsage.orderings import Extensions, Orderings, as_orderings
 
 # Rows on which one batch of orderings is evaluated: few where a row costs draws and predictions,
 # but enough that conditioning on a coalition, whose cost grows with the features, costs less.
@@ -36,6 +36,8 @@ _ROWS_DRAWN, _ROWS_PER_FEATURE, _ROWS_EXACT = 64, 2, 1024
 _PAIRS_A_UNIT, _FEWEST_ROWS = 1 << 15, 16
 # All orderings are averaged over where that needs no more evaluations than this many orderings.
 _FEW_ORDERINGS = 24
+# Features up to which batches with each feature at each position are small enough.
+_MOST_BALANCED = 32
 _FIRST_CORRECTION = 1 << 40
 # Parts of a shard, each of them the rows of a unit of an audit.
 _AUDIT_PARTS = 16
@@ -180,7 +182,18 @@ class Plan:
         levels = list(zip(*map(_cheaper_games, games), strict=False))
         walks = [self._cheap_walk(level) for level in levels]
         costs = [level[0].cost for level in levels]
-        return Control(walks, self.orderings, self.n_columns, mean, costs=costs)
+        return Control(walks, self._cheap_orderings(), self.n_columns, mean, costs=costs)
+
+    def _cheap_orderings(self) -> Orderings:
+        """Return the orderings of cheap games.
+
+        Where each feature is equally often at each position, as many of them say two to four times
+        as much; but they come in batches of as many as there are features.
+        """
+        is_any = can_enumerate(self.orderings) and not isinstance(self.orderings, Extensions)
+        if is_any and len(self.names) <= _MOST_BALANCED:
+            return as_orderings("balanced", self.names, self.streams)
+        return self.orderings
 
     def _cheap_walk(self, games: Sequence[Game]) -> Callable[[Orders], Floats]:
         """Return what features add along orderings in cheap games of the outputs."""

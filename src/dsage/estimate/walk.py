@@ -6,7 +6,6 @@ from collections.abc import Generator
 from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from dsage.games.base import (
     Along,
@@ -18,13 +17,12 @@ from dsage.games.base import (
     Request,
     Rows,
     ask,
+    by_feature,
     prefixes,
 )
 from dsage.graphs.separation import Oracle
 
 _Result = TypeVar("_Result")
-
-_Entry = TypeVar("_Entry", bound=np.generic)
 
 Asking = Generator[Request, Floats, _Result]
 """A computation that yields requests to a game, and is sent their answers."""
@@ -61,13 +59,6 @@ class Walk(Protocol):
 
     def __call__(self, orders: Orders, rows: Rows, epoch: int) -> Asking[Surpluses]:
         """Compute the surpluses along orderings (n_orderings, n_features) on some rows."""
-
-
-def by_feature(steps: npt.NDArray[_Entry], orders: Orders) -> npt.NDArray[_Entry]:
-    """Reorder values by position, (n_orderings, n_features, ...), to the order of the features."""
-    out = np.empty_like(steps)
-    out[np.arange(len(orders))[:, None], orders] = steps
-    return out
 
 
 class Prefixes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,8 @@ Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 Rows = npt.NDArray[np.intp]
 Orders = npt.NDArray[np.intp]
+
+_Entry = TypeVar("_Entry", bound=np.generic)
 
 # Coalitions whose risks on all rows are held in memory at a time.
 _AT_ONCE = 64
@@ -300,6 +302,13 @@ def prefixes(orders: Orders) -> Mask:
     np.put_along_axis(position, orders, np.arange(n_features), axis=1)
     known: Mask = position[:, None, :] < np.arange(n_features + 1)[:, None]
     return known
+
+
+def by_feature(steps: npt.NDArray[_Entry], orders: Orders) -> npt.NDArray[_Entry]:
+    """Reorder values by position, (n_orderings, n_features, ...), to the order of the features."""
+    out = np.empty_like(steps)
+    out[np.arange(len(orders))[:, None], orders] = steps
+    return out
 
 
 def mean_within(values: Floats, axis: int) -> Floats:

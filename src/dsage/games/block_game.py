@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg.lapack import dtrtri
 
 from dsage.data.portions import row_slices
+from dsage.games.additive import AdditiveRows, invert
 from dsage.games.base import Floats, Game, Mask, Orders, Rows
 from dsage.games.functions import Functions
 from dsage.games.linear import LinearPredictor
 
-# Bytes of the columns of all rows up to which they are kept.
-KEPT_BYTES = 2**25
 # Bytes of the matrices of orderings that are handled at a time.
 _MAX_BYTES = 2**25
 
@@ -63,18 +61,16 @@ class BlockGame(Game):
         self.feature_names = tuple(feature_names)
         self.n_rows, self.weights = len(X), weights
         self._linear, self._basis, self._under = predictor, predictor.basis, under
-        self._functions, self._X = functions, X
+        self._rows = AdditiveRows(predictor, functions, X)
         n_columns = predictor.basis.n_columns
         # Factors of matrices.
         self.cost = float(n_columns) ** 2
-        is_large = 8 * self.n_rows * n_columns > KEPT_BYTES
-        self._kept = None if is_large else self._make(slice(None))
         target = np.asarray(target, dtype=np.float64).reshape(self.n_rows, -1)
         self._rest = target - predictor.mean
         self._moments = np.zeros((n_columns, n_columns))
         self._effects = np.zeros((n_columns, target.shape[1]))
         for some in row_slices(self.n_rows, 8 * n_columns):
-            Z = self._Z(some)
+            Z = self._rows.Z(some)
             weighted = Z * (weights[some] / self.n_rows)[:, None]
             self._moments += weighted.T @ Z
             self._effects += weighted.T @ self._rest[some]
@@ -84,17 +80,9 @@ class BlockGame(Game):
         """Return the game of fewer functions, if there is one."""
         return self._under
 
-    def _make(self, rows: Rows | slice) -> Floats:
-        """Return the standardized columns of some rows."""
-        return self._linear.standardize(self._functions(self._X[rows]).columns)
-
-    def _Z(self, rows: Rows | slice) -> Floats:  # noqa: N802
-        """Return the standardized columns of some rows, made anew where all take much memory."""
-        return self._make(rows) if self._kept is None else self._kept[rows]
-
     def risks(self, known: Mask, rows: Rows, epoch: int = 0) -> Floats:  # noqa: ARG002
         """Return the risks of coalitions; see :class:`Game`."""
-        Z, rest, weights = self._Z(rows), self._rest[rows], self.weights[rows]
+        Z, rest, weights = self._rows.Z(rows), self._rest[rows], self.weights[rows]
         out = np.empty((len(known), len(rows), 1))
         for coefficients, risk in zip(self._linear.coefficients(known), out, strict=True):
             left = rest - Z @ coefficients
@@ -102,22 +90,13 @@ class BlockGame(Game):
         return out
 
     def path_risks(self, orders: Orders, rows: Rows, epoch: int, needed: Mask) -> Floats:  # noqa: ARG002
-        """Return the risks of all prefixes of orderings; see :class:`Game`.
-
-        With ``C = L L'`` in the ordering's order, W = L^-1 and u = W c, the k-th column adds the
-        product of u_k and ``(W z)_k`` to the prediction.
-        """
+        """Return the risks of all prefixes of orderings; see :class:`Game`."""
         out = np.empty((*needed.shape, len(rows), 1))
         columns, ends = self._basis.orders(orders)
         rest, weights = self._rest[rows], self.weights[rows]
-        Z = self._Z(rows)
+        Z = self._rows.Z(rows)
         for order, end, risks in zip(columns, ends, out, strict=True):
-            whitening = _invert(self._linear.factors(order[None])[0])
-            scores = Z.take(order, axis=1) @ whitening.T
-            added = scores[:, :, None] * (whitening @ self._linear.slopes[order])
-            path = np.zeros((len(rows), len(order) + 1, rest.shape[1]))
-            np.cumsum(added, axis=1, out=path[:, 1:])
-            left = rest[:, None] - path[:, end]
+            left = rest[:, None] - self._rows.along(order, end, Z)[0]
             risks[:, :, 0] = weights * (left * left).sum(axis=2).T
         return out
 
@@ -136,7 +115,8 @@ class BlockGame(Game):
     def mean_path_risks(self, orders: Orders) -> Floats:
         """Return the `mean_risks` of all prefixes of orderings, (n_orderings, n_features + 1).
 
-        The coefficients b of the first k columns are the sum of the first k of ``u_i W_i``. They
+        With ``C = L L'`` in the ordering's order, W = L^-1 and u = W c, the coefficients b of the
+        first k columns are the sum of the first k of ``u_i W_i``. They
         are needed at the ends of blocks only, where with the second moments M of the evaluation
         rows ``b' M b`` is the mean square of the prediction.
         """
@@ -150,7 +130,7 @@ class BlockGame(Game):
             for order, end, factor, risk in zip(
                 some, ends[start:], factors, risks[start:], strict=False
             ):
-                whitening = _invert(factor)
+                whitening = invert(factor)
                 slopes = whitening @ self._linear.slopes[order]
                 moments = self._moments[np.ix_(order, order)]
                 for output in range(n_outputs):
@@ -159,9 +139,3 @@ class BlockGame(Game):
                     squares = np.einsum("kf,kf->k", paths @ moments, paths)
                     risk[1:] += squares - 2.0 * (paths @ self._effects[order, output])
         return risks
-
-
-def _invert(factor: Floats) -> Floats:
-    """Return the inverse of a lower triangular matrix."""
-    inverse: Floats = dtrtri(factor, lower=1)[0]
-    return inverse

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from dsage.games.base import Floats, Game
+from dsage.games.additive import AdditiveRows
+from dsage.games.base import Floats, Game, Orders, Rows, by_feature
 from dsage.games.block_game import BlockGame
 from dsage.games.expected import Expected
 from dsage.games.functions import Functions
 from dsage.games.linear import LinearPredictor
+from dsage.games.link_game import LinkGame
+from dsage.games.links import Link
 from dsage.games.moment import MomentGame
 
 N_DRAWN = 1 << 13
@@ -22,12 +27,32 @@ _FEW = 2
 # The additive predictor replaces the linear one where it leaves at most this share of the variance
 # that the linear one leaves: below, it would hardly save more than it costs.
 _LEFT = 0.9
+# Rows times squared columns up to which a predictor on another scale is cheap: 60 ms an ordering.
+_MOST_WORK = 1 << 26
+# Pairs of orderings and rows from which two first levels are compared, the draws of their risks,
+# and the ratio below which the dearer one is clearly better.
+_PILOT_ORDERINGS, _PILOT_ROWS, _PILOT_EPOCH, _CLEARLY = 6, 16, 1 << 20, 0.7
+
+
+@dataclass(frozen=True, eq=False)
+class LinkedLoss:
+    """The scale of a model's output, and the losses of expected outputs, see `LinkGame`."""
+
+    link: Link
+    losses: Callable[[Floats, Rows], Floats]
 
 
 def find_first_levels(
-    game: Expected, outputs: list[Floats], targets: list[Floats], weights: Floats
+    game: Expected,
+    outputs: list[Floats],
+    targets: list[Floats],
+    weights: Floats,
+    linked: LinkedLoss | None = None,
 ) -> tuple[Game, ...]:
     """Return a cheap game for each output, (n_rows,) or (n_rows, n_outputs), of a model.
+
+    Where the model has one output and `linked` says on which scale it is nearly additive, the game
+    on that scale comes on top, unless there are so many rows that it would not be cheap.
 
     Without draws, the linear predictor is enough. With draws from the margins none pays: the game
     of an additive predictor is quadratic, and the ordering does not matter once it is run in both
@@ -45,13 +70,75 @@ def find_first_levels(
         return linear
     drawn, predicted = game.draw_unknown(N_DRAWN)
     predictions = [predicted] if len(outputs) == 1 else list(predicted.T)
-    found: list[Game] = list(linear)
+    chain: list[tuple[Game, ...]] = [linear]
     for functions, predictors in _find_additive(game, drawn, predictions):
-        found = [
-            BlockGame(predictor, functions, game.matrix, target, names, weights, under)
-            for predictor, target, under in zip(predictors, targets, found, strict=True)
-        ]
-    return tuple(found)
+        made = zip(predictors, targets, chain[-1], strict=True)
+        chain.append(
+            tuple(
+                BlockGame(predictor, functions, game.matrix, target, names, weights, under)
+                for predictor, target, under in made
+            )
+        )
+    if linked is None or len(outputs) > 1:
+        return chain[-1]
+    # A predictor on another scale would take the place of the dearest, which costs as much.
+    (under,), (plain,) = chain[min(1, len(chain) - 1)], chain[-1]
+    found = _find_link_game(game, drawn, predicted, weights, under, linked)
+    if found is None:
+        return (plain,)
+    on_scale, as_it_is = _shares_left(game, (found, plain))
+    return (found if on_scale < _CLEARLY * as_it_is else plain,)
+
+
+def _find_link_game(
+    game: Expected,
+    drawn: Floats,
+    predicted: Floats,
+    weights: Floats,
+    under: Game,
+    linked: LinkedLoss,
+) -> Game | None:
+    """Return the game of the predictor on another scale; None if it would not be cheap."""
+    scaled = linked.link.apply(predicted)
+    levels = [_fit(game, drawn, [scaled], 1), *_find_additive(game, drawn, [scaled])]
+    for level in reversed(levels):
+        if level is None:
+            continue
+        (predictor,) = level.predictors
+        if len(game.matrix) * predictor.basis.n_columns**2 <= _MOST_WORK:
+            rows = AdditiveRows(predictor, level.functions, game.matrix)
+            losses, names = linked.losses, game.feature_names
+            return LinkGame(rows, scaled, linked.link, losses, names, weights, under)
+    return None
+
+
+def _shares_left(game: Expected, levels: Sequence[Game]) -> list[float]:
+    """Return the shares of the variance over orderings that remain with each of some first levels.
+
+    They are estimated from few orderings of few rows: what remains differs from row to row.
+    """
+    rng = np.random.default_rng(0)
+    rows = np.sort(rng.choice(game.n_rows, min(_PILOT_ROWS, game.n_rows), replace=False))
+    first = [rng.permutation(len(game.feature_names)) for _ in range(_PILOT_ORDERINGS)]
+    orders = np.array([each for one in first for each in (one, one[::-1])], dtype=np.intp)
+    own = _surpluses(game, orders, rows)
+    total, found = float((own**2).sum()), []
+    for level in levels:
+        similar = _surpluses(level, orders, rows)
+        square = float((similar**2).sum())
+        explained = float((own * similar).sum()) ** 2 / square if square > 0.0 else 0.0
+        found.append(1.0 - explained / total if total > 0.0 else 1.0)
+    return found
+
+
+def _surpluses(game: Game, orders: Orders, rows: Rows) -> Floats:
+    """Return what features add for rows, the mean of each ordering and its reverse, centered."""
+    needed = np.ones((len(orders), orders.shape[1] + 1), dtype=np.bool_)
+    risks = game.path_risks(orders, rows, _PILOT_EPOCH, needed).mean(axis=3)
+    added = by_feature(-np.diff(risks, axis=1), orders)
+    pairs = added.reshape(-1, 2, *added.shape[1:]).mean(axis=1)
+    centered: Floats = pairs - pairs.mean(axis=0)
+    return centered
 
 
 class _Level(NamedTuple):

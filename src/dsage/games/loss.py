@@ -17,7 +17,8 @@ from dsage.data.targets import values
 from dsage.games.apart import Apart, SumOfOutputs
 from dsage.games.base import Floats, Game, Mask, Rows, mean_within
 from dsage.games.draw_bias import DrawBias
-from dsage.games.first_level import find_first_levels
+from dsage.games.first_level import LinkedLoss, find_first_levels
+from dsage.games.links import find_link
 from dsage.games.options import GameOptions
 from dsage.models.calling import some_rows
 from dsage.models.losses import Loss, LossReason, as_loss, decide_loss
@@ -164,6 +165,8 @@ class LossGame(SumOfOutputs):
     def first_level(self) -> Game | None:
         """Return the game of a linear or additive predictor, see `find_first_levels`.
 
+        For probabilities and positive numbers it is additive on the scale of a link.
+
         None where targets are not numeric, or, for a loss given as a function, differ in shape
         from the predictions; and for a marginal sampler.
         """
@@ -172,7 +175,9 @@ class LossGame(SumOfOutputs):
             target = np.eye(output.shape[1])[target] if output.ndim == 2 else target[:, 1]
         if target.dtype.kind not in "biuf" or target.shape != output.shape:
             return None
-        return next(iter(find_first_levels(self, [output], [target], self.weights)), None)
+        link = find_link(self.loss)
+        linked = None if link is None else LinkedLoss(link, self.plain_losses)
+        return next(iter(find_first_levels(self, [output], [target], self.weights, linked)), None)
 
     def apart(self) -> Game | None:
         """Return the game with the risks of each column of the target; None if it has only one."""

@@ -76,7 +76,7 @@ def test_sampled_orderings_agree_with_all_of_them_within_their_error(game, case,
 
 
 @cases
-@pytest.mark.parametrize(("until", "n_units"), [((1e9, 0), 64), ((0.0, -3), 256)])
+@pytest.mark.parametrize(("until", "n_units"), [((1e9, 0), 64), ((0.0, -3), 512)])
 def test_the_variance_is_that_of_the_mean_of_units(game, case, until, n_units):
     sampled = control(game, case)
     sampled.refine(np.inf, 0)
@@ -120,9 +120,9 @@ def test_refining_goes_to_the_bound_and_no_further(game):
 def test_refining_ends_at_a_multiple_of_the_main_level(game):
     sampled = control(game, "plain")
     sampled.refine(0.0, 1)
-    assert sampled.n_orderings == 2 * 256 * 5
+    assert sampled.n_orderings == 1024 * 5
     sampled.refine(0.0, 1)
-    assert sampled.n_orderings == 2 * 256 * 5
+    assert sampled.n_orderings == 1024 * 5
 
 
 def test_what_was_refined_in_steps_equals_what_was_refined_at_once(game):

@@ -10,23 +10,24 @@ import numpy as np
 import numpy.typing as npt
 
 from dsage._files import Arrays
-from dsage.estimate.walk import by_feature, separated_steps
-from dsage.games.base import Floats, Game, Mask, Orders, prefixes
+from dsage.estimate.walk import separated_steps
+from dsage.games.base import Floats, Game, Mask, Orders, by_feature, prefixes
 from dsage.graphs.separation import Oracle
 from dsage.orderings import Orderings
 
 FIRST_UNIT = 1 << 41
 """The first batch of this term; the other terms use batches with smaller numbers."""
-# Units that are added at a time, as few as their matrices are large so that the clock is looked at;
-# and units from which their variance is trusted.
-_AT_ONCE, _CELLS_AT_ONCE, _TRUSTED = 64, 1 << 18, 16
+# Orderings that are added at a time, as few as their matrices are large so that the clock is looked
+# at; and units from which their variance is trusted.
+_AT_ONCE, _CELLS_AT_ONCE, _TRUSTED = 128, 1 << 19, 16
 MOST_COALITIONS = 1 << 16
 """Most coalitions of a cheap game that are evaluated to average over all orderings."""
 # Batches between those of a game and of the next one, and those from which slopes are estimated.
 _APART, _PILOT = 1 << 36, (1 << 41) + (1 << 40)
 _STATE = ("counts", "means", "spreads", "slopes")
-# Largest number of units, as a multiple of those of the main term plus four.
-_MOST_TIMES = 256
+# What all orderings may cost: so many times one ordering of the cheapest game, and that times the
+# units of the main term plus four.
+_MOST_TIMES = 1024
 
 
 class CheapWalk:
@@ -116,7 +117,8 @@ class Control:
         self.is_exact = mean is not None
         self._exact = mean
         # Units that are added at a time.
-        self.at_once = min(_AT_ONCE, max(2, _CELLS_AT_ONCE // n_columns**2))
+        n_at_once = min(_AT_ONCE, _CELLS_AT_ONCE // n_columns**2)
+        self.at_once = max(2, n_at_once // orderings.batch_size)
         n_levels = len(self._walks)
         self._counts: npt.NDArray[np.intp] = np.zeros(n_levels, dtype=np.intp)
         self._means: Floats = np.zeros((n_levels, n_columns))
@@ -137,6 +139,11 @@ class Control:
     def n_orderings(self) -> int:
         """Number of orderings so far, of all games."""
         return int(self._counts.sum()) * self._orderings.batch_size
+
+    @property
+    def _cost(self) -> float:
+        """What the orderings so far cost."""
+        return float(self._counts @ self._costs) * self._orderings.batch_size
 
     @property
     def _factors(self) -> Floats:
@@ -180,8 +187,8 @@ class Control:
         # Without any unit the first level has no mean.
         if not self._counts.any():
             self._begin()
-        most = _MOST_TIMES * (n_main_units + 4)
-        while self._counts.max() < most and not self._is_within(bound):
+        most = _MOST_TIMES * (n_main_units + 4) * self._costs.min()
+        while self._cost < most and not self._is_within(bound):
             if is_over():
                 return False
             # Where a unit lowers the variance most for its cost.

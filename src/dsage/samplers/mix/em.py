@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Self
 
 import numpy as np
@@ -79,7 +80,7 @@ class Components:
     def coefficients(self) -> Floats:
         """Return log densities as linear functions of the columns, (n_components, n_columns)."""
         n_numbers = self.means.shape[1]
-        above = np.triu_indices(n_numbers)
+        above = _above(n_numbers)
         inverse = np.linalg.inv(np.linalg.cholesky(self.covariances))
         precision = inverse.transpose(0, 2, 1) @ inverse
         slopes = (precision @ self.means[:, :, None])[:, :, 0]
@@ -89,6 +90,12 @@ class Components:
         squares = -precision[:, above[0], above[1]] * np.where(above[0] == above[1], 0.5, 1.0)
         logs = [np.log(np.maximum(t, _TINY)).reshape(len(self), -1) for t in self.tables]
         return np.concatenate([start[:, None], slopes, squares, *logs], axis=1)
+
+
+@cache
+def _above(n: int) -> tuple[Ints, Ints]:
+    """Return the rows and columns of the entries of a matrix on and above its diagonal."""
+    return np.triu_indices(n)
 
 
 class Rows:
@@ -237,7 +244,7 @@ def _to_components(
 ) -> Components:
     """Return the parameters that maximize the posterior given expected sums of the columns."""
     n_numbers = rows.Z.shape[1]
-    above = np.triu_indices(n_numbers)
+    above = _above(n_numbers)
     sizes = sums[:, 0] + 1e-12
     weights = (sizes + _WEIGHT_PRIOR) / (sizes + _WEIGHT_PRIOR).sum()
     means = sums[:, 1 : 1 + n_numbers] / sizes[:, None]

@@ -1,0 +1,87 @@
+"""Links: the scales on which a model's output is nearly additive."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from dsage.games.base import Floats
+from dsage.models.losses import Loss
+
+# Probabilities nearer to 0 or 1 count as so near, and positive numbers below this share of their
+# mean as this share of it: a scale without an end would follow the most extreme outputs.
+_SMALLEST, _SMALLEST_SHARE = 0.005, 0.01
+
+
+class Link(Protocol):
+    """A scale, and the way back from normal distributions on it."""
+
+    def apply(self, output: Floats) -> Floats:
+        """Return the outputs (n_rows, ...) of a model on the scale, (n_rows, n_scaled)."""
+
+    def mean(self, center: Floats, variance: Floats) -> Floats:
+        """Return the mean outputs for normal distributions on the scale, (..., n_scaled)."""
+
+
+class Probit:
+    """Probabilities on the scale of the normal distribution.
+
+    With η normal, the mean of Φ(η) is ``Φ(m / sqrt(1 + v))``. Probabilities of two classes are one
+    number; those of more classes are scaled one by one, and divided by their sum on the way back.
+
+    Examples
+    --------
+    >>> Probit().mean(np.array([1.0]), np.array([0.0])).round(3)
+    array([0.159, 0.841])
+    """
+
+    def apply(self, output: Floats) -> Floats:
+        """Return probabilities on the scale."""
+        if output.ndim == 2 and output.shape[1] == 2:
+            output = output[:, 1]
+        scaled: Floats = ndtri(np.clip(output.reshape(len(output), -1), _SMALLEST, 1 - _SMALLEST))
+        return scaled
+
+    def mean(self, center: Floats, variance: Floats) -> Floats:
+        """Return the mean probabilities of all classes."""
+        found: Floats = ndtr(center / np.sqrt(1.0 + variance))
+        if found.shape[-1] == 1:
+            return np.concatenate([1.0 - found, found], axis=-1)
+        found /= np.maximum(found.sum(axis=-1, keepdims=True), _SMALLEST)
+        return found
+
+
+class Log:
+    """Positive numbers on the scale of their logarithm: with η normal, the mean of exp(η)."""
+
+    def apply(self, output: Floats) -> Floats:
+        """Return the logarithms."""
+        smallest = max(_SMALLEST_SHARE * float(output.mean()), np.finfo(np.float64).tiny)
+        return np.log(np.maximum(output, smallest))[:, None]
+
+    def mean(self, center: Floats, variance: Floats) -> Floats:
+        """Return the mean numbers."""
+        found: Floats = np.exp(center + variance / 2.0)[..., 0]
+        return found
+
+
+def find_link(loss: Loss) -> Link | None:
+    """Return the scale that suits the outputs of models with a loss; None for all numbers.
+
+    Losses that jump or have kinks do not change smoothly with what is expected of an output: they
+    have none.
+
+    Examples
+    --------
+    >>> from dsage.models import as_loss
+    >>> find_link(as_loss("squared_error")) is None
+    True
+    """
+    if loss.curve in ("kinked", "jump"):
+        return None
+    if loss.output == "probability":
+        return Probit()
+    bound = loss.prediction_bound
+    return Log() if loss.output == "value" and bound is not None and bound.low == 0.0 else None

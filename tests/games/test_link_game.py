@@ -1,0 +1,140 @@
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.stats import norm
+from sklearn.datasets import make_classification
+from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestClassifier
+
+from dsage.estimate import as_stopping, run
+from dsage.games import LossGame
+from dsage.games.base import prefixes
+from dsage.games.block_game import BlockGame
+from dsage.games.link_game import LinkGame
+from dsage.games.links import Log, Probit, find_link
+from dsage.models import as_loss
+from dsage.samplers import Gaussian
+
+
+def make_game(n_classes=2, loss="cross_entropy", n_rows=600):
+    """Return the game of a forest whose classes follow from a sum of curves."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n_rows, 6)) @ (np.eye(6) + 0.4)
+    score = 2 * X[:, 0] + 2 * np.tanh(2 * X[:, 1]) + X[:, 2] + rng.logistic(size=n_rows)
+    y = np.digitize(score, np.quantile(score, np.arange(1, n_classes) / n_classes))
+    model = RandomForestClassifier(50, min_samples_leaf=5, random_state=0).fit(X, y)
+    return LossGame(model, Gaussian().fit(X), X[:120], y[:120], loss=loss, random_state=0)
+
+
+def make_clustered_game():
+    """Return a game whose probabilities are not additive on any scale."""
+    X, y = make_classification(
+        300, 6, n_informative=4, n_redundant=0, n_classes=3, class_sep=0.6, random_state=0
+    )
+    model = RandomForestClassifier(50, min_samples_leaf=5, random_state=0).fit(X, y)
+    return LossGame(model, Gaussian().fit(X), X[:120], y[:120], random_state=0)
+
+
+def make_count_game():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 4)) @ (np.eye(4) + 0.3)
+    y = rng.poisson(np.exp(0.5 * X[:, 0] + 0.3 * np.abs(X[:, 1])))
+    model = HistGradientBoostingRegressor(loss="poisson", max_iter=40).fit(X, y)
+    return LossGame(model, Gaussian().fit(X), X[:120], y[:120], loss="poisson", random_state=0)
+
+
+MAKERS = {
+    "two classes": make_game,
+    "three classes": lambda: make_game(3),
+    "counts": make_count_game,
+}
+
+
+def surpluses(game, orders, rows, epoch=0):
+    """Return what each feature adds, the mean over orderings and rows: (n_orderings, features)."""
+    risks = game.path_risks(orders, rows, epoch, np.ones((len(orders), orders.shape[1] + 1), bool))
+    added = -np.diff(risks.mean(axis=(2, 3)), axis=1)
+    out = np.empty_like(added)
+    np.put_along_axis(out, orders, added, axis=1)
+    return out
+
+
+@pytest.mark.parametrize("kind", MAKERS)
+def test_risks_along_orderings_are_those_of_the_coalitions(kind, monkeypatch):
+    monkeypatch.setattr("dsage.games.first_level._CLEARLY", np.inf)
+    game = MAKERS[kind]().first_level()
+    assert isinstance(game, LinkGame)
+    n = len(game.feature_names)
+    orders = np.array([np.random.default_rng(k).permutation(n) for k in range(3)])
+    rows = np.arange(5, 40)
+    along = game.path_risks(orders, rows, 0, np.ones((3, n + 1), dtype=bool))
+    known = prefixes(orders).reshape(-1, n)
+    assert np.allclose(along, game.risks(known, rows).reshape(along.shape))
+    means = game.risks(known, np.arange(game.n_rows)).mean(axis=(1, 2))
+    assert np.allclose(game.mean_risks(known), means)
+    assert np.allclose(game.mean_path_risks(orders).ravel(), means)
+
+
+def test_it_is_more_similar_to_the_game_than_squared_errors_are():
+    game = make_game()
+    level = game.first_level()
+    rng = np.random.default_rng(1)
+    n = len(game.feature_names)
+    orders = np.array([rng.permutation(n) for _ in range(40)])
+    rows = np.arange(game.n_rows)
+    own = surpluses(game, orders, rows)
+    own -= own.mean(axis=0)
+
+    def left(cheap):
+        similar = surpluses(cheap, orders, rows)
+        similar -= similar.mean(axis=0)
+        slope = (own * similar).sum() / (similar**2).sum()
+        return ((own - slope * similar) ** 2).sum() / (own**2).sum()
+
+    assert left(level) < 0.8 * left(level.first_level())
+
+
+def test_it_is_used_only_where_it_is_clearly_more_similar():
+    assert isinstance(make_clustered_game().first_level(), BlockGame)
+
+
+def test_values_do_not_depend_on_the_first_level():
+    game = make_game()
+    stopping = as_stopping(n_orderings=120)
+    controlled = run(game, stopping=stopping, exact="never", random_state=0)
+    plain = run(game, stopping=stopping, exact="never", first_level="none", random_state=1)
+    z = (controlled.values - plain.values) / np.hypot(controlled.se, plain.se)
+    assert np.abs(z).max() < 4
+    assert (controlled.se < plain.se).mean() > 0.8
+
+
+@pytest.mark.parametrize(("link", "inverse"), [(Probit(), norm.cdf), (Log(), np.exp)])
+def test_means_are_those_of_normal_distributions(link, inverse):
+    center, variance = np.array([0.4]), np.array([0.7])
+    expected = quad(lambda e: inverse(e) * norm.pdf(e, 0.4, np.sqrt(0.7)), -9, 9)[0]
+    assert np.isclose(np.atleast_1d(link.mean(center, variance))[-1], expected)
+
+
+def test_probabilities_of_classes_come_back_as_they_were():
+    p = np.array([[0.2, 0.5, 0.3], [0.1, 0.1, 0.8]])
+    assert np.allclose(Probit().mean(Probit().apply(p), np.zeros(3)), p)
+    assert np.allclose(Probit().mean(Probit().apply(p[:, :1]), np.zeros(1))[:, 1], p[:, 0])
+
+
+@pytest.mark.parametrize(
+    ("loss", "kind"),
+    [
+        ("cross_entropy", Probit),
+        ("brier", Probit),
+        ("poisson", Log),
+        ("squared_error", type(None)),
+        ("zero_one", type(None)),
+        ("absolute_error", type(None)),
+    ],
+)
+def test_the_scale_follows_from_the_loss(loss, kind):
+    assert isinstance(find_link(as_loss(loss)), kind)
+
+
+def test_with_very_many_rows_the_game_of_squared_errors_is_cheaper(monkeypatch):
+    monkeypatch.setattr("dsage.games.first_level._MOST_WORK", 100)
+    assert not isinstance(make_game().first_level(), LinkGame)

@@ -112,7 +112,8 @@ def _split(command: ExplainRowsCommand, model: Any) -> Split:  # noqa: ANN401
         train = table.drop(index=table.index[positions])
         if len(train) < 2:
             advice = "Explain fewer rows, or give a fitted model with --model"
-            raise refusal("--rows", "rows that leave others to fit a model to", "all", advice)
+            condition = "rows that leave others to fit a model to"
+            raise refusal("--rows", condition, command.rows, advice)
     if command.values == "loss" and command.test is None and model is not None:
         # --quiet does not silence it: the result may be misread.
         output.note(
@@ -145,10 +146,11 @@ def parse_rows(text: str, n_rows: int, name: str) -> list[int]:
         if not first.isdecimal() or (dash and not last.isdecimal()):
             advice = "Write positions counted from 0, such as 0,5,7 or 10-19, or all"
             raise refusal("--rows", "positions of rows", text, advice)
-        found += range(int(first), int(last if dash else first) + 1)
-    if bad := [row for row in found if row >= n_rows]:
-        advice = f"{name} has {n_rows:,} rows, counted from 0 to {n_rows - 1}"
-        raise refusal("--rows", f"rows of {name}", bad[0], advice)
+        start, end = int(first), int(last if dash else first)
+        if max(start, end) >= n_rows:
+            advice = f"{name} has {n_rows:,} rows, counted from 0 to {n_rows - 1}"
+            raise refusal("--rows", f"rows of {name}", max(start, end), advice)
+        found += range(start, end + 1)
     if not found:
         raise refusal("--rows", "at least one row", text, "Write the smaller number first")
     return list(dict.fromkeys(found))

@@ -41,7 +41,7 @@ Writers = Mapping[str, Callable[[Path], object]]
 
 _SAME_NAME = (
     "checkpoint classes confidence cv decimal discrete drop encoding estimand graph groups loss"
-    " method orderings sampler score sep target tolerance"
+    " method orderings output sampler score sep target tolerance values"
 )
 _OPTIONS = {
     **{name: f"--{name}" for name in _SAME_NAME.split()},

@@ -20,7 +20,7 @@ class ExplainRowsCommand(ExplainCommand):
     prediction minus the mean prediction. Ctrl-C stops earlier: the values so far are shown.
     """
 
-    without: ClassVar[tuple[str, ...]] = ("test_size", "no_sampler_check", "out")
+    without: ClassVar[tuple[str, ...]] = ("test_size", "cv", "repeats", "no_sampler_check", "out")
 
     rows: Annotated[
         str,

@@ -279,8 +279,9 @@ class FoldedExplanation:
     def _table(self) -> PooledTable:
         first, data = self.folds[0].choices, [each.choices.data for each in self.folds]
         n_folds, n_rows = len(self.folds), sum(each.n_rows_evaluation for each in data)
+        folds = "fold" if n_folds == 1 else "folds"
         title = (
-            f"{name_estimand(self.folds)} values of {first.model.name}, {n_folds} folds: "
+            f"{name_estimand(self.folds)} values of {first.model.name}, {n_folds} {folds}: "
             f"{self.target}, {first.loss.name}, {n_rows:,} evaluated rows"
         )
         if (n_repeats := max(self.repeats)) > 1:

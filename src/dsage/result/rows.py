@@ -16,7 +16,7 @@ from dsage.data.frames import take_rows
 from dsage.data.layout import Layout
 from dsage.estimate.inference import intervals
 from dsage.estimate.local.result import LocalEstimate
-from dsage.games.base import Floats, Rows
+from dsage.games.base import Floats, Mask, Rows
 from dsage.graphs import Graph
 from dsage.result.row_tables import as_html, as_text
 from dsage.result.row_values import Label, Positions, show_rows
@@ -153,9 +153,11 @@ class RowExplanation:
     def __iter__(self) -> Iterator[RowExplanation]:
         return (self[at] for at in range(len(self)))
 
-    def __getitem__(self, rows: int | slice | Sequence[int] | Rows) -> RowExplanation:
-        """Return some of the rows, by position."""
+    def __getitem__(self, rows: int | slice | Sequence[int] | Rows | Mask) -> RowExplanation:
+        """Return some of the rows, by position or by a mask."""
         chosen = self._positions(rows)
+        if not len(chosen):
+            raise refusal("the index", "at least one row", rows, "Use another", IndexError)
         return replace(
             self,
             estimates=tuple(each.take(chosen) for each in self.estimates),
@@ -167,8 +169,12 @@ class RowExplanation:
         if isinstance(rows, slice):
             return np.arange(len(self))[rows]
         found = np.atleast_1d(np.asarray(rows))
+        if found.dtype == np.bool_ and found.shape == (len(self),):
+            return np.flatnonzero(found)
+        if found.shape == (0,):
+            found = found.astype(np.intp)
         if found.ndim != 1 or found.dtype.kind not in "iu":
-            advice = "Use an int, a slice or a list of ints"
+            advice = "Use an int, a slice, a list of ints, or a mask"
             raise refusal("the index", "positions of rows", rows, advice, TypeError)
         bad = found[(found < -len(self)) | (found >= len(self))]
         if len(bad):
@@ -210,8 +216,9 @@ class RowExplanation:
         frames = []
         for output, estimate in zip(self.outputs, self.estimates, strict=True):
             frame = estimate.to_frame(confidence)
-            frame["row"] = np.repeat(np.array(self.row_names, object), len(self.feature_names))
-            frame["row"] = frame["row"].infer_objects()
+            # Labels of several levels are tuples, which an array would take for its rows.
+            names = [name for name in self.row_names for _ in self.feature_names]
+            frame["row"] = pd.Series(names, dtype=object).infer_objects()
             frame.insert(1, "output", output)
             frame.insert(3, "feature_value", texts)
             audit = estimate.audit

@@ -7,7 +7,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
-from dsage._check import AuditWarning, Setting, Text, check_member, record_warnings, warn
+from dsage._check import (
+    AuditWarning,
+    Setting,
+    Text,
+    check_member,
+    record_warnings,
+    refusal,
+    warn,
+)
 from dsage._random import RandomState, RngLike, one_seed
 from dsage.estimate import (
     Checkpoint,
@@ -149,6 +157,9 @@ def explain_rows(
     """
     check_member(values, ("prediction", "loss"), "values", "the kinds of values")
     of_game, of_plan = split_options(options, explain_rows, without=("sample_weight",))
+    if values == "loss" and output is not None:
+        advice = "A loss is of all outputs at once: leave it out, or explain predictions"
+        raise refusal("output", "left out for values='loss'", output, advice, TypeError)
     random_state = one_seed(random_state, rng)
     clock = Clock(progress if callable(progress) else None)
     with record_warnings() as warned:

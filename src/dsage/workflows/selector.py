@@ -126,6 +126,9 @@ class FeatureSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type
         FeatureSelector
             The selector itself.
         """
+        if isinstance(self.estimator, type) or not hasattr(self.estimator, "__sklearn_tags__"):
+            advice = "Pass an instance of a class that follows scikit-learn's conventions"
+            raise refusal("estimator", "an estimator", self.estimator, advice, TypeError)
         X, y = self._check_rows(X, y)
         self._check_options(X.shape[1])
         seed = make_seed(self.random_state)
@@ -163,7 +166,8 @@ class FeatureSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type
     def _check_options(self, n_features: int) -> None:
         check_member(self.correction, _CORRECTIONS, "correction", "the corrections")
         check_real(self.alpha, "alpha", above=0.0, high=0.5)
-        check_real(self.test_size, "test_size", above=0.0, high=1.0)
+        if check_real(self.test_size, "test_size", above=0.0, high=1.0) == 1.0:
+            raise refusal("test_size", "below 1", self.test_size, "Some rows must be left to fit")
         if self.k is not None and check_count(self.k, "k") > n_features:
             raise refusal("k", f"at most {n_features}", self.k, "There are so many features")
         if self.explainer is not None and not isinstance(self.explainer, Explainer):

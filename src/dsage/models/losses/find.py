@@ -9,7 +9,7 @@ from typing import Any, get_args
 
 import numpy as np
 
-from dsage._check import check_member, refusal, shown
+from dsage._check import Setting, Text, check_member, refusal, shown
 from dsage.models.losses.base import Array, Curve, Floats, Loss, Output
 from dsage.models.losses.names import understand
 from dsage.models.losses.registry import LOSSES
@@ -142,6 +142,7 @@ def _find_loss(name: str, parameter: float | None) -> Loss:
         return found
     if parameter is None:
         traits = LOSSES.traits(known)
-        advice = f"Pass a number, such as loss='{known}({traits['example']:g})'"
+        example = Setting("loss", f"{known}({traits['example']:g})")
+        advice = Text(["Pass a number, such as ", example])
         raise refusal(traits["parameter"], f"given for {known!r}", None, advice, TypeError)
     return found(parameter)

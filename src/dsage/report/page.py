@@ -12,12 +12,13 @@ from importlib import resources
 from typing import Any, Literal
 
 _ASSETS = resources.files("dsage.report") / "assets"
-# The template of each page, and its scripts, which are concatenated in this order.
+# What each page has between header and footer, and its scripts, concatenated in this order.
 _PAGES = {
     "report": (
-        "template.html",
+        "report.html",
         (
             "tools.js",
+            "page.js",
             "highlight.js",
             "charts.js",
             "lines.js",
@@ -26,22 +27,29 @@ _PAGES = {
             "report.js",
         ),
     ),
-    "rows": ("rows.html", ("tools.js", "swarm.js", "rows.js")),
+    "rows": ("rows.html", ("tools.js", "page.js", "swarm.js", "rows.js")),
+    "comparison": (
+        "comparison.html",
+        ("tools.js", "page.js", "highlight.js", "charts.js", "tables.js", "comparison.js"),
+    ),
 }
 _SLOT = re.compile(r"\{\{ (\w+) \}\}")
 # Escaped, so that the data cannot close their script element.
 _MARKUP = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"}
 
 
-def to_html(data: Mapping[str, Any], page: Literal["report", "rows"] = "report") -> str:
+def to_html(
+    data: Mapping[str, Any], page: Literal["report", "rows", "comparison"] = "report"
+) -> str:
     """Return a report as one HTML page.
 
     Parameters
     ----------
     data : mapping
-        The result of :func:`report_data`, or of :func:`row_report_data`.
-    page : {"report", "rows"}, default="report"
-        The page of a ranking, or that of single rows.
+        The result of :func:`report_data`, :func:`row_report_data` or
+        :func:`comparison_report_data`.
+    page : {"report", "rows", "comparison"}, default="report"
+        The page of a ranking, that of single rows, or that of a comparison.
 
     Returns
     -------
@@ -55,7 +63,7 @@ def to_html(data: Mapping[str, Any], page: Literal["report", "rows"] = "report")
     >>> "<title>Wealth &lt;script&gt;</title>" in page
     True
     """
-    template, scripts = _PAGES[page]
+    body, scripts = _PAGES[page]
     script = "(function () {\n" + "\n".join(_asset(f"js/{name}") for name in scripts) + "\n})();"
     style = _asset("report.css")
     parts = {
@@ -67,7 +75,8 @@ def to_html(data: Mapping[str, Any], page: Literal["report", "rows"] = "report")
         "data": _embed(data),
     }
     # In one pass: inserted text is not searched for slots.
-    return _SLOT.sub(lambda slot: parts[slot[1]], _asset(template))
+    template = _asset("frame.html").replace("{{ body }}", _asset(body))
+    return _SLOT.sub(lambda slot: parts[slot[1]], template)
 
 
 def _asset(name: str) -> str:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,12 @@ class Shown:
     def to_html(self) -> str:
         """Return the table as HTML."""
         return html_table(*self._cells())
+
+    def report(self, path: str | Path) -> Path:
+        """Write a report, one self-contained HTML file, and return its path."""
+        from dsage.report import write_comparison_report  # noqa: PLC0415
+
+        return write_comparison_report(self, path)  # type: ignore[arg-type]
 
     def __repr__(self) -> str:
         title, heads, lines, notes = self._cells()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -62,9 +62,9 @@ class RowExplanation:
     estimates: tuple[LocalEstimate, ...]
     outputs: tuple[Label | None, ...]
     target: str
-    rows: Any
-    row_names: tuple[Any, ...]
-    layout: Layout
+    rows: Any = field(metadata={"is_saved": False})
+    row_names: tuple[Any, ...] = field(metadata={"is_saved": False})
+    layout: Layout = field(metadata={"is_saved": False})
     graph: Graph | None
     sampler_scores: pd.DataFrame | None
     groups: dict[str, tuple[str, ...]] | None
@@ -277,6 +277,39 @@ class RowExplanation:
     def plot(self) -> RowPlotter:
         """The plots of this explanation; see :mod:`dsage.plots`."""
         return RowPlotter(self)
+
+    def save(self, path: str | Path) -> Path:
+        """Write everything into one file of JSON and arrays; :meth:`load` reads it.
+
+        Numbers and times of the rows are kept as they are, classes and labels of rows as text. The
+        sampler and the model are not in it: nothing in the file runs when it is read.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file; its folder must exist. An existing file is overwritten.
+
+        Returns
+        -------
+        Path
+            The file.
+        """
+        from dsage.result.saving import save_rows  # noqa: PLC0415
+
+        return save_rows(self, path)
+
+    @classmethod
+    def load(cls, path: str | Path) -> RowExplanation:
+        """Return what :meth:`save` wrote; its rows are a data frame of pandas.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file.
+        """
+        from dsage.result.saving import load_rows  # noqa: PLC0415
+
+        return load_rows(path)
 
     def report(self, path: str | Path) -> Path:
         """Write a report, one self-contained HTML file, and return its path."""

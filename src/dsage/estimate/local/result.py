@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -112,7 +112,7 @@ class LocalEstimate(WithErrors, Finished):
     df: Floats
     base_value: float | Floats
     predictions: Floats
-    data: Any
+    data: Any = field(metadata={"is_saved": False})
     n_orderings: int
     n_evaluated: int
     n_shared: int

@@ -10,6 +10,7 @@ import skops.io
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from cli_case import table
+from dsage import RowExplanation
 from dsage.cli.explain_rows import parse_rows
 
 LM = ("--target", "outcome", "--fit", "lm", "--sampler", "gaussian", "--graph", "none")
@@ -109,3 +110,9 @@ def test_an_output_that_does_not_exist_is_named_as_an_option(dsage):
     ran = dsage("explain-rows", "data.csv", *LM, "--rows", "0", "--output", "1")
     assert ran.code == 2
     assert "--output must be left out" in ran.err
+
+
+def test_rows_are_saved(dsage):
+    ran = dsage("explain-rows", "data.csv", *LM, "--rows", "0,3", "--out", "rows.dsage")
+    assert ran.code == 0, ran.err
+    assert RowExplanation.load("rows.dsage").row_names == (0, 3)

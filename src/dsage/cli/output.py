@@ -45,7 +45,9 @@ _SAME_NAME = (
 )
 _OPTIONS = {
     **{name: f"--{name}" for name in _SAME_NAME.split()},
+    "interactions": "--interactions",
     "kinds": "--kind",
+    "measures": "--measure",
     "n_jobs": "--jobs",
     "n_resamples": "--resamples",
     "min_share": "--min-share",

@@ -167,7 +167,7 @@ class FoldedExplanation:
         }
         columns |= self._ends("", self.se, self._df, confidence)
         columns["se_rows"] = self.se_rows
-        columns |= self._ends("_total", self.se_total, self._df_total, confidence)
+        columns |= self._ends("_total", self.se_total, self.df_total, confidence)
         columns |= {"spread": self.spread, "se_procedure": self.se_procedure}
         columns |= self._procedure(columns["lower_total"], columns["upper_total"], confidence)
         order = np.argsort(-self.values, kind="stable")
@@ -236,7 +236,8 @@ class FoldedExplanation:
         return effective_df(variances, np.stack([each.estimate.df for each in self.folds]))
 
     @cached_property
-    def _df_total(self) -> Floats:
+    def df_total(self) -> Floats:
+        """Degrees of freedom of `se_total`."""
         errors = np.nan_to_num(np.stack([each.estimate.se_rows for each in self.folds]))
         df = np.maximum([each.estimate.df_rows for each in self.folds], 1.0)
         of_rows = effective_df((self.weights[:, None] * errors) ** 2, df)
@@ -244,24 +245,32 @@ class FoldedExplanation:
         return effective_df(variances, np.stack([self._df, of_rows]))
 
     @cached_property
-    def _df_procedure(self) -> Floats:
+    def df_procedure(self) -> Floats:
+        """Degrees of freedom of `se_procedure`."""
         # The variance between folds is the least certain of all.
         return np.full(len(self.values), max(len(self.folds) - 1.0, 1.0))
+
+    @cached_property
+    def p_procedure(self) -> Floats:
+        """The p-values of the learning procedure, for each feature on its own.
+
+        Few folds may agree by chance: a p-value is never below that of these models.
+        """
+        p = p_values(self.values, self.se_procedure, df=self.df_procedure)
+        p_models = p_values(self.values, self.se_total, df=self.df_total)
+        return np.where(np.isfinite(self.se_total), np.maximum(p, p_models), p)
 
     def _procedure(self, low: Floats, high: Floats, confidence: float) -> dict[str, Floats]:
         """Return interval and p-value of the procedure; `low` and `high` are those of the models.
 
         Where one of the two intervals is not known, that of the procedure is as it is.
         """
-        own = self._ends("_procedure", self.se_procedure, self._df_procedure, confidence)
+        own = self._ends("_procedure", self.se_procedure, self.df_procedure, confidence)
         lower, upper = own["lower_procedure"], own["upper_procedure"]
-        p = p_values(self.values, self.se_procedure, df=self._df_procedure)
-        p_models = p_values(self.values, self.se_total, df=self._df_total)
-        is_known = np.isfinite(self.se_total)
         return {
             "lower_procedure": lower - np.fmax(lower - low, 0.0),
             "upper_procedure": upper + np.fmax(high - upper, 0.0),
-            "p_value": holm(np.where(is_known, np.maximum(p, p_models), p)),
+            "p_value": holm(self.p_procedure),
         }
 
     def _ends(self, kind: str, se: Floats, df: Floats, confidence: float) -> dict[str, Floats]:

@@ -113,7 +113,7 @@ def explain_rows(
         the other.
     graph, sampler, loss, estimand : optional
         As for :func:`dsage.explain`. The loss matters for losses, and says what kind of output the
-        model has.
+        model has. What another sampler would change is not estimated.
     tolerance, absolute, seconds, n_orderings : float or int, optional
         Stop at the first of these limits that is met, see :func:`dsage.estimate.as_stopping`. By
         default stop when the largest standard error is 2 % of the range of the values of all rows.

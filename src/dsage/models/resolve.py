@@ -84,6 +84,8 @@ def find_model(
     if not isinstance(model, Model):
         check_predicts(adapt(model))
     resolved, source, reason = _find_loss(model, loss, classes, inputs)
+    if inputs.y_train.ndim == 1:
+        resolved = resolved.fitted_to(inputs.y_train)
     checked = as_model(model, resolved, classes=classes)
     has_labels = resolved.is_of_classes and inputs.y_train.ndim == 1
     are_assumed = has_labels and checked.classes is None and not isinstance(model, Model)

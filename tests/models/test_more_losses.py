@@ -238,7 +238,7 @@ def test_balanced_weights_are_counted_in_the_training_rows():
     given = as_loss("cross_entropy", class_weight=share)
     rows = X, y, X[:40], y[:40]
     one, other = (
-        dsage.explain(model, *rows, loss=loss, sampler_check=False, **options)
+        dsage.explain(model, *rows, loss=loss, **options)
         for loss in ("cross_entropy(balanced)", given)
     )
     np.testing.assert_allclose(one.values, other.values)

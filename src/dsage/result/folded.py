@@ -14,6 +14,7 @@ import pandas as pd
 from dsage.estimate.inference import effective_df, holm, intervals, p_values
 from dsage.games.base import Floats
 from dsage.result.explanation import Explanation
+from dsage.result.plotters import FoldPlotter
 from dsage.result.pooled_tables import PooledTable, as_html, as_text, name_estimand
 from dsage.result.pooling import corrected_error, error_of_rows, spread
 
@@ -305,25 +306,3 @@ class FoldedExplanation:
         columns = ("lower_total", "upper_total"), ("lower_procedure", "upper_procedure")
         named = dict(zip(("models", "procedure"), columns, strict=True))
         return PooledTable(title, self.to_frame(), named, notes)
-
-
-class FoldPlotter:
-    """The plots of a result of cross-validation; each returns the axes that it drew on.
-
-    Parameters
-    ----------
-    folded : FoldedExplanation
-        What is drawn.
-    """
-
-    def __init__(self, folded: FoldedExplanation) -> None:
-        self._folded = folded
-
-    def folds(self, **options: Any) -> Any:  # noqa: ANN401
-        """Draw the values of all folds with two intervals; see :func:`dsage.plots.folds`."""
-        from dsage import plots  # noqa: PLC0415
-
-        return plots.folds(self._folded, **options)
-
-    def __repr__(self) -> str:
-        return "FoldPlotter(folds)"

@@ -18,6 +18,7 @@ from dsage.estimate.inference import intervals
 from dsage.estimate.local.result import LocalEstimate
 from dsage.games.base import Floats, Mask, Rows
 from dsage.graphs import Graph
+from dsage.result.plotters import RowPlotter
 from dsage.result.row_tables import as_html, as_text
 from dsage.result.row_values import Label, Positions, show_rows
 from dsage.result.run_info import RunInfo
@@ -322,37 +323,3 @@ class RowExplanation:
 
     def _repr_html_(self) -> str:
         return as_html(self)
-
-
-class RowPlotter:
-    """The plots of explained rows; each returns the axes that it drew on.
-
-    Parameters
-    ----------
-    explanation : RowExplanation
-        What is drawn.
-    """
-
-    def __init__(self, explanation: RowExplanation) -> None:
-        self._explanation = explanation
-
-    def waterfall(self, row: int = 0, **options: Any) -> Any:  # noqa: ANN401
-        """Draw how features lead to the prediction of a row; see :func:`dsage.plots.waterfall`."""
-        from dsage import plots  # noqa: PLC0415
-
-        return plots.waterfall(self._explanation, row, **options)
-
-    def beeswarm(self, **options: Any) -> Any:  # noqa: ANN401
-        """Draw the values of all rows, feature by feature; see :func:`dsage.plots.beeswarm`."""
-        from dsage import plots  # noqa: PLC0415
-
-        return plots.beeswarm(self._explanation, **options)
-
-    def scatter(self, feature: str, **options: Any) -> Any:  # noqa: ANN401
-        """Draw the values of a feature over what it is; see :func:`dsage.plots.scatter`."""
-        from dsage import plots  # noqa: PLC0415
-
-        return plots.scatter(self._explanation, feature, **options)
-
-    def __repr__(self) -> str:
-        return "RowPlotter(waterfall, beeswarm, scatter)"

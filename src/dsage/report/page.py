@@ -9,13 +9,40 @@ import json
 import re
 from collections.abc import Mapping
 from importlib import resources
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 _ASSETS = resources.files("dsage.report") / "assets"
-# What each page has between header and footer, and its scripts, concatenated in this order.
+
+
+class _Page(NamedTuple):
+    """What a page has of its own: its name, what can be skipped to, its sections and scripts.
+
+    The scripts are concatenated in their order.
+    """
+
+    brand: str
+    skip: str
+    links: Mapping[str, str]
+    scripts: tuple[str, ...]
+
+
 _PAGES = {
-    "report": (
-        "report.html",
+    "report": _Page(
+        "dsage report",
+        "Skip to the ranking",
+        {
+            "ranking": "Ranking",
+            "meaning": "Meaning",
+            "errors": "Errors",
+            "savings": "Savings",
+            "audit": "Audit",
+            "graph": "Graph",
+            "convergence": "Convergence",
+            "sampler": "Sampler",
+            "columns": "Data",
+            "assumptions": "Assumptions",
+            "choices": "Choices",
+        },
         (
             "tools.js",
             "page.js",
@@ -27,9 +54,21 @@ _PAGES = {
             "report.js",
         ),
     ),
-    "rows": ("rows.html", ("tools.js", "page.js", "swarm.js", "rows.js")),
-    "comparison": (
-        "comparison.html",
+    "rows": _Page(
+        "dsage report of rows",
+        "Skip to the rows",
+        {"row": "One row", "all": "All rows", "notes": "Notes", "choices": "Choices"},
+        ("tools.js", "page.js", "swarm.js", "rows.js"),
+    ),
+    "comparison": _Page(
+        "dsage report of a comparison",
+        "Skip to the differences",
+        {
+            "differences": "Differences",
+            "values": "Values",
+            "meaning": "Meaning",
+            "choices": "Computation",
+        },
         ("tools.js", "page.js", "highlight.js", "charts.js", "tables.js", "comparison.js"),
     ),
 }
@@ -63,20 +102,28 @@ def to_html(
     >>> "<title>Wealth &lt;script&gt;</title>" in page
     True
     """
-    body, scripts = _PAGES[page]
-    script = "(function () {\n" + "\n".join(_asset(f"js/{name}") for name in scripts) + "\n})();"
+    own = _PAGES[page]
+    script = (
+        "(function () {\n" + "\n".join(_asset(f"js/{name}") for name in own.scripts) + "\n})();"
+    )
     style = _asset("report.css")
     parts = {
         "policy": html.escape(_policy(script, style), quote=True),
         "title": html.escape(str(data["title"])),
         "headline": html.escape(" ".join(data["headline"])),
+        "brand": own.brand,
+        "skip": own.skip,
+        "first": next(iter(own.links)),
+        "links": "".join(
+            f'      <li><a href="#{place}">{text}</a></li>\n' for place, text in own.links.items()
+        ),
+        "body": _asset(f"{page}.html"),
         "style": style,
         "script": script,
         "data": _embed(data),
     }
     # In one pass: inserted text is not searched for slots.
-    template = _asset("frame.html").replace("{{ body }}", _asset(body))
-    return _SLOT.sub(lambda slot: parts[slot[1]], template)
+    return _SLOT.sub(lambda slot: parts[slot[1]], _asset("frame.html"))
 
 
 def _asset(name: str) -> str:

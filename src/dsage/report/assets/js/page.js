@@ -11,7 +11,7 @@ function summary() {
     "div", {}, make("dt", {}, label),
     make("dd", { class: `figure${figure.length > 18 ? " long" : figure.length > 12 ? " medium" : ""}` }, nameOf(figure)), make("dd", { class: "note" }, note),
   )));
-  byId("cautions")?.append(...data.cautions.map(({ kind, title, text, advice }) => make(
+  byId("cautions").append(...(data.cautions || []).map(({ kind, title, text, advice }) => make(
     "div", { class: `caution ${kind}` },
     make("h3", {}, make("span", { class: "kind" }, kind), title),
     make("p", {}, text), advice ? make("p", { class: "advice" }, advice) : null,

@@ -47,8 +47,11 @@ def comparison_report_data(comparison: ModelComparison | DataComparison) -> dict
     >>> rows = X[:300], y[:300], X[300:], y[300:]
     >>> models = {"ordinary": LinearRegression().fit(*rows[:2]), "ridge": Ridge().fit(*rows[:2])}
     >>> found = dsage.compare(models, *rows, sampler="gaussian", random_state=0, progress=False)
-    >>> comparison_report_data(found)["headline"][0]
-    'bmi contributes less in ridge than in ordinary: by 262.'
+    >>> data = comparison_report_data(found)
+    >>> data["headline"][0]
+    'No feature surely contributes more in one model than in another.'
+    >>> data["series"]
+    ['ordinary', 'ridge']
     """
     told = _OfModels(comparison) if isinstance(comparison, ModelComparison) else _OfData(comparison)
     estimates = told.estimates

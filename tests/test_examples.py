@@ -28,6 +28,7 @@ def test_the_gallery_has_an_example_of_each_kind():
         "groups",
         "hidden_cause",
         "comparing",
+        "folds",
         "rows",
         "selecting",
         "measures",

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from dsage.workflows.drift import compare_data
     from dsage.workflows.explainer import Explainer
     from dsage.workflows.folds import explain_cv
-    from dsage.workflows.measures import explain_measures
+    from dsage.workflows.measures import Measures, explain_measures
     from dsage.workflows.rows import explain_rows
     from dsage.workflows.selector import FeatureSelector
 
@@ -40,6 +40,7 @@ __all__ = [
     "FeatureSelector",
     "FoldedExplanation",
     "Graph",
+    "Measures",
     "RowExplanation",
     "__version__",
     "combine",
@@ -69,6 +70,7 @@ _HOMES = {
     "FeatureSelector": "dsage.workflows.selector",
     "FoldedExplanation": "dsage.result",
     "Graph": "dsage.graphs",
+    "Measures": "dsage.workflows.measures",
     "RowExplanation": "dsage.result.rows",
     "combine": "dsage.workflows.combine",
     "compare": "dsage.workflows.compare",

@@ -85,7 +85,7 @@ def test_nothing_given_shows_the_help(dsage, arguments):
 def test_every_command_and_option_has_a_help_text():
     commands = typer.main.get_command(app).commands
     assert set(commands) == {
-        "demo", "explain", "explain-rows", "describe", "graph", "score-samplers", "report", "compare",
+        "demo", "explain", "explain-rows", "measures", "describe", "graph", "score-samplers", "report", "compare",
     }  # fmt: skip
     for command in commands.values():
         assert command.help

@@ -10,6 +10,7 @@ import skops.io
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from cli_case import table
+from dsage import RowExplanation
 from dsage.cli.explain_rows import parse_rows
 
 LM = ("--target", "outcome", "--fit", "lm", "--sampler", "gaussian", "--graph", "none")
@@ -91,3 +92,27 @@ def test_positions_of_rows_are_read(rows, found):
 )
 def test_wrong_options_are_refused(dsage, options, text):
     assert text in dsage("explain-rows", "data.csv", *LM, *options).error
+
+
+def test_a_range_beyond_the_table_is_refused_at_once():
+    with pytest.raises(ValueError, match=r"--rows must be rows of data\.csv; got 99999999999"):
+        parse_rows("0-99999999999", 90, "data.csv")
+
+
+@pytest.mark.parametrize("option", ["--cv", "--repeats"])
+def test_options_of_folds_are_none_of_rows(dsage, option):
+    ran = dsage("explain-rows", "data.csv", *LM, "--rows", "0", option, "3")
+    assert ran.code == 2
+    assert f"No such option: {option}" in ran.err
+
+
+def test_an_output_that_does_not_exist_is_named_as_an_option(dsage):
+    ran = dsage("explain-rows", "data.csv", *LM, "--rows", "0", "--output", "1")
+    assert ran.code == 2
+    assert "--output must be left out" in ran.err
+
+
+def test_rows_are_saved(dsage):
+    ran = dsage("explain-rows", "data.csv", *LM, "--rows", "0,3", "--out", "rows.dsage")
+    assert ran.code == 0, ran.err
+    assert RowExplanation.load("rows.dsage").row_names == (0, 3)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sklearn import metrics
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.linear_model import LinearRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.svm import LinearSVC
 
 import dsage
@@ -215,6 +215,36 @@ def test_equal_weights_scale_the_values():
     np.testing.assert_allclose(weighted, 3 * values("cross_entropy"), rtol=1e-9)
 
 
+def test_balanced_weights_let_all_classes_count_the_same():
+    y = np.array(["a"] * 6 + ["b"] * 2)
+    p = np.tile([0.75, 0.25], (8, 1))
+    for loss in (
+        as_loss("cross_entropy", class_weight="balanced"),
+        as_loss("log_loss(balanced)"),
+        as_loss("cross_entropy(balanced)").fitted_to(y),
+    ):
+        assert loss.name == "cross_entropy(balanced)"
+        found = loss(loss.target(y), p)
+        # The mean over classes of the mean of each.
+        np.testing.assert_allclose(found.mean(), -(np.log(0.75) + np.log(0.25)) / 2)
+        assert pickle.loads(pickle.dumps(loss)) == loss
+
+
+def test_balanced_weights_are_counted_in_the_training_rows():
+    y = np.where(X[:, 0] > 0.8, "ill", "well")
+    model = LogisticRegression().fit(X, y)
+    options = {"graph": None, "sampler": "gaussian", "n_orderings": 4, **QUIET}
+    share = {label: len(y) / (2 * (y == label).sum()) for label in ("ill", "well")}
+    given = as_loss("cross_entropy", class_weight=share)
+    rows = X, y, X[:40], y[:40]
+    one, other = (
+        dsage.explain(model, *rows, loss=loss, **options)
+        for loss in ("cross_entropy(balanced)", given)
+    )
+    np.testing.assert_allclose(one.values, other.values)
+    assert one.choices.loss.name == "cross_entropy(balanced)"
+
+
 def test_weights_must_be_of_classes_and_of_cross_entropy():
     with pytest.raises(ValueError, match=r"class_weight must be of the model's classes .*\['z'\]"):
         as_loss("cross_entropy", class_weight={"z": 2.0}).target(["a", "b"])
@@ -223,7 +253,7 @@ def test_weights_must_be_of_classes_and_of_cross_entropy():
     with pytest.raises(TypeError, match="given for 'cross_entropy' only"):
         as_loss(lambda y, p: p, class_weight={"a": 2.0})
     with pytest.raises(TypeError, match="class_weight must be a mapping of classes"):
-        as_loss("cross_entropy", class_weight="balanced")
+        as_loss("cross_entropy", class_weight="equal")
     with pytest.raises(ValueError, match=r"class_weight\['a'\] must be in \(0"):
         as_loss("cross_entropy", class_weight={"a": -1.0})
     with pytest.raises(TypeError, match="y must be labels for cross_entropy"):

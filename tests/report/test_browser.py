@@ -9,10 +9,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LinearRegression, Ridge
 
+import dsage
 from dsage.estimate import StopKind, StopReason
 from dsage.report import report_data, write_report
 from explanations import make_explanation
+from fold_case import table
 from report_cases import IMAGE, ODD_NAMES, SCRIPT, synthetic_explanation
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
@@ -273,3 +276,17 @@ def test_dark_and_light_differ_and_print_is_light_with_pages(show, tmp_path):
     assert browser.get_log("browser") == []
     width = "return document.querySelector('#ranking-chart .picture svg').viewBox.baseVal.width"
     assert browser.execute_script(width) > 800  # as before it was printed
+
+
+def test_the_report_of_a_comparison_renders_without_errors(browser, folder):
+    X, y = table()
+    models = {"plain": LinearRegression().fit(X, y), SCRIPT: Ridge(60.0).fit(X, y)}
+    quick = {"sampler": "gaussian", "random_state": 0, "progress": False}
+    found = dsage.compare(models, X, y, *table(40, seed=1), **quick)
+    browser.get_log("browser")
+    browser.get(found.report(folder / "comparison.html").as_uri())
+    assert browser.get_log("browser") == []
+    for chart in ("#difference-0", "#values-chart"):
+        assert browser.find_element(By.CSS_SELECTOR, f"{chart} svg[role=img] > title")
+    assert len(browser.find_elements(By.CSS_SELECTOR, "#differences-table tbody tr")) == 3
+    assert "NaN" not in browser.execute_script("return document.querySelector('main').innerHTML")

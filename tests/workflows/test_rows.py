@@ -275,3 +275,20 @@ def test_categories_that_training_lacks_are_told():
     with pytest.warns(UserWarning, match="'kind' has 1 category in rows that X_train lacks"):
         dsage.explain_rows(lambda rows: rows["size"].fillna(0.0).to_numpy(), X, y, new,
                            graph=None, sampler="mix", **cases.FEW)  # fmt: skip
+
+
+@pytest.mark.parametrize(("seed", "n_draws"), [(0, 8), (1, 4)])
+def test_values_add_up_where_all_draws_agree_by_chance(seed, n_draws):
+    generator = np.random.default_rng(0)
+    sides = generator.choice(["x", "y", "z"], 80)
+    coins = pd.DataFrame({"side": sides, "b": generator.normal(size=80)})
+
+    def is_x(rows):
+        return (rows["side"] == "x").to_numpy(float)
+
+    found = dsage.explain_rows(
+        is_x, coins, is_x(coins), coins[:9], loss="squared_error", graph=None, sampler="mix",
+        n_draws=n_draws, n_orderings=4, **QUIET | {"random_state": seed},
+    )  # fmt: skip
+    assert (found.se == 0).all(axis=1).any()
+    assert np.abs(found.unexplained).max() < 1e-12

@@ -161,3 +161,43 @@ def test_classes_are_shared_out_where_that_is_possible():
     y[:] = "no"
     y[0] = "yes"
     assert len(found._divide(X, y, 0)[3]) == 10
+
+
+@pytest.mark.parametrize("correction", ["holm", "simultaneous", "none"])
+def test_cross_validation_evaluates_all_rows(rows, correction):
+    selector = FeatureSelector(
+        LinearRegression(), cv=5, correction=correction, explainer=FAST, random_state=0
+    ).fit(*rows)
+    folded = selector.explanation_
+    assert sum(each.choices.data.n_rows_evaluation for each in folded.folds) == len(rows[0])
+    assert selector.get_support()[-1] == np.False_
+    assert selector.get_support().any()
+    assert selector.estimator_.n_features_in_ == 4
+    if correction == "holm":
+        sure = folded.to_frame().set_index("feature")["p_value"].loc[list(folded.feature_names)]
+        assert selector.get_support().tolist() == (sure <= 0.05).tolist()
+
+
+def test_the_best_of_all_folds_are_selected_with_their_groups(rows):
+    X, y = rows
+    grouped = Explainer(**QUICK, groups={"a group": ["a", "b"]})
+    selector = FeatureSelector(LinearRegression(), k=1, cv=3, explainer=grouped, random_state=0)
+    support = selector.fit(X, y).get_support()
+    best = selector.explanation_.to_frame()["feature"][0]
+    members = ["a", "b"] if best == "a group" else [best]
+    assert X.columns[support].tolist() == members
+
+
+def test_a_fitted_model_cannot_be_cross_validated(rows):
+    model = LinearRegression().fit(*rows)
+    with pytest.raises(ValueError, match="cv must be None with prefit=True"):
+        FeatureSelector(model, prefit=True, cv=3).fit(*rows)
+
+
+def test_an_error_in_a_fold_names_the_fold(rows):
+    X, y = rows
+    classes = np.where(np.arange(len(y)) < 100, "x", "y")
+    folds = [(np.arange(60), np.arange(60, 300))]
+    selector = FeatureSelector(LogisticRegression(), cv=folds, explainer=FAST)
+    with pytest.raises(ValueError, match="fold 1 of 1: "):
+        selector.fit(X, classes)

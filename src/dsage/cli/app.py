@@ -12,7 +12,7 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from dsage._version import __version__
-from dsage.cli import commands, row_commands
+from dsage.cli import commands, measure_commands, row_commands
 from dsage.cli.output import OneLineGroup, guard
 
 # The folders of the files that register names.
@@ -113,9 +113,11 @@ def _add(name: str, kind: type[Any], *, without: Sequence[str] = ()) -> None:
 
 _add("demo", commands.DemoCommand)
 _add("explain", commands.ExplainCommand)
-_add(
-    "explain-rows", row_commands.ExplainRowsCommand, without=row_commands.ExplainRowsCommand.without
-)
+for name, kind in {
+    "explain-rows": row_commands.ExplainRowsCommand,
+    "measures": measure_commands.MeasuresCommand,
+}.items():
+    _add(name, kind, without=kind.without)  # type: ignore[attr-defined]
 _add("describe", commands.DescribeCommand)
 _add("graph", commands.GraphCommand)
 _add("score-samplers", commands.ScoreSamplersCommand)

@@ -12,7 +12,7 @@ import pandas as pd
 import typer
 
 import dsage
-from dsage._check import check_member, check_members, refusal
+from dsage._check import check_member, refusal
 from dsage._files import DAMAGES
 from dsage.cli import folds, models, output
 from dsage.cli.commands import FITS, ExplainCommand
@@ -24,11 +24,18 @@ from dsage.cli.rows import (
     read_test_rows,
     split_rows,
 )
-from dsage.cli.target import Asked, find_said, take_target
+from dsage.cli.steps import (
+    check_groups,
+    column_options,
+    find_asked,
+    find_files,
+    read_model,
+    ready_model,
+)
+from dsage.cli.target import find_said, take_target
 from dsage.estimate import Checkpoint, StopKind
 from dsage.graphs import Graph
-from dsage.models.files import load_model
-from dsage.models.losses import as_loss, gives_classes
+from dsage.models.losses import as_loss
 from dsage.orderings import KINDS
 from dsage.result.explanation import Explanation
 from dsage.result.folded import FoldedExplanation
@@ -51,23 +58,12 @@ def run(command: ExplainCommand) -> None:
         output.Output("--json", command.json, "The table"),
         output.Output("--report", command.report, "The report", output.PAGES),
     ]
-    inputs = {
-        "DATA": command.data,
-        "--test": command.test,
-        "--model": command.model,
-        "--graph": Path(command.graph),
-        "--groups": command.groups,
-    }
-    output.check_outputs(outputs, inputs)
+    output.check_outputs(outputs, find_files(command))
     check_choices(command)
     options = collect_options(command)
-    model = None
-    if command.model is not None:
-        trusted = tuple(command.trust or ())
-        model = load_model(command.model, trusted=trusted, trust_pickle=command.trust_pickle)
-    split = _split(command, model)
-    for members in (options["groups"] or {}).values():
-        check_members(members, list(split.X_train.columns), "--groups", "the features")
+    model = read_model(command)
+    split = split_table(command, model)
+    check_groups(options["groups"], split)
     if command.cv is not None:
         folded = folds.explain_folds(command, split, options)
         is_interrupted = folded.is_interrupted
@@ -105,14 +101,7 @@ def _explain(
     split: Split,
     options: dict[str, Any],
 ) -> Explanation:
-    X_train, X_test = split.X_train, split.X_test
-    if model is None:
-        model = fit_model(command, split)
-    else:
-        X_train, X_test = (models.align_columns(model, each) for each in (X_train, X_test))
-        models.note_column_order(model, X_train)
-        if command.labels:
-            options["classes"] = models.parse_labels(command.labels, split.y_train, split.y_test)
+    model, X_train, X_test = ready_model(command, model, split, options)
     name, score = models.score_held_out(
         model,
         X_test,
@@ -123,19 +112,14 @@ def _explain(
     )
     text = f"The model's {name} on the {len(X_test)} evaluation rows is {score:.3f}."
     output.note(text, quiet=command.quiet)
-    kinds, _ = find_kinds(command, [*map(str, X_train.columns), command.target])
-    kinds.pop(command.target, None)
     seconds_before = _read_seconds(command.checkpoint)
-    held_out = () if split.is_shared else (X_test, split.y_test)
     explanation = dsage.explain(
         model,
         X_train,
         split.y_train,
-        *held_out,
-        target=command.target,
-        discrete=split.discrete,
-        kinds=kinds,
-        random_state=command.seed,
+        None if split.is_shared else X_test,
+        None if split.is_shared else split.y_test,
+        **column_options(command, split),
         **options,
     )
     is_late = options["seconds"] is not None and seconds_before >= options["seconds"]
@@ -148,7 +132,7 @@ def _explain(
     return explanation
 
 
-def _split(command: ExplainCommand, model: Any) -> Split:  # noqa: ANN401
+def split_table(command: ExplainCommand, model: Any) -> Split:  # noqa: ANN401
     """Read the table, and split it into training and evaluation rows."""
     # A model that is loaded was fitted to texts, or to dates that were read elsewhere.
     table = read_rows(command, reads_dates=model is None)
@@ -182,17 +166,6 @@ def _split(command: ExplainCommand, model: Any) -> Split:  # noqa: ANN401
     )
 
 
-def find_asked(command: ExplainCommand, model: Any) -> Asked | None:  # noqa: ANN401
-    """Return what the options ask the target to be; None if they leave it open."""
-    if command.fit in ("lm", "logistic"):
-        return Asked("--fit", command.fit, command.fit == "logistic")
-    if command.loss != "auto":
-        return Asked("--loss", command.loss, as_loss(command.loss).is_of_classes)
-    if model is None:
-        return None
-    return Asked("--model", str(command.model), bool(command.labels) or gives_classes(model))
-
-
 def _warn_of_seen_rows(command: ExplainCommand) -> str:
     """Return the warning that the loaded model may have been fitted to the evaluation rows."""
     name = command.data.name
@@ -206,24 +179,6 @@ def _warn_of_seen_rows(command: ExplainCommand) -> str:
         f" model in {command.model} was not fitted to them. Otherwise provide rows that it has not"
         " seen with --test."
     )
-
-
-def fit_model(command: ExplainCommand, split: Split) -> Any:  # noqa: ANN401
-    """Return a model that is fitted to the training rows."""
-    fit = command.fit or "rf"
-    model = models.make_model(
-        fit,
-        split.classes,
-        split.times,
-        has_gaps=split.has_gaps,
-        is_classification=split.is_classification,
-        seed=command.seed,
-    )
-    kind = "classes" if split.is_classification else "numbers"
-    reason = "" if command.fit else ", since neither --model nor --fit is given"
-    text = f"Fitting {FITS[fit]} of {kind} to {len(split.y_train)} rows{reason}."
-    output.note(text, quiet=command.quiet)
-    return model.fit(split.X_train, split.y_train)
 
 
 # What is typed on the command line

@@ -10,13 +10,20 @@ import pandas as pd
 import typer
 
 import dsage
-from dsage._check import check_member, check_members, refusal, shown
-from dsage.cli import models, output
-from dsage.cli.explain import check_choices, collect_options, find_asked, fit_model
+from dsage._check import check_member, refusal, shown
+from dsage.cli import output
+from dsage.cli.explain import check_choices, collect_options
 from dsage.cli.row_commands import ExplainRowsCommand
 from dsage.cli.rows import Split, find_kinds, note_columns, read_rows, read_test_rows, split_rows
+from dsage.cli.steps import (
+    check_groups,
+    column_options,
+    find_asked,
+    find_files,
+    read_model,
+    ready_model,
+)
 from dsage.cli.target import find_said, take_target
-from dsage.models.files import load_model
 from dsage.result.rows import RowExplanation
 
 
@@ -24,34 +31,36 @@ def run(command: ExplainRowsCommand) -> None:
     """Explain rows with a model that is loaded or fitted, and write the results."""
     outputs = [
         output.Output("--checkpoint", command.checkpoint, "The state"),
+        output.Output("--out", command.out, "The result", (".dsage",)),
         output.Output("--csv", command.csv, "The table"),
         output.Output("--json", command.json, "The table"),
         output.Output("--report", command.report, "The report", output.PAGES),
         output.Output("--plot", command.plot, "The picture", output.PICTURES),
     ]
-    inputs = {
-        "DATA": command.data,
-        "--test": command.test,
-        "--model": command.model,
-        "--graph": Path(command.graph),
-        "--groups": command.groups,
-    }
-    output.check_outputs(outputs, inputs)
+    output.check_outputs(outputs, find_files(command))
     check_choices(command)
     check_member(command.values, ("prediction", "loss"), "--values", "the kinds of values")
     options = collect_options(command)
     # Rows are not compared with those of other samplers.
     del options["sampler_check"]
-    model = None
-    if command.model is not None:
-        trusted = tuple(command.trust or ())
-        model = load_model(command.model, trusted=trusted, trust_pickle=command.trust_pickle)
+    model = read_model(command)
     split = _split(command, model)
-    for members in (options["groups"] or {}).values():
-        check_members(members, list(split.X_train.columns), "--groups", "the features")
-    explanation = _explain(command, model, split, options)
+    check_groups(options["groups"], split)
+    model, X_train, rows = ready_model(command, model, split, options)
+    explanation = dsage.explain_rows(
+        model,
+        X_train,
+        split.y_train,
+        rows,
+        split.y_test,
+        values=command.values,  # type: ignore[arg-type]
+        output=_parse_output(command.output, split),
+        **column_options(command, split),
+        **options,
+    )
     frame = explanation.to_frame()
     writers: output.Writers = {
+        "--out": explanation.save,
         "--csv": partial(frame.to_csv, index=False),
         "--json": partial(frame.to_json, orient="records", indent=1, force_ascii=False),
         "--report": explanation.report,
@@ -60,38 +69,6 @@ def run(command: ExplainRowsCommand) -> None:
     output.finish(repr(explanation), outputs, writers, quiet=command.quiet)
     if any(each.interrupted for each in explanation.estimates):
         raise typer.Exit(output.INTERRUPTED)
-
-
-def _explain(
-    command: ExplainRowsCommand,
-    model: Any,  # noqa: ANN401
-    split: Split,
-    options: dict[str, Any],
-) -> RowExplanation:
-    X_train, rows = split.X_train, split.X_test
-    if model is None:
-        model = fit_model(command, split)
-    else:
-        X_train, rows = (models.align_columns(model, each) for each in (X_train, rows))
-        models.note_column_order(model, X_train)
-        if command.labels:
-            options["classes"] = models.parse_labels(command.labels, split.y_train, split.y_test)
-    kinds, _ = find_kinds(command, [*map(str, X_train.columns), command.target])
-    kinds.pop(command.target, None)
-    return dsage.explain_rows(
-        model,
-        X_train,
-        split.y_train,
-        rows,
-        split.y_test,
-        values=command.values,  # type: ignore[arg-type]
-        output=_parse_output(command.output, split),
-        target=command.target,
-        discrete=split.discrete,
-        kinds=kinds,
-        random_state=command.seed,
-        **options,
-    )
 
 
 def _split(command: ExplainRowsCommand, model: Any) -> Split:  # noqa: ANN401
@@ -112,7 +89,8 @@ def _split(command: ExplainRowsCommand, model: Any) -> Split:  # noqa: ANN401
         train = table.drop(index=table.index[positions])
         if len(train) < 2:
             advice = "Explain fewer rows, or give a fitted model with --model"
-            raise refusal("--rows", "rows that leave others to fit a model to", "all", advice)
+            condition = "rows that leave others to fit a model to"
+            raise refusal("--rows", condition, command.rows, advice)
     if command.values == "loss" and command.test is None and model is not None:
         # --quiet does not silence it: the result may be misread.
         output.note(
@@ -145,10 +123,11 @@ def parse_rows(text: str, n_rows: int, name: str) -> list[int]:
         if not first.isdecimal() or (dash and not last.isdecimal()):
             advice = "Write positions counted from 0, such as 0,5,7 or 10-19, or all"
             raise refusal("--rows", "positions of rows", text, advice)
-        found += range(int(first), int(last if dash else first) + 1)
-    if bad := [row for row in found if row >= n_rows]:
-        advice = f"{name} has {n_rows:,} rows, counted from 0 to {n_rows - 1}"
-        raise refusal("--rows", f"rows of {name}", bad[0], advice)
+        start, end = int(first), int(last if dash else first)
+        if max(start, end) >= n_rows:
+            advice = f"{name} has {n_rows:,} rows, counted from 0 to {n_rows - 1}"
+            raise refusal("--rows", f"rows of {name}", max(start, end), advice)
+        found += range(start, end + 1)
     if not found:
         raise refusal("--rows", "at least one row", text, "Write the smaller number first")
     return list(dict.fromkeys(found))

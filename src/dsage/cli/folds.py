@@ -9,9 +9,9 @@ from sklearn.model_selection import RepeatedKFold, RepeatedStratifiedKFold
 
 import dsage
 from dsage._check import refusal
-from dsage.cli import models, output
-from dsage.cli.commands import FITS, ExplainCommand
-from dsage.cli.rows import Split, find_kinds
+from dsage.cli.commands import ExplainCommand
+from dsage.cli.rows import Split
+from dsage.cli.steps import column_options, make_model
 from dsage.result.folded import FoldedExplanation
 
 
@@ -40,31 +40,15 @@ def explain_folds(
     command: ExplainCommand, split: Split, options: dict[str, Any]
 ) -> FoldedExplanation:
     """Return the cross-validated explanation of a model that is fitted in every fold."""
-    fit = command.fit or "rf"
-    model = models.make_model(
-        fit,
-        split.classes,
-        split.times,
-        has_gaps=split.has_gaps,
-        is_classification=split.is_classification,
-        seed=command.seed,
-    )
     n_folds = (command.cv or 0) * command.repeats
-    kind = "classes" if split.is_classification else "numbers"
     reason = "" if command.fit else ", since --fit is not given"
-    text = f"Fitting {FITS[fit]} of {kind} in each of {n_folds} folds{reason}."
-    output.note(text, quiet=command.quiet)
-    kinds, _ = find_kinds(command, [*map(str, split.X_train.columns), command.target])
-    kinds.pop(command.target, None)
+    model = make_model(command, split, f"in each of {n_folds} folds{reason}")
     splitter = RepeatedStratifiedKFold if split.is_classification else RepeatedKFold
     return dsage.explain_cv(
         model,
         split.X_train,
         split.y_train,
         splitter(n_splits=command.cv, n_repeats=command.repeats, random_state=command.seed),
-        target=command.target,
-        discrete=split.discrete,
-        kinds=kinds,
-        random_state=command.seed,
+        **column_options(command, split),
         **{**options, "progress": not command.quiet and sys.stderr.isatty()},
     )

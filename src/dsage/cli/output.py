@@ -41,11 +41,13 @@ Writers = Mapping[str, Callable[[Path], object]]
 
 _SAME_NAME = (
     "checkpoint classes confidence cv decimal discrete drop encoding estimand graph groups loss"
-    " method orderings sampler score sep target tolerance"
+    " method orderings output sampler score sep target tolerance values"
 )
 _OPTIONS = {
     **{name: f"--{name}" for name in _SAME_NAME.split()},
+    "interactions": "--interactions",
     "kinds": "--kind",
+    "measures": "--measure",
     "n_jobs": "--jobs",
     "n_resamples": "--resamples",
     "min_share": "--min-share",

@@ -20,7 +20,7 @@ class ExplainRowsCommand(ExplainCommand):
     prediction minus the mean prediction. Ctrl-C stops earlier: the values so far are shown.
     """
 
-    without: ClassVar[tuple[str, ...]] = ("test_size", "no_sampler_check", "out")
+    without: ClassVar[tuple[str, ...]] = ("test_size", "cv", "repeats", "no_sampler_check")
 
     rows: Annotated[
         str,
@@ -63,6 +63,14 @@ class ExplainRowsCommand(ExplainCommand):
             help="Stop when the largest standard error is this fraction of the range of the"
             " values.",
             show_default="0.02",
+        ),
+    ] = None
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.dsage",
+            rich_help_panel="Results",
+            help="Save the rows for dsage.RowExplanation.load.",
         ),
     ] = None
     plot: Annotated[

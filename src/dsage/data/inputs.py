@@ -42,6 +42,8 @@ class Inputs:
     groups: Mapping[str, Iterable[str]] | None = None
     is_shared: bool = False  # whether all rows serve for everything
     outputs: tuple[str, ...] = ()  # the columns of the target, if there are several
+    # What the caller calls the evaluation rows and their targets.
+    named: tuple[str, str] = ("X_test", "y_test")
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -135,9 +137,8 @@ def check_inputs(
     _tell_identifiers(layout)
     _tell_unseen(learned, layout, misses, rows)
     classes = layout.numbers_as_classes
-    return Inputs(
-        X_train, train, X_test, test, layout, name, classes, kinds, members, is_shared, outputs
-    )
+    rows_of_all = X_train, train, X_test, test
+    return Inputs(*rows_of_all, layout, name, classes, kinds, members, is_shared, outputs, named)
 
 
 def _tell_identifiers(layout: Layout) -> None:

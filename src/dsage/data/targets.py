@@ -104,7 +104,9 @@ def codes(labels: Array, classes: Sequence[Any] | Array | None, n_classes: int |
         unknown = pd.unique(pd.Series(labels[found_at < 0])).tolist()
         condition = f"of the model's classes ({shown(index.tolist())})"
         value = unknown[0] if len(unknown) == 1 else unknown[:6]
-        raise refusal("y", condition, value, "Leave these rows out, or use the labels of training")
+        first = int(np.argmax(found_at < 0))
+        remedy = "leave these rows out, or use the labels of training"
+        raise refusal("y", condition, value, f"Row {first} is the first: {remedy}")
     return found_at
 
 

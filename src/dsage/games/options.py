@@ -114,7 +114,11 @@ def check_weights(sample_weight: npt.ArrayLike | None, n_rows: int) -> Floats:
     """Return weights of rows with mean one."""
     if sample_weight is None:
         return np.ones(n_rows)
-    weights = np.asarray(sample_weight, dtype=np.float64)
+    try:
+        weights = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        found = type(sample_weight).__name__
+        raise refusal("sample_weight", "numbers", found, str(error), TypeError) from error
     check_shape(weights, (n_rows,), "sample_weight", "Pass one weight per row")
     if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.sum() > 0):
         bad = weights[~(np.isfinite(weights) & (weights >= 0))]

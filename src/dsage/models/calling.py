@@ -10,6 +10,7 @@ import joblib
 import numpy as np
 import pandas as pd
 
+from dsage._check import refusal
 from dsage.data.frames import is_frame, take_rows
 
 N_ASKED = 256
@@ -56,6 +57,15 @@ def prediction_function(model: Any) -> Callable[[Any], Any]:  # noqa: ANN401
     """Return the `predict` of a model, or the model itself if it is a function."""
     function: Callable[[Any], Any] = model.predict if hasattr(model, "predict") else model
     return function
+
+
+def check_predicts(model: object) -> None:
+    """Refuse what is no model: neither a function nor an object that predicts."""
+    if isinstance(model, type) or not (hasattr(model, "predict") or callable(model)):
+        advice = "Pass a fitted estimator, or a function from rows to predictions"
+        if isinstance(model, type):
+            advice = f"Fit an instance: {name_model(model)}().fit(X, y)"
+        raise refusal("model", "callable, or an object with predict", model, advice, TypeError)
 
 
 def name_model(model: object) -> str:

@@ -13,7 +13,13 @@ from dsage.data.layout import Layout
 from dsage.data.targets import are_numbers, as_classes, find_codes
 from dsage.models.adapt import adapt
 from dsage.models.affine import Affine, column_precision, is_affine_type, probe
-from dsage.models.calling import call, copy_rows, name_model, prediction_function
+from dsage.models.calling import (
+    call,
+    check_predicts,
+    copy_rows,
+    name_model,
+    prediction_function,
+)
 from dsage.models.forests import ask_trees
 from dsage.models.losses import Loss, as_loss
 from dsage.models.losses.choose import CALIBRATE, as_column, gives_classes
@@ -315,11 +321,7 @@ def as_model(
     model = adapt(model)
     predictor = as_predictor(model)
     name = name_model(model) if predictor is None else predictor.name
-    if isinstance(model, type) or not (hasattr(model, "predict") or callable(model)):
-        advice = "Pass a fitted estimator, or a function from rows to predictions"
-        if isinstance(model, type):
-            advice = f"Fit an instance: {name}().fit(X, y)"
-        raise refusal("model", "callable, or an object with predict", model, advice, TypeError)
+    check_predicts(model)
     known = _find_classes(model, name, classes, checked)
     function: Callable[[Any], Any]
     if predictor is None:

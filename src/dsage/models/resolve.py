@@ -15,7 +15,7 @@ from dsage.data.categories import sort_labels
 from dsage.data.inputs import Inputs, name_argument
 from dsage.data.targets import Array, Floats, are_numbers, codes
 from dsage.models.adapt import adapt
-from dsage.models.calling import N_ASKED, name_model
+from dsage.models.calling import N_ASKED, check_predicts, name_model
 from dsage.models.fitted_loss import find_fitted_loss, note_of
 from dsage.models.losses import Loss, as_loss
 from dsage.models.losses.choose import LossReason, decide_loss
@@ -81,7 +81,11 @@ def find_model(
 
     `classes` of a model that does not know them are by default the sorted labels of all rows.
     """
+    if not isinstance(model, Model):
+        check_predicts(adapt(model))
     resolved, source, reason = _find_loss(model, loss, classes, inputs)
+    if inputs.y_train.ndim == 1:
+        resolved = resolved.fitted_to(inputs.y_train)
     checked = as_model(model, resolved, classes=classes)
     has_labels = resolved.is_of_classes and inputs.y_train.ndim == 1
     are_assumed = has_labels and checked.classes is None and not isinstance(model, Model)
@@ -89,7 +93,7 @@ def find_model(
         labels = sort_labels(_labels(inputs).unique().tolist())
         checked = as_model(model, resolved, classes=labels)
     if has_labels and checked.classes is not None:
-        for name, y in (("y_train", inputs.y_train), ("y_test", inputs.y_test)):
+        for name, y in (("y_train", inputs.y_train), (inputs.named[1], inputs.y_test)):
             with name_argument(name):
                 codes(y, checked.classes, None)
     predicted = _predict_again(checked, inputs)

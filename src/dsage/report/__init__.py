@@ -5,13 +5,23 @@ from __future__ import annotations
 from pathlib import Path
 
 from dsage._files import check_path
+from dsage.report.comparison import comparison_report_data
 from dsage.report.data import report_data
 from dsage.report.page import to_html
 from dsage.report.rows import row_report_data
+from dsage.result.comparison import DataComparison, ModelComparison
 from dsage.result.explanation import Explanation
 from dsage.result.rows import RowExplanation
 
-__all__ = ["report_data", "row_report_data", "to_html", "write_report", "write_row_report"]
+__all__ = [
+    "comparison_report_data",
+    "report_data",
+    "row_report_data",
+    "to_html",
+    "write_comparison_report",
+    "write_report",
+    "write_row_report",
+]
 
 
 def write_report(explanation: Explanation, path: str | Path) -> Path:
@@ -48,6 +58,24 @@ def write_row_report(explanation: RowExplanation, path: str | Path) -> Path:
         The file.
     """
     return _write(to_html(row_report_data(explanation), "rows"), path)
+
+
+def write_comparison_report(comparison: ModelComparison | DataComparison, path: str | Path) -> Path:
+    """Write a report of a comparison to one self-contained HTML file.
+
+    Parameters
+    ----------
+    comparison : ModelComparison or DataComparison
+        The result of :func:`dsage.compare` or of :func:`dsage.compare_data`.
+    path : str or Path
+        The file; its folder must exist. An existing file is overwritten.
+
+    Returns
+    -------
+    Path
+        The file.
+    """
+    return _write(to_html(comparison_report_data(comparison), "comparison"), path)
 
 
 def _write(page: str, path: str | Path) -> Path:

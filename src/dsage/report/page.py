@@ -9,15 +9,43 @@ import json
 import re
 from collections.abc import Mapping
 from importlib import resources
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 _ASSETS = resources.files("dsage.report") / "assets"
-# The template of each page, and its scripts, which are concatenated in this order.
+
+
+class _Page(NamedTuple):
+    """What a page has of its own: its name, what can be skipped to, its sections and scripts.
+
+    The scripts are concatenated in their order.
+    """
+
+    brand: str
+    skip: str
+    links: Mapping[str, str]
+    scripts: tuple[str, ...]
+
+
 _PAGES = {
-    "report": (
-        "template.html",
+    "report": _Page(
+        "dsage report",
+        "Skip to the ranking",
+        {
+            "ranking": "Ranking",
+            "meaning": "Meaning",
+            "errors": "Errors",
+            "savings": "Savings",
+            "audit": "Audit",
+            "graph": "Graph",
+            "convergence": "Convergence",
+            "sampler": "Sampler",
+            "columns": "Data",
+            "assumptions": "Assumptions",
+            "choices": "Choices",
+        },
         (
             "tools.js",
+            "page.js",
             "highlight.js",
             "charts.js",
             "lines.js",
@@ -26,22 +54,41 @@ _PAGES = {
             "report.js",
         ),
     ),
-    "rows": ("rows.html", ("tools.js", "swarm.js", "rows.js")),
+    "rows": _Page(
+        "dsage report of rows",
+        "Skip to the rows",
+        {"row": "One row", "all": "All rows", "notes": "Notes", "choices": "Choices"},
+        ("tools.js", "page.js", "swarm.js", "rows.js"),
+    ),
+    "comparison": _Page(
+        "dsage report of a comparison",
+        "Skip to the differences",
+        {
+            "differences": "Differences",
+            "values": "Values",
+            "meaning": "Meaning",
+            "choices": "Computation",
+        },
+        ("tools.js", "page.js", "highlight.js", "charts.js", "tables.js", "comparison.js"),
+    ),
 }
 _SLOT = re.compile(r"\{\{ (\w+) \}\}")
 # Escaped, so that the data cannot close their script element.
 _MARKUP = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"}
 
 
-def to_html(data: Mapping[str, Any], page: Literal["report", "rows"] = "report") -> str:
+def to_html(
+    data: Mapping[str, Any], page: Literal["report", "rows", "comparison"] = "report"
+) -> str:
     """Return a report as one HTML page.
 
     Parameters
     ----------
     data : mapping
-        The result of :func:`report_data`, or of :func:`row_report_data`.
-    page : {"report", "rows"}, default="report"
-        The page of a ranking, or that of single rows.
+        The result of :func:`report_data`, :func:`row_report_data` or
+        :func:`comparison_report_data`.
+    page : {"report", "rows", "comparison"}, default="report"
+        The page of a ranking, that of single rows, or that of a comparison.
 
     Returns
     -------
@@ -55,19 +102,28 @@ def to_html(data: Mapping[str, Any], page: Literal["report", "rows"] = "report")
     >>> "<title>Wealth &lt;script&gt;</title>" in page
     True
     """
-    template, scripts = _PAGES[page]
-    script = "(function () {\n" + "\n".join(_asset(f"js/{name}") for name in scripts) + "\n})();"
+    own = _PAGES[page]
+    script = (
+        "(function () {\n" + "\n".join(_asset(f"js/{name}") for name in own.scripts) + "\n})();"
+    )
     style = _asset("report.css")
     parts = {
         "policy": html.escape(_policy(script, style), quote=True),
         "title": html.escape(str(data["title"])),
         "headline": html.escape(" ".join(data["headline"])),
+        "brand": own.brand,
+        "skip": own.skip,
+        "first": next(iter(own.links)),
+        "links": "".join(
+            f'      <li><a href="#{place}">{text}</a></li>\n' for place, text in own.links.items()
+        ),
+        "body": _asset(f"{page}.html"),
         "style": style,
         "script": script,
         "data": _embed(data),
     }
     # In one pass: inserted text is not searched for slots.
-    return _SLOT.sub(lambda slot: parts[slot[1]], _asset(template))
+    return _SLOT.sub(lambda slot: parts[slot[1]], _asset("frame.html"))
 
 
 def _asset(name: str) -> str:

@@ -13,6 +13,7 @@ import pandas as pd
 from dsage.estimate.inference import holm, intervals, p_values
 from dsage.games.base import Floats
 from dsage.result.explanation import Explanation
+from dsage.result.plotters import CombinedPlotter
 from dsage.result.pooled_tables import PooledTable, as_html, as_text, name_estimand
 from dsage.result.pooling import RandomEffects, random_effects
 
@@ -153,25 +154,3 @@ class CombinedExplanation:
         ]
         named = {"mean": ("lower", "upper"), "next": ("lower_next", "upper_next")}
         return PooledTable(title, self.to_frame(), named, notes)
-
-
-class CombinedPlotter:
-    """The plots of combined explanations; each returns the axes that it drew on.
-
-    Parameters
-    ----------
-    combined : CombinedExplanation
-        What is drawn.
-    """
-
-    def __init__(self, combined: CombinedExplanation) -> None:
-        self._combined = combined
-
-    def values(self, **options: Any) -> Any:  # noqa: ANN401
-        """Draw the values of all explanations with their mean; see :func:`dsage.plots.combined`."""
-        from dsage import plots  # noqa: PLC0415
-
-        return plots.combined(self._combined, **options)
-
-    def __repr__(self) -> str:
-        return "CombinedPlotter(values)"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from dsage.estimate.comparison import two_sided
 from dsage.estimate.inference import holm, intervals
 from dsage.estimate.result import Estimate
 from dsage.games.base import Floats
+from dsage.result.plotters import ComparisonPlotter
 from dsage.result.pooled_tables import html_table, p_value_cell
 from dsage.result.series import Series
 from dsage.result.tables import count_digits, format_interval, format_table
@@ -32,6 +33,12 @@ class Shown:
     def to_html(self) -> str:
         """Return the table as HTML."""
         return html_table(*self._cells())
+
+    def report(self, path: str | Path) -> Path:
+        """Write a report, one self-contained HTML file, and return its path."""
+        from dsage.report import write_comparison_report  # noqa: PLC0415
+
+        return write_comparison_report(self, path)  # type: ignore[arg-type]
 
     def __repr__(self) -> str:
         title, heads, lines, notes = self._cells()
@@ -307,31 +314,6 @@ class DataComparison(Shown):
         n_rows = " and ".join(f"{len(self.losses[label]):,}" for label in self.labels)
         title = f"{self.kind} values of {self.model} on two sets of rows: {self.target}, "
         return f"{title}{self.loss}, {n_rows} rows", heads, lines, notes
-
-
-class ComparisonPlotter:
-    """The plots of a comparison; each returns the axes that it drew on.
-
-    Parameters
-    ----------
-    comparison : ModelComparison or DataComparison
-        What is drawn.
-    name : str
-        The function of :mod:`dsage.plots` that draws it.
-    """
-
-    def __init__(self, comparison: ModelComparison | DataComparison, name: str) -> None:
-        self._comparison, self._name = comparison, name
-
-    def differences(self, **options: Any) -> Any:  # noqa: ANN401
-        """Draw values and differences; see :func:`dsage.plots.compare_models`."""
-        from dsage import plots  # noqa: PLC0415
-
-        draw: Callable[..., Any] = getattr(plots, self._name)
-        return draw(self._comparison, **options)
-
-    def __repr__(self) -> str:
-        return "ComparisonPlotter(differences)"
 
 
 def difference_columns(found: Series, confidence: float) -> dict[str, Floats]:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
-from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -16,10 +14,12 @@ import pandas as pd
 
 from dsage._check import check_member
 from dsage._files import check_path
-from dsage.estimate import Estimate, SamplerCheck, intervals
+from dsage.estimate import Estimate, SamplerCheck
 from dsage.games.base import Floats
 from dsage.graphs import Graph
+from dsage.result.columns import make_frame, make_output_frame
 from dsage.result.pictures import picture_of
+from dsage.result.plotters import Plotter
 from dsage.result.run_info import RunInfo, plain
 from dsage.result.tables import as_html, as_text
 from dsage.samplers.base import Sampler
@@ -157,20 +157,7 @@ class Explanation:
         ``upper_total`` and ``p_value``, as in :meth:`to_frame` with a confidence of 95 %. The
         p-values are adjusted for the features of an output.
         """
-        if self.estimate.outputs is None:
-            return None
-        names = ["feature", "value", "se", "lower", "upper", "se_rows", "p_value"]
-        frames = []
-        for at, output in enumerate(self.choices.data.outputs):
-            estimate = self.estimate.of_output(at)
-            lower, upper = _total_intervals(estimate, 0.95)
-            totals = pd.DataFrame(
-                {"feature": estimate.feature_names, "lower_total": lower, "upper_total": upper}
-            )
-            frame = estimate.to_frame()[names].merge(totals, on="feature", sort=False)
-            frame.insert(0, "output", output)
-            frames.append(frame[[*frame.columns.drop("p_value"), "p_value"]])
-        return pd.concat(frames, ignore_index=True)
+        return make_output_frame(self)
 
     @cached_property
     def share_skipped(self) -> float:
@@ -240,34 +227,7 @@ class Explanation:
             - ``value[NAME]``, ``se[NAME]``: the value of each output, and its error from orderings
               and draws, where the target has several columns; `per_output` has more.
         """
-        estimate = self.estimate
-        base = estimate.to_frame(confidence).set_index("feature").loc[list(self.feature_names)]
-        lower_total, upper_total = _total_intervals(estimate, confidence)
-        total = float(self.values.sum())
-        share = self.values / total if total > 0 else np.full(len(self.values), math.nan)
-        n_surpluses = estimate.n_surpluses
-        n_skipped = [round(Fraction(share) * n_surpluses) for share in estimate.share_skipped]
-        frame = pd.DataFrame(
-            {
-                "feature": list(self.feature_names),
-                "value": self.values,
-                "se": self.se,
-                "lower": base["lower"].to_numpy(),
-                "upper": base["upper"].to_numpy(),
-                "se_rows": estimate.se_rows,
-                "lower_total": lower_total,
-                "upper_total": upper_total,
-                **self._sampler_columns(),
-                "share": share,
-                "n_evaluated": _counts([n_surpluses - skipped for skipped in n_skipped]),
-                "n_skipped": _counts(n_skipped),
-                **self._audit_columns(confidence),
-                "p_value": base["p_value"].to_numpy(),
-                **self._output_columns(),
-            }
-        )
-        order = np.argsort(-self.values, kind="stable")
-        return frame.iloc[order].reset_index(drop=True)
+        return make_frame(self, confidence)
 
     def to_dict(self, confidence: float = 0.95) -> dict[str, Any]:
         """Return the values and how they came about as plain dictionaries, as JSON can hold them.
@@ -362,91 +322,8 @@ class Explanation:
         lines: list[dict[Any, Any]] = self.to_frame()[names].to_dict("records")
         return {line["feature"]: FeatureRecord(**line) for line in lines}
 
-    def _sampler_columns(self) -> Mapping[str, object]:
-        check, errors = self.sampler_check, self.se_sampler
-        if check is None or errors is None:
-            return {"se_sampler": math.nan, "sampler_matters": False}
-        large = set(check.exceeds(self.estimate))
-        matters = [name in large for name in self.feature_names]
-        return {"se_sampler": errors, "sampler_matters": matters}
-
-    def _audit_columns(self, confidence: float) -> Mapping[str, object]:
-        names = ("difference", "lower", "upper", "matters")
-        if self.estimate.audit is None:
-            return {f"audit_{name}": math.nan for name in names[:3]} | {"audit_matters": False}
-        audit = self.estimate.audit_frame(confidence)
-        return {f"audit_{name}": audit[name].to_numpy() for name in names}
-
-    def _output_columns(self) -> Mapping[str, object]:
-        outputs, names = self.estimate.outputs, self.choices.data.outputs
-        if outputs is None:
-            return {}
-        pairs = [(f"value[{name}]", outputs.values[at]) for at, name in enumerate(names)]
-        return dict(pairs + [(f"se[{name}]", outputs.se[at]) for at, name in enumerate(names)])
-
     def __repr__(self) -> str:
         return as_text(self)
 
     def _repr_html_(self) -> str:
         return as_html(self, picture_of(self))
-
-
-def _total_intervals(estimate: Estimate, confidence: float) -> Floats:
-    """Return the ends of the intervals for the population; NaN where they are not known."""
-    ends = np.stack(intervals(estimate.values, estimate.se_total, confidence, df=estimate.df_total))
-    known: Floats = np.where(np.isfinite(ends), ends, math.nan)
-    return known
-
-
-class Plotter:
-    """The plots of an explanation; each returns the axes that it drew on.
-
-    Parameters
-    ----------
-    explanation : Explanation
-        What is drawn.
-    """
-
-    def __init__(self, explanation: Explanation) -> None:
-        self._explanation = explanation
-
-    def bar(self, **options: Any) -> Any:  # noqa: ANN401
-        """Draw the ranking with intervals; see :func:`dsage.plots.bar`."""
-        return self._draw("bar", **options)
-
-    def convergence(self, **options: Any) -> Any:  # noqa: ANN401
-        """Draw how values and errors developed; see :func:`dsage.plots.convergence`."""
-        return self._draw("convergence", **options)
-
-    def graph(self, **options: Any) -> Any:  # noqa: ANN401
-        """Draw the graph with the target and its blanket; see :func:`dsage.plots.graph`."""
-        return self._draw("graph", **options)
-
-    def audit(self, **options: Any) -> Any:  # noqa: ANN401
-        """Draw what skipping changed; see :func:`dsage.plots.audit`."""
-        return self._draw("audit", **options)
-
-    def sage_and_dsage(self, **options: Any) -> Any:  # noqa: ANN401
-        """Draw SAGE against d-SAGE; see :func:`dsage.plots.sage_and_dsage`."""
-        return self._draw("sage_and_dsage", **options)
-
-    def compare(self, *others: Explanation, **options: Any) -> Any:  # noqa: ANN401
-        """Draw this beside other explanations; see :func:`dsage.plots.compare`."""
-        return self._draw("compare", *others, **options)
-
-    def _draw(self, name: str, *others: Explanation, **options: Any) -> Any:  # noqa: ANN401
-        from dsage import plots  # noqa: PLC0415
-
-        return getattr(plots, name)(self._explanation, *others, **options)
-
-    def __repr__(self) -> str:
-        return "Plotter(bar, convergence, graph, audit, sage_and_dsage, compare)"
-
-
-def _counts(counts: list[int]) -> pd.Series[Any]:
-    """Return counts as a column; of objects where integers are too large for NumPy.
-
-    Not as an array: older versions of pandas take its integers for floats, which overflow.
-    """
-    is_large = max(counts, default=0) > np.iinfo(np.int64).max
-    return pd.Series(counts, dtype=object if is_large else np.int64)

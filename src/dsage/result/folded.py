@@ -14,6 +14,7 @@ import pandas as pd
 from dsage.estimate.inference import effective_df, holm, intervals, p_values
 from dsage.games.base import Floats
 from dsage.result.explanation import Explanation
+from dsage.result.plotters import FoldPlotter
 from dsage.result.pooled_tables import PooledTable, as_html, as_text, name_estimand
 from dsage.result.pooling import corrected_error, error_of_rows, spread
 
@@ -167,7 +168,7 @@ class FoldedExplanation:
         }
         columns |= self._ends("", self.se, self._df, confidence)
         columns["se_rows"] = self.se_rows
-        columns |= self._ends("_total", self.se_total, self._df_total, confidence)
+        columns |= self._ends("_total", self.se_total, self.df_total, confidence)
         columns |= {"spread": self.spread, "se_procedure": self.se_procedure}
         columns |= self._procedure(columns["lower_total"], columns["upper_total"], confidence)
         order = np.argsort(-self.values, kind="stable")
@@ -236,7 +237,8 @@ class FoldedExplanation:
         return effective_df(variances, np.stack([each.estimate.df for each in self.folds]))
 
     @cached_property
-    def _df_total(self) -> Floats:
+    def df_total(self) -> Floats:
+        """Degrees of freedom of `se_total`."""
         errors = np.nan_to_num(np.stack([each.estimate.se_rows for each in self.folds]))
         df = np.maximum([each.estimate.df_rows for each in self.folds], 1.0)
         of_rows = effective_df((self.weights[:, None] * errors) ** 2, df)
@@ -244,24 +246,32 @@ class FoldedExplanation:
         return effective_df(variances, np.stack([self._df, of_rows]))
 
     @cached_property
-    def _df_procedure(self) -> Floats:
+    def df_procedure(self) -> Floats:
+        """Degrees of freedom of `se_procedure`."""
         # The variance between folds is the least certain of all.
         return np.full(len(self.values), max(len(self.folds) - 1.0, 1.0))
+
+    @cached_property
+    def p_procedure(self) -> Floats:
+        """The p-values of the learning procedure, for each feature on its own.
+
+        Few folds may agree by chance: a p-value is never below that of these models.
+        """
+        p = p_values(self.values, self.se_procedure, df=self.df_procedure)
+        p_models = p_values(self.values, self.se_total, df=self.df_total)
+        return np.where(np.isfinite(self.se_total), np.maximum(p, p_models), p)
 
     def _procedure(self, low: Floats, high: Floats, confidence: float) -> dict[str, Floats]:
         """Return interval and p-value of the procedure; `low` and `high` are those of the models.
 
         Where one of the two intervals is not known, that of the procedure is as it is.
         """
-        own = self._ends("_procedure", self.se_procedure, self._df_procedure, confidence)
+        own = self._ends("_procedure", self.se_procedure, self.df_procedure, confidence)
         lower, upper = own["lower_procedure"], own["upper_procedure"]
-        p = p_values(self.values, self.se_procedure, df=self._df_procedure)
-        p_models = p_values(self.values, self.se_total, df=self._df_total)
-        is_known = np.isfinite(self.se_total)
         return {
             "lower_procedure": lower - np.fmax(lower - low, 0.0),
             "upper_procedure": upper + np.fmax(high - upper, 0.0),
-            "p_value": holm(np.where(is_known, np.maximum(p, p_models), p)),
+            "p_value": holm(self.p_procedure),
         }
 
     def _ends(self, kind: str, se: Floats, df: Floats, confidence: float) -> dict[str, Floats]:
@@ -279,8 +289,9 @@ class FoldedExplanation:
     def _table(self) -> PooledTable:
         first, data = self.folds[0].choices, [each.choices.data for each in self.folds]
         n_folds, n_rows = len(self.folds), sum(each.n_rows_evaluation for each in data)
+        folds = "fold" if n_folds == 1 else "folds"
         title = (
-            f"{name_estimand(self.folds)} values of {first.model.name}, {n_folds} folds: "
+            f"{name_estimand(self.folds)} values of {first.model.name}, {n_folds} {folds}: "
             f"{self.target}, {first.loss.name}, {n_rows:,} evaluated rows"
         )
         if (n_repeats := max(self.repeats)) > 1:
@@ -295,25 +306,3 @@ class FoldedExplanation:
         columns = ("lower_total", "upper_total"), ("lower_procedure", "upper_procedure")
         named = dict(zip(("models", "procedure"), columns, strict=True))
         return PooledTable(title, self.to_frame(), named, notes)
-
-
-class FoldPlotter:
-    """The plots of a result of cross-validation; each returns the axes that it drew on.
-
-    Parameters
-    ----------
-    folded : FoldedExplanation
-        What is drawn.
-    """
-
-    def __init__(self, folded: FoldedExplanation) -> None:
-        self._folded = folded
-
-    def folds(self, **options: Any) -> Any:  # noqa: ANN401
-        """Draw the values of all folds with two intervals; see :func:`dsage.plots.folds`."""
-        from dsage import plots  # noqa: PLC0415
-
-        return plots.folds(self._folded, **options)
-
-    def __repr__(self) -> str:
-        return "FoldPlotter(folds)"

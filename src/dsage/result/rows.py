@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -16,8 +16,9 @@ from dsage.data.frames import take_rows
 from dsage.data.layout import Layout
 from dsage.estimate.inference import intervals
 from dsage.estimate.local.result import LocalEstimate
-from dsage.games.base import Floats, Rows
+from dsage.games.base import Floats, Mask, Rows
 from dsage.graphs import Graph
+from dsage.result.plotters import RowPlotter
 from dsage.result.row_tables import as_html, as_text
 from dsage.result.row_values import Label, Positions, show_rows
 from dsage.result.run_info import RunInfo
@@ -62,9 +63,9 @@ class RowExplanation:
     estimates: tuple[LocalEstimate, ...]
     outputs: tuple[Label | None, ...]
     target: str
-    rows: Any
-    row_names: tuple[Any, ...]
-    layout: Layout
+    rows: Any = field(metadata={"is_saved": False})
+    row_names: tuple[Any, ...] = field(metadata={"is_saved": False})
+    layout: Layout = field(metadata={"is_saved": False})
     graph: Graph | None
     sampler_scores: pd.DataFrame | None
     groups: dict[str, tuple[str, ...]] | None
@@ -153,9 +154,11 @@ class RowExplanation:
     def __iter__(self) -> Iterator[RowExplanation]:
         return (self[at] for at in range(len(self)))
 
-    def __getitem__(self, rows: int | slice | Sequence[int] | Rows) -> RowExplanation:
-        """Return some of the rows, by position."""
+    def __getitem__(self, rows: int | slice | Sequence[int] | Rows | Mask) -> RowExplanation:
+        """Return some of the rows, by position or by a mask."""
         chosen = self._positions(rows)
+        if not len(chosen):
+            raise refusal("the index", "at least one row", rows, "Use another", IndexError)
         return replace(
             self,
             estimates=tuple(each.take(chosen) for each in self.estimates),
@@ -167,8 +170,12 @@ class RowExplanation:
         if isinstance(rows, slice):
             return np.arange(len(self))[rows]
         found = np.atleast_1d(np.asarray(rows))
+        if found.dtype == np.bool_ and found.shape == (len(self),):
+            return np.flatnonzero(found)
+        if found.shape == (0,):
+            found = found.astype(np.intp)
         if found.ndim != 1 or found.dtype.kind not in "iu":
-            advice = "Use an int, a slice or a list of ints"
+            advice = "Use an int, a slice, a list of ints, or a mask"
             raise refusal("the index", "positions of rows", rows, advice, TypeError)
         bad = found[(found < -len(self)) | (found >= len(self))]
         if len(bad):
@@ -210,8 +217,9 @@ class RowExplanation:
         frames = []
         for output, estimate in zip(self.outputs, self.estimates, strict=True):
             frame = estimate.to_frame(confidence)
-            frame["row"] = np.repeat(np.array(self.row_names, object), len(self.feature_names))
-            frame["row"] = frame["row"].infer_objects()
+            # Labels of several levels are tuples, which an array would take for its rows.
+            names = [name for name in self.row_names for _ in self.feature_names]
+            frame["row"] = pd.Series(names, dtype=object).infer_objects()
             frame.insert(1, "output", output)
             frame.insert(3, "feature_value", texts)
             audit = estimate.audit
@@ -271,6 +279,39 @@ class RowExplanation:
         """The plots of this explanation; see :mod:`dsage.plots`."""
         return RowPlotter(self)
 
+    def save(self, path: str | Path) -> Path:
+        """Write everything into one file of JSON and arrays; :meth:`load` reads it.
+
+        Numbers and times of the rows are kept as they are, classes and labels of rows as text. The
+        sampler and the model are not in it: nothing in the file runs when it is read.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file; its folder must exist. An existing file is overwritten.
+
+        Returns
+        -------
+        Path
+            The file.
+        """
+        from dsage.result.saving import save_rows  # noqa: PLC0415
+
+        return save_rows(self, path)
+
+    @classmethod
+    def load(cls, path: str | Path) -> RowExplanation:
+        """Return what :meth:`save` wrote; its rows are a data frame of pandas.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file.
+        """
+        from dsage.result.saving import load_rows  # noqa: PLC0415
+
+        return load_rows(path)
+
     def report(self, path: str | Path) -> Path:
         """Write a report, one self-contained HTML file, and return its path."""
         from dsage.report import write_row_report  # noqa: PLC0415
@@ -282,37 +323,3 @@ class RowExplanation:
 
     def _repr_html_(self) -> str:
         return as_html(self)
-
-
-class RowPlotter:
-    """The plots of explained rows; each returns the axes that it drew on.
-
-    Parameters
-    ----------
-    explanation : RowExplanation
-        What is drawn.
-    """
-
-    def __init__(self, explanation: RowExplanation) -> None:
-        self._explanation = explanation
-
-    def waterfall(self, row: int = 0, **options: Any) -> Any:  # noqa: ANN401
-        """Draw how features lead to the prediction of a row; see :func:`dsage.plots.waterfall`."""
-        from dsage import plots  # noqa: PLC0415
-
-        return plots.waterfall(self._explanation, row, **options)
-
-    def beeswarm(self, **options: Any) -> Any:  # noqa: ANN401
-        """Draw the values of all rows, feature by feature; see :func:`dsage.plots.beeswarm`."""
-        from dsage import plots  # noqa: PLC0415
-
-        return plots.beeswarm(self._explanation, **options)
-
-    def scatter(self, feature: str, **options: Any) -> Any:  # noqa: ANN401
-        """Draw the values of a feature over what it is; see :func:`dsage.plots.scatter`."""
-        from dsage import plots  # noqa: PLC0415
-
-        return plots.scatter(self._explanation, feature, **options)
-
-    def __repr__(self) -> str:
-        return "RowPlotter(waterfall, beeswarm, scatter)"

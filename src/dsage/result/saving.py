@@ -6,7 +6,7 @@ import math
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass, replace
 from enum import Enum
 from pathlib import Path
 from types import NoneType, UnionType
@@ -23,29 +23,56 @@ from dsage.graphs import Graph
 from dsage.result.explanation import Explanation
 from dsage.result.first_format import upgrade
 from dsage.result.folded import FoldedExplanation
+from dsage.result.row_values import Label
+from dsage.result.rows import RowExplanation
+from dsage.result.saved_rows import SavedColumn, load_table, save_names, save_table
 
 _FORMAT = 5
 # Files of earlier formats may lack what has been added since.
 _COMPLETE = 5
-_KIND, _FOLDS = "dsage explanation", "dsage folds"
+_KIND, _FOLDS, _ROWS = "dsage explanation", "dsage folds", "dsage rows"
+MEASURES = "dsage measures"
+"""The kind of files of :class:`dsage.Measures`."""
+# What files of each kind hold, and what reads them.
+_READERS = {
+    _KIND: ("one explanation", "dsage.load"),
+    _FOLDS: ("folds", "dsage.FoldedExplanation.load"),
+    _ROWS: ("explained rows", "dsage.RowExplanation.load"),
+    MEASURES: ("measures", "dsage.Measures.load"),
+}
 _GRAPH = ("names", "edges", "bidirected", "indicators")
 
 
 def save(explanation: Explanation, path: str | Path) -> Path:
     """Write an explanation into one file; see :meth:`Explanation.save`."""
-    return _write(explanation, path, _KIND)
+    return write(explanation, path, _KIND)
 
 
 def save_folds(folded: FoldedExplanation, path: str | Path) -> Path:
     """Write the result of cross-validation; see :meth:`FoldedExplanation.save`."""
-    return _write(folded, path, _FOLDS)
+    return write(folded, path, _FOLDS)
 
 
-def _write(content: Explanation | FoldedExplanation, path: str | Path, kind: str) -> Path:
-    file = check_path(path)
+def save_rows(explanation: RowExplanation, path: str | Path) -> Path:
+    """Write explained rows into one file; see :meth:`RowExplanation.save`."""
     arrays: Arrays = {}
+    columns = save_table(explanation.rows, explanation.layout, arrays)
+    more = {"columns": _pack(columns, "", arrays), "row_names": save_names(explanation.row_names)}
+    return write(explanation, path, _ROWS, more, arrays)
+
+
+def write(
+    content: Any,  # noqa: ANN401
+    path: str | Path,
+    kind: str,
+    more: Mapping[str, Any] | None = None,
+    arrays: Arrays | None = None,
+) -> Path:
+    """Write a result, and whatever else its file holds; return the path."""
+    file = check_path(path)
+    arrays = {} if arrays is None else arrays
     header = {"kind": kind, "format": _FORMAT, "version": __version__}
-    write_arrays(file, header | _pack(content, "", arrays), arrays)
+    write_arrays(file, {**header, **_pack(content, "", arrays), **(more or {})}, arrays)
     return file
 
 
@@ -63,7 +90,7 @@ def load(path: str | Path) -> Explanation:
         If there is no such file, or if it is damaged or not an explanation.
     """
     header, arrays = _read(path, _KIND)
-    with _tell_damage(path):
+    with tell_damage(path):
         if header["format"] == 1:
             header = upgrade(header, arrays) | {"format": 1}
         if header["format"] < _COMPLETE:
@@ -76,7 +103,7 @@ def load(path: str | Path) -> Explanation:
 def load_folds(path: str | Path) -> FoldedExplanation:
     """Return the result of cross-validation; see :meth:`FoldedExplanation.load`."""
     header, arrays = _read(path, _FOLDS)
-    with _tell_damage(path):
+    with tell_damage(path):
         if header["format"] < _COMPLETE:
             header["folds"] = [_fill(Explanation, each) for each in header["folds"]]
         folded: FoldedExplanation = _unpack(FoldedExplanation, header, "", arrays)
@@ -90,6 +117,27 @@ def load_folds(path: str | Path) -> FoldedExplanation:
     return folded
 
 
+def load_rows(path: str | Path) -> RowExplanation:
+    """Return explained rows; see :meth:`RowExplanation.load`."""
+    header, arrays = _read(path, _ROWS)
+    with tell_damage(path):
+        names = _unpack(tuple[Label, ...], header["row_names"], "", arrays)
+        columns = _unpack(tuple[SavedColumn, ...], header["columns"], "", arrays)
+        rows, layout = load_table(columns, names, arrays)
+        found: RowExplanation = _unpack(RowExplanation, header, "", arrays)
+        estimates = tuple(replace(each, data=rows) for each in found.estimates)
+        found = replace(found, estimates=estimates, rows=rows, row_names=names, layout=layout)
+        _check_rows(found)
+    return found
+
+
+def read_as(kind: type[Any], path: str | Path, of: str) -> Any:  # noqa: ANN401
+    """Return the result of type `kind` from a file of the kind `of`."""
+    header, arrays = _read(path, of)
+    with tell_damage(path):
+        return _unpack(kind, header, "", arrays)
+
+
 def _read(path: str | Path, kind: str) -> tuple[dict[str, Any], Arrays]:
     """Return header and arrays of a file of some kind."""
     file = Path(path)
@@ -98,16 +146,13 @@ def _read(path: str | Path, kind: str) -> tuple[dict[str, Any], Arrays]:
         raise refusal("path", "an existing file", str(path), advice, FileNotFoundError)
     if not zipfile.is_zipfile(file):
         raise _not_an_explanation(path)
-    with _tell_damage(path):
+    with tell_damage(path):
         header, arrays = read_arrays(file)
     found = header.get("kind")
     if found != kind:
-        if found in (_KIND, _FOLDS):
-            what, reader = {
-                _KIND: ("the file of one explanation", "dsage.FoldedExplanation.load"),
-                _FOLDS: ("the file of folds", "dsage.load"),
-            }[kind]
-            raise refusal("path", what, str(path), f"Read it with {reader}")
+        if found in _READERS:
+            what, reader = _READERS[kind][0], _READERS[found][1]
+            raise refusal("path", f"the file of {what}", str(path), f"Read it with {reader}")
         raise _not_an_explanation(path)
     if header.get("format") not in range(1, _FORMAT + 1):
         condition = f"the file of an explanation in format 1 to {_FORMAT}"
@@ -117,7 +162,7 @@ def _read(path: str | Path, kind: str) -> tuple[dict[str, Any], Arrays]:
 
 
 @contextmanager
-def _tell_damage(path: str | Path) -> Iterator[None]:
+def tell_damage(path: str | Path) -> Iterator[None]:
     """Turn the errors of damaged files into one that says so."""
     try:
         yield
@@ -140,6 +185,8 @@ def _pack(value: Any, place: str, arrays: Arrays) -> Any:  # noqa: ANN401
         return {str(name): _pack_column(value[name], f"{place}/{name}", arrays) for name in value}
     if is_dataclass(value):
         value = {name: getattr(value, name) for name in _saved(value)}
+    if hasattr(value, "_asdict"):
+        value = value._asdict()
     if isinstance(value, Mapping):
         return {name: _pack(each, f"{place}/{name}", arrays) for name, each in value.items()}
     if isinstance(value, (tuple, list)):
@@ -160,6 +207,14 @@ def _saved(kind: Any) -> list[str]:  # noqa: ANN401
     return [each.name for each in fields(kind) if each.metadata.get("is_saved", True)]
 
 
+def _needed(kind: Any) -> set[str]:  # noqa: ANN401
+    """Return the names of the fields without a default."""
+    if not is_dataclass(kind):
+        return set()
+    lacks = (each for each in fields(kind) if each.init and each.default is MISSING)
+    return {each.name for each in lacks if each.default_factory is MISSING}
+
+
 def _pack_column(column: pd.Series[Any], place: str, arrays: Arrays) -> list[str] | None:
     """Return a column of text; None for numbers, which go to `arrays`."""
     if not pd.api.types.is_numeric_dtype(column):
@@ -172,7 +227,9 @@ def _unpack(kind: Any, parts: Any, place: str, arrays: Arrays) -> Any:  # noqa: 
     """Return the value of type `kind` that was packed; TypeError if `parts` are not of it."""
     if isinstance(kind, UnionType):
         kinds = get_args(kind)
-        if type(parts) in kinds:
+        if parts is None and place[1:] in arrays:
+            kinds = tuple(each for each in kinds if get_origin(each) is np.ndarray)
+        elif type(parts) in kinds:
             return parts
         kind = next(each for each in kinds if each is not NoneType)
     origin, inner = get_origin(kind), get_args(kind)
@@ -198,14 +255,15 @@ def _unpack(kind: Any, parts: Any, place: str, arrays: Arrays) -> Any:  # noqa: 
             for name, text in parts.items()
         }
         return pd.DataFrame(columns)
-    if is_dataclass(kind):
+    if is_dataclass(kind) or hasattr(kind, "_fields"):
         hints = get_type_hints(kind)
-        return kind(  # type: ignore[operator]
-            **{
-                name: _unpack(hints[name], parts[name], f"{place}/{name}", arrays)
-                for name in _saved(kind)
-            }
-        )
+        saved = _saved(kind) if is_dataclass(kind) else kind._fields
+        made = {
+            name: _unpack(hints[name], parts[name], f"{place}/{name}", arrays) for name in saved
+        }
+        # What files do not contain is put in by the reader.
+        made |= dict.fromkeys(_needed(kind) - made.keys())
+        return kind(**made)
     if issubclass(kind, Enum):
         return kind(parts)
     if kind is float:
@@ -237,6 +295,26 @@ def _check_dtype(array: np.ndarray[Any, Any], kind: type[np.generic], place: str
     if not np.issubdtype(array.dtype, np.floating if kind is np.float64 else np.integer):
         raise TypeError(f"{place[1:]} must be an array of {kind.__name__}; got {array.dtype}")
     return array
+
+
+def _check_rows(explanation: RowExplanation) -> None:
+    """Refuse parts of explained rows that do not fit together."""
+    n_rows, n_outputs = len(explanation.row_names), len(explanation.outputs)
+    if not n_outputs or len(explanation.estimates) != n_outputs:
+        raise ValueError("the numbers of outputs differ")
+    for estimate in explanation.estimates:
+        shape = (n_rows, len(check_names(estimate.feature_names, "feature_names")))
+        audit = () if estimate.audit is None else vars(estimate.audit).values()
+        wide = (estimate.values, estimate.se_orderings, estimate.se_draws, estimate.df, *audit)
+        if any(array.shape != shape for array in wide):
+            raise ValueError("the arrays have different shapes")
+        ends = [estimate.predictions, np.broadcast_to(estimate.base_value, n_rows)]
+        if any(end.shape != (n_rows,) for end in ends):
+            raise ValueError("the arrays have different lengths")
+        if not np.isfinite(estimate.values).all():
+            raise ValueError("a value is not finite")
+        check_member(estimate.estimand, ESTIMANDS, "estimand", "the estimands")
+    explanation.to_frame()
 
 
 def _check_consistent(explanation: Explanation) -> None:

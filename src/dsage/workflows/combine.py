@@ -9,6 +9,7 @@ import numpy as np
 from dsage._check import check_names, refusal, shown
 from dsage.result.combined import CombinedExplanation
 from dsage.result.explanation import Explanation
+from dsage.result.folded import FoldedExplanation
 
 
 def combine(
@@ -63,6 +64,8 @@ def combine(
     first_label, first = next(iter(named.items()))
     for label, each in named.items():
         _check_alike(first_label, first, label, each)
+    if shared_rows not in (None, True, False):
+        raise refusal("shared_rows", "True, False or None", shared_rows, "Leave it out", TypeError)
     shared = _share_rows(named) if shared_rows is None else bool(shared_rows)
     if not shared:
         for label, each in named.items():
@@ -76,8 +79,10 @@ def combine(
 def _name(explanations: object) -> dict[str, Explanation]:
     """Return the explanations by name."""
     if isinstance(explanations, Explanation) or not isinstance(explanations, Iterable):
-        found = type(explanations).__name__
-        raise refusal("explanations", "several Explanations", found, "Pass a list", TypeError)
+        found, advice = type(explanations).__name__, "Pass a list"
+        if isinstance(explanations, FoldedExplanation):
+            advice = "Its folds are pooled already: see its values"
+        raise refusal("explanations", "several Explanations", found, advice, TypeError)
     if isinstance(explanations, Mapping):
         check_names(explanations, "the names of explanations")
         named = dict(explanations)

@@ -10,13 +10,14 @@ import numpy as np
 from dsage._check import check_member, check_names, name_place, refusal
 from dsage._progress import make_bar
 from dsage._random import RandomState, RngLike, one_seed
-from dsage.data.inputs import check_inputs
-from dsage.estimate import compare_games, run
+from dsage.data.inputs import Inputs, check_inputs
+from dsage.estimate import Estimate, compare_games, run
 from dsage.games import Game
 from dsage.games.base import Floats
 from dsage.models.losses import Loss
+from dsage.models.resolve import ResolvedModel
 from dsage.result.comparison import ModelComparison
-from dsage.workflows.ground import find_models, prepare
+from dsage.workflows.ground import Ground, find_models, prepare
 
 
 def compare(
@@ -121,22 +122,9 @@ def compare(
         progress=progress,
         options=options,
     )
-    games: dict[str, Game] = {}
-    estimates, differences = {}, {}
+    games = {label: _make_game(label, each, ground, inputs) for label, each in resolved.items()}
     settings = {"oracle": ground.oracle, "stopping": ground.stopping, **ground.plan}
-    total = 2 * len(named) - 1
-    with make_bar(total=total, desc="comparing", unit="run", disable=not progress) as bar:
-        for label, each in resolved.items():
-            with name_place(f"model {label!r}"):
-                games[label] = ground.make_game(each, inputs)
-                estimates[label] = run(games[label], **settings)
-            bar.update()
-        for label in named:
-            if label != first:
-                with name_place(f"models {label!r} and {first!r}"):
-                    found = compare_games(games[label], games[first], **settings)
-                differences[label] = found.difference
-                bar.update()
+    estimates, differences = _run_all(games, first, settings, progress=progress)
     return ModelComparison(
         reference=first,
         estimates=estimates,
@@ -147,6 +135,31 @@ def compare(
         sampler=ground.sampler_name,
         n_rows=len(inputs.y_test),
     )
+
+
+def _make_game(label: str, model: ResolvedModel, ground: Ground, inputs: Inputs) -> Game:
+    with name_place(f"model {label!r}"):
+        return ground.make_game(model, inputs)
+
+
+def _run_all(
+    games: Mapping[str, Game], first: str, settings: Mapping[str, Any], *, progress: bool
+) -> tuple[dict[str, Estimate], dict[str, Estimate]]:
+    """Return the values of each model, and their differences to the first one."""
+    estimates, differences = {}, {}
+    total = 2 * len(games) - 1
+    with make_bar(total=total, desc="comparing", unit="run", disable=not progress) as bar:
+        for label, game in games.items():
+            with name_place(f"model {label!r}"):
+                estimates[label] = run(game, **settings)
+            bar.update()
+        for label, game in games.items():
+            if label == first:
+                continue
+            with name_place(f"models {label!r} and {first!r}"):
+                differences[label] = compare_games(game, games[first], **settings).difference
+            bar.update()
+    return estimates, differences
 
 
 def full_losses(game: Game) -> Floats:

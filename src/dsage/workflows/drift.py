@@ -147,4 +147,6 @@ def _check_data(data: Mapping[str, tuple[Any, Any]]) -> tuple[str, str]:
         if not (isinstance(data[name], (tuple, list)) and len(data[name]) == 2):
             found = type(data[name]).__name__
             raise refusal(f"data {name!r}", "a pair of rows and targets", found, advice, TypeError)
+        if any(each is None for each in data[name]):
+            raise refusal(f"data {name!r}", "a pair of rows and targets", None, advice, TypeError)
     return names[0], names[1]

@@ -161,6 +161,8 @@ class Explainer(BaseEstimator):  # type: ignore[misc]
         values are not numbers, or if they are whole and few (as the kind "codes" of
         :mod:`dsage.data.kinds`).
         """
+        if y is None:
+            raise refusal("y", "the targets of the rows", None, "Pass one per row", TypeError)
         params = self.get_params(deep=False)
         columns = {name: params[name] for name in ("discrete", "kinds", "groups", "target")}
         inputs = check_inputs(X, y, X, y, **columns)

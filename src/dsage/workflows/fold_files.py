@@ -43,6 +43,8 @@ class FoldFiles:
         y: Array,
         folds: Sequence[Fold],
     ) -> None:
+        if not isinstance(folder, (str, Path)):
+            raise refusal("checkpoint", "a folder", folder, "Pass its path", TypeError)
         self.folder = Path(folder)
         if self.folder.exists() and not self.folder.is_dir():
             advice = "It is a file: name a folder, which keeps a file for each fold"

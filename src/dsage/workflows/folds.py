@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
@@ -26,8 +26,9 @@ from dsage._check import (
 )
 from dsage._progress import make_bar
 from dsage._random import RandomState, RngLike, Streams, one_seed
-from dsage.data.frames import take_rows
-from dsage.data.targets import values
+from dsage.data.frames import Frame, take_rows
+from dsage.data.inputs import name_argument
+from dsage.data.targets import Array, values
 from dsage.estimate import PlanOptions
 from dsage.explain import explain
 from dsage.games import GameOptions
@@ -128,32 +129,32 @@ def explain_cv(
     ['bmi', 's5', 'bp', 'age']
     """
     _check_options(options)
-    target = values(y)
-    if models is None and not hasattr(estimator, "fit"):
-        advice = "Pass an unfitted estimator; fitted models go to models="
-        found = type(estimator).__name__
-        raise refusal("estimator", "an object with a method fit", found, advice, TypeError)
-    first = estimator if models is None else next(iter(models), None)
-    folds = make_folds(cv, X, target, cv_groups, first, is_fitted=models is not None)
-    if models is not None and len(models) != len(folds):
+    target = _check_rows(X, y)
+    fitted = _check_models(estimator, models)
+    first = estimator if fitted is None else next(iter(fitted), None)
+    folds = make_folds(cv, X, target, cv_groups, first, is_fitted=fitted is not None)
+    if fitted is not None and len(fitted) != len(folds):
         advice = "Pass one model per fold, with the cv that they were fitted with"
-        raise refusal("models", f"{len(folds)} models, as there are folds", len(models), advice)
+        raise refusal("models", f"{len(folds)} models, as there are folds", len(fitted), advice)
+    if fitted is not None and estimator is not None:
+        found, advice = type(estimator).__name__, "Pass None: the models are fitted already"
+        raise refusal("estimator", "None if models are given", found, advice, TypeError)
     weights = check_weights(sample_weight, len(target))
     files = None
     if checkpoint is not None:
-        files = FoldFiles(checkpoint, estimator if models is None else models, X, target, folds)
+        files = FoldFiles(checkpoint, estimator if fitted is None else fitted, X, target, folds)
         files.open(options, weights)
     seed = _make_seed(one_seed(random_state, rng), files)
     run = _FoldRun(
         X=X,
         y=y,
         estimator=estimator,
-        fit_params=dict(fit_params or {}),
+        fit_params=_check_fit_params(fit_params),
         weights=None if sample_weight is None else weights,
         options={**options, "random_state": seed, "progress": False},
         files=files,
     )
-    given = [None] * len(folds) if models is None else list(models)
+    given = [None] * len(folds) if fitted is None else fitted
     explanations = _run_all(run, folds, given, n_jobs, progress=progress)
     done = folds[: len(explanations)]
     sizes = np.array([weights[fold.test].sum() for fold in done])
@@ -200,8 +201,11 @@ class _FoldRun:
     ) -> Explanation:
         train, test = fold.train, fold.test
         X_train, y_train = take_rows(self.X, train), take_targets(self.y, train)
-        if model is None:
-            model = _copy(self.estimator).fit(X_train, y_train, **self._fit_params(train))
+        if self.estimator is not None:
+            copied = _copy(self.estimator)
+            model = copied.fit(X_train, y_train, **self._fit_params(train))
+            # Not every class follows scikit-learn's convention that fit returns the object.
+            model = copied if model is None else model
         options = dict(self.options)
         if self.weights is not None:
             options["sample_weight"] = self.weights[test]
@@ -244,6 +248,43 @@ def _run_all(
             if not done:
                 raise
     return done
+
+
+def _check_rows(X: Any, y: Any) -> Array:  # noqa: ANN401
+    """Return the targets; refuse what are no rows, or not as many."""
+    with name_argument("X"):
+        n_rows = Frame(X).n_rows
+    target = values(y)
+    if len(target) != n_rows:
+        raise refusal("y", f"of {n_rows} rows, as X is", len(target), "Pass one target per row")
+    return target
+
+
+def _check_models(
+    estimator: Any,  # noqa: ANN401
+    models: Sequence[Any] | None,
+) -> list[Any] | None:
+    """Return the fitted models, None if the estimator is to be fitted; refuse what is neither."""
+    if models is None:
+        if isinstance(estimator, type) or not hasattr(estimator, "fit"):
+            advice = "Pass an unfitted estimator; fitted models go to models="
+            found = type(estimator).__name__
+            if isinstance(estimator, type):
+                advice, found = f"Pass an instance: {estimator.__name__}()", estimator.__name__
+            raise refusal("estimator", "an object with a method fit", found, advice, TypeError)
+        return None
+    if isinstance(models, (str, Mapping)) or not isinstance(models, Iterable):
+        advice = "Pass a list of models, one for each fold"
+        raise refusal("models", "several models", type(models).__name__, advice, TypeError)
+    return list(models)
+
+
+def _check_fit_params(fit_params: object) -> dict[str, Any]:
+    if fit_params is not None and not isinstance(fit_params, Mapping):
+        advice = "Pass a dict, such as {'sample_weight': weights}"
+        found = type(fit_params).__name__
+        raise refusal("fit_params", "a mapping of names", found, advice, TypeError)
+    return {} if fit_params is None else dict(fit_params)
 
 
 def _check_options(options: Mapping[str, Any]) -> None:

@@ -7,8 +7,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
-from dsage._check import AuditWarning, Setting, Text, check_member, record_warnings, warn
+from dsage._check import (
+    AuditWarning,
+    Setting,
+    Text,
+    check_member,
+    record_warnings,
+    refusal,
+    warn,
+)
 from dsage._random import RandomState, RngLike, one_seed
+from dsage.data.inputs import Inputs
 from dsage.estimate import (
     Checkpoint,
     LocalEstimate,
@@ -20,7 +29,7 @@ from dsage.estimate import (
 from dsage.estimate.inference import MIN_UNITS
 from dsage.estimate.local.running import split_time
 from dsage.models.losses import Loss
-from dsage.models.resolve import find_model
+from dsage.models.resolve import ResolvedModel, find_model
 from dsage.orderings import Order, Orderings
 from dsage.result.events import Event, Phase
 from dsage.result.row_tables import audit_counts
@@ -37,7 +46,16 @@ from dsage.result.run_info import (
     find_versions,
 )
 from dsage.samplers.base import check_sampler
-from dsage.steps import Clock, Settings, group_oracle, learn_parts, split_options, use_graph
+from dsage.steps import (
+    Clock,
+    Learned,
+    Settings,
+    group_oracle,
+    learn_parts,
+    split_options,
+    use_graph,
+)
+from dsage.structure.info import GraphInfo
 from dsage.workflows.row_games import RowGames, check_rows, find_outputs, find_row_names
 
 # Largest standard error by default, as a share of the range of the values.
@@ -105,7 +123,7 @@ def explain_rows(
         the other.
     graph, sampler, loss, estimand : optional
         As for :func:`dsage.explain`. The loss matters for losses, and says what kind of output the
-        model has.
+        model has. What another sampler would change is not estimated.
     tolerance, absolute, seconds, n_orderings : float or int, optional
         Stop at the first of these limits that is met, see :func:`dsage.estimate.as_stopping`. By
         default stop when the largest standard error is 2 % of the range of the values of all rows.
@@ -149,6 +167,9 @@ def explain_rows(
     """
     check_member(values, ("prediction", "loss"), "values", "the kinds of values")
     of_game, of_plan = split_options(options, explain_rows, without=("sample_weight",))
+    if values == "loss" and output is not None:
+        advice = "A loss is of all outputs at once: leave it out, or explain predictions"
+        raise refusal("output", "left out for values='loss'", output, advice, TypeError)
     random_state = one_seed(random_state, rng)
     clock = Clock(progress if callable(progress) else None)
     with record_warnings() as warned:
@@ -188,12 +209,12 @@ def explain_rows(
             min_share=min_share,
             n_predicted=MIN_UNITS * n_players * len(inputs.y_test) * len(outputs),
         )
+        found, fitted = learned.graph, learned.sampler
+        games = RowGames(resolved, fitted.sampler, inputs, settings.game, grouped)
         with clock(Phase.ESTIMATE):
-            found, fitted = learned.graph, learned.sampler
             oracle, graph_info = use_graph(
                 group_oracle(found.oracle, grouped), found, settings.plan
             )
-            games = RowGames(resolved, fitted.sampler, inputs, settings.game, grouped)
             estimates = _run(
                 games if fitted.unfitted is not None else games.without_background(),
                 outputs,
@@ -204,21 +225,7 @@ def explain_rows(
                 progress=settings.progress or clock.follow,
                 **vars(settings.plan),
             )
-        n_draws, kept = games.n_draws(is_loss=is_loss), settings.checkpoint
-        choices = RunInfo(
-            model=resolved.info,
-            data=DataInfo.of(inputs, grouped),
-            graph=graph_info,
-            sampler=fitted.info,
-            loss=LossInfo(resolved.loss.name, resolved.loss_source, resolved.loss_reason),
-            estimate=EstimateInfo.of(
-                estimates[-1], settings.stopping, settings.game.with_draws(n_draws), settings.plan
-            ),
-            evaluations=EvaluationInfo.of_rows(estimates),
-            seconds=SecondsInfo(**clock.seconds),
-            versions=find_versions(resolved.info.packages),
-            run=SessionInfo(str(settings.seed), n_jobs, None if kept is None else str(kept.path)),
-        )
+        choices = _choices(resolved, inputs, settings, games, estimates, learned, graph_info, clock)
         explanation = RowExplanation(
             estimates=estimates,
             outputs=outputs[: len(estimates)],
@@ -237,6 +244,34 @@ def explain_rows(
         )
         _warn_of_audit(explanation)
     return explanation
+
+
+def _choices(
+    resolved: ResolvedModel,
+    inputs: Inputs,
+    settings: Settings,
+    games: RowGames,
+    estimates: Sequence[LocalEstimate],
+    learned: Learned,
+    graph: GraphInfo,
+    clock: Clock,
+) -> RunInfo:
+    """Return everything that was chosen."""
+    n_draws = games.n_draws(is_loss=estimates[0].is_loss)
+    kept, n_jobs = settings.checkpoint, settings.plan.n_jobs
+    game = settings.game.with_draws(n_draws)
+    return RunInfo(
+        model=resolved.info,
+        data=DataInfo.of(inputs, settings.groups),
+        graph=graph,
+        sampler=learned.sampler.info,
+        loss=LossInfo(resolved.loss.name, resolved.loss_source, resolved.loss_reason),
+        estimate=EstimateInfo.of(estimates[-1], settings.stopping, game, settings.plan),
+        evaluations=EvaluationInfo.of_rows(estimates),
+        seconds=SecondsInfo(**clock.seconds),
+        versions=find_versions(resolved.info.packages),
+        run=SessionInfo(str(settings.seed), n_jobs, None if kept is None else str(kept.path)),
+    )
 
 
 def _make_rule(limits: Mapping[str, float | None]) -> Stopping:

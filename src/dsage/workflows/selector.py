@@ -15,11 +15,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dsage._check import check_count, check_member, check_real, refusal
 from dsage._random import RandomState
-from dsage.data.frames import is_frame
+from dsage.data.frames import Frame, is_frame
 from dsage.estimate.inference import holm, p_values, simultaneous_intervals
+from dsage.games.base import Floats
 from dsage.result.explanation import Explanation
+from dsage.result.folded import FoldedExplanation
 from dsage.steps import make_seed
 from dsage.workflows.explainer import Explainer
+from dsage.workflows.folds import explain_cv
 
 Mask = npt.NDArray[np.bool_]
 
@@ -32,7 +35,9 @@ class FeatureSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type
     """Select the features that surely contribute to the performance of a model, or the best k.
 
     Some of the rows are held out. The estimator is fitted to the others, from which graph and
-    sampler are learned too, and evaluated on the rows that it has not seen.
+    sampler are learned too, and evaluated on the rows that it has not seen. With `cv`, this is done
+    in every fold, so that all rows are evaluated, and what is selected does not depend on a single
+    division of the rows.
 
     Parameters
     ----------
@@ -48,7 +53,10 @@ class FeatureSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type
         that hold for all features at once (two-sided, so that fewer features are selected), or
         not at all.
     test_size : float, default=0.25
-        Share of the rows that are held out.
+        Share of the rows that are held out. Not used with `cv`.
+    cv : int, splitter or iterable, optional
+        Cross-validate, see :func:`dsage.explain_cv`. Features are then selected by the value of the
+        learning procedure, that is of a model fitted to new training rows.
     prefit : bool, default=False
         Whether `estimator` is fitted already. Then `fit` must receive rows that are new to it;
         they are divided in the same way, to learn graph and sampler and to evaluate.
@@ -60,10 +68,10 @@ class FeatureSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type
 
     Attributes
     ----------
-    explanation_ : Explanation
-        The values.
+    explanation_ : Explanation or FoldedExplanation
+        The values; those of all folds with `cv`.
     estimator_ : estimator
-        The fitted model.
+        The fitted model; with `cv`, it is fitted to all rows.
     support_ : bool array of shape (n_features,)
         The selected features.
     n_features_in_ : int
@@ -98,6 +106,7 @@ class FeatureSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type
         alpha: float = 0.05,
         correction: Literal["holm", "simultaneous", "none"] = "holm",
         test_size: float = 0.25,
+        cv: Any = None,  # noqa: ANN401
         prefit: bool = False,
         explainer: Explainer | None = None,
         random_state: RandomState = None,
@@ -107,6 +116,7 @@ class FeatureSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type
         self.alpha = alpha
         self.correction = correction
         self.test_size = test_size
+        self.cv = cv
         self.prefit = prefit
         self.explainer: Any = explainer
         self.random_state = random_state
@@ -126,18 +136,26 @@ class FeatureSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type
         FeatureSelector
             The selector itself.
         """
+        if isinstance(self.estimator, type) or not hasattr(self.estimator, "__sklearn_tags__"):
+            advice = "Pass an instance of a class that follows scikit-learn's conventions"
+            raise refusal("estimator", "an estimator", self.estimator, advice, TypeError)
         X, y = self._check_rows(X, y)
         self._check_options(X.shape[1])
         seed = make_seed(self.random_state)
-        parts = self._divide(X, y, seed)
-        X_train, X_test, y_train, y_test = parts
-        self.estimator_ = self.estimator
-        if not self.prefit:
-            self.estimator_ = clone(self.estimator).fit(X_train, y_train)
         explainer = self._make_explainer(seed)
-        explainer.fit(X_train, y_train, model=self.estimator_)
-        self.explanation_ = explainer.explain(self.estimator_, X_test, y_test)
-        self.support_ = self._select(self.explanation_, tuple(explainer.feature_names_in_))
+        self.explanation_: Explanation | FoldedExplanation
+        if self.cv is not None:
+            self.estimator_ = clone(self.estimator).fit(X, y)
+            options = explainer.get_params(deep=False)
+            self.explanation_ = explain_cv(self.estimator, X, y, self.cv, **options)
+        else:
+            X_train, X_test, y_train, y_test = self._divide(X, y, seed)
+            self.estimator_ = self.estimator
+            if not self.prefit:
+                self.estimator_ = clone(self.estimator).fit(X_train, y_train)
+            explainer.fit(X_train, y_train, model=self.estimator_)
+            self.explanation_ = explainer.explain(self.estimator_, X_test, y_test)
+        self.support_ = self._select(self.explanation_, Frame(X).names)
         return self
 
     def _check_rows(self, X: Any, y: Any) -> tuple[Any, Any]:  # noqa: ANN401
@@ -163,7 +181,8 @@ class FeatureSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type
     def _check_options(self, n_features: int) -> None:
         check_member(self.correction, _CORRECTIONS, "correction", "the corrections")
         check_real(self.alpha, "alpha", above=0.0, high=0.5)
-        check_real(self.test_size, "test_size", above=0.0, high=1.0)
+        if check_real(self.test_size, "test_size", above=0.0, high=1.0) == 1.0:
+            raise refusal("test_size", "below 1", self.test_size, "Some rows must be left to fit")
         if self.k is not None and check_count(self.k, "k") > n_features:
             raise refusal("k", f"at most {n_features}", self.k, "There are so many features")
         if self.explainer is not None and not isinstance(self.explainer, Explainer):
@@ -171,6 +190,9 @@ class FeatureSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type
             raise refusal("explainer", "an Explainer", found, advice, TypeError)
         if self.prefit:
             check_is_fitted(self.estimator)
+            if self.cv is not None:
+                advice = "A model is fitted in every fold: leave one of the two out"
+                raise refusal("cv", "None with prefit=True", self.cv, advice)
 
     def _divide(self, X: Any, y: Any, seed: int) -> list[Any]:  # noqa: ANN401
         """Return training rows, evaluation rows, and their targets; with equal shares of classes.
@@ -196,28 +218,38 @@ class FeatureSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type
             explainer.set_params(random_state=seed)
         return explainer
 
-    def _select(self, explanation: Explanation, features: tuple[str, ...]) -> Mask:
+    def _select(
+        self, explanation: Explanation | FoldedExplanation, features: tuple[str, ...]
+    ) -> Mask:
         """Return which of the features are selected."""
-        players, groups = explanation.feature_names, explanation.groups or {}
+        first = explanation if isinstance(explanation, Explanation) else explanation.folds[0]
+        players, groups = explanation.feature_names, first.groups or {}
         chosen: set[str] = set()
         for name, is_chosen in zip(players, self._choose(explanation), strict=True):
             if is_chosen:
                 chosen.update(groups.get(name, (name,)))
         return np.array([name in chosen for name in features], dtype=np.bool_)
 
-    def _choose(self, explanation: Explanation) -> Mask:
+    def _choose(self, explanation: Explanation | FoldedExplanation) -> Mask:
         """Return which of the features, or groups, of an explanation are chosen."""
-        estimate = explanation.estimate
-        chosen: Mask = np.zeros(len(explanation), dtype=np.bool_)
+        values = explanation.values
         if self.k is not None:
-            chosen[np.argsort(-estimate.values, kind="stable")[: self.k]] = True
+            chosen: Mask = np.zeros(len(values), dtype=np.bool_)
+            chosen[np.argsort(-values, kind="stable")[: self.k]] = True
             return chosen
-        se, df = estimate.se_total, estimate.df_total
         if self.correction == "simultaneous":
-            unknown = np.where(np.isfinite(se), se, np.inf)
-            lower, _ = simultaneous_intervals(estimate.values, unknown, 1 - self.alpha, df=df)
-            return np.asarray(lower > 0.0)
-        found = p_values(estimate.values, se, df=df)
+            lower = [
+                simultaneous_intervals(
+                    values, np.where(np.isfinite(se), se, np.inf), 1 - self.alpha, df=df
+                )[0]
+                for se, df in _errors(explanation)
+            ]
+            return np.asarray(np.min(lower, axis=0) > 0.0)
+        if isinstance(explanation, FoldedExplanation):
+            found = explanation.p_procedure
+        else:
+            ((se, df),) = _errors(explanation)
+            found = p_values(values, se, df=df)
         return np.asarray((holm(found) if self.correction == "holm" else found) <= self.alpha)
 
     def _get_support_mask(self) -> Mask:
@@ -229,3 +261,13 @@ class FeatureSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type
         tags.target_tags.required = True
         tags.input_tags.allow_nan = get_tags(self.estimator).input_tags.allow_nan
         return tags
+
+
+def _errors(explanation: Explanation | FoldedExplanation) -> list[tuple[Floats, Floats]]:
+    """Return the errors for the population, with their degrees of freedom; of folds, two kinds."""
+    if isinstance(explanation, Explanation):
+        return [(explanation.estimate.se_total, explanation.estimate.df_total)]
+    found = [(explanation.se_procedure, explanation.df_procedure)]
+    if np.isfinite(explanation.se_total).all():
+        found.append((explanation.se_total, explanation.df_total))
+    return found

@@ -102,6 +102,8 @@ def _as_numbers(rows: Any, n_rows: int) -> Rows:  # noqa: ANN401
     found = np.asarray(rows)
     if found.dtype == np.bool_ and found.shape == (n_rows,):
         found = np.flatnonzero(found)
+    if found.shape == (0,):
+        return found.astype(np.intp)
     if found.ndim != 1 or found.dtype.kind not in "iu":
         advice = "Pass the positions of the rows, from 0"
         raise refusal("cv", "pairs of arrays of whole numbers", found.dtype, advice, TypeError)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,9 @@ from dsage.estimate.inference import intervals, simultaneous_intervals
 from dsage.estimate.reasons import StopReason
 from dsage.estimate.result import MATTERS, Finished, WithErrors
 from dsage.games.base import Floats, Mask, Rows
+
+# Values add up if what they leave is at most this share of the prediction.
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +112,7 @@ class LocalEstimate(WithErrors, Finished):
     df: Floats
     base_value: float | Floats
     predictions: Floats
-    data: Any
+    data: Any = field(metadata={"is_saved": False})
     n_orderings: int
     n_evaluated: int
     n_shared: int
@@ -138,12 +141,18 @@ class LocalEstimate(WithErrors, Finished):
 
         Plain values of predictions add up to the prediction minus the base value, except for
         errors of draws. What they leave is divided among them in proportion to their variances,
-        which is optimal for independent errors. Values with an oracle, and those of losses, are
+        which is optimal for independent errors; where all of these are zero, in proportion to the
+        squares of the values. Values with an oracle, and those of losses, are
         returned as they are.
         """
         if self.estimand != "sage" or self.is_loss:
             return self
         variances = self.se**2
+        # Draws may agree by chance, so that no value has an error, and yet they do not add up.
+        size = np.maximum(np.abs(self.predictions), np.abs(self.base_value))
+        is_off = (variances.sum(axis=1) == 0) & (np.abs(self.unexplained) > _ROUNDING * size)
+        has_values = (self.values != 0).any(axis=1, keepdims=True)
+        variances[is_off] = np.where(has_values, self.values**2, 1.0)[is_off]
         totals = variances.sum(axis=1, keepdims=True)
         is_known = np.isfinite(totals) & (totals > 0)
         shares = np.divide(variances, totals, out=np.zeros_like(variances), where=is_known)

@@ -112,6 +112,10 @@ class Loss:
         """Whether the target is classes, of which the model predicts probabilities or scores."""
         return self.output in ("probability", "score")
 
+    def fitted_to(self, y: Array) -> Loss:  # noqa: ARG002
+        """Return the loss with what it takes from the targets of the training rows: itself here."""
+        return self
+
     def n_draws(self, tolerance: float | None = None) -> int:
         """Return the number of draws for each risk that suits the loss.
 

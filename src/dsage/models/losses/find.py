@@ -5,15 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
-from dsage._check import check_member, refusal, shown
+from dsage._check import Setting, Text, check_member, refusal, shown
 from dsage.models.losses.base import Array, Curve, Floats, Loss, Output
 from dsage.models.losses.names import understand
 from dsage.models.losses.registry import LOSSES
 from dsage.models.losses.weighted import weigh_classes
+
+_BALANCED = "(balanced)"
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,7 @@ def as_loss(
     loss: str | Callable[..., Any] | Loss,
     *,
     quantile: float | None = None,
-    class_weight: Mapping[Any, float] | None = None,
+    class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
     output: Output | None = None,
     curve: Curve | None = None,
 ) -> Loss:
@@ -82,9 +84,11 @@ def as_loss(
         Or a function ``(y, prediction) -> losses of the rows``.
     quantile : float, optional
         For ``"pinball"``, in (0, 1).
-    class_weight : mapping of classes to float, optional
+    class_weight : mapping of classes to float, or "balanced", optional
         For ``"cross_entropy"``: what the loss of a row of a class is multiplied with; 1 for classes
-        that are not named.
+        that are not named. ``"balanced"``, or the name ``"cross_entropy(balanced)"``, are weights
+        with which all classes count the same: n / (k n_c) for k classes, counted in the training
+        rows.
     output : {"value", "probability", "score", "any"}, optional
         For a function: what it takes. With ``"probability"`` it receives the classes as codes,
         and the probabilities in the model's shape. With ``"any"``, the default, it receives `y`
@@ -113,6 +117,8 @@ def as_loss(
     for name, given in (("output", output), ("curve", curve)):
         if given is not None and isinstance(loss, (str, Loss)):
             raise refusal(name, "given for a function only", given, "Leave it out", TypeError)
+    if isinstance(loss, str) and loss.endswith(_BALANCED) and class_weight is None:
+        loss, class_weight = loss.removesuffix(_BALANCED), "balanced"
     if isinstance(loss, (str, Loss)):
         found = loss if isinstance(loss, Loss) else _find_loss(loss, quantile)
         return found if class_weight is None else weigh_classes(found, class_weight)
@@ -142,6 +148,7 @@ def _find_loss(name: str, parameter: float | None) -> Loss:
         return found
     if parameter is None:
         traits = LOSSES.traits(known)
-        advice = f"Pass a number, such as loss='{known}({traits['example']:g})'"
+        example = Setting("loss", f"{known}({traits['example']:g})")
+        advice = Text(["Pass a number, such as ", example])
         raise refusal(traits["parameter"], f"given for {known!r}", None, advice, TypeError)
     return found(parameter)

@@ -67,11 +67,39 @@ class ClassWeighted(Loss):
         return weights
 
 
-def weigh_classes(loss: Loss, class_weight: Mapping[Any, float]) -> Loss:
+@dataclass(frozen=True)
+class Balanced(ClassWeighted):
+    """Cross entropy in which all classes count the same, by weights from the training rows."""
+
+    def fitted_to(self, y: Array) -> Loss:
+        """Return the loss with the weights n / (k n_c) of the k classes of targets.
+
+        Parameters
+        ----------
+        y : array of shape (n_rows,)
+            The targets; n of them, n_c of class c.
+        """
+        counts = pd.Series(values(y)).value_counts(sort=False)
+        weights = len(y) / (len(counts) * counts)
+        own: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(Loss)}
+        return ClassWeighted(**own, class_weight=tuple(weights.items()))
+
+    def target(
+        self,
+        y: Any,  # noqa: ANN401
+        classes: Sequence[Any] | Array | None = None,
+        n_classes: int | None = None,
+    ) -> Array:
+        """Return the target with weights from these very rows, where no others are known."""
+        return self.fitted_to(y).target(y, classes, n_classes)
+
+
+def weigh_classes(loss: Loss, class_weight: Mapping[Any, float] | str) -> Loss:
     """Return cross entropy with weights of the classes; classes without one have the weight 1.
 
     The loss of a row is multiplied with the weight of its class. Weights are not scaled: with
-    weights of 10, all values are ten times as large.
+    weights of 10, all values are ten times as large. ``"balanced"`` stands for weights with which
+    all classes count the same.
 
     Examples
     --------
@@ -86,15 +114,18 @@ def weigh_classes(loss: Loss, class_weight: Mapping[Any, float]) -> Loss:
         raise refusal(
             "class_weight", "given for 'cross_entropy' only", loss.name, advice, TypeError
         )
+    own: dict[str, Any] = {field.name: getattr(loss, field.name) for field in fields(Loss)}
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        return Balanced(**own | {"name": f"{loss.name}(balanced)"})
     if not isinstance(class_weight, Mapping) or not class_weight:
+        condition = "a mapping of classes, or 'balanced'"
         advice = "Pass a weight for each class, such as {'ill': 10.0}"
-        raise refusal("class_weight", "a mapping of classes", class_weight, advice, TypeError)
+        raise refusal("class_weight", condition, class_weight, advice, TypeError)
     largest = np.finfo(np.float64).max
     weights = tuple(
         (label, check_real(weight, f"class_weight[{label!r}]", above=0.0, high=largest))
         for label, weight in class_weight.items()
     )
-    own: dict[str, Any] = {field.name: getattr(loss, field.name) for field in fields(Loss)}
     words = ", ".join(f"{label}: {weight:g}" for label, weight in weights)
     own["name"] = f"{loss.name}({words})"
     return ClassWeighted(**own, class_weight=weights)

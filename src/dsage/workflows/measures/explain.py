@@ -8,8 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from dsage._check import check_member, check_members, record_warnings, refusal, warn
-from dsage._random import RandomState, Streams
+from dsage._check import (
+    check_member,
+    check_members,
+    record_warnings,
+    refusal,
+    shown,
+    warn,
+)
+from dsage._random import RandomState, RngLike, Streams, one_seed
 from dsage.data.groups import Groups
 from dsage.data.inputs import Inputs, check_inputs
 from dsage.estimate import PlanOptions
@@ -53,6 +60,7 @@ def explain_measures(
     discrete: str | Iterable[str] = (),
     kinds: Mapping[str, str] | None = None,
     random_state: RandomState = None,
+    rng: RngLike = None,
     progress: bool = True,
     **options: Any,  # noqa: ANN401
 ) -> Measures:
@@ -87,6 +95,8 @@ def explain_measures(
         ``dsage[shapiq]``).
     random_state : int, numpy Generator or None, default=None
         Seed of everything.
+    rng : int, numpy Generator, SeedSequence, BitGenerator or None, default=None
+        Another name of `random_state`, as in SciPy; pass one of the two.
     progress : bool, default=True
         Show progress bars.
     **options
@@ -115,6 +125,12 @@ def explain_measures(
     ('total', 'cfi', 'loco')
     """
     asked = check_members(measures, tuple(MEASURES), "measures", "the measures")
+    if not asked:
+        raise refusal("measures", "one or more", measures, f"They are {shown(tuple(MEASURES))}")
+    if refit is not None and "loco" not in asked:
+        advice = "Leave it out, or add 'loco' to the measures"
+        raise refusal("refit", "given for 'loco' only", refit, advice, TypeError)
+    random_state = one_seed(random_state, rng)
     again = as_refit(model, refit) if "loco" in asked else None
     _check_options(options, asked)
     seed = secrets.randbits(_SEED_BITS) if random_state is None else Streams(random_state).entropy

@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 
-from dsage._check import import_extra
+from dsage._check import import_extra, refusal
 from dsage.games import Game
 from dsage.interop import to_shapiq
 
@@ -43,6 +43,9 @@ def find_interactions(game: Game) -> pd.DataFrame:
     """
     shapiq = import_extra("shapiq", "interactions", "shapiq")
     n_players = len(game.feature_names)
+    if n_players < 2:
+        condition, advice = "False if there is one feature or group", "There are no pairs"
+        raise refusal("interactions", condition, True, advice)
     pairs = list(combinations(range(n_players), 2))
     found = []
     for epoch in range(_N_EPOCHS if game.is_drawn else 1):

@@ -24,7 +24,7 @@ function rowChart(id, options) {
   const marks = draw("g", {});
   let top = 4;
   rows.forEach((at, number) => {
-    const height = Math.max(27, labels[number].length * 16 + 10);
+    const height = Math.max(options.height || 27, labels[number].length * 16 + 10);
     const feature = data.features[at];
     const row = draw("g", { class: "feature", "data-feature": at });
     row.append(draw("rect", { class: "hit", x: 0, y: top, width, height, rx: 4 }));

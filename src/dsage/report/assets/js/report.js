@@ -1,10 +1,6 @@
 // Assembles the page, and redraws what depends on the width or the filter.
-const A4 = 680;
 // With more features there is a filter.
 const MANY = 15;
-let printing = false;
-
-const pageWidth = (parent) => (printing ? A4 : Math.max(Math.floor(parent.clientWidth), 240));
 
 function filtered() {
   const wanted = byId("filter").value.trim().toLocaleLowerCase();
@@ -37,23 +33,8 @@ function renderTables() {
   auditTable(rows);
 }
 
-function summary() {
-  byId("subtitle").append(data.subtitle);
-  byId("headline").append(...data.headline.map((sentence) => make("p", {}, sentence)));
-  byId("figures").append(...data.figures.map(({ label, figure, note }) => make(
-    "div", {}, make("dt", {}, label),
-    make("dd", { class: `figure${figure.length > 18 ? " long" : figure.length > 12 ? " medium" : ""}` }, nameOf(figure)), make("dd", { class: "note" }, note),
-  )));
-  byId("cautions").append(...data.cautions.map(({ kind, title, text, advice }) => make(
-    "div", { class: `caution ${kind}` },
-    make("h3", {}, make("span", { class: "kind" }, kind), title),
-    make("p", {}, text), advice ? make("p", { class: "advice" }, advice) : null,
-  )));
-}
-
 function texts() {
-  byId("meaning-terms").append(...data.meaning.map(({ term, text }) =>
-    make("div", {}, make("dt", {}, term), make("dd", {}, text))));
+  meaning();
   paragraph("savings-text", data.savings);
   paragraph("audit-text", data.audit.sentences);
   paragraph("graph-text", data.graph.sentences);
@@ -109,17 +90,6 @@ function controls() {
     renderTables();
     renderRows();
   });
-}
-
-function follow() {
-  let width = document.documentElement.clientWidth;
-  window.addEventListener("resize", () => {
-    if (document.documentElement.clientWidth === width) return;
-    width = document.documentElement.clientWidth;
-    renderCharts();
-  });
-  window.addEventListener("beforeprint", () => { printing = true; renderCharts(); });
-  window.addEventListener("afterprint", () => { printing = false; renderCharts(); });
 }
 
 summary();

@@ -127,12 +127,7 @@ function choose(row) {
 }
 
 function start() {
-  byId("subtitle").append(data.subtitle);
-  byId("headline").append(...data.headline.map((sentence) => make("p", {}, sentence)));
-  byId("figures").append(...data.figures.map(({ label, figure: text, note }) => make(
-    "div", {}, make("dt", {}, label), make("dd", { class: `figure${text.length > 12 ? " medium" : ""}` }, nameOf(text)),
-    make("dd", { class: "note" }, note),
-  )));
+  summary();
   byId("notes-text").append(...data.notes.map((sentence) => make("p", {}, sentence)));
   paragraph("all-text", [`One point for each row and ${data.noun}. Its color is the value of the ${data.noun}. Select a point to see its row above.`]);
   byId("choice").append(...data.rows.map((name, at) => make("option", { value: at }, name)));
@@ -142,10 +137,7 @@ function start() {
   byId("output-label").hidden = data.outputs.length < 2;
   byId("output").append(...data.outputs.map(({ name }, at) => make("option", { value: at }, name)));
   byId("output").addEventListener("change", (event) => { state.output = Number(event.target.value); render(); });
-  byId("choices-list").replaceChildren(...data.choices.filter((each) => each.lines.length).map((each) => make(
-    "table", {}, make("caption", {}, each.section),
-    make("tbody", {}, ...each.lines.map((line) => make("tr", {}, make("th", { scope: "row" }, line.name), make("td", { dir: "auto" }, line.value)))),
-  )));
+  choicesTables();
   window.addEventListener("resize", render);
   render();
 }

@@ -1,5 +1,4 @@
-// Tables: the ranking, which can be sorted, the audit, the errors, the sampler, the data, the
-// choices.
+// Tables: the ranking, which can be sorted, the audit, the errors, the sampler, the data.
 const sorting = { column: 0, descending: true };
 
 const capital = (text) => text[0].toUpperCase() + text.slice(1);
@@ -131,13 +130,4 @@ function columnsTable() {
   )));
   const caption = captioned("What the features are, and the share of rows in which they are missing.");
   scrolling("columns-table", "The data", make("table", {}, caption, header(columns, [1]), body));
-}
-
-function choicesTables() {
-  byId("choices-list").replaceChildren(...data.choices.filter((each) => each.lines.length).map((each) => make(
-    "table", {}, make("caption", {}, each.section),
-    make("tbody", {}, ...each.lines.map((line) => make(
-      "tr", {}, make("th", { scope: "row" }, line.name), make("td", { dir: "auto" }, line.value),
-    ))),
-  )));
 }

@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 
 from dsage.cli.app import app
 from dsage.datasets import load_penguins
+from dsage.structure import stability
 
 README = Path(__file__).parents[1] / "README.md"
 TEXT = README.read_text(encoding="utf-8")
@@ -39,6 +40,11 @@ def test_there_are_commands_to_run():
 
 
 def test_the_commands_run_one_after_the_other(folder, monkeypatch):
+    def quick(table, n_resamples, *args, **options):
+        return stability(table, min(n_resamples, 3), *args, **options)
+
+    monkeypatch.setattr("dsage.cli.graph.stability", quick)
+    monkeypatch.setattr("dsage.structure.resolve.stability", quick)
     monkeypatch.chdir(folder)
     for command in COMMANDS:
         result = CliRunner().invoke(app, [*shlex.split(command)[1:]], catch_exceptions=False)

@@ -94,6 +94,13 @@ class TableGame(Game):
         return float(self.table[sum(1 << j for j in coalition)].mean())
 
 
+def as_table(game):
+    """The table of a game without draws, which says the same at once."""
+    n_features = len(game.feature_names)
+    known = (np.arange(2**n_features)[:, None] >> np.arange(n_features)) % 2 == 1
+    return TableGame(game.risks(known, np.arange(game.n_rows))[:, :, 0], game.feature_names)
+
+
 def additive_table(worth, rng, n_rows=3):
     """Risks that fall by `worth[j]` for every known j, on each row from a level of its own."""
     n_features = len(worth)

@@ -25,7 +25,7 @@ demo: $(VENV)/.cli
 
 # One thread a process: those of several processes would wait for each other.
 test: $(VENV)/.dev
-	OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses 2
+	OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses 2 --dist worksteal
 
 # Another environment, with the lowest version of each dependency that pyproject.toml allows.
 test-lowest:
@@ -33,7 +33,7 @@ test-lowest:
 	"$(PYTHON)" tools/lowest_versions.py > .venv-lowest/lowest.txt
 	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check --constraint .venv-lowest/lowest.txt --editable ".[dev]"
 	# Old libraries warn of newer ones.
-	OMP_NUM_THREADS=1 .venv-lowest/bin/python -m pytest --numprocesses 2 -o filterwarnings=default
+	OMP_NUM_THREADS=1 .venv-lowest/bin/python -m pytest --numprocesses 2 --dist worksteal -o filterwarnings=default
 
 check: $(VENV)/.dev
 	$(BIN)/ruff format --check .

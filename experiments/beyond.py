@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from itertools import product
 from typing import Any
 
@@ -103,8 +103,9 @@ def run(store: Store, sizes: Sizes) -> None:
                 store.unit(TABLE, key, work, seed=seed)
 
 
+@cache
 def _warm_up() -> None:
-    """Run each way with each model on a few rows, untimed, so that code is loaded."""
+    """Run each way with each model on a few rows, untimed, once, so that code is loaded."""
     at = problem("dag_s(2)", Data(n_train=100, n_test=20, n_trees=2))
     for options, model in product(WAYS.values(), MODELS):
         game = at.game(model, n_rows=20, seed=0)

@@ -1,5 +1,8 @@
-"""The commands of the README, as they stand there."""
+"""The code and the commands of the README, as they stand there."""
 
+import ast
+import doctest
+import inspect
 import re
 import runpy
 import shlex
@@ -14,10 +17,12 @@ from typer.testing import CliRunner
 
 from dsage.cli.app import app
 from dsage.datasets import load_penguins
+from dsage.structure import stability
 
 README = Path(__file__).parents[1] / "README.md"
-SHOWN = re.search(r"```text\n(SAGE values.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
-BLOCKS = re.findall(r"```sh\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+TEXT = README.read_text(encoding="utf-8")
+SHOWN = re.search(r"```text\n(SAGE values.*?)```", TEXT, re.DOTALL)
+BLOCKS = re.findall(r"```sh\n(.*?)```", TEXT, re.DOTALL)
 COMMANDS = [line for block in BLOCKS for line in block.splitlines() if line.strip()]
 
 
@@ -35,6 +40,11 @@ def test_there_are_commands_to_run():
 
 
 def test_the_commands_run_one_after_the_other(folder, monkeypatch):
+    def quick(table, n_resamples, *args, **options):
+        return stability(table, min(n_resamples, 3), *args, **options)
+
+    monkeypatch.setattr("dsage.cli.graph.stability", quick)
+    monkeypatch.setattr("dsage.structure.resolve.stability", quick)
     monkeypatch.chdir(folder)
     for command in COMMANDS:
         result = CliRunner().invoke(app, [*shlex.split(command)[1:]], catch_exceptions=False)
@@ -45,9 +55,19 @@ def test_the_commands_run_one_after_the_other(folder, monkeypatch):
     ).read_text(encoding="utf-8")
 
 
-def test_the_table_is_what_the_example_prints():
-    script = runpy.run_path(str(README.parent / "examples" / "readme.py"))
+def test_the_table_is_what_the_code_prints():
+    code = doctest.DocTestParser().get_doctest(TEXT, {}, "README", str(README), 0)
     # Other tests run at the same time, and more threads would wait for each other.
     with threadpool_limits(1, user_api="openmp"):
-        printed = str(script["explain_penguins"]())
-    assert printed.startswith(SHOWN[1].rstrip())
+        failed = doctest.DocTestRunner().run(code, clear_globs=False).failed
+    assert not failed
+    assert str(code.globs["explanation"]).startswith(SHOWN[1].rstrip())
+
+
+def test_the_example_is_the_code():
+    script = runpy.run_path(str(README.parent / "examples" / "readme.py"))
+    example = ast.parse(inspect.getsource(script["explain_penguins"])).body[0].body[1:]
+    code = ast.parse("".join(each.source for each in doctest.DocTestParser().get_examples(TEXT)))
+    statements = [each for each in code.body if isinstance(each, ast.Assign)]
+    statements[-1] = ast.Return(statements[-1].value)
+    assert list(map(ast.unparse, example)) == list(map(ast.unparse, statements))

@@ -1,3 +1,5 @@
+import functools
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -102,16 +104,22 @@ def test_one_graph_for_both_is_audited():
     np.testing.assert_allclose(corrected.values, [3.0, 0.0, 1.0, 0.0], atol=1e-12)
 
 
+SHORT = {"exact": "never", "audit": False, "stopping": as_stopping(n_orderings=30)}
+
+
+@functools.cache
+def compared(oracle, seed):
+    return compare_games(*games(seed, seed), oracle=oracle, random_state=seed, **SHORT)
+
+
 @pytest.mark.parametrize("oracle", [None, ORACLE])
 def test_the_difference_is_far_better_known_than_from_two_runs(oracle):
     """The spread of the differences over seeds, with the same evaluations on both sides."""
-    options = {"exact": "never", "audit": False, "oracle": oracle}
-    options["stopping"] = as_stopping(n_orderings=30)
+    options = {"oracle": oracle, **SHORT}
     n_seeds = 6
     paired, separate = np.empty((2, n_seeds, 4))
     for seed in range(n_seeds):
-        a, b = games(seed, seed)
-        paired[seed] = compare_games(a, b, random_state=seed, **options).difference.values
+        paired[seed] = compared(oracle, seed).difference.values
         a, b = games(seed, 100 + seed)
         one, other = (
             run(a, random_state=seed, **options),
@@ -131,9 +139,7 @@ def test_intervals_hold_the_difference(oracle):
     truth = CASE.values(oracle, data=(X, Y)) - CLOSE_LAW.values(oracle, data=(X, Y))
     held = []
     for seed in range(8):
-        options = {"exact": "never", "audit": False, "stopping": as_stopping(n_orderings=30)}
-        found = compare_games(*games(seed, seed), oracle=oracle, random_state=seed, **options)
-        frame = found.to_frame().set_index("feature").loc[list(FEATURES)]
+        frame = compared(oracle, seed).to_frame().set_index("feature").loc[list(FEATURES)]
         held.append((frame["lower"] <= truth) & (truth <= frame["upper"]))
         assert (
             (frame["lower_all"] <= frame["lower"]) & (frame["upper"] <= frame["upper_all"])

@@ -1,5 +1,6 @@
 """How much values would change with another sampler: differences, their errors, the budget."""
 
+import functools
 from dataclasses import replace
 
 import numpy as np
@@ -43,15 +44,19 @@ def case():
         options = {"loss": "squared_error", "random_state": 0, "draw_control": "none"}
         return LossGame(curved, sampler, X, y, **options)
 
-    return make_game, truth, wrong
+    @functools.cache
+    def estimated(n_orderings, **options):
+        """The game of the exact sampler, and its run."""
+        game = make_game(truth)
+        return game, run(game, stopping=as_stopping(n_orderings=n_orderings), **options)
+
+    return make_game, truth, wrong, estimated
 
 
-def check(case, *others, sampler=None, n_orderings=600, exact="never", **options):
-    make_game, truth, _ = case
-    own = truth if sampler is None else sampler
-    game = make_game(own)
+def check(case, *others, n_orderings=600, exact="never", **options):
+    make_game, truth, _, estimated = case
     plan = PlanOptions(exact=exact, random_state=0, **options)
-    estimate = run(game, stopping=as_stopping(n_orderings=n_orderings), **vars(plan))
+    game, estimate = estimated(n_orderings, **vars(plan))
     n_before = game.n_predicted
     made = []
 
@@ -67,7 +72,7 @@ def check(case, *others, sampler=None, n_orderings=600, exact="never", **options
             for at, other in enumerate(others)
         ],
         estimate,
-        sampler=own,
+        sampler=truth,
         oracle=None,
         n_draws=8,
         options=plan,
@@ -78,7 +83,7 @@ def check(case, *others, sampler=None, n_orderings=600, exact="never", **options
 
 
 def exact_differences(case, n_orderings=600):
-    make_game, truth, wrong = case
+    make_game, truth, wrong, _ = case
     rule = as_stopping(n_orderings=n_orderings)
     a, b = (run(make_game(each), stopping=rule, random_state=5) for each in (wrong, truth))
     return a.values - b.values, np.hypot(a.se, b.se)
@@ -178,7 +183,7 @@ def test_features_exceed_only_if_that_is_sure_and_more_than_all_other_errors(cas
     [(StopKind.INTERRUPTED, "was interrupted"), (StopKind.TIME, "the time was up")],
 )
 def test_there_is_no_check_after_an_interrupt_or_without_time(case, kind, words):
-    make_game, truth, wrong = case
+    make_game, truth, wrong, _ = case
     game = make_game(truth)
     plan = PlanOptions(random_state=0)
     estimate = run(game, stopping=as_stopping(n_orderings=20), random_state=0)
@@ -205,7 +210,7 @@ def test_a_run_of_few_evaluations_is_not_compared(case):
 
 
 def test_a_sampler_whose_fit_takes_too_long_is_left_out(case):
-    make_game, truth, _ = case
+    make_game, truth, *_ = case
     game = make_game(truth)
     estimate = run(game, stopping=as_stopping(n_orderings=200), random_state=0)
     found = check_by_others(

@@ -25,11 +25,12 @@ VARIANTS = {
     "neighbors-nearest": ("neighbors", "numbers", {"n_neighbors": 5}),
     "gaussian-shrunk": ("gaussian", "numbers", {"covariance": "ledoit-wolf"}),
 }
+QUICK_CHOICE = {"n_coalitions": 2, "n_draws": 4, "test_share": 0.5, "max_rows": 60}
 # Samplers without a name: the kind of data, the class and its options.
 UNNAMED = {
     "function": ("mixed", FunctionSampler, {"function": uniform_draws}),
-    "auto-numbers": ("numbers", Auto, {"n_coalitions": 2, "n_draws": 4}),
-    "auto-mixed": ("mixed", Auto, {"n_coalitions": 2, "n_draws": 4}),
+    "auto-numbers": ("numbers", Auto, QUICK_CHOICE),
+    "auto-mixed": ("mixed", Auto, QUICK_CHOICE),
 }
 
 

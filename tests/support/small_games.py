@@ -59,13 +59,21 @@ class EmpiricalTable(BaseSampler):
 
     def _fit(self, X):
         self._rows = X[np.lexsort(X.T[::-1])]
+        self._found = {}
 
     def _draw(self, X, known, noise):
         draws = np.empty((*noise.shape[:2], int((~known).sum())))
         for row, (x, u) in enumerate(zip(X, noise, strict=True)):
-            agree = self._rows[(self._rows[:, known] == x[known]).all(axis=1)][:, ~known]
+            agree = self._agreeing(x[known], known)
             draws[row] = agree[(u[:, 0] * len(agree)).astype(int)]
         return draws
+
+    def _agreeing(self, values, known):
+        key = known.tobytes(), values.tobytes()
+        if key not in self._found:
+            agree = (self._rows[:, known] == values).all(axis=1)
+            self._found[key] = self._rows[agree][:, ~known]
+        return self._found[key]
 
 
 def binary_game(case, table, X, y, **options):
@@ -92,6 +100,13 @@ class TableGame(Game):
 
     def risk(self, coalition):
         return float(self.table[sum(1 << j for j in coalition)].mean())
+
+
+def as_table(game):
+    """The table of a game without draws, which says the same at once."""
+    n_features = len(game.feature_names)
+    known = (np.arange(2**n_features)[:, None] >> np.arange(n_features)) % 2 == 1
+    return TableGame(game.risks(known, np.arange(game.n_rows))[:, :, 0], game.feature_names)
 
 
 def additive_table(worth, rng, n_rows=3):

@@ -327,6 +327,7 @@ def find_versions(packages: Iterable[str]) -> dict[str, str]:
     return found
 
 
+@cache
 def _version(name: str) -> str | None:
     """Return the version of a distribution; None if it is not installed."""
     try:

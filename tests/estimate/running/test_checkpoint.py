@@ -1,6 +1,7 @@
 """Checkpoints: a run that goes on is the run without a break, and no other run is continued."""
 
 import errno
+import functools
 import json
 import os
 import signal
@@ -46,10 +47,16 @@ def assert_same(one, other):
         assert (here.kind, here.n_evaluated, here.df) == (there.kind, there.n_evaluated, there.df)
 
 
+@functools.cache
+def whole_result(n_orderings, way="sage"):
+    """The run without a break."""
+    return result(n_orderings, **WAYS[way])
+
+
 @pytest.mark.parametrize("way", WAYS)
 def test_a_run_that_goes_on_is_the_run_without_a_break(way, tmp_path):
     path = tmp_path / "run.dsage"
-    whole = result(60, **WAYS[way])
+    whole = whole_result(60, way)
     for n_orderings in (10, 30, 60):
         parts = result(n_orderings, path, **WAYS[way])
     assert_same(whole, parts)
@@ -107,7 +114,7 @@ def test_a_killed_run_goes_on_to_the_same_bits(tmp_path):
     assert process.returncode == -signal.SIGKILL
     with program(path, 100, 0.0) as again:
         found = json.loads(again.communicate(timeout=300)[0])
-    whole = result(100)
+    whole = whole_result(100)
     assert found["values"] == whole.values.tolist()
     assert found["se"] == whole.se.tolist()
     assert found["n_evaluated"] == whole.n_evaluated
@@ -215,35 +222,52 @@ def test_refining_does_not_write_over_the_file_of_another_run(tmp_path):
         refine(other, checkpoint=b"run.dsage")
 
 
+class Interrupting(checkpoint_case.RandomForestRegressor):
+    n_left = 10**9
+
+    def predict(self, X):
+        self.n_left -= 1
+        if self.n_left == 0:
+            raise KeyboardInterrupt
+        return super().predict(X)
+
+
+def interruptible():
+    X, y = checkpoint_case.data()
+    forest = Interrupting(6, random_state=0).fit(X, y)
+    sampler = Gaussian().fit(X)
+    return forest, LossGame(forest, sampler, X[:200], y[:200], random_state=0)
+
+
+@functools.cache
+def interruptible_whole():
+    estimation = Estimation(interruptible()[1], **OPTIONS)
+    return refine(estimation, stopping=checkpoint_case.Slow(60))
+
+
 @pytest.mark.parametrize("n_calls", [3, 9, 15])
 @pytest.mark.interrupts
 def test_a_run_that_was_interrupted_goes_on_to_the_same_bits(n_calls, tmp_path):
-    class Interrupting(checkpoint_case.RandomForestRegressor):
-        n_left = 10**9
-
-        def predict(self, X):
-            self.n_left -= 1
-            if self.n_left == 0:
-                raise KeyboardInterrupt
-            return super().predict(X)
-
-    def played():
-        X, y = checkpoint_case.data()
-        forest = Interrupting(6, random_state=0).fit(X, y)
-        sampler = Gaussian().fit(X)
-        return forest, LossGame(forest, sampler, X[:200], y[:200], random_state=0)
-
-    whole = refine(Estimation(played()[1], **OPTIONS), stopping=checkpoint_case.Slow(60))
-    forest, interrupted = played()
+    whole = interruptible_whole()
+    forest, interrupted = interruptible()
     estimation = Estimation(interrupted, **OPTIONS)
     forest.n_left = n_calls
     path = tmp_path / "run.dsage"
     first = refine(estimation, stopping=checkpoint_case.Slow(60), checkpoint=path)
     assert first.interrupted
     assert_same(
-        whole, run(played()[1], stopping=checkpoint_case.Slow(60), checkpoint=path, **OPTIONS)
+        whole,
+        run(interruptible()[1], stopping=checkpoint_case.Slow(60), checkpoint=path, **OPTIONS),
     )
     assert_same(whole, refine(estimation, stopping=checkpoint_case.Slow(60)))
+
+
+@pytest.fixture(scope="module")
+def two_states(tmp_path_factory):
+    """The file of a run of 30 orderings, and the one before it."""
+    path = tmp_path_factory.mktemp("checkpoint") / "run.dsage"
+    result(30, path)
+    return path.read_bytes(), path.with_name("run.dsage.previous").read_bytes()
 
 
 @pytest.mark.parametrize(
@@ -257,17 +281,16 @@ def test_a_run_that_was_interrupted_goes_on_to_the_same_bits(n_calls, tmp_path):
     ],
     ids=["half", "empty", "something else", "one bit", "the end"],
 )
-def test_a_damaged_checkpoint_is_refused_and_the_one_before_it_kept(damage, tmp_path):
+def test_a_damaged_checkpoint_is_refused_and_the_one_before_it_kept(damage, two_states, tmp_path):
     path, previous = tmp_path / "run.dsage", tmp_path / "run.dsage.previous"
-    whole = result(60)
-    result(30, path)
-    before = previous.read_bytes()
-    path.write_bytes(damage(path.read_bytes()))
+    content, before = two_states
+    path.write_bytes(damage(content))
+    previous.write_bytes(before)
     with pytest.raises(ValueError, match=r"damaged.*run\.dsage\.previous"):
         result(60, path)
     assert previous.read_bytes() == before
     previous.replace(path)
-    assert_same(whole, result(60, path))
+    assert_same(whole_result(60), result(60, path))
 
 
 def test_an_array_that_is_no_checkpoint_is_refused(tmp_path):
@@ -291,7 +314,7 @@ def test_a_run_that_died_between_two_moves_goes_on_from_the_file_before(tmp_path
     path = tmp_path / "run.dsage"
     result(60, path)
     path.unlink()
-    assert_same(result(100), result(100, path))
+    assert_same(whole_result(100), result(100, path))
 
 
 # Disks
@@ -319,7 +342,7 @@ def test_a_full_disk_is_warned_of_once_and_loses_nothing(when, tmp_path, monkeyp
         found = result(60, path)
     assert len(caught) == 1
     monkeypatch.undo()
-    assert_same(result(60), found)
+    assert_same(whole_result(60), found)
     assert path.read_bytes() == before
     assert {each.name for each in tmp_path.iterdir()} == {"run.dsage", "run.dsage.previous"}
     assert_same(found, result(60, path))
@@ -330,7 +353,7 @@ def test_a_disk_that_is_really_full_ends_no_run(tmp_path):
     (tmp_path / "run.dsage.partial").symlink_to("/dev/full")
     with pytest.warns(UserWarning, match="could not be written.*No space left"):
         found = result(40, tmp_path / "run.dsage")
-    assert_same(result(40), found)
+    assert_same(whole_result(40), found)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write to every folder")
@@ -341,7 +364,7 @@ def test_a_read_only_folder_ends_no_run(tmp_path):
             found = result(40, tmp_path / "run.dsage")
     finally:
         tmp_path.chmod(0o700)
-    assert_same(result(40), found)
+    assert_same(whole_result(40), found)
 
 
 def test_states_are_written_at_intervals(tmp_path, monkeypatch):
@@ -382,7 +405,7 @@ def test_an_error_tells_where_to_go_on(tmp_path):
     with pytest.raises(RuntimeError, match="broken") as caught:
         run(game(), stopping=Broken(60), checkpoint=Checkpoint(path, every=0.0), **OPTIONS)
     assert str(path) in caught.value.__notes__[0]
-    assert_same(result(100), result(100, path))
+    assert_same(whole_result(100), result(100, path))
 
 
 # More precision
@@ -390,7 +413,7 @@ def test_an_error_tells_where_to_go_on(tmp_path):
 
 @pytest.mark.parametrize("way", ["sage", "d-sage", "plain", "exact"])
 def test_a_run_that_is_refined_is_the_run_to_the_tighter_end(way):
-    whole = result(60, **WAYS[way])
+    whole = whole_result(60, way)
     estimation = Estimation(game(), **{**OPTIONS, **WAYS[way]})
     for n_orderings in (10, 30):
         refine(estimation, stopping=checkpoint_case.Slow(n_orderings))

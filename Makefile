@@ -13,7 +13,7 @@ help:
 	@echo "make test    run the test suite; make test-lowest: with the lowest allowed versions"
 	@echo "make check   lint, types and import layers"
 	@echo "make format  rewrite the code in the project's style"
-	@echo "make docs    build the documentation into docs/_build/html"
+	@echo "make docs    run the code of the documentation, and build it into docs/_build/html"
 	@echo "make bench   run the benchmarks and print their tables"
 	@echo "make mutants change the code at random places, and count the changes that the tests notice"
 	@echo "make paper   re-create every experiment of the paper, in hours; make paper-quick: in minutes"
@@ -25,7 +25,7 @@ demo: $(VENV)/.cli
 
 # One thread a process: those of several processes would wait for each other.
 test: $(VENV)/.dev
-	OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses 2 --dist worksteal
+	OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/pytest --numprocesses 2 --dist worksteal
 
 # Another environment, with the lowest version of each dependency that pyproject.toml allows.
 test-lowest:
@@ -45,7 +45,9 @@ format: $(VENV)/.dev
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-docs: $(VENV)/.docs
+# The code of the pages first, which prints what they show; then the gallery and the pages.
+docs: $(VENV)/.dev $(VENV)/.docs
+	OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/pytest --quiet --numprocesses 2 docs
 	$(BIN)/sphinx-build --fail-on-warning --keep-going -b html docs docs/_build/html
 	@echo "The documentation is in docs/_build/html/index.html"
 

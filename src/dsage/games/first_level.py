@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dsage.games.additive import AdditiveRows
-from dsage.games.base import Floats, Game, Orders, Rows, by_feature
+from dsage.games.base import Floats, Game, Orders, Rows, by_feature, prefixes
 from dsage.games.block_game import BlockGame
 from dsage.games.expected import Expected
 from dsage.games.functions import Functions
@@ -133,8 +133,13 @@ def _shares_left(game: Expected, levels: Sequence[Game]) -> list[float]:
 
 def _surpluses(game: Game, orders: Orders, rows: Rows) -> Floats:
     """Return what features add for rows, the mean of each ordering and its reverse, centered."""
-    needed = np.ones((len(orders), orders.shape[1] + 1), dtype=np.bool_)
-    risks = game.path_risks(orders, rows, _PILOT_EPOCH, needed).mean(axis=3)
+    known = prefixes(orders)
+    if game.has_paths:
+        risks = game.path_risks(orders, rows, _PILOT_EPOCH, np.ones(known.shape[:2], np.bool_))
+    else:
+        each = game.risks(known.reshape(-1, known.shape[2]), rows, _PILOT_EPOCH)
+        risks = each.reshape(*known.shape[:2], *each.shape[1:])
+    risks = risks.mean(axis=3)
     added = by_feature(-np.diff(risks, axis=1), orders)
     pairs = added.reshape(-1, 2, *added.shape[1:]).mean(axis=1)
     centered: Floats = pairs - pairs.mean(axis=0)

@@ -100,11 +100,11 @@ def test_a_sampled_control_knows_its_error(case):
     rows = np.array([3, 30, 8])
     control, exact = row_control(case, rows), row_control(case, rows, knows_mean=True)
     control.refine(0.0, -3)
-    assert control.n_orderings == 512
+    assert control.n_orderings == 1024
     # From the values of each unit, without the detour over coefficients.
-    units = np.array([control.of_unit(FIRST_UNIT + unit) for unit in range(256)])
+    units = np.array([control.of_unit(FIRST_UNIT + unit) for unit in range(512)])
     np.testing.assert_allclose(control.mean, units.mean(axis=0), atol=1e-10)
-    np.testing.assert_allclose(control.variance, units.var(axis=0, ddof=1) / 256, atol=1e-12)
+    np.testing.assert_allclose(control.variance, units.var(axis=0, ddof=1) / 512, atol=1e-12)
     error = np.abs(control.mean - exact.mean)
     assert (error <= 4.5 * np.sqrt(control.variance) + 1e-9).all()
 
@@ -119,7 +119,7 @@ def test_controls_of_several_rows_share_their_orderings():
     )
     first.refine(0.0, -3)
     second.refine(1e9, -3)
-    assert (first.n_orderings, second.n_orderings, coefficients.n_units) == (512, 512, 256)
+    assert (first.n_orderings, second.n_orderings, coefficients.n_units) == (1024, 1024, 512)
 
 
 def test_the_cheap_game_lowers_the_errors_and_keeps_the_values():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 
 import numpy as np
@@ -258,4 +259,86 @@ def incomplete() -> Problem:
             + X[..., 2]
             + 0.5 * X[..., 4] * X[..., 0]
         ),
+    )
+
+
+def fresh_problems() -> dict[str, Callable[[], Problem]]:
+    """Return how to make random problems that no setting of a sampler was chosen on, by name."""
+    return {
+        **{f"random clusters {k}": functools.partial(random_clusters, 100 + k) for k in range(3)},
+        **{f"random curves {k}": functools.partial(random_curves, 200 + k) for k in range(3)},
+        **{f"random mixed {k}": functools.partial(random_mixed, 300 + k) for k in range(3)},
+    }
+
+
+def random_clusters(seed: int) -> Problem:
+    """Return two to five normal clusters of six numbers, of random sizes, places and shapes."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 6))
+    parts = rng.uniform(0.3, 0.8, size=(n, 1, 1)) * rng.normal(size=(n, 6, 6))
+    return NormalMixture(
+        rng.dirichlet(np.full(n, 4.0)),
+        1.5 * rng.normal(size=(n, 6)),
+        parts @ parts.transpose(0, 2, 1) + 0.2 * np.eye(6),
+        _random_model(rng, 6),
+    )
+
+
+def random_curves(seed: int) -> Problem:
+    """Return five numbers, each a sum of random curves of one or two numbers before it."""
+    rng = np.random.default_rng(seed)
+    curves = (np.tanh, np.sin, np.abs, lambda x: np.exp(-(x**2)), lambda x: x)
+
+    def column(at: int) -> Column:
+        parents = rng.choice(at, size=min(at, int(rng.integers(1, 3))), replace=False)
+        chosen = [curves[int(k)] for k in rng.integers(len(curves), size=len(parents))]
+        effects = rng.choice([-1, 1], size=len(parents)) * rng.uniform(0.7, 1.5, size=len(parents))
+
+        def given(seen: Columns) -> Floats:
+            terms = [
+                effect * curve(1.5 * seen[parent])
+                for effect, curve, parent in zip(effects, chosen, parents, strict=True)
+            ]
+            return np.sum(terms, axis=0)
+
+        return Column(given, float(rng.uniform(0.3, 0.6)))
+
+    columns = [Column(lambda _: 0.0, 1.0), *[column(at) for at in range(1, 5)]]
+    return Problem(columns, _random_model(rng, 5))
+
+
+def random_mixed(seed: int) -> Problem:
+    """Return classes and numbers in turn; a class follows from numbers, and shifts later ones."""
+    rng = np.random.default_rng(seed)
+
+    def of_class(at: int) -> Column:
+        slopes = rng.normal(size=(3, at))
+        return Column(
+            lambda seen: softmax(
+                *[sum(b * x for b, x in zip(row, seen, strict=True)) for row in slopes]
+            )
+        )
+
+    def of_number(at: int) -> Column:
+        slopes, shifts = rng.normal(size=at) * 0.7, rng.normal(size=3)
+
+        def given(seen: Columns) -> Floats:
+            linear = sum(b * x for b, x in zip(slopes, seen, strict=True))
+            return np.asarray(linear + shifts[seen[0].astype(int)])
+
+        return Column(given, float(rng.uniform(0.5, 0.9)))
+
+    columns = [Column(lambda _: np.array([0.5, 0.3, 0.2]))]
+    columns += [of_number(at) if at % 2 else of_class(at) for at in range(1, 5)]
+    return Problem(columns, _random_model(rng, 5))
+
+
+def _random_model(rng: np.random.Generator, d: int) -> Callable[[Floats], Floats]:
+    """Return a model with linear terms, a kink, a wave and a product of random columns."""
+    slopes, at = rng.normal(size=d), rng.permutation(d)
+    return lambda X: (
+        X @ slopes
+        + 1.5 * np.maximum(X[..., at[0]], 0)
+        + np.sin(X[..., at[1]])
+        + 0.5 * X[..., at[2]] * X[..., at[3]]
     )

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dsage.games.additive import AdditiveRows
+from dsage.games.additive import KEPT_BYTES, AdditiveRows
 from dsage.games.base import Floats, Game, Orders, Rows, by_feature, prefixes
 from dsage.games.block_game import BlockGame
 from dsage.games.expected import Expected
@@ -105,7 +105,9 @@ def _find_link_game(
         if level is None:
             continue
         (predictor,) = level.predictors
-        if len(game.matrix) * predictor.basis.n_columns**2 <= _MOST_WORK:
+        n_entries = len(game.matrix) * predictor.basis.n_columns
+        is_small = 8 * n_entries * scaled.shape[1] <= KEPT_BYTES
+        if is_small and n_entries * predictor.basis.n_columns <= _MOST_WORK:
             rows = AdditiveRows(predictor, level.functions, game.matrix)
             losses, names = linked.losses, game.feature_names
             return LinkGame(rows, scaled, linked.link, losses, names, weights, under)

@@ -11,6 +11,7 @@ import argparse
 import cProfile
 import functools
 import pstats
+import subprocess
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -30,6 +31,8 @@ from dsage.explain import explain
 from dsage.graphs import random_dag, random_linear_gaussian
 
 GB = 1e9
+# How long a case may take: so many times its limit, at least and at most so many seconds.
+_TIMES, _LEAST, _MOST = 2.0, 90.0, 660.0
 
 
 @dataclass(frozen=True)
@@ -137,13 +140,18 @@ def run_case(name: str, *, is_profiled: bool) -> None:
 def line_of(name: str) -> list[str]:
     """Return the line of a case."""
     case = CASES[name]
-    found = ask("benchmarks.defaults", "--case", name)
+    limit = f"{case.seconds:g} s" + ("" if case.n_bytes is None else f", {case.n_bytes / GB:g} GB")
+    # The rows and the model are made in the same process.
+    patience = min(max(_TIMES * case.seconds, _LEAST), _MOST)
+    try:
+        found = ask("benchmarks.defaults", "--case", name, timeout=patience)
+    except subprocess.TimeoutExpired:
+        return [name, "", "", f"> {patience:g}", *[""] * (2 + len(PARTS)), limit, "NO"]
     total = max(sum(found["parts"].values()), 1e-9)
     shares = {part: 100 * spent / total for part, spent in found["parts"].items()}
     is_kept = found["wall"] <= case.seconds
     if case.n_bytes is not None:
         is_kept &= found["more"] <= case.n_bytes
-    limit = f"{case.seconds:g} s" + ("" if case.n_bytes is None else f", {case.n_bytes / GB:g} GB")
     return [
         name,
         found["sampler"],
@@ -182,7 +190,8 @@ def main() -> None:
     text = (
         "`explain(model, X_train, y_train, X_test, y_test)` with nothing else but a seed, each in "
         "a process of its own, imports apart: seconds, processor time, memory at the peak beyond "
-        "that before the call, and the parts of the processor time in %."
+        "that before the call, and the parts of the processor time in %. Cases that take far longer "
+        "than their limit are ended."
     )
     packages = ["dsage", "numpy", "scikit-learn", "lightgbm"]
     publish("defaults", "The defaults", [(text, markdown(head, lines))], packages)

@@ -68,8 +68,9 @@ class LinkGame(Game):
         self._least, self._most = scaled.min(axis=0), scaled.max(axis=0)
         self._losses, self._under = losses, under
         n_columns = rows.predictor.basis.n_columns
-        # Factors of matrices, and their products with all rows.
-        self.cost = float(n_columns) ** 2 * (1.0 + self.n_rows / _ROWS_A_FACTOR)
+        # Factors of matrices, their products with all rows, and the losses of these.
+        n_outputs = self.n_rows * scaled.shape[1]
+        self.cost = float(n_columns) ** 2 * (1.0 + n_outputs / _ROWS_A_FACTOR)
 
     def first_level(self) -> Game | None:
         """Return the cheaper game, if there is one."""

@@ -125,10 +125,6 @@ class Rows:
     def __len__(self) -> int:
         return len(self.Z)
 
-    def take(self, rows: Ints) -> Rows:
-        """Return some of the rows."""
-        return Rows(self.Z[rows], self.states[rows], self.trees)
-
     def chunks(self) -> Iterator[tuple[slice, Floats]]:
         """Yield chunks of rows, with their columns as (n_columns, n_rows)."""
         for start in range(0, len(self), self._step):
@@ -268,12 +264,14 @@ _START_ROWS, _START_STEPS, _START_STATES = 5_000, 5, 64
 
 def _first_sums(rows: Rows, n_components: int, rng: np.random.Generator) -> Floats:
     """Return the sums of the columns in clusters of the rows, found by k-means."""
-    some = rows
+    features = rows.features(_START_STATES)
+    labels = np.full(len(rows), -1)
+    chosen = np.arange(len(rows))
     if len(rows) > _START_ROWS:
-        some = rows.take(np.sort(rng.choice(len(rows), _START_ROWS, replace=False)))
-    labels = _cluster(some.features(_START_STATES), n_components, rng)
+        chosen = np.sort(rng.choice(len(rows), _START_ROWS, replace=False))
+    labels[chosen] = _cluster(features[chosen], n_components, rng)
     sums = np.zeros((n_components, rows.n_columns))
-    for at, columns in some.chunks():
+    for at, columns in rows.chunks():
         belongs = labels[at] == np.arange(n_components)[:, None]
         sums += belongs.astype(np.float64) @ columns.T
     return sums

@@ -95,13 +95,15 @@ def fit_mixture(
     trees = Trees.of(states, n_states) if design.has_trees else Trees.none(n_states)
     margins = Margins.of(values, design.scale)
     used = _affordable(n_rows, n_numbers, trees, size, _FINAL_COST / max(1, n_fits))
-    fits = []
+    fits, rows = [], None
     for number in range(n_fits if size > 1 or gaps.any else 1):
         rng = streams("mix-final", number)
-        chosen = np.sort(rng.permutation(n_rows)[:used]) if used < n_rows else np.arange(n_rows)
-        # Each fit fills the gaps on its own, so that the average knows how uncertain they are.
-        full = gaps.fill(chosen, 1 + number)
-        rows = Rows(margins.to_scores(full), states[chosen], trees)
+        # All rows without gaps are the same for every fit.
+        if rows is None or used < n_rows or gaps.any:
+            chosen = np.sort(rng.permutation(n_rows)[:used]) if used < n_rows else np.arange(n_rows)
+            # Each fit fills the gaps on its own, so that the average knows how uncertain they are.
+            full = gaps.fill(chosen, 1 + number)
+            rows = Rows(margins.to_scores(full), states[chosen], trees)
         fits.append(fit_components(rows, size, design.shrinkage, rng))
     return Fit(Components.pool(fits).sort(), margins, trees, design, tried)
 

@@ -292,7 +292,7 @@ def test_a_graph_and_groups_are_those_of_the_run(quick):
     X, y = chain(300)
     found = dsage.explain(
         lambda X: 2 * X["c"], X[:200], y[:200], X[200:], y[200:], sampler="gaussian",
-        groups={"both": ["a", "b"]}, n_resamples=0, tolerance=0.05, **CHECKED,
+        graph="learn", groups={"both": ["a", "b"]}, n_resamples=0, tolerance=0.05, **CHECKED,
     )  # fmt: skip
     assert found.sampler_check.feature_names == ("both", "c", "d")
     # What is separated in all orderings stays zero, whatever the sampler.

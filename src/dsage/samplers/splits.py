@@ -21,8 +21,7 @@ _FIT_ROWS, _FIT_ENTRIES, _FEWEST_FIT_ROWS, SCORED_ROWS = 3000, 60_000, 500, 512
 # Rows that are scored together, and those of them that share coalitions: few, so that there are
 # many coalitions.
 _BLOCK, _PIECE = 64, 16
-# How often each row is scored, with other coalitions each time, if nothing is decided before; less
-# often where there are only few coalitions.
+# How often each row is scored, with other coalitions each time, if nothing is decided before.
 _SWEEPS = 4
 _FEWEST = 5
 
@@ -125,14 +124,12 @@ def make_blocks(
 ) -> list[Block]:
     """Return the blocks in the order in which they are scored: all rows once, then again.
 
-    Each row is scored on `n_coalitions` coalitions of players, as random orderings give them, or on
-    all of them if there are not more.
+    Each row is scored on `n_coalitions` coalitions of players, as random orderings give them.
     """
     blocks: list[Block] = []
     n_players, n_pairs = len(players.names), 0
     is_exact = has_few(n_players, n_coalitions)
-    n_all = 1 << min(n_players, 32)
-    for sweep in range(min(_SWEEPS, -(-(n_all - 1) // n_coalitions))):
+    for sweep in range(_SWEEPS):
         for number, rows in _in_turn(parts):
             pieces: list[Piece] = []
             for some in np.array_split(rows, -(-len(rows) // _PIECE)):

@@ -192,6 +192,10 @@ class Layout:
         are refused.
         """
         frame = Frame(data, self.names)
+        if known is None and self._takes_as_it_is(data):
+            matrix: Floats = data[list(self.names)].to_numpy(np.float64, copy=True)
+            check_infinite(matrix.T, self.names)
+            return np.ascontiguousarray(matrix)
         is_encoded = frame.is_array and self.kind != "numpy"
         # Columns are written faster into an array by columns, which then has to be copied.
         is_large = 8 * frame.n_rows * len(self.names) > _LARGE
@@ -264,6 +268,16 @@ class Layout:
         # The order of bytes would be lost.
         alike = all(column.dtype == first for column in columns)
         return np.stack(columns, axis=1, dtype=first if alike else None)
+
+    def _takes_as_it_is(self, data: Any) -> bool:  # noqa: ANN401
+        """Return whether data is a frame of pandas with floats only, as in training.
+
+        Its columns need not be looked at one by one, which takes long where there are many.
+        """
+        if self.kind != "pandas" or not isinstance(data, pd.DataFrame):
+            return False
+        is_float = all(dtype == np.float64 for dtype in data.dtypes)
+        return is_float and self._is_plain(np.dtype(np.float64))
 
     def _is_plain(self, dtype: np.dtype[Any]) -> bool:
         """Return whether all columns are floats of this type, so that nothing is converted."""

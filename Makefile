@@ -68,6 +68,8 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.budgets
 	$(BIN)/python -m benchmarks.memory
 	$(BIN)/python -m benchmarks.engine
+	$(BIN)/python -m benchmarks.engine_workloads
+	$(BIN)/python -m benchmarks.losses
 	$(BIN)/python -m benchmarks.engine_coverage
 	$(BIN)/python -m benchmarks.default_coverage
 	$(BIN)/python -m benchmarks.engine_design

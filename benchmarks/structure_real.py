@@ -1,6 +1,7 @@
 """Test on held-out rows what graphs of real tables claim, and whether other rows claim it too.
 
-The drug consumption data are used if the environment variable DSAGE_DRUG_DATA names their file.
+The drug consumption data are used if the environment variable DSAGE_DRUG_DATA names their file;
+diamonds, wages and the Titanic's passengers if their packages are there (see sampler_tables).
 With ``--only``, the rows of other tables, and the test of the test, stay as they are published.
 Run: python -m benchmarks.structure_real [--claims N] [--only TABLE ...]
 """
@@ -22,6 +23,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.model_selection import KFold
 from tqdm.auto import tqdm
 
+from benchmarks.sampler_tables import tables_of_packages
 from benchmarks.table import cells, markdown, publish, published
 from dsage import learn_graph
 from dsage.datasets import (
@@ -69,6 +71,9 @@ def tables() -> dict[str, RealTable]:
     found["penguins"] = RealTable(penguins, "body_mass_g")
     complete = penguins.dropna().reset_index(drop=True)
     found["penguins, complete rows"] = RealTable(complete, "body_mass_g")
+    for name, (table, target) in tables_of_packages().items():
+        texts = table.select_dtypes(["object", "str", "string", "bool"]).columns
+        found[name] = RealTable(table.astype(dict.fromkeys(texts, "category")), target)
     if os.environ.get("DSAGE_DRUG_DATA"):
         drug = drug_consumption().reset_index(drop=True)[[*DRUG_FEATURES, "Nicotine"]]
         for name in (*DRUG_CATEGORICAL, "Nicotine"):

@@ -42,7 +42,7 @@ def measure_use(oracle: Oracle, options: PlanOptions) -> GraphUse:
     Examples
     --------
     >>> from dsage import Graph
-    >>> chain = Graph(list("abcy"), [("a", "b"), ("b", "c"), ("c", "y")])
+    >>> chain = Graph(list("abcdefy"), list(zip("abcdef", "bcdefy")))
     >>> measure_use(chain.oracle("y"), PlanOptions(random_state=0)).pays
     True
     >>> fork = Graph(list("abcy"), [("a", "y"), ("b", "y"), ("c", "y")])

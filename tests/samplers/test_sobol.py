@@ -54,8 +54,16 @@ def test_the_table_is_loaded_once(unloaded, monkeypatch):
     assert calls == [1]
 
 
+@pytest.fixture
+def listens():
+    """A process that listens to interrupts, which a shell may have told it to ignore."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.skipif(os.name == "nt", reason="signals differ on Windows")
-def test_an_interrupt_waits_for_the_end_of_the_block():
+def test_an_interrupt_waits_for_the_end_of_the_block(listens):
     done = []
 
     def interrupted():
@@ -70,13 +78,14 @@ def test_an_interrupt_waits_for_the_end_of_the_block():
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals differ on Windows")
-def test_ctrl_c_during_the_first_load_is_raised_and_leaves_a_complete_table():
+def test_ctrl_c_during_the_first_load_is_raised_and_leaves_a_complete_table(listens):
     """In a new process: NumPy's loader is interrupted in the middle of the file."""
     program = """
 import os, signal
 import numpy as np
 from dsage._random import Streams
 from dsage.samplers import noise
+signal.signal(signal.SIGINT, signal.default_int_handler)
 load = np.load
 def interrupted(*args, **options):
     os.kill(os.getpid(), signal.SIGINT)

@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 LOCKED := pyproject.toml constraints.txt
 
-.PHONY: help demo test test-lowest check format docs bench mutants paper paper-quick clean
+.PHONY: help demo test test-lowest check format docs bench race fuzz soak release-check mutants paper paper-quick clean
 
 help:
 	@echo "make demo    explain a model of the penguins that come with dsage; writes demo-output/report.html"
@@ -15,6 +15,10 @@ help:
 	@echo "make format  rewrite the code in the project's style"
 	@echo "make docs    run the code of the documentation, and build it into docs/_build/html"
 	@echo "make bench   run the benchmarks and print their tables"
+	@echo "make race    race other packages, each in an environment of its own, in hours"
+	@echo "make fuzz    read damaged files of every format, and count crashes, raw errors and hangs"
+	@echo "make soak    explain 500 times, kill runs and workers, fill the disk, and compare the results"
+	@echo "make release-check  build the package, and test the wheel in a fresh environment"
 	@echo "make mutants change the code at random places, and count the changes that the tests notice"
 	@echo "make paper   re-create every experiment of the paper, in hours; make paper-quick: in minutes"
 	@echo "make clean   remove .venv and everything that was built"
@@ -79,6 +83,23 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.comparison
 	$(BIN)/python -m benchmarks.convergence
 
+# Makes the environments in .race; runs that are kept in benchmarks/results/race.csv are not repeated.
+race: $(VENV)/.dev
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.race --growth
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.race.structure
+
+# Damaged files of every format: 2,000 mutants each, or make fuzz MUTANTS=200.
+fuzz: $(VENV)/.dev
+	$(BIN)/python -m tools.fuzz $(if $(MUTANTS),--mutants $(MUTANTS))
+
+# Long runs, kills, full disks, dead workers.
+soak: $(VENV)/.dev
+	OMP_NUM_THREADS=1 $(BIN)/python tools/soak.py
+
+# Build into dist, and test the wheel in a fresh environment.
+release-check: $(VENV)/.dev
+	$(BIN)/python tools/release_check.py
+
 mutants: $(VENV)/.mutants
 	$(BIN)/python tools/mutants.py
 
@@ -90,7 +111,7 @@ paper-quick: $(VENV)/.paper
 	$(BIN)/python -m experiments --quick
 
 clean:
-	rm -rf $(VENV) .venv-lowest .mutants build dist docs/_build docs/gallery demo-output .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .venv-lowest .race .mutants build dist docs/_build docs/gallery demo-output .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 
 $(VENV)/bin/python:
 	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

@@ -189,8 +189,10 @@ def main() -> None:
     text = (
         "`explain(model, X_train, y_train, X_test, y_test)` with nothing else but a seed, each in "
         "a process of its own, imports apart: seconds, processor time, memory at the peak beyond "
-        "that before the call, and the parts of the processor time in %. Cases that take far "
-        "longer than their limit are ended."
+        "that before the call, and the parts of the processor time in %. Long cases are helped by "
+        "a process on the other processor, whose time and memory, with its libraries, are "
+        "included; the parts are those of the process that was called. Cases that take far longer "
+        "than their limit are ended."
     )
     if left_out:
         text += f" Not measured here: {'; '.join(left_out)}."

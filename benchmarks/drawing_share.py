@@ -180,6 +180,7 @@ def measure(name: str, graph: str | None, seconds: float) -> list[str]:
             y_test,
             graph=graph,
             tolerance=TOLERANCE,
+            n_jobs=1,
             seconds=seconds,
             random_state=0,
             progress=watch.listen,

@@ -63,7 +63,7 @@ def measure(game: LossGame, seconds: float, options: dict[str, Any]) -> dict[flo
     """Return what each error costs, from a run to the smallest one, or for some processor time."""
     first_rows, start = game.n_predicted, process_time()
     looks: list[tuple[float, float, int]] = []
-    for estimate in Estimation(game, random_state=0, **options).steps():
+    for estimate in Estimation(game, random_state=0, n_jobs=1, **options).steps():
         took = process_time() - start
         if estimate.n_units < 30 and not estimate.is_exact and took < seconds:
             continue

@@ -60,6 +60,7 @@ def run_case(name: str) -> None:
             sampler="gaussian",
             n_orderings=16,
             max_bytes=MAX_BYTES,
+            n_jobs=1,
             random_state=0,
             progress=False,
         )

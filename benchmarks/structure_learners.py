@@ -1,6 +1,6 @@
 """Compare the separations that other learners find on non-linear and mixed tables.
 
-It needs causal-learn and lingam, which are no dependencies of dsage: install them into an
+It needs causal-learn, lingam and pgmpy, which are no dependencies of dsage: install them into an
 environment of their own, with dsage.
 Run: python -m benchmarks.structure_learners [--limit SECONDS]
 """
@@ -197,6 +197,15 @@ def _cam_uv(data: pd.DataFrame, target: str) -> Graph:
     return from_matrix(list(data.columns), CAMUV().fit(data.to_numpy()).adjacency_matrix_)
 
 
+def _pgmpy(data: pd.DataFrame, target: str) -> Graph:
+    """Climb with the conditional Gaussian BIC of pgmpy, which takes classes as they are."""
+    from pgmpy.estimators import HillClimbSearch  # noqa: PLC0415
+
+    del target
+    found = HillClimbSearch(data).estimate(scoring_method="bic-cg", show_progress=False)
+    return Graph(list(data.columns), list(found.edges))
+
+
 def from_matrix(names: list[str], matrix: Any) -> Graph:  # noqa: ANN401
     """Read lingam's matrix: entry (i, j) is the effect of j on i, or NaN for a hidden cause."""
     found = [(i, j) for i in range(len(names)) for j in range(len(names)) if matrix[i, j] != 0]
@@ -212,6 +221,7 @@ LEARNERS: dict[str, tuple[Learner, bool]] = {
     "PC, Fisher's z": (pc("fisherz"), True),
     "PC, RCIT": (pc("rcit"), True),
     "GES, BIC": (ges("local_score_BIC"), True),
+    "pgmpy, conditional Gaussian": (_pgmpy, True),
     "DirectLiNGAM": (_direct_lingam, False),
     "RESIT, forests": (_resit, False),
     "CAM-UV": (_cam_uv, False),
@@ -263,9 +273,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--limit", type=int, default=60, help="CPU seconds a run may take")
     limit = parser.parse_args().limit
-    missing = [name for name in ("causallearn", "lingam") if find_spec(name) is None]
+    missing = [name for name in ("causallearn", "lingam", "pgmpy") if find_spec(name) is None]
     if missing:
-        print(f"skipped: {' and '.join(missing)} cannot be imported; pip install them")
+        print(f"skipped: {', '.join(missing)} cannot be imported; pip install them")
         return
     sections = []
     for kind, cases in KINDS.items():
@@ -301,8 +311,9 @@ def main() -> None:
         )
         if kind.startswith("mixed"):
             about += (
-                " The other learners see the classes as numbers; DirectLiNGAM, RESIT and CAM-UV "
-                "are for numbers alone and left out. `linear` is the conditional Gaussian BIC."
+                " The other learners, but pgmpy, see the classes as numbers; DirectLiNGAM, RESIT "
+                "and CAM-UV are for numbers alone and left out. `linear` is the conditional "
+                "Gaussian BIC."
             )
         header = [
             "learner",
@@ -324,7 +335,7 @@ def main() -> None:
         "bidirected edges. MB more: the most that the peak memory of the process grew by."
     )
     sections[0] = (f"{notes}\n\n{sections[0][0]}", sections[0][1])
-    packages = ["dsage", "causal-learn", "lingam", "numpy"]
+    packages = ["dsage", "causal-learn", "lingam", "pgmpy", "numpy"]
     publish("structure_learners", "Structure learning: other learners", sections, packages)
 
 

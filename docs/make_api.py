@@ -25,6 +25,7 @@ MODULES = (
     "dsage.games",
     "dsage.orderings",
     "dsage.estimate",
+    "dsage.flow",
     "dsage.workflows.measures",
     "dsage.interop",
     "dsage.datasets",

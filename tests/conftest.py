@@ -1,5 +1,14 @@
+import pytest
 from hypothesis import settings
+
+from dsage.estimate.parallel import helpers
 
 # A busy machine is no failure.
 settings.register_profile("without deadlines", deadline=None)
 settings.load_profile("without deadlines")
+
+
+@pytest.fixture(autouse=True)
+def _no_helpers(monkeypatch):
+    """Start no processes: tests run in parallel themselves."""
+    monkeypatch.setattr(helpers, "_SECONDS_ALONE", float("inf"))

@@ -32,6 +32,8 @@ def test_the_gallery_has_an_example_of_each_kind():
         "rows",
         "selecting",
         "measures",
+        "causal",
+        "flow",
     ]
 
 
@@ -51,6 +53,16 @@ def test_the_audit_detects_the_hidden_cause_and_the_bidirected_edge_repairs_it(d
     assert naive[0] < 0.01 < 0.1 < plain[0]
     assert abs(right - plain).max() < 0.01
     assert (found["skipped"]["surplus"] > 0).mean() > 0.9
+
+
+def test_the_species_of_a_penguin_is_the_source_of_what_a_model_knows(drawing):
+    found = runpy.run_path(str(GALLERY / "plot_9c_flow.py"))
+    table = found["found"].node_table()
+    assert table.index[0] == "species"
+    assert table.loc["species", "own"] > 0.9 * found["found"].reduction
+    edges = found["acting"].to_frame().query("source == 'species'")
+    assert (edges["value"] == 0).all()
+    assert len(plt.get_fignums()) == 1
 
 
 def test_models_differ_if_the_forest_uses_a_feature_less(drawing):

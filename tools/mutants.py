@@ -371,7 +371,7 @@ def _module_pattern(path: Path) -> re.Pattern[str]:
 
 def _durations(report: Path) -> dict[str, float]:
     """Return the seconds of each test in a JUnit report."""
-    from xml.etree import ElementTree  # noqa: PLC0415
+    from xml.etree import ElementTree
 
     return {
         f"{case.get('file')}::{case.get('name')}": float(case.get("time") or 0.0)

@@ -23,12 +23,14 @@ if TYPE_CHECKING:
     from dsage.explain import explain
     from dsage.graphs import Graph
     from dsage.result import Explanation, FoldedExplanation, load
+    from dsage.result.flow import FlowExplanation
     from dsage.result.rows import RowExplanation
     from dsage.structure import learn_graph, score_graph
     from dsage.workflows.combine import combine
     from dsage.workflows.compare import compare
     from dsage.workflows.drift import compare_data
     from dsage.workflows.explainer import Explainer
+    from dsage.workflows.flow import explain_flow
     from dsage.workflows.folds import explain_cv
     from dsage.workflows.measures import Measures, explain_measures
     from dsage.workflows.rows import explain_rows
@@ -38,6 +40,7 @@ __all__ = [
     "Explainer",
     "Explanation",
     "FeatureSelector",
+    "FlowExplanation",
     "FoldedExplanation",
     "Graph",
     "Measures",
@@ -50,6 +53,7 @@ __all__ = [
     "estimate",
     "explain",
     "explain_cv",
+    "explain_flow",
     "explain_measures",
     "explain_rows",
     "games",
@@ -68,6 +72,7 @@ _HOMES = {
     "Explainer": "dsage.workflows.explainer",
     "Explanation": "dsage.result",
     "FeatureSelector": "dsage.workflows.selector",
+    "FlowExplanation": "dsage.result.flow",
     "FoldedExplanation": "dsage.result",
     "Graph": "dsage.graphs",
     "Measures": "dsage.workflows.measures",
@@ -77,6 +82,7 @@ _HOMES = {
     "compare_data": "dsage.workflows.drift",
     "explain": "dsage.explain",
     "explain_cv": "dsage.workflows.folds",
+    "explain_flow": "dsage.workflows.flow",
     "explain_measures": "dsage.workflows.measures",
     "explain_rows": "dsage.workflows.rows",
     "learn_graph": "dsage.structure",

@@ -3,16 +3,34 @@
 from __future__ import annotations
 
 import difflib
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from importlib import import_module
+from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+
+# Characters that a terminal obeys, or that change the order or the lines of what is shown.
+_UNSEEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+
+
+def visible(text: str) -> str:
+    r"""Return a text for a terminal: control characters are escaped, but tabs and line ends.
+
+    Examples
+    --------
+    >>> visible("a\x1b[31mb")
+    'a\\x1b[31mb'
+    """
+    return _UNSEEN.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 class Setting(NamedTuple):
@@ -61,7 +79,9 @@ class Problem(NamedTuple):
         advice = self.advice if isinstance(self.advice, str) else self.advice.worded(word)
         ending = "" if advice.endswith(("?", ".")) else "."
         start = f"{self.place}: " if self.place else ""
-        return f"{start}{parameter} must be {self.condition}; got {self.got}. {advice}{ending}"
+        return visible(
+            f"{start}{parameter} must be {self.condition}; got {self.got}. {advice}{ending}"
+        )
 
 
 def refusal(
@@ -116,7 +136,7 @@ class DsageWarning(UserWarning):
     """A warning of the package; `text` keeps its settings apart from its words."""
 
     def __init__(self, text: str | Text) -> None:
-        super().__init__(str(text))
+        super().__init__(visible(str(text)))
         self.text = text
 
 
@@ -124,10 +144,61 @@ class AuditWarning(DsageWarning):
     """Skipping changes the values; the result of the run says so itself."""
 
 
+class GraphWarning(DsageWarning):
+    """Warns that the sign or the rank of causal values depends on which graph is right."""
+
+
 class SamplerWarning(DsageWarning):
     """Another sampler would change the values; the result of the run says so itself."""
 
 
+class _Filters:
+    """The filters of warnings, if several runs in threads use them at the same time.
+
+    Libraries change filters for a while by :class:`warnings.catch_warnings`, as scikit-learn does
+    to check rows and in its jobs. If threads do so at the same time, filters stay behind or are
+    lost. The last of several runs puts them back.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._n_inside = 0
+        self._is_shared = False
+        self._filters: Any = None
+        self._content: list[Any] = []
+
+    def enter(self) -> None:
+        with self._lock:
+            self._is_shared = self._n_inside > 0 or self._is_shared
+            if not self._n_inside:
+                self._is_shared = False
+                self._filters, self._content = warnings.filters, list(warnings.filters)
+            self._n_inside += 1
+
+    def leave(self) -> None:
+        with self._lock:
+            self._n_inside -= 1
+            if self._n_inside:
+                return
+            if self._is_shared:
+                self._repair()
+
+    def _repair(self) -> None:
+        """Put the filters back that were there when the first run began.
+
+        Nothing tells filters that stayed behind from those that another thread has set on purpose
+        meanwhile, so these are lost, too.
+        """
+        if warnings.filters is self._filters and list(warnings.filters) == self._content:
+            return
+        self._filters[:] = self._content
+        warnings.filters = self._filters
+        # Only that makes Python read them again.
+        with warnings.catch_warnings():
+            pass
+
+
+_filters = _Filters()
 _recorded: ContextVar[tuple[list[DsageWarning], bool]] = ContextVar("recorded")
 
 
@@ -140,12 +211,17 @@ def record_warnings(*, show: bool | None = None) -> Iterator[list[DsageWarning]]
     collection around this one, and otherwise true.
     """
     found: list[DsageWarning] = []
+    is_outermost = _recorded.get(None) is None
     is_shown = _recorded.get(([], True))[1] if show is None else show
     token = _recorded.set((found, is_shown))
+    if is_outermost:
+        _filters.enter()
     try:
         yield found
     finally:
         _recorded.reset(token)
+        if is_outermost:
+            _filters.leave()
 
 
 def warn(text: str | Text, category: type[DsageWarning] = DsageWarning) -> None:

@@ -7,11 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
-from dsage._check import AuditWarning, SamplerWarning, record_warnings
+from dsage._check import AuditWarning, GraphWarning, SamplerWarning, record_warnings
 from dsage._random import RandomState, RngLike, one_seed
+from dsage.causal import find_range
+from dsage.data.disk import read_inputs
 from dsage.data.inputs import Inputs, check_inputs
 from dsage.estimate import Checkpoint, run
 from dsage.estimate.rivals import check_sampler_of_run
+from dsage.estimate.running.checkpoint import hold
 from dsage.models.losses import Loss
 from dsage.models.resolve import ResolvedModel, find_model
 from dsage.orderings import Order, Orderings
@@ -37,6 +40,8 @@ from dsage.steps import (
     split_options,
     use_graph,
 )
+from dsage.structure.causes import CausesFound
+from dsage.structure.knowledge import Knowledge
 
 
 def explain(
@@ -49,7 +54,7 @@ def explain(
     graph: Any = "auto",  # noqa: ANN401
     sampler: Any = "auto",  # noqa: ANN401
     loss: str | Callable[..., Any] | Loss = "auto",
-    estimand: Literal["d-sage", "sage"] = "d-sage",
+    estimand: Literal["d-sage", "sage", "causal"] = "d-sage",
     tolerance: float | None = None,
     absolute: float | None = None,
     top_k: int | None = None,
@@ -63,6 +68,9 @@ def explain(
     kinds: Mapping[str, str] | None = None,
     n_resamples: int | None = None,
     min_share: float | None = None,
+    tiers: Iterable[Iterable[str]] | None = None,
+    forbidden: Iterable[tuple[str, str]] = (),
+    required: Iterable[tuple[str, str]] = (),
     sampler_check: bool = True,
     n_jobs: int | None = None,
     checkpoint: str | Path | Checkpoint | None = None,
@@ -92,6 +100,9 @@ def explain(
         Rows on which the model is evaluated: it must not have been fitted to them. Without them,
         as in ``explain(model, X, y)``, all rows serve for everything, to learn and to evaluate:
         then the model must not have been fitted to `X` and `y`, of which a warning reminds.
+        Rows may also be on disk, as in ``explain(model, "train.parquet", "price",
+        "test.parquet")``: Parquet files, folders of them or data sets of pyarrow, and `y_train`
+        the name of the target's column. They need not fit into memory: see the guide on long runs.
     graph : str, callable, Graph, other graph, Stability, Oracle or None, default="auto"
         ``"auto"`` learns one, and uses it only where it saves evaluations: otherwise the values are
         plain SAGE, and `choices.graph` says why. It learns none if the sampler is marginal, for
@@ -109,9 +120,13 @@ def explain(
         See :func:`dsage.models.as_loss`; ``"auto"`` is cross entropy for classes, the loss that a
         regressor was fitted with if it tells, else squared error for numbers, and for a function
         what suits its output, see :func:`dsage.models.choose_loss`.
-    estimand : {"d-sage", "sage"}, default="d-sage"
+    estimand : {"d-sage", "sage", "causal"}, default="d-sage"
         ``"sage"`` is unbiased for any model and graph: nothing is skipped by a learned graph, and
-        what a given one skips is corrected for.
+        what a given one skips is corrected for. ``"causal"`` is another question: what features
+        contribute when they are *set* to their values, not seen, see the guide on causal values.
+        It needs a graph, given or learned. The result also has the direct and the indirect part of
+        each value and, where data leave directions of edges open, the range of the values over
+        them (`range_graph`).
     tolerance, absolute, top_k, seconds, n_orderings : float or int, optional
         Stop at the first of these limits that is met, see :func:`dsage.estimate.as_stopping`. By
         default stop when computing hardly matters any more: when each standard error from orderings
@@ -141,12 +156,18 @@ def explain(
     min_share : float, optional
         Use only separations that this share of the graphs learned from resamples have, such as 0.9:
         for few rows, or where a wrong separation would be worse than a longer run.
+    tiers : iterable of iterables of str, optional
+        Groups of features (and the target) in temporal order: in a learned graph, none causes one
+        of an earlier group.
+    forbidden, required : iterables of (str, str), default=()
+        Edges, from cause to effect, that a learned graph must not, or must, have.
     sampler_check : bool, default=True
         Whether to estimate how much the values would change with another sampler that scores as
         well (`se_sampler` of the result), with at most 25 % of the run's evaluations. It is left
         out if the run is interrupted, its time is up, or its evaluations are too few.
     n_jobs : int, optional
-        Number of parallel jobs; results do not depend on it.
+        Number of parallel jobs; results do not depend on it. By default one, to which processes on
+        idle processors are added in long runs of models that can be copied safely.
     checkpoint : str, Path or Checkpoint, optional
         A file for the state of the estimation: the same call resumes where it stopped.
     random_state : int, numpy Generator or None, default=None
@@ -186,7 +207,13 @@ def explain(
     clock = Clock(progress if callable(progress) else None)
     with record_warnings() as warned:
         columns: dict[str, Any] = {"discrete": discrete, "kinds": kinds, "groups": groups}
-        inputs = check_inputs(X_train, y_train, X_test, y_test, target=target, **columns)
+        stored = read_inputs(X_train, y_train, X_test, y_test, random_state)
+        if stored is None:
+            inputs = check_inputs(X_train, y_train, X_test, y_test, target=target, **columns)
+        else:
+            rows = stored.X_train, stored.y_train, stored.X_test, stored.y_test
+            inputs = check_inputs(*rows, target=target or stored.target, **columns)
+            inputs = replace(inputs, source=stored.source)
         resolved = find_model(model, loss, classes, inputs)
         settings = Settings.read(
             inputs,
@@ -206,19 +233,27 @@ def explain(
             sampler_check=sampler_check,
             progress=progress is True,
         )
-        learned = learn_parts(
-            inputs,
-            settings,
-            clock,
-            graph=graph,
-            sampler=sampler,
-            is_of_classes=resolved.loss.is_of_classes,
-            predict=resolved.model.predict,
-            n_resamples=n_resamples,
-            min_share=min_share,
-        )
-        found = _estimate(inputs, resolved, settings, learned, clock, keep_losses=keep_losses)
-    texts = [str(each) for each in warned if not isinstance(each, (AuditWarning, SamplerWarning))]
+        with hold(settings.checkpoint):
+            learned = learn_parts(
+                inputs,
+                settings,
+                clock,
+                graph=graph,
+                sampler=sampler,
+                is_of_classes=resolved.loss.is_of_classes,
+                predict=resolved.model.predict,
+                n_resamples=n_resamples,
+                min_share=min_share,
+                knowledge=Knowledge.read(
+                    [*inputs.names, inputs.target],
+                    tiers=tiers,
+                    forbidden=forbidden,
+                    required=required,
+                ),
+            )
+            found = _estimate(inputs, resolved, settings, learned, clock, keep_losses=keep_losses)
+    told = AuditWarning, SamplerWarning, GraphWarning
+    texts = [str(each) for each in warned if not isinstance(each, told)]
     return replace(found, warnings=tuple(dict.fromkeys(texts)))
 
 
@@ -263,6 +298,11 @@ def _estimate(
             seed=settings.seed,
             is_wanted=settings.sampler_check,
         )
+        ranges = None
+        if isinstance(graph, CausesFound):
+            ranges = find_range(
+                graph, fitted.sampler, game, make_game, estimate, for_plan, settings.seed
+            )
     kept = settings.checkpoint
     choices = RunInfo(
         model=resolved.info,
@@ -290,4 +330,5 @@ def _estimate(
         sampler_check=check,
         sampler=fitted.sampler,
         row_losses=losses,
+        range_graph=ranges,
     )

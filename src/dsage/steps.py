@@ -16,6 +16,7 @@ import pandas as pd
 
 from dsage._check import check_member
 from dsage._random import RandomState, Streams
+from dsage.causal import find_interventional
 from dsage.data.frames import take_rows
 from dsage.data.groups import Groups
 from dsage.data.inputs import Inputs
@@ -44,7 +45,9 @@ from dsage.samplers.resolve import (
     parse_sampler,
 )
 from dsage.samplers.scorer import Predict
+from dsage.structure.causes import find_causes
 from dsage.structure.info import GraphInfo
+from dsage.structure.knowledge import Knowledge
 from dsage.structure.resolve import GraphFound, find_graph
 
 logger = logging.getLogger("dsage")
@@ -154,14 +157,51 @@ def learn_parts(
     predict: Predict | None,
     n_resamples: int | None,
     min_share: float | None,
+    knowledge: Knowledge | None = None,
     n_predicted: int | None = None,
 ) -> Learned:
     """Learn graph and sampler from the training rows, or take what is given.
 
     `is_of_classes` is whether the target is a class. `predict` is the model, in whose terms
-    samplers are compared; without one the energy score alone decides. `n_predicted` are the rows
-    that it will predict at least; by default those of a run to a tolerance.
+    samplers are compared; without one the energy score alone decides. `knowledge` is what a learned
+    graph has to agree with. `n_predicted` are the rows that the model will predict at least; by
+    default those of a run to a tolerance.
     """
+    if predict is None:
+        n_predicted = 0
+    elif n_predicted is None:
+        n_predicted = _least_predicted(inputs, settings.groups, settings.game)
+    scoring = ScoringOptions(
+        predict,
+        settings.groups,
+        n_predicted,
+        settings.seconds,
+        settings.sampler_check,
+    )
+    if settings.plan.estimand == "causal":
+        with clock(Phase.GRAPH):
+            causes = find_causes(
+                graph,
+                inputs,
+                is_of_classes=is_of_classes,
+                knowledge=knowledge or Knowledge(),
+                n_resamples=n_resamples,
+                min_share=min_share,
+                n_jobs=settings.plan.n_jobs,
+                seed=settings.seed,
+                progress=settings.progress,
+            )
+        with clock(Phase.SAMPLER):
+            drawn = find_interventional(
+                sampler,
+                causes,
+                inputs,
+                scoring,
+                is_of_classes=is_of_classes,
+                seed=settings.seed,
+                progress=settings.progress,
+            )
+        return Learned(causes, drawn)
     request = parse_sampler(sampler, inputs, seed=settings.seed)
     with clock(Phase.GRAPH):
         found = find_graph(
@@ -176,19 +216,9 @@ def learn_parts(
             n_jobs=settings.plan.n_jobs,
             seed=settings.seed,
             progress=settings.progress,
+            knowledge=knowledge,
         )
     with clock(Phase.SAMPLER):
-        if predict is None:
-            n_predicted = 0
-        elif n_predicted is None:
-            n_predicted = _least_predicted(inputs, settings.groups, settings.game)
-        scoring = ScoringOptions(
-            predict,
-            settings.groups,
-            n_predicted,
-            settings.seconds,
-            settings.sampler_check,
-        )
         fitted = find_sampler(
             request, inputs, scoring, seed=settings.seed, progress=settings.progress
         )

@@ -85,7 +85,7 @@ def test_nothing_given_shows_the_help(dsage, arguments):
 def test_every_command_and_option_has_a_help_text():
     commands = typer.main.get_command(app).commands
     assert set(commands) == {
-        "demo", "explain", "explain-rows", "measures", "describe", "graph", "score-samplers", "report", "compare",
+        "demo", "explain", "explain-rows", "measures", "flow", "describe", "graph", "score-samplers", "report", "compare",
     }  # fmt: skip
     for command in commands.values():
         assert command.help
@@ -144,7 +144,7 @@ def test_a_large_parquet_file_is_read_in_batches(dsage, monkeypatch):
     table().to_parquet("data.parquet")
     command = ("graph", "data.parquet", "--target", "outcome", "--resamples", 0)
     expected = dsage(*command)
-    monkeypatch.setattr("dsage.cli.graph._MANY_ROWS", 10)
+    monkeypatch.setattr("dsage.cli.graph.MANY_ROWS", 10)
     monkeypatch.setattr("dsage.cli.graph.read_rows", None)
     ran = dsage(*command)
     assert (ran.code, ran.out, ran.err) == (0, expected.out, expected.err)

@@ -345,3 +345,35 @@ def test_an_interrupt_before_there_is_a_result_says_so(dsage, monkeypatch):
     assert ran.code == 130
     assert ran.err.startswith("Interrupted")
     assert ran.out == ""
+
+
+def test_causal_values_with_tiers(dsage, tmp_path):
+    options = [
+        "--target",
+        "outcome",
+        "--fit",
+        "lm",
+        "--sampler",
+        "gaussian",
+        "--estimand",
+        "causal",
+    ]
+    options += ["--no-sampler-check", "--report", "report.html", "--resamples", 0]
+    ran = dsage("explain", "data.csv", *options, "--tiers", "dose;age,idle;outcome")
+    assert ran.code == 0, ran.err
+    assert "causal SAGE values" in ran.out
+    assert "indirect" in ran.out
+    assert (tmp_path / "report.html").exists()
+    (tmp_path / "tiers.json").write_text('[["dose"], ["age", "idle"], ["outcome"]]')
+    again = dsage("explain", "data.csv", *options, "--tiers", "tiers.json")
+    assert again.out == ran.out
+
+
+def test_what_is_known_about_causes_is_checked(dsage):
+    options = ["--target", "outcome", "--fit", "lm", "--estimand", "causal"]
+    ran = dsage("explain", "data.csv", *options, "--tiers", "dose;height")
+    assert "--tiers must be one of the variables; got 'height'" in ran.error
+    ran = dsage("explain", "data.csv", *options, "--required", "dose")
+    assert "--required must be two names; got 'dose'" in ran.error
+    ran = dsage("explain", "data.csv", *options, "--graph", "none")
+    assert "--graph must be a graph for causal values" in ran.error

@@ -218,6 +218,24 @@ def test_only_known_columns_are_looked_at():
     np.testing.assert_array_equal(layout.encode(frame, known), [[0, 0, 1], [0, 0, 2]])
 
 
+@pytest.mark.parametrize("kind", ["array", "frame"])
+def test_arrays_of_floats_are_read_at_once(kind):
+    rows = np.arange(6.0).reshape(3, 2)
+    layout = Layout.of(rows if kind == "array" else pd.DataFrame(rows, columns=["a", "b"]))
+    known = np.array([True, False])
+    encoded = layout.encode(rows, known)
+    np.testing.assert_array_equal(encoded, rows * known)
+    encoded[:] = 7.0
+    assert rows[0, 1] == 1.0
+    gap = np.array([[np.nan, 1.0]])
+    np.testing.assert_array_equal(layout.encode(gap), gap)
+    rows[1, 1] = -np.inf
+    with pytest.raises(ValueError, match=layout.names[1]):
+        layout.encode(rows)
+    # What is not known is not looked at.
+    np.testing.assert_array_equal(layout.encode(rows, known)[:, 1], 0.0)
+
+
 def test_infinite_values_are_refused_by_name():
     good = pd.DataFrame({"a": [1.0, 2.0], "b": [1.0, 2.0], "c": [3.0, np.nan]})
     bad = good.assign(a=[np.inf, 1.0], c=[np.nan, -np.inf])

@@ -680,7 +680,7 @@ def test_options_that_do_not_exist_are_refused_with_advice(options, error, text)
 def test_the_time_of_the_first_level_is_part_of_the_time(monkeypatch):
     refined = []
 
-    def slow(control, bound, n_main_units, is_over):
+    def slow(control, bound, n_main_units, *_):
         refined.append(n_main_units)
         time.sleep(0.02)
         return True

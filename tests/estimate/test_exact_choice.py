@@ -12,10 +12,10 @@ NAMES = tuple("abcde")
 class Noisy(Game):
     """Risks of a quadratic game, with noise of a given size and effects of orderings of another."""
 
-    n_rows, n_replicates = 40, 2
+    n_replicates = 2
 
-    def __init__(self, noise, interaction):
-        self.feature_names = NAMES
+    def __init__(self, noise, interaction, n_rows=100):
+        self.feature_names, self.n_rows = NAMES, n_rows
         self._noise, self._interaction = noise, interaction
 
     def risks(self, known, rows, epoch=0):
@@ -39,6 +39,10 @@ def is_enumerated(game, **options):
 def test_orderings_are_enumerated_where_they_matter_more_than_draws():
     assert is_enumerated(Noisy(noise=0.01, interaction=1.0))
     assert not is_enumerated(Noisy(noise=1.0, interaction=0.01))
+
+
+def test_few_rows_are_enumerated_without_a_trial():
+    assert is_enumerated(Noisy(noise=1.0, interaction=0.01, n_rows=30))
 
 
 @pytest.mark.parametrize("noise", [0.01, 1.0])

@@ -11,9 +11,9 @@ from sklearn.model_selection import GridSearchCV
 
 import dsage
 from dsage.models import LossReason
-from explain_case import QUIET, chain
+from explain_case import SHORT, chain
 
-OPTIONS = {"graph": None, "sampler": "gaussian", "n_orderings": 8, **QUIET}
+OPTIONS = {"graph": None, "sampler": "gaussian", "n_orderings": 8, **SHORT}
 
 
 def numbers():

@@ -9,9 +9,9 @@ import dsage
 from dsage.games import LossGame, OutputGame
 from dsage.models import as_model
 from dsage.samplers import Gaussian, Marginal
-from explain_case import QUIET
+from explain_case import SHORT
 
-OPTIONS = {"graph": None, "n_orderings": 16, **QUIET}
+OPTIONS = {"graph": None, "n_orderings": 16, **SHORT}
 RNG = np.random.default_rng(0)
 ARRAY = RNG.normal(size=(80, 3))
 Y = ARRAY[:, 0] + np.sin(ARRAY[:, 1])

@@ -57,9 +57,9 @@ def test_sparse_data_are_refused_with_the_way_out(model, rows, at):
 
 
 def test_what_is_no_data_is_refused(model, rows):
-    with pytest.raises(
-        TypeError, match=r"X_train must be a data frame or an array; got 'data\.csv'"
-    ):
+    with pytest.raises(TypeError, match=r"X_train and X_test must be of one kind; got .'int'"):
+        dsage.explain(model, 3, *rows[1:], **QUIET)
+    with pytest.raises(FileNotFoundError, match=r"must be a file or folder that exists.*data\.csv"):
         dsage.explain(model, "data.csv", *rows[1:], **QUIET)
 
 

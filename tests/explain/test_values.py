@@ -1,5 +1,6 @@
 """`explain` end to end: its values."""
 
+import joblib
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -28,7 +29,8 @@ def test_a_method_of_learning_can_be_named(model, rows):
 def test_jobs_change_nothing(model, rows):
     options = {"sampler": "mix", "n_resamples": 4, "n_orderings": 8, **QUIET}
     one = dsage.explain(model, *rows, **options)
-    two = dsage.explain(model, *rows, **options, n_jobs=2)
+    with joblib.parallel_config(backend="threading"):
+        two = dsage.explain(model, *rows, **options, n_jobs=2)
     np.testing.assert_array_equal(one.values, two.values)
     pd.testing.assert_frame_equal(one.edge_strength, two.edge_strength)
 

@@ -169,3 +169,21 @@ def test_columns_of_large_tables_are_made_when_they_are_needed(monkeypatch):
         whole.path_risks(orders, rows, 0, every),
         rtol=1e-10,
     )
+
+
+@pytest.mark.parametrize("n_functions", [1, 2, 3, 4])
+def test_fewer_functions_are_the_first_of_more(n_functions):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 6))
+    X[:, 1] = X[:, 1] > 0  # a function at most
+    X[:, 2] = np.where(X[:, 2] > 1, np.nan, X[:, 2])
+    X[:, 3] = rng.integers(0, 4, 300)
+    X[:, 4] = 1.0
+    n_categories = np.array([0, 0, 0, 4, 0, 0])
+    most = Functions.fit(X, n_categories, 4)
+    alone = Functions.fit(X, n_categories, n_functions)
+    expected, selected = alone(X), most.select(most(X), n_functions)
+    assert alone.n_columns == expected.columns.shape[1]
+    np.testing.assert_array_equal(selected.owner, expected.owner)
+    np.testing.assert_allclose(selected.columns, expected.columns, atol=1e-12)
+    np.testing.assert_allclose(most.first(n_functions)(X).columns, expected.columns, atol=1e-12)

@@ -5,12 +5,15 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from devices import DEVICES, NEEDS_CUDA, TOLERANCES  # noqa: E402
+from dsage._random import Streams  # noqa: E402
 from dsage.data.layout import Layout  # noqa: E402
 from dsage.games import device as device_module  # noqa: E402
 from dsage.games.device import DeviceMeans, device_means  # noqa: E402
 from dsage.models import as_model  # noqa: E402
 from dsage.models.torch_module import TorchPredictor  # noqa: E402
 from dsage.samplers import Gaussian, Marginal, normal_scores  # noqa: E402
+from dsage.samplers.device import send_noise  # noqa: E402
+from dsage.samplers.noise import Noise  # noqa: E402
 from given import all_coalitions  # noqa: E402
 
 GENERATOR = np.random.default_rng(0)
@@ -18,7 +21,7 @@ X = pd.DataFrame(
     GENERATOR.normal(size=(40, 4)) @ GENERATOR.normal(size=(4, 4)) + 1, columns=list("abcd")
 )
 SAMPLER = Gaussian().fit(X)
-NOISE = GENERATOR.random((40, 6, 4))
+ROWS = np.arange(40)
 LAYOUT = Layout.of(X)
 ORDER = np.array([2, 0, 3, 1])
 
@@ -37,6 +40,20 @@ def means_of(model, draws, n_replicates):
     return predicted.reshape(40, n_replicates, 6 // n_replicates, *predicted.shape[1:]).mean(axis=2)
 
 
+def noise_of(n_replicates):
+    return Noise(Streams(0), 4, n_replicates=n_replicates, n_draws=6 // n_replicates)
+
+
+def means_at_coalitions(model, n_replicates=2, max_bytes=2**28):
+    means = DeviceMeans(model, SAMPLER, LAYOUT.encode(X), n_replicates, max_bytes)
+    known = all_coalitions(4)
+    out = {}
+    for chunk in means.chunks(known, np.arange(16), ROWS, 0, noise_of(n_replicates)):
+        for at, found in zip(chunk.at.tolist(), chunk.means, strict=True):
+            out.setdefault(at, []).append(found)
+    return np.stack([np.concatenate(out[at]) for at in range(16)])
+
+
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize(("dtype", "atol"), TOLERANCES)
 @pytest.mark.parametrize("n_outputs", [1, 3])
@@ -45,24 +62,46 @@ def test_means_are_those_of_draws_on_the_cpu(device, dtype, atol, n_outputs, n_r
     last = [torch.nn.Softmax(dim=1)] if n_outputs > 1 else []
     module = network(*last, n_outputs=n_outputs, dtype=dtype, device=device)
     model = as_model(module, "brier" if last else "squared_error")
-    scores, every = normal_scores(NOISE), all_coalitions(4)
-    means_on = DeviceMeans(model, SAMPLER, n_replicates)
-    rows = means_on.load(X, scores)
-    found = means_on.of(rows.draw(every))
-    for known, means in zip(every, found, strict=True):
-        expected = means_of(model, SAMPLER.draw(X, known, NOISE), n_replicates)
-        assert means.dtype == np.float64
-        np.testing.assert_allclose(means, expected, rtol=0, atol=atol)
-    found = means_on.of(rows.ordering(ORDER).draw([0, 2, 3]))
-    for means, (_, draws) in zip(
-        found, SAMPLER.ordering(ORDER).prefixes(X, scores, [0, 2, 3]), strict=True
+    noise = noise_of(n_replicates)
+    # The CPU rounds the factors of coalitions.
+    for known, means in zip(
+        all_coalitions(4), means_at_coalitions(model, n_replicates), strict=True
     ):
-        np.testing.assert_allclose(means, means_of(model, draws, n_replicates), rtol=0, atol=atol)
+        expected = means_of(model, SAMPLER.draw(X, known, noise(ROWS, 0)), n_replicates)
+        assert means.dtype == np.float64
+        np.testing.assert_allclose(means, expected, rtol=0, atol=max(atol, 1e-7))
+    means_on = DeviceMeans(model, SAMPLER, LAYOUT.encode(X), n_replicates)
+    orders, needed = np.stack([ORDER, ORDER[::-1]]), np.zeros((2, 5), bool)
+    needed[0, [0, 2, 3]] = needed[1, [1, 3, 4]] = True
+    found = dict(means_on.paths(orders, needed, ROWS, 0, noise))
+    for number, lengths in ((0, [0, 2, 3]), (1, [1, 3])):
+        assert found[number].at.tolist() == lengths
+        drawn = SAMPLER.ordering(orders[number]).prefixes(X, normal_scores(noise(ROWS, 0)), lengths)
+        for means, (_, draws) in zip(found[number].means, drawn, strict=True):
+            expected = means_of(model, draws, n_replicates)
+            np.testing.assert_allclose(means, expected, rtol=0, atol=atol)
 
 
-def means_at_coalitions(model):
-    means = DeviceMeans(model, SAMPLER, 2)
-    return means.of(means.load(X, normal_scores(NOISE)).draw(all_coalitions(4)))
+def test_little_memory_changes_nothing_but_rounding():
+    model = as_model(network(dtype=torch.float64), "squared_error")
+    whole = means_at_coalitions(model)
+    for max_bytes in (1, 3_000, 30_000):
+        found = means_at_coalitions(model, max_bytes=max_bytes)
+        np.testing.assert_allclose(found, whole, rtol=0, atol=1e-12)
+
+
+def test_rows_and_noise_are_sent_once(monkeypatch):
+    sent = []
+    monkeypatch.setattr(
+        device_module, "send_noise", lambda *given: sent.append(given[1:3]) or send_noise(*given)
+    )
+    model = as_model(network(), "squared_error")
+    means, noise = DeviceMeans(model, SAMPLER, LAYOUT.encode(X), 2), noise_of(2)
+    for order in (ORDER, ORDER[::-1]):
+        list(means.paths(order[None], np.ones((1, 5), bool), ROWS, 0, noise))
+    assert len(sent) == 1
+    list(means.paths(ORDER[None], np.ones((1, 5), bool), ROWS, 1, noise))
+    assert len(sent) == 2
 
 
 def test_means_of_equal_predictions_are_these():
@@ -77,8 +116,9 @@ def test_draws_are_predicted_in_batches():
     module = network()
     module.register_forward_pre_hook(lambda _, given: sizes.append(len(given[0])))
     model = as_model(TorchPredictor(module, batch_rows=100), "squared_error")
-    means = DeviceMeans(model, SAMPLER, 2)
-    means.of(means.load(X, normal_scores(NOISE)).ordering(ORDER).draw([1]))
+    means, needed = DeviceMeans(model, SAMPLER, LAYOUT.encode(X), 2), np.zeros((1, 5), bool)
+    needed[0, 1] = True
+    list(means.paths(ORDER[None], needed, ROWS, 0, noise_of(2)))
     assert sizes == [100, 100, 40]
 
 
@@ -100,7 +140,7 @@ def test_means_that_are_not_finite_are_refused():
 
 def test_other_models_are_refused():
     with pytest.raises(TypeError, match=r"model must be a PyTorch module .*; got 'the function'"):
-        DeviceMeans(as_model(lambda X: X, "squared_error"), SAMPLER, 2)
+        DeviceMeans(as_model(lambda X: X, "squared_error"), SAMPLER, LAYOUT.encode(X), 2)
 
 
 # Where draws are made
@@ -108,14 +148,14 @@ def test_other_models_are_refused():
 
 def chosen(module, draws, sampler=SAMPLER, layout=LAYOUT):
     model = as_model(TorchPredictor(module, draws=draws), "squared_error")
-    return device_means(model, sampler, layout, 2)
+    return device_means(model, sampler, layout, LAYOUT.encode(X), 2)
 
 
 def test_draws_for_a_module_on_the_cpu_are_made_by_the_sampler_unless_asked_otherwise():
     assert chosen(network(), "auto") is None
     assert chosen(network(), "host") is None
     assert isinstance(chosen(network(), "module"), DeviceMeans)
-    assert device_means(as_model(len, "squared_error"), SAMPLER, LAYOUT, 2) is None
+    assert device_means(as_model(len, "squared_error"), SAMPLER, LAYOUT, X.to_numpy(), 2) is None
 
 
 def accelerated(monkeypatch):

@@ -142,4 +142,4 @@ def test_affine_models_are_drawn_where_a_mean_does_not_exist():
     assert not game.is_drawn
     gaps = full.assign(c=full["c"].where(full["c"] < 1))
     imputing = HistGradientBoostingRegressor(max_iter=5).fit(gaps, Y)
-    assert LossGame(imputing, Marginal().fit(gaps), gaps[:9], Y[:9]).is_drawn
+    assert LossGame(imputing.predict, Marginal().fit(gaps), gaps[:9], Y[:9]).is_drawn

@@ -158,3 +158,18 @@ def test_with_many_columns_prefixes_are_those_of_single_coalitions():
     found = game.path_risks(orders, rows, 0, np.ones((1, 71), dtype=bool))
     expected = game.risks(prefixes(orders)[0], rows)
     np.testing.assert_allclose(found[0], expected, rtol=1e-8)
+
+
+@pytest.mark.parametrize("is_singular", [False, True])
+def test_with_many_columns_means_along_orderings_are_those_of_rows(is_singular):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(200, 70))
+    if is_singular:
+        X[:, 69] = X[:, 68]
+    y = X[:, :5].sum(axis=1) + X[:, -1]
+    game = MomentGame(X, y, y + rng.normal(size=200), [f"x{j}" for j in range(70)])
+    orders = np.array([rng.permutation(70) for _ in range(3)])
+    everywhere = game.path_risks(orders, np.arange(200), 0, np.ones((3, 71), dtype=np.bool_))
+    np.testing.assert_allclose(
+        game.mean_path_risks(orders), everywhere.mean(axis=(2, 3)), rtol=1e-9, atol=1e-9
+    )

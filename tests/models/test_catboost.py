@@ -76,6 +76,7 @@ def test_classifiers_of_two(labels):
     assert found.values[0] > found.values[1]
 
 
+@pytest.mark.filterwarnings("ignore:With zero_one, few draws may leave a bias")
 def test_its_classes_in_a_column_are_votes():
     model = catboost.CatBoostClassifier(cat_features=["k"], **FEW).fit(X[:160], LEVELS[:160])
     assert model.predict(X).shape == (240, 1)

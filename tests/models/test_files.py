@@ -1,3 +1,4 @@
+import json
 import os
 import pickle
 import re
@@ -27,8 +28,10 @@ from sklearn.tree import DecisionTreeClassifier
 
 from dsage.models import as_model
 from dsage.models.files import load_model
-from dsage.models.files.lightgbm_text import DamagedTextError, check_text
+from dsage.models.files.damage import DamagedModelError
+from dsage.models.files.lightgbm_text import check_text
 from dsage.models.losses import choose_loss
+from tools.fuzz.mutations import to_ubjson
 
 NAMES = ["age", "dose", "weight"]
 
@@ -226,6 +229,40 @@ def test_a_damaged_model_of_xgboost_is_refused(tmp_path, suffix):
         load_model(write(tmp_path, f"other.{suffix}", b'{"learner": {}, "version": [3, 0, 0]}'))
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "error"),
+    [
+        ("left_children", 1_000_000, "a node that does not exist"),
+        ("left_children", 0, "is not a tree"),
+        ("right_children", 2**31, "right_children of tree 0 is out of range"),
+        ("split_indices", 1_000_000, "split_indices of tree 0 is out of range"),
+        ("split_conditions", float("nan"), "split_conditions of tree 0 is not finite"),
+        ("base_weights", float("inf"), "base_weights of tree 0 is not finite"),
+        ("parents", 3, "name other parents"),
+        ("split_type", 1, "the categories of tree 0 are incomplete"),
+    ],
+)
+@pytest.mark.parametrize("suffix", ["json", "ubj"])
+def test_damage_to_a_tree_of_xgboost_is_found_before_it_ends_the_process(
+    tmp_path, suffix, name, value, error
+):
+    X, y = numbers()
+    booster = xgb.train({"nthread": 1}, xgb.DMatrix(X, label=y), 2)
+    model = json.loads(booster.save_raw("json"))
+    model["learner"]["gradient_booster"]["model"]["trees"][0][name][0] = value
+    content = json.dumps(model).encode() if suffix == "json" else to_ubjson(model)
+    with pytest.raises(ValueError, match=f"a whole XGBoost model; .*{error}"):
+        load_model(write(tmp_path, f"model.{suffix}", content))
+
+
+def test_trees_of_xgboost_with_one_number_are_refused(tmp_path):
+    X, y = numbers()
+    model = json.loads(xgb.train({}, xgb.DMatrix(X, label=y), 2).save_raw("json"))
+    model["learner"]["gradient_booster"]["model"]["trees"][1]["id"] = 0
+    with pytest.raises(ValueError, match="not numbered from 0"):
+        load_model(write(tmp_path, "model.json", json.dumps(model)))
+
+
 def lightgbm_text():
     X, y = numbers()
     X["kind"] = pd.Categorical(np.random.default_rng(1).choice(list("uvwxyz"), len(X)))
@@ -246,13 +283,19 @@ def test_a_booster_of_lightgbm_comes_back(tmp_path, name):
     ("old", "new", "error"),
     [
         ("end of trees", "", "no line 'end of trees'"),
-        ("Tree=1\n", "Tre\n", "a field twice"),
+        ("Tree=1\n", "Tre\n", "lines that are no fields"),
+        ("Tree=1\n", "", "tree 0 has lines that are no fields"),
+        ("Tree=1", "Tree=0", "trees are not numbered from 0"),
+        (r"\nleaf_weight=.*", "", "length of leaf_weight of tree 0"),
+        ("objective=regression", "objective=", "its objective is not one"),
+        (r"\[learning_rate: 0.1\]", "[learning_ra", "its parameters are incomplete"),
         ("num_leaves=5", "num_leaves=6", "length of leaf_value of tree 0"),
-        ("num_leaves=5", "num_leaves=x", "is not numeric"),
+        ("num_leaves=5", "num_leaves=x", "is not a whole number"),
         ("num_leaves=5", "num_leaves=5 5", "is not a whole number"),
-        ("max_feature_idx=3", "max_feature_idx=0", "a feature, a split or a leaf that does not"),
-        (r"left_child=\S+", "left_child=0", "a feature, a split or a leaf that does not"),
-        (r"left_child=\S+", "left_child=9", "a feature, a split or a leaf that does not"),
+        ("num_leaves=5", "num_leaves=inf", "is not a whole number"),
+        ("max_feature_idx=3", "max_feature_idx=0", "length of feature_names"),
+        (r"left_child=\S+", "left_child=0", "tree 0 is not a tree"),
+        (r"left_child=\S+", "left_child=9", "the children of tree 0 is out of range"),
         ("cat_boundaries=0", "cat_boundaries=1", "sets of categories"),
         ("leaf_weight=", "leaf_weight=x", "leaf_weight of tree 0 is not numeric"),
         ("tree_sizes=", "tree_sizes=1 ", "number or lengths of its trees"),
@@ -267,7 +310,7 @@ def test_damage_to_a_model_of_lightgbm_is_found_before_it_ends_the_process(old, 
     if not error.startswith("number or"):
         line = next(line for line in text.splitlines() if line.startswith("tree_sizes="))
         damaged = damaged.replace(line + "\n", "", 1)
-    with pytest.raises(DamagedTextError, match=error):
+    with pytest.raises(DamagedModelError, match=error):
         check_text(damaged)
 
 

@@ -26,14 +26,14 @@ import dsage
 from dsage.models.adapt import adapt
 from dsage.models.fitted_loss import find_fitted_loss
 from dsage.models.losses import LossReason, as_loss, decide_loss
-from explain_case import QUIET
+from explain_case import SHORT
 
 OPTIONS = {
     "graph": None,
     "sampler": "gaussian",
     "n_orderings": 2,
     "n_draws": 4,
-    **QUIET,
+    **SHORT,
 }
 
 RNG = np.random.default_rng(0)

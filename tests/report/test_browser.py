@@ -290,3 +290,20 @@ def test_the_report_of_a_comparison_renders_without_errors(browser, folder):
         assert browser.find_element(By.CSS_SELECTOR, f"{chart} svg[role=img] > title")
     assert len(browser.find_elements(By.CSS_SELECTOR, "#differences-table tbody tr")) == 3
     assert "NaN" not in browser.execute_script("return document.querySelector('main').innerHTML")
+
+
+def test_the_report_of_a_flow_renders_without_errors(browser, folder):
+    X, y = table()
+    graph = dsage.Graph([*X.columns, SCRIPT], [(X.columns[0], X.columns[1])])
+    options = {"n_orderings": 1, "random_state": 0, "progress": False}
+    model = LinearRegression().fit(X, y)
+    found = dsage.explain_flow(
+        model, X, y, *table(40, seed=1), graph=graph, target=SCRIPT, **options
+    )
+    browser.get_log("browser")
+    browser.get(found.report(folder / "flow.html").as_uri())
+    assert browser.get_log("browser") == []
+    assert browser.execute_script("return document.querySelector('#edges img').naturalWidth") > 0
+    n_lines = len(browser.find_elements(By.CSS_SELECTOR, "#edges-table tbody tr"))
+    assert n_lines == len(found.edges)
+    assert "NaN" not in browser.execute_script("return document.querySelector('main').innerHTML")

@@ -218,10 +218,10 @@ def test_folders_are_refused(explanation, tmp_path):
 def test_a_later_format_is_refused_with_the_version_that_wrote_it(
     explanation, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(dsage.result.saving, "_FORMAT", 6)
+    monkeypatch.setattr(dsage.result.saving, "_FORMAT", 7)
     path = explanation.save(tmp_path / "run.dsage")
     monkeypatch.undo()
-    with pytest.raises(ValueError, match=f"format 1 to 5; got 6.*{dsage.__version__}"):
+    with pytest.raises(ValueError, match=f"format 1 to 6; got 7.*{dsage.__version__}"):
         load(path)
 
 
@@ -262,7 +262,7 @@ def test_a_file_of_the_second_format_lacks_what_was_added_later(explanation, tmp
     assert old.choices.sampler.compared_with == ()
     pd.testing.assert_frame_equal(old.to_frame(), explanation.to_frame())
     # In a file of today the same would be damage.
-    _files.write_arrays(tmp_path / "new.dsage", {**header, "format": 5}, arrays)
+    _files.write_arrays(tmp_path / "new.dsage", {**header, "format": 6}, arrays)
     with pytest.raises(ValueError, match="damaged"):
         load(tmp_path / "new.dsage")
     assert old.report(tmp_path / "report.html").exists()

@@ -7,8 +7,10 @@ from hypothesis import strategies as st
 torch = pytest.importorskip("torch")
 
 from devices import DEVICES, TOLERANCES, on_host  # noqa: E402
-from dsage.samplers import Gaussian, Marginal, normal_scores  # noqa: E402
-from dsage.samplers.device import DeviceGaussian  # noqa: E402
+from dsage._random import Streams  # noqa: E402
+from dsage.samplers import Gaussian, GaussianCopula, Marginal, Mix, normal_scores  # noqa: E402
+from dsage.samplers.device import Place, send_noise, to_scores  # noqa: E402
+from dsage.samplers.noise import Noise  # noqa: E402
 from given import all_coalitions  # noqa: E402
 
 
@@ -20,31 +22,59 @@ def case(n_features=5, n_rows=9, n_draws=4, seed=0):
     return sampler, X, rng.random((n_rows, n_draws, n_features))
 
 
+def fitted(kind, n_features=5):
+    """A sampler of curved, clustered data, some rows and noise."""
+    rng = np.random.default_rng(3)
+    side = rng.choice([-3.0, 3.0], 300)
+    Z = side[:, None] + rng.standard_normal((300, n_features)) @ np.triu(np.ones((n_features,) * 2))
+    X = np.column_stack([np.exp(Z[:, 0] / 4), Z[:, 1:]])
+    samplers = {
+        "gaussian": Gaussian(),
+        "copula": GaussianCopula(),
+        "mix": Mix(n_components=3, n_fits=2),
+    }
+    return samplers[kind].fit(X), X[:9], rng.random((9, 4, n_features))
+
+
+def load(sampler, X, noise, device="cpu", dtype=torch.float64):
+    return sampler.on_device(device, dtype).load(X).pick(np.arange(len(X)), noise)
+
+
+KINDS = ["gaussian", "copula", "mix"]
+PRECISE = pytest.mark.parametrize(("dtype", "atol"), TOLERANCES)
+
+
 @pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize(("dtype", "atol"), TOLERANCES)
-def test_prefixes_are_those_of_the_cpu_but_for_rounding(device, dtype, atol):
-    sampler, X, noise = case(12)
-    scores = normal_scores(noise)
-    order = np.random.default_rng(1).permutation(12)
-    drawn = DeviceGaussian(sampler, device, dtype).load(X, scores).ordering(order)
-    draws = drawn.draw(range(13))
+@PRECISE
+@pytest.mark.parametrize("kind", KINDS)
+def test_prefixes_of_orderings_are_those_of_the_cpu_but_for_rounding(kind, device, dtype, atol):
+    sampler, X, noise = fitted(kind)
+    scores = sampler.prepare(noise)
+    orders = np.array([np.random.default_rng(seed).permutation(5) for seed in range(3)])
+    which, lengths = np.repeat([2, 0, 1], 6), np.tile(np.arange(6), 3)
+    draws = load(sampler, X, noise, device, dtype).along(orders).draw(which, lengths)
     assert (draws.dtype, draws.device.type) == (dtype, device)
-    for length, expected in sampler.ordering(order).prefixes(X, scores):
-        np.testing.assert_allclose(on_host(draws[length]), expected, rtol=0, atol=10 * atol)
-        some = drawn.draw([length])
-        np.testing.assert_allclose(on_host(some[0]), expected, rtol=0, atol=10 * atol)
+    found = iter(on_host(draws))
+    # Of data whose standard deviations are at most 10. The CPU rounds the factors of mixtures.
+    atol = max(10 * atol, 1e-6) if isinstance(sampler, Mix) else 10 * atol
+    for order in orders[[2, 0, 1]]:
+        for _, expected in sampler.ordering(order).prefixes(X, scores):
+            np.testing.assert_allclose(next(found), expected, rtol=0, atol=atol)
 
 
 @pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize(("dtype", "atol"), TOLERANCES)
-def test_draws_of_coalitions_are_those_of_the_cpu_but_for_rounding(device, dtype, atol):
-    sampler, X, noise = case()
+@PRECISE
+@pytest.mark.parametrize("kind", KINDS)
+def test_draws_of_coalitions_are_those_of_the_cpu_but_for_rounding(kind, device, dtype, atol):
+    sampler, X, noise = fitted(kind)
     every = all_coalitions(5)
-    draws = DeviceGaussian(sampler, device, dtype).load(X, normal_scores(noise)).draw(every)
+    draws = load(sampler, X, noise, device, dtype).draw(every)
     assert (draws.dtype, draws.device.type) == (dtype, device)
     assert draws.shape == (32, 9, 4, 5)
+    # The CPU rounds the factors of a Gaussian to 1e-8.
+    atol = max(10 * atol, 1e-6)
     for known, found in zip(every, on_host(draws), strict=True):
-        np.testing.assert_allclose(found, sampler.draw(X, known, noise), rtol=0, atol=10 * atol)
+        np.testing.assert_allclose(found, sampler.draw(X, known, noise), rtol=0, atol=atol)
 
 
 @settings(max_examples=30, deadline=None)
@@ -57,74 +87,120 @@ def test_draws_of_coalitions_are_those_of_the_cpu_but_for_rounding(device, dtype
 def test_shapes_and_known_values_are_kept(n_features, n_rows, n_draws, seed):
     sampler, X, noise = case(n_features, n_rows, n_draws, seed)
     rng = np.random.default_rng(seed)
-    rows = DeviceGaussian(sampler, "cpu", torch.float64).load(X, normal_scores(noise))
+    rows = load(sampler, X, noise)
     known = rng.random((3, n_features)) < 0.5
     draws = rows.draw(known).numpy()
     assert draws.shape == (3, n_rows, n_draws, n_features)
-    order, lengths = rng.permutation(n_features), sorted({0, int(rng.integers(n_features + 1))})
-    prefixes = rows.ordering(order).draw(lengths).numpy()
-    assert prefixes.shape == (len(lengths), n_rows, n_draws, n_features)
+    order, lengths = rng.permutation(n_features), [0, int(rng.integers(n_features + 1))]
+    prefixes = rows.along([order]).draw([0, 0], lengths).numpy()
+    assert prefixes.shape == (2, n_rows, n_draws, n_features)
     for mask, one in zip(known, draws, strict=True):
         assert (one[:, :, mask] == X[:, None, mask]).all()
     for length, one in zip(lengths, prefixes, strict=True):
         assert (one[:, :, order[:length]] == X[:, None, order[:length]]).all()
 
 
-def test_a_copied_column_stays_a_copy():
+def singular():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((40, 3))
     X[:, 2] = 2 * X[:, 0] + 1
     with pytest.warns(UserWarning, match="follow from the columns before"):
-        sampler = Gaussian().fit(X)
-    rows = DeviceGaussian(sampler, "cpu", torch.float64).load(
-        X, normal_scores(rng.random((40, 3, 3)))
-    )
-    for draws in (*rows.draw(all_coalitions(3)), *rows.ordering([2, 1, 0]).draw(range(4))):
+        return Gaussian().fit(X), X, rng.random((40, 3, 3))
+
+
+def test_a_copied_column_stays_a_copy():
+    rows = load(*singular())
+    orders, sizes = np.array([[2, 1, 0]]), np.arange(4)
+    prefixes = rows.along(orders).draw(np.zeros(4, int), sizes)
+    for draws in (*rows.draw(all_coalitions(3)), *prefixes):
         found = draws.numpy()
         np.testing.assert_allclose(found[..., 2], 2 * found[..., 0] + 1, atol=1e-6)
+
+
+def test_rows_that_contradict_a_copied_column_are_drawn_for_as_on_the_cpu():
+    sampler, X, noise = singular()
+    X = X + np.random.default_rng(1).standard_normal(X.shape)
+    draws = load(sampler, X, noise).draw(all_coalitions(3)).numpy()
+    for known, found in zip(all_coalitions(3), draws, strict=True):
+        np.testing.assert_allclose(found, sampler.draw(X, known, noise), rtol=0, atol=1e-6)
+
+
+def test_values_far_from_all_components_are_drawn_for_as_on_the_cpu():
+    sampler, X, noise = fitted("mix")
+    X = X.copy()
+    X[0], X[1, 2] = 1e6, -1e5
+    orders = np.array([[3, 1, 0, 4, 2]])
+    draws = load(sampler, X, noise).along(orders).draw(np.zeros(6, int), np.arange(6)).numpy()
+    for length, expected in sampler.ordering(orders[0]).prefixes(X, noise):
+        scale = np.abs(expected).max(axis=(0, 1))
+        np.testing.assert_allclose(draws[length] / scale, expected / scale, rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_short_floats_are_rounded_last(dtype):
     sampler, X, noise = case()
-    scores = normal_scores(noise)
-    exact = DeviceGaussian(sampler, "cpu", torch.float32).load(X, scores)
-    short = DeviceGaussian(sampler, "cpu", dtype).load(X, scores)
+    exact, short = (load(sampler, X, noise, dtype=kind) for kind in (torch.float32, dtype))
     known = all_coalitions(5)[[0, 7]]
     assert torch.equal(short.draw(known), exact.draw(known).to(dtype))
-    order = [3, 1, 0, 2, 4]
-    assert torch.equal(
-        short.ordering(order).draw([1, 3]), exact.ordering(order).draw([1, 3]).to(dtype)
-    )
+    given_to = [3, 1, 0, 2, 4], [0, 0], [1, 3]
+    one, other = (rows.along([given_to[0]]).draw(*given_to[1:]) for rows in (short, exact))
+    assert torch.equal(one, other.to(dtype))
 
 
 def test_columns_of_a_frame_are_found_by_name():
     sampler, X, noise = case(3)
     frame = pd.DataFrame(X, columns=sampler.feature_names_)
-    at, scores = DeviceGaussian(sampler, "cpu", torch.float64), normal_scores(noise)
     known = all_coalitions(3)
-    assert torch.equal(
-        at.load(frame.iloc[:, ::-1], scores).draw(known), at.load(X, scores).draw(known)
-    )
+    reversed_columns = load(sampler, frame.iloc[:, ::-1], noise)
+    assert torch.equal(reversed_columns.draw(known), load(sampler, X, noise).draw(known))
 
 
-def test_other_samplers_are_refused():
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("kind", ["sobol", "independent"])
+def test_noise_made_on_the_device_is_that_of_the_cpu(kind, device):
+    noise = Noise(Streams(4), 3, n_replicates=2, n_draws=4, kind=kind)
+    rows = np.array([700, 3, 255, 256])
+    place = Place(device, torch.float32)
+    np.testing.assert_array_equal(on_host(send_noise(noise, rows, 5, place)), noise(rows, 5))
+
+
+def test_scores_are_those_of_the_cpu():
+    noise = np.random.default_rng(0).random(10_000)
+    noise[:3] = 2.0**-53, 1 - 2.0**-53, 0.5
+    found = to_scores(torch.from_numpy(noise.copy())).numpy()
+    # A logarithm may differ in its last digit, and so may a score that is between two steps.
+    apart = np.abs(found - normal_scores(noise))
+    assert apart.max() <= 2.0**-20
+    assert (apart > 0).mean() < 1e-3
+
+
+def test_samplers_that_cannot_are_refused():
     assert Gaussian().draws_on_device
+    assert Mix().draws_on_device
     assert not Marginal().draws_on_device
     with pytest.raises(TypeError, match=r"draws on a device; got 'Marginal'.*'host'"):
         Marginal().fit(np.zeros((3, 2))).on_device("cpu", torch.float32)
 
 
+def test_a_mixture_with_special_values_draws_on_the_cpu():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 2))
+    X[:40, 1] = 0.0
+    sampler = Mix(n_components=1, n_fits=1).fit(X)
+    assert not sampler.draws_on_device
+    with pytest.raises(TypeError, match="draws on a device; got 'Mix'"):
+        sampler.on_device("cpu", torch.float32)
+
+
 def test_wrong_arguments_are_refused():
     sampler, X, noise = case(3)
-    scores = normal_scores(noise)
-    at = DeviceGaussian(sampler, "cpu", torch.float32)
-    with pytest.raises(ValueError, match="scores must be of shape"):
-        at.load(X[:2], scores)
-    rows = at.load(X, scores)
+    table = sampler.on_device("cpu", torch.float32).load(X)
+    with pytest.raises(ValueError, match="noise must be of shape"):
+        table.pick(np.arange(2), noise)
+    rows = table.pick(np.arange(9), noise)
     with pytest.raises(ValueError, match=r"known must be of shape \(n_coalitions, 3\)"):
         rows.draw(np.zeros((1, 2), bool))
-    with pytest.raises(ValueError, match="order must be a permutation"):
-        rows.ordering([0, 0, 1])
-    with pytest.raises(ValueError, match="lengths must be ascending"):
-        rows.ordering([0, 2, 1]).draw([2, 1])
+    with pytest.raises(ValueError, match="orders must be permutations"):
+        rows.along([[0, 0, 1]])
+    with pytest.raises(ValueError, match="lengths must be from 0 to 3; got 4"):
+        rows.along([[0, 2, 1]]).draw([0], [4])

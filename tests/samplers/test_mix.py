@@ -14,7 +14,7 @@ from dsage.data.layout import Layout
 from dsage.samplers import Mix, evaluate
 from dsage.samplers.clustered import ClusteredGaussian
 from dsage.samplers.mix import sampler as sampler_module
-from dsage.samplers.mix.em import Components, Rows, fit_components
+from dsage.samplers.mix.em import Components, Rows, fit_components, fit_each
 from dsage.samplers.mix.impute import fill_gaps, patterns
 from dsage.samplers.mix.margins import Margins, Scale
 from dsage.samplers.mix.paths import _count_below
@@ -150,6 +150,18 @@ def test_chunks_do_not_change_a_fit(monkeypatch):
     parts = fit_components(rows_of(300)[0], 3, 2.0, np.random.default_rng(0))
     np.testing.assert_allclose(parts.means, whole.means, rtol=1e-8)
     np.testing.assert_allclose(parts.covariances, whole.covariances, rtol=1e-7)
+
+
+@pytest.mark.parametrize("n_at_once", [1, 2, 5])
+def test_fits_that_are_made_together_are_those_made_alone(n_at_once, monkeypatch):
+    rows, _ = rows_of(300)
+    monkeypatch.setattr("dsage.samplers.mix.em._CHUNK_BYTES", 8 * 3 * 300 * n_at_once)
+    rows.step = 300
+    together = fit_each(rows, 3, 2.0, [np.random.default_rng(seed) for seed in range(5)])
+    for seed, found in enumerate(together):
+        alone = fit_components(rows, 3, 2.0, np.random.default_rng(seed))
+        np.testing.assert_allclose(found.weights, alone.weights, rtol=1e-8)
+        np.testing.assert_allclose(found.covariances, alone.covariances, rtol=1e-7)
 
 
 def test_an_average_has_the_mean_of_the_densities():

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from dsage.samplers.rules import Sheet, give_up, is_settled, rank, rivals
+from dsage.samplers.rules import give_up, is_settled, rank, rivals
 from dsage.samplers.scorer import PieceScores
+from dsage.samplers.sheet import Sheet
 from dsage.samplers.splits import Block, Piece
 
 N_ROWS = 100

@@ -55,7 +55,7 @@ def conditional_variance(known):
 def test_the_msev_of_the_truth_is_the_mean_conditional_variance():
     table = table_of(4000)
     truth = Gaussian.from_moments(np.zeros(3), COVARIANCE, names=["a", "b", "c"])
-    piece = make_blocks(table.parts, table.players, 7, table.streams)[0].pieces[0]
+    piece = next(make_blocks(table.parts, table.players, 7, table.streams)).pieces[0]
     exact = piece.weights @ [conditional_variance(known) for known in piece.known]
     spread = np.concatenate(table.scorer(linear, 8).outputs).var()
     found = row_means(scores_of(truth, table, linear))

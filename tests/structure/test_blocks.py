@@ -93,3 +93,11 @@ def test_sums_of_columns(frame):
         blocks.predict(columns, slopes), blocks.thinned[:, columns] @ slopes, atol=1e-9
     )
     assert not blocks.predict(np.empty(0, int), np.empty(0)).any()
+
+
+def test_without_correlations_the_rows_are_the_same(frame):
+    table = Table(frame)
+    with_them, without = Blocks.from_table(table), Blocks.from_table(table, correlate=False)
+    assert without.correlation.size == 0
+    np.testing.assert_allclose(without.sample, with_them.sample, atol=1e-9)
+    np.testing.assert_array_equal(without.offsets, with_them.offsets)

@@ -5,6 +5,8 @@ from sklearn.linear_model import LinearRegression
 
 import dsage
 from dsage.data.inputs import check_inputs
+from dsage.structure import preview as module
+from dsage.structure import search_graph
 from dsage.structure.info import GraphSource
 from dsage.structure.preview import preview_oracle
 
@@ -39,6 +41,23 @@ def test_linear_separations_are_found():
     separated = preview(X, y).separated(known)[0]
     assert separated[:-1].mean() > 0.8
     assert not preview(*crowd()).separated(known)[0, :-1].any()
+
+
+def test_with_many_columns_a_tabu_search_tells_them(monkeypatch):
+    X, y = chain()
+    known = np.zeros((1, 20), bool)
+    known[0, -1] = True
+    methods = []
+
+    def search(*args, method, **options):
+        methods.append(method)
+        return search_graph(*args, method=method, **options)
+
+    monkeypatch.setattr(module, "search_graph", search)
+    for many in (200, 10):
+        monkeypatch.setattr(module, "_MANY_COLUMNS", many)
+        assert preview(X, y).separated(known)[0, :-1].mean() > 0.8
+    assert methods == ["auto", "tabu"]
 
 
 @pytest.mark.parametrize("classes", [["no", "yes"], [False, True], ["a", "b"]])

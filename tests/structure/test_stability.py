@@ -188,3 +188,17 @@ def test_edges_are_listed_by_their_frequency_first_in_either_direction():
     assert listed == [("b", "a"), ("a", "b"), ("b", "c")]
     assert frame["share"].tolist() == [2 / 3, 1 / 3, 2 / 3]
     assert frame["share_either"].tolist() == [1.0, 1.0, 2 / 3]
+
+
+@pytest.mark.parametrize("score", ["auto", "basis", "bic"])
+def test_every_score_of_mixed_tables_can_be_resampled(score):
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(2, 300))
+    y = np.cos(2 * a) + 0.3 * rng.normal(size=300)
+    kind = np.where(y + rng.logistic(size=300) > 0, "yes", "no")
+    frame = pd.DataFrame({"a": a, "b": b, "y": y, "kind": kind})
+    found = stability(frame, 4, score=score, random_state=0)
+    assert [graph.names for graph in found.graphs] == [("a", "b", "y", "kind")] * 4
+    # The conditional Gaussian score does not see waves.
+    is_seen = [{"a", "y"} in map(set, graph.edges) for graph in found.graphs]
+    assert is_seen == [score != "bic"] * 4

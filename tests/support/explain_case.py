@@ -11,6 +11,9 @@ from dsage.samplers import Gaussian
 # Options of runs with the comparison of samplers, and of those whose test is not about it.
 CHECKED = {"progress": False, "random_state": 0}
 QUIET = {**CHECKED, "sampler_check": False}
+# All orderings, as there are few features, and nothing tried before: of runs whose test is not
+# about the estimate.
+SHORT = {"exact": "always", "first_level": "none", **QUIET}
 
 
 def chain(n_rows=300, seed=0):

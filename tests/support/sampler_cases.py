@@ -6,7 +6,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dsage.samplers import SAMPLERS, Auto, FunctionSampler
+from dsage import Graph
+from dsage.samplers import (
+    SAMPLERS,
+    Auto,
+    FunctionSampler,
+    Gaussian,
+    Interventional,
+    Mix,
+    Sequential,
+)
 
 N_ROWS, N_DRAWS = 23, 5
 
@@ -25,12 +34,37 @@ VARIANTS = {
     "neighbors-nearest": ("neighbors", "numbers", {"n_neighbors": 5}),
     "gaussian-shrunk": ("gaussian", "numbers", {"covariance": "ledoit-wolf"}),
 }
+NUMBERS_GRAPH = Graph(
+    [f"c{j}" for j in range(5)], [("c2", "c0"), ("c0", "c1"), ("c2", "c1"), ("c1", "c4")]
+)
+CONFOUNDED = Graph(NUMBERS_GRAPH.names, NUMBERS_GRAPH.edges, [("c0", "c4"), ("c2", "c3")])
+MIXED_GRAPH = Graph(
+    ["height", "colour", "flag", "word", "count", "weight"],
+    [("colour", "height"), ("height", "flag"), ("colour", "flag"), ("flag", "count")],
+    [("word", "weight")],
+)
 QUICK_CHOICE = {"n_coalitions": 2, "n_draws": 4, "test_share": 0.5, "max_rows": 60}
 # Samplers without a name: the kind of data, the class and its options.
 UNNAMED = {
     "function": ("mixed", FunctionSampler, {"function": uniform_draws}),
     "auto-numbers": ("numbers", Auto, QUICK_CHOICE),
     "auto-mixed": ("mixed", Auto, QUICK_CHOICE),
+    "interventional-gaussian": (
+        "numbers",
+        Interventional,
+        {"sampler": Gaussian(), "graph": NUMBERS_GRAPH},
+    ),
+    "interventional-confounded": (
+        "numbers",
+        Interventional,
+        {"sampler": Gaussian(), "graph": CONFOUNDED},
+    ),
+    "interventional-mix": ("mixed", Interventional, {"sampler": Mix(), "graph": MIXED_GRAPH}),
+    "interventional-sequential": (
+        "mixed",
+        Interventional,
+        {"sampler": Sequential(), "graph": MIXED_GRAPH},
+    ),
 }
 
 

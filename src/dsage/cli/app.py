@@ -12,7 +12,7 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from dsage._version import __version__
-from dsage.cli import commands, measure_commands, row_commands
+from dsage.cli import commands, flow_commands, measure_commands, row_commands
 from dsage.cli.output import OneLineGroup, guard
 
 # The folders of the files that register names.
@@ -116,6 +116,7 @@ _add("explain", commands.ExplainCommand)
 for name, kind in {
     "explain-rows": row_commands.ExplainRowsCommand,
     "measures": measure_commands.MeasuresCommand,
+    "flow": flow_commands.FlowCommand,
 }.items():
     _add(name, kind, without=kind.without)  # type: ignore[attr-defined]
 _add("describe", commands.DescribeCommand)

@@ -43,6 +43,15 @@ _Kind = Annotated[
     ),
 ]
 _Csv = Annotated[Path | None, _results("FILE", "Write the table as CSV.")]
+_RawCsv = Annotated[
+    bool,
+    typer.Option(
+        "--raw-csv",
+        help="Write texts to CSV as they are. By default those that a spreadsheet would run as"
+        " formulas get an apostrophe in front.",
+        rich_help_panel="Results",
+    ),
+]
 _Plot = Annotated[Path | None, _results("FILE.png|svg|pdf", "Draw the result.")]
 _Jobs = Annotated[
     int | None,
@@ -224,6 +233,22 @@ class ExplainCommand(TableCommand):
             max=1.0,
         ),
     ] = None
+    tiers: Annotated[
+        str | None,
+        _method(
+            "NAMES;NAMES;...",
+            "Columns in temporal order, for a graph that is learned: none causes one of an earlier"
+            " tier. Such as 'age,sex;income;bought', or a JSON file with a list of lists.",
+        ),
+    ] = None
+    forbidden: Annotated[
+        list[str] | None,
+        _method("CAUSE,EFFECT", "An edge that a learned graph must not have; can be repeated."),
+    ] = None
+    required: Annotated[
+        list[str] | None,
+        _method("CAUSE,EFFECT", "An edge that a learned graph must have; can be repeated."),
+    ] = None
     sampler: Annotated[
         str,
         _method(
@@ -252,8 +277,9 @@ class ExplainCommand(TableCommand):
     estimand: Annotated[
         str,
         _method(
-            "d-sage|sage",
-            "sage corrects the bias that skipping by the graph can cause; it takes longer.",
+            "d-sage|sage|causal",
+            "sage corrects the bias that skipping by the graph can cause; it takes longer. causal"
+            " values answer another question: what a feature contributes when it is set, not seen.",
         ),
     ] = "d-sage"
     orderings: Annotated[str, _method("NAME", "How to draw the orderings: {orderings}.")] = (
@@ -283,6 +309,7 @@ class ExplainCommand(TableCommand):
         _results("FILE.dsage", "Save the run for 'dsage report', 'dsage compare' and dsage.load."),
     ] = None
     csv: _Csv = None
+    raw_csv: _RawCsv = False
     json: Annotated[Path | None, _results("FILE", "Write the table as JSON.")] = None
     checkpoint: Annotated[
         Path | None, _running("FILE", "Keep the state here: the same command resumes the run.")
@@ -306,6 +333,7 @@ class DescribeCommand(TableCommand):
 
     target: Annotated[str | None, _data("COLUMN", "Also say what the target is taken for.")] = None
     csv: _Csv = None
+    raw_csv: _RawCsv = False
     quiet: _Quiet = False
 
 
@@ -387,4 +415,5 @@ class CompareCommand:
     ] = 0.95
     plot: _Plot = None
     csv: _Csv = None
+    raw_csv: _RawCsv = False
     quiet: _Quiet = False

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 import pandas as pd
 
@@ -36,7 +34,7 @@ def run(command: CompareCommand) -> None:
     )
     frame = _compute_differences(first, second, command.confidence)
     writers: output.Writers = {
-        "--csv": partial(frame.to_csv, index=False),
+        **output.table_writers(frame, is_raw=command.raw_csv),
         "--plot": lambda path: output.save_figure(
             first.plot.compare(second, labels=names)[0], path
         ),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -43,7 +42,7 @@ def run(command: DescribeCommand) -> None:
     if command.target is not None:
         last = len(frame) - 1
         frame.loc[last, "remarks"] = _remark_target(table[command.target], command)
-    writers: output.Writers = {"--csv": partial(frame.to_csv, index=False)}
+    writers = output.table_writers(frame, is_raw=command.raw_csv)
     advice = _remark_texts(features, {*kinds, *discrete})
     output.finish(_show(frame, len(table), advice), outputs, writers, quiet=command.quiet)
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import re
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +11,7 @@ import typer
 
 import dsage
 from dsage._check import check_member, refusal
-from dsage._files import DAMAGES
+from dsage._files import DAMAGES, read_json
 from dsage.cli import folds, models, output
 from dsage.cli.commands import FITS, ExplainCommand
 from dsage.cli.rows import (
@@ -34,6 +32,7 @@ from dsage.cli.steps import (
 )
 from dsage.cli.target import find_said, take_target
 from dsage.estimate import Checkpoint, StopKind
+from dsage.estimate.options import ESTIMANDS
 from dsage.graphs import Graph
 from dsage.models.losses import as_loss
 from dsage.orderings import KINDS
@@ -67,12 +66,12 @@ def run(command: ExplainCommand) -> None:
     if command.cv is not None:
         folded = folds.explain_folds(command, split, options)
         is_interrupted = folded.is_interrupted
-        _write(folded, outputs, quiet=command.quiet)
+        _write(folded, outputs, command)
     else:
         explanation = _explain(command, model, split, options)
         is_interrupted = explanation.estimate.interrupted
         pages = {"--report": explanation.report}
-        _write(explanation, outputs, pages, quiet=command.quiet)
+        _write(explanation, outputs, command, pages)
     if is_interrupted:
         raise typer.Exit(output.INTERRUPTED)
 
@@ -80,19 +79,17 @@ def run(command: ExplainCommand) -> None:
 def _write(
     result: Explanation | FoldedExplanation,
     outputs: list[output.Output],
+    command: ExplainCommand,
     pages: output.Writers | None = None,
-    *,
-    quiet: bool,
 ) -> None:
     """Write the files that are asked for, and show the result."""
     frame = result.to_frame()
     writers: output.Writers = {
         "--out": result.save,
-        "--csv": partial(frame.to_csv, index=False),
-        "--json": partial(frame.to_json, orient="records", indent=1, force_ascii=False),
+        **output.table_writers(frame, is_raw=command.raw_csv),
         **(pages or {}),
     }
-    output.finish(repr(result), outputs, writers, quiet=quiet)
+    output.finish(repr(result), outputs, writers, quiet=command.quiet)
 
 
 def _explain(
@@ -193,7 +190,7 @@ def check_choices(command: ExplainCommand) -> None:
     if command.labels and command.model is None:
         advice = "A model that is fitted here knows its classes: leave --classes out"
         raise refusal("--classes", "used with --model", ",".join(command.labels), advice)
-    check_member(command.estimand, ("d-sage", "sage"), "--estimand", "the estimands")
+    check_member(command.estimand, ESTIMANDS, "--estimand", "the estimands")
     check_member(command.sampler, ("auto", *SAMPLERS), "--sampler", "the samplers")
     check_member(command.orderings, tuple(KINDS), "--orderings", "the kinds of orderings")
     if command.loss != "auto":
@@ -225,6 +222,7 @@ def collect_options(command: ExplainCommand) -> dict[str, Any]:
         "graph": graph,
         "n_resamples": resamples,
         "min_share": command.min_share,
+        **read_knowledge(command),
         "sampler": command.sampler,
         "sampler_check": not command.no_sampler_check,
         "loss": command.loss,
@@ -290,10 +288,43 @@ def read_graph(text: str) -> str | Graph | None:
     )
 
 
+def read_knowledge(command: ExplainCommand) -> dict[str, Any]:
+    """Return what ``--tiers``, ``--forbidden`` and ``--required`` say."""
+    found: dict[str, Any] = {}
+    if command.tiers is not None:
+        found["tiers"] = _read_tiers(command.tiers)
+    for name, edges in (("forbidden", command.forbidden), ("required", command.required)):
+        if edges:
+            found[name] = [_read_edge(edge, f"--{name}") for edge in edges]
+    return found
+
+
+def _read_tiers(text: str) -> list[list[str]]:
+    if Path(text).suffix == ".json":
+        try:
+            content = read_json(Path(text).read_bytes())
+        except (OSError, ValueError) as error:
+            raise refusal("--tiers", "a JSON file", text, str(error)) from error
+        is_lists = isinstance(content, list) and all(isinstance(tier, list) for tier in content)
+        if not is_lists or not all(isinstance(name, str) for tier in content for name in tier):
+            advice = 'Write it as [["age", "sex"], ["income"]]'
+            raise refusal("--tiers", "a list of lists of names", text, advice)
+        return content  # type: ignore[no-any-return]
+    return [[name.strip() for name in tier.split(",") if name.strip()] for tier in text.split(";")]
+
+
+def _read_edge(text: str, option: str) -> tuple[str, str]:
+    names = [name.strip() for name in text.split(",")]
+    if len(names) != 2 or not all(names):
+        advice = "Name the cause and the effect: age,income"
+        raise refusal(option, "two names", text, advice)
+    return names[0], names[1]
+
+
 def read_groups(path: Path) -> dict[str, list[str]]:
     """Return groups of features from a JSON file that maps names to lists of features."""
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = read_json(path.read_bytes())
     except (OSError, ValueError) as error:
         raise refusal("--groups", "a JSON file", str(path), str(error)) from error
     is_mapping = isinstance(content, dict) and all(

@@ -61,8 +61,7 @@ def run(command: ExplainRowsCommand) -> None:
     frame = explanation.to_frame()
     writers: output.Writers = {
         "--out": explanation.save,
-        "--csv": partial(frame.to_csv, index=False),
-        "--json": partial(frame.to_json, orient="records", indent=1, force_ascii=False),
+        **output.table_writers(frame, is_raw=command.raw_csv),
         "--report": explanation.report,
         "--plot": partial(_draw, explanation),
     }

@@ -10,18 +10,16 @@ from typing import Any
 import pandas as pd
 
 from dsage._check import check_members
+from dsage._files import write_bytes
 from dsage.cli import output
 from dsage.cli.commands import GraphCommand
 from dsage.cli.explain import check_jobs
-from dsage.cli.rows import check_target_name, find_kinds, note_columns, read_rows
+from dsage.cli.rows import MANY_ROWS, check_target_name, find_kinds, note_columns, read_rows
 from dsage.data.batches import Batches, ParquetFiles
 from dsage.data.files import PARQUET, check_file
 from dsage.graphs import Graph
 from dsage.result.tables import format_table
 from dsage.structure import Stream, search_graph, stability
-
-# Larger Parquet files are read in batches.
-_MANY_ROWS = 1_000_000
 
 
 def run(command: GraphCommand) -> None:
@@ -58,7 +56,7 @@ def run(command: GraphCommand) -> None:
     dot = found.to_dot(command.target)
     writers: output.Writers = {
         "--out": found.save,
-        "--dot": lambda path: path.write_text(dot, encoding="utf-8"),
+        "--dot": lambda path: write_bytes(path, dot.encode("utf-8", errors="replace")),
         "--plot": partial(_draw, found, command.target, strength),
     }
     output.finish(_describe(found, strength, command), outputs, writers, quiet=command.quiet)
@@ -69,7 +67,7 @@ def _open_large(command: GraphCommand) -> Batches | None:
     if command.resamples or command.data.suffix.lower() not in PARQUET:
         return None
     batches = ParquetFiles(check_file(command.data, "the data file"))
-    return batches if batches.n_rows > _MANY_ROWS else None
+    return batches if batches.n_rows > MANY_ROWS else None
 
 
 def _first_rows(command: GraphCommand, batches: Batches) -> pd.DataFrame:

@@ -22,7 +22,8 @@ class MeasuresCommand(ExplainCommand):
     """
 
     without: ClassVar[tuple[str, ...]] = (
-        "cv", "repeats", "graph", "resamples", "min_share", "no_sampler_check", "estimand",
+        "cv", "repeats", "graph", "resamples", "min_share", "tiers", "forbidden",
+        "required", "no_sampler_check", "estimand",
         "orderings", "time", "report", "checkpoint",
     )  # fmt: skip
 

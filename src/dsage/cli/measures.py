@@ -57,8 +57,7 @@ def run(command: MeasuresCommand) -> None:
     frame = found.to_frame()
     writers: output.Writers = {
         "--out": found.save,
-        "--csv": partial(frame.to_csv, index=False),
-        "--json": partial(frame.to_json, orient="records", indent=1, force_ascii=False),
+        **output.table_writers(frame, is_raw=command.raw_csv),
         "--plot": partial(_draw, found),
     }
     output.finish(_show(found), outputs, writers, quiet=command.quiet)

@@ -5,6 +5,7 @@ Nothing heavy is imported at the top: ``dsage --help`` needs this module.
 
 from __future__ import annotations
 
+import io
 import os
 import shlex
 import sys
@@ -41,7 +42,8 @@ Writers = Mapping[str, Callable[[Path], object]]
 
 _SAME_NAME = (
     "checkpoint classes confidence cv decimal discrete drop encoding estimand graph groups loss"
-    " method orderings output sampler score sep target tolerance values"
+    " forbidden method orderings output required sampler score sep sources target tiers"
+    " tolerance values"
 )
 _OPTIONS = {
     **{name: f"--{name}" for name in _SAME_NAME.split()},
@@ -80,7 +82,7 @@ class OneLineGroup(typer.core.TyperGroup):
             text = str(error.format_message()).strip()
             # An error without text has already shown the help.
             if text:
-                typer.echo(f"Error: {_add_advice(text)}", err=True)
+                typer.echo(_visible(f"Error: {_add_advice(text)}"), err=True)
             sys.exit(FAILED if text else 0)
         sys.exit(code if isinstance(code, int) else 0)
 
@@ -182,16 +184,22 @@ def _show_warnings_as_notes() -> None:
 def note(text: str, *, quiet: bool = False) -> None:
     """Write something other than the result to stderr, unless `quiet` is true."""
     if not quiet:
-        typer.echo(text, err=True)
+        typer.echo(_visible(text), err=True)
 
 
 def show(text: str) -> None:
     """Write a result to stdout; a reader that has gone, as with head, is not an error."""
     try:
-        typer.echo(text)
+        typer.echo(_visible(text))
     except BrokenPipeError:
         # Otherwise the flush when Python exits would fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _visible(text: str) -> str:
+    from dsage._check import visible  # noqa: PLC0415
+
+    return visible(text)
 
 
 def choose_progress(phases: Mapping[str, str], *, quiet: bool) -> bool | Callable[[Event], None]:
@@ -268,8 +276,30 @@ def save_figure(ax: Any, path: Path) -> None:  # noqa: ANN401
     """Write the figure of some axes, and close it."""
     from matplotlib import pyplot as plt  # noqa: PLC0415
 
-    ax.figure.savefig(path, bbox_inches="tight", dpi=150)
+    from dsage._files import write_bytes  # noqa: PLC0415
+
+    stream = io.BytesIO()
+    kind = path.suffix[1:].lower()
+    ax.figure.savefig(stream, bbox_inches="tight", dpi=150, format=kind)
     plt.close(ax.figure)
+    write_bytes(path, stream.getvalue())
+
+
+def table_writers(frame: Any, *, is_raw: bool) -> Writers:  # noqa: ANN401
+    """Return the writers of a table as CSV and JSON; `is_raw` is about texts in the former."""
+    from dsage._files import write_bytes  # noqa: PLC0415
+    from dsage.data.csv_text import to_csv  # noqa: PLC0415
+
+    def write(path: Path, text: str) -> None:
+        # A name may contain an unpaired surrogate, which UTF-8 cannot encode.
+        write_bytes(path, text.encode("utf-8", errors="backslashreplace"))
+
+    return {
+        "--csv": lambda path: write(path, to_csv(frame, is_raw=is_raw)),
+        "--json": lambda path: write(
+            path, frame.to_json(orient="records", indent=1, force_ascii=False)
+        ),
+    }
 
 
 def _refusal(

@@ -21,6 +21,8 @@ from dsage.data.kinds import CLASSES, SAYABLE, Kind
 
 Indices = npt.NDArray[np.intp]
 
+MANY_ROWS = 1_000_000
+"""Larger Parquet files are read in batches; so many of their rows are used, drawn at random."""
 _MIN_ROWS = 10
 _KINDS = ("number", "class", "time")
 # So many rows are named in errors.
@@ -57,7 +59,10 @@ def read_rows(
     Those that are dates become dates, if `reads_dates` is true.
     """
     name = command.data.name
-    table = read_table(command.data, drop=command.drop or (), **command.csv_format)
+    table = read_table(
+        command.data, drop=command.drop or (), max_rows=MANY_ROWS, **command.csv_format
+    )
+    _tell_sample(table, name)
     columns = [str(column) for column in table.columns]
     check_target_name(command, columns)
     kinds, discrete = find_kinds(command, columns)
@@ -76,6 +81,11 @@ def read_rows(
             first = str(table[column].dropna().iloc[0])
             raise refusal(f"{column!r} of {name}", "numbers", first, advice)
     return table
+
+
+def _tell_sample(table: pd.DataFrame, name: str) -> None:
+    if len(table) == MANY_ROWS:
+        note(f"{name} is large: {MANY_ROWS:,} of its rows are used, drawn at random.", quiet=False)
 
 
 def check_target_name(command: TableCommand, columns: Sequence[str]) -> None:
@@ -115,7 +125,9 @@ def parse_kinds(texts: Sequence[str], columns: Sequence[str], name: str) -> dict
 
 def read_test_rows(data: Path, command: TableCommand, table: pd.DataFrame) -> pd.DataFrame:
     """Return the columns of `table` from another file, after checking that the types agree."""
-    test = read_table(data, columns=[str(column) for column in table.columns], **command.csv_format)
+    names = [str(column) for column in table.columns]
+    test = read_table(data, columns=names, max_rows=MANY_ROWS, **command.csv_format)
+    _tell_sample(test, data.name)
     for column in table.columns:
         wanted = column_kind(table[column])
         if wanted == "time":

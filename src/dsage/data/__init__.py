@@ -14,11 +14,13 @@
 `inputs`                rows and targets of a call, checked together
 `groups`                groups of features
 `files`                 tables from files
+`batches`, `disk`       rows on disk, in batches or drawn at random
 `registry`              parts that are found by name
 ======================  =====================================================================
 """
 
+from dsage.data.disk import sample_rows
 from dsage.data.kinds import Kind
 from dsage.data.overview import describe
 
-__all__ = ["Kind", "describe"]
+__all__ = ["Kind", "describe", "sample_rows"]

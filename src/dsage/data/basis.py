@@ -59,11 +59,11 @@ class NumberBasis(NamedTuple):
         """Fit, and return what `evaluate` returns for the same values, too."""
         absent = np.isnan(values)
         present = values[~absent]
-        knots, levels = distribution(present)
+        knots, levels, rank = _ranked(present)
         center, scale = float(present.mean()), float(present.std())
         nothing = np.empty((n_functions, 0))
         made = cls(knots, levels, center, scale or 1.0, leads, np.empty(0), nothing)
-        value, score, raw = made._raw(present)
+        value, score, raw = made._raw(present, rank)
         means = raw.mean(axis=0)
         raw -= means
         made = made._replace(means=means, weights=_orthogonalize(raw))
@@ -71,6 +71,12 @@ class NumberBasis(NamedTuple):
         if absent.any():
             functions, value, score = (_filled(each, absent) for each in (functions, value, score))
         return made, (functions, value, score)
+
+    def first(self, n_functions: int) -> Self:
+        """Return what a fit of at most `n_functions` gives: some of these, the first ones."""
+        among = ~self.weights[n_functions:].any(axis=0)
+        weights = self.weights[:n_functions, among]
+        return self._replace(means=self.means[:n_functions], weights=weights)
 
     def __call__(self, values: Floats) -> Floats:
         """Return the functions of values, (n_rows, n_functions)."""
@@ -89,9 +95,10 @@ class NumberBasis(NamedTuple):
                 made[absent] = 0.0
         return functions, value, score
 
-    def _raw(self, values: Floats) -> tuple[Floats, Floats, Floats]:
+    def _raw(self, values: Floats, rank: Floats | None = None) -> tuple[Floats, Floats, Floats]:
         """Return values, their normal scores, and the functions that are not yet orthonormal."""
-        rank = np.interp(values, self.knots, self.levels)
+        if rank is None:
+            rank = np.interp(values, self.knots, self.levels)
         value: Floats = (values - self.center) / self.scale
         score: Floats = ndtri(rank)
         rank *= 2.0
@@ -115,12 +122,18 @@ def distribution(values: Floats) -> tuple[Floats, Floats]:
     >>> distribution(np.array([3.0, 1.0, 1.0, 2.0]))
     (array([1., 2., 3.]), array([0.25 , 0.625, 0.875]))
     """
-    knots, counts = np.unique(values, return_counts=True)
+    return _ranked(values)[:2]
+
+
+def _ranked(values: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return knots, the distribution function there, and at the values."""
+    knots, at, counts = np.unique(values, return_inverse=True, return_counts=True)
     levels = (np.cumsum(counts) - 0.5 * counts) / len(values)
-    if len(knots) > _MAX_KNOTS:
-        kept = np.linspace(0, len(knots) - 1, _MAX_KNOTS).round().astype(np.intp)
-        knots, levels = knots[kept], levels[kept]
-    return knots, levels
+    if len(knots) <= _MAX_KNOTS:
+        return knots, levels, levels[at]
+    kept = np.linspace(0, len(knots) - 1, _MAX_KNOTS).round().astype(np.intp)
+    knots, levels = knots[kept], levels[kept]
+    return knots, levels, np.interp(values, knots, levels)
 
 
 def level_places(counts: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from dsage._check import check_count, check_members, check_names, refusal
+from dsage.data.damages import tell_damage
 
 BATCH_ROWS = 65_536
 """Rows of a batch, unless the user says otherwise."""
@@ -50,7 +51,7 @@ class ParquetFiles(Batches):
             raise refusal("path", "a Parquet file or a folder of them", str(path), advice)
         self.n_rows, self.names = 0, ()
         for file in self._files:
-            with self._open(file) as source:
+            with tell_damage(file), self._open(file) as source:
                 names = check_names(source.schema_arrow.names, f"the columns of {file.name}")
                 self.names = self.names or names
                 check_members(self.names, names, "columns", f"the columns of {file.name}")
@@ -60,7 +61,7 @@ class ParquetFiles(Batches):
         """Yield some columns, file by file."""
         arrow, _ = _pyarrow("pyarrow.parquet")
         for file in self._files:
-            with self._open(file) as source:
+            with tell_damage(file), self._open(file) as source:
                 for batch in source.iter_batches(self._batch_rows, columns=list(columns)):
                     if batch.num_rows:
                         yield arrow.Table.from_batches([batch]).select(list(columns))

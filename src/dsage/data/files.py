@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import bz2
 import codecs
-import warnings
+import gzip
+import lzma
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,11 +14,13 @@ from lzma import LZMAError
 from os import PathLike
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
+from zipfile import BadZipFile, ZipFile
 
 import pandas as pd
 
 from dsage._check import Setting, Text, check_members, import_extra, refusal
+from dsage.data.damages import check_memory, refuse_file, tell_damage
+from dsage.data.disk import sample_rows
 from dsage.data.frames import check_columns
 
 __all__ = ["read_table"]
@@ -24,6 +28,10 @@ __all__ = ["read_table"]
 _SEPARATORS = {".csv": ",", ".tsv": "\t"}
 PARQUET = (".parquet", ".pq")
 _COMPRESSED = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".zip": "zip", ".zst": "zstd"}
+# Tables are compressed at most so much; small files may be packed better.
+_RATIO, _SPARE, _CHUNK = 300, 2**26, 2**20
+_OPENERS: dict[str, Any] = {"gzip": gzip.open, "bz2": bz2.open, "xz": lzma.open}
+_DAMAGES = (OSError, EOFError, ValueError, RuntimeError, BadZipFile, LZMAError, zlib.error)
 _KINDS = "CSV (.csv, .tsv, also .gz, .bz2, .xz, .zip, .zst) or Parquet (.parquet)"
 
 
@@ -35,6 +43,7 @@ def read_table(
     sep: str | None = None,
     decimal: str = ".",
     encoding: str = "utf-8",
+    max_rows: int | None = None,
 ) -> pd.DataFrame:
     r"""Read a table from a CSV or Parquet file, depending on its suffix.
 
@@ -57,6 +66,9 @@ def read_table(
         The decimal character of a CSV file.
     encoding : str, default="utf-8"
         The encoding of a CSV file, such as ``"latin-1"``.
+    max_rows : int, optional
+        At most so many rows of a Parquet file, drawn at random; the others are read in batches and
+        need no memory. See :func:`dsage.data.sample_rows`.
 
     Returns
     -------
@@ -91,7 +103,7 @@ def read_table(
         separator = sep or _SEPARATORS[kind]
         table = _read_csv(file, separator, packing, decimal=decimal, encoding=encoding)
     elif kind in PARQUET and not is_packed:
-        table = _read_parquet(file)
+        table = _read_parquet(file, max_rows)
     else:
         is_parquet = kind in PARQUET
         advice = "Parquet is compressed inside" if is_parquet else "Save the table as one of these"
@@ -146,14 +158,22 @@ def _read_csv(
         advice = Text(["Say what separates the fields, such as ", Setting("sep", ";")])
         raise refusal("decimal", "another character than sep", decimal, advice)
     text = {"sep": separator, "encoding": encoding}
+    if compression is not None:
+        with _reword_errors(file, compression, encoding):
+            n_bytes, most = file.stat().st_size, _RATIO * file.stat().st_size + _SPARE
+            is_too_large = _is_larger(file, compression, most)
+        if is_too_large:
+            condition = f"at most {_RATIO} times as large when it is unpacked"
+            remedy = "Unpack it yourself if you trust it"
+            raise refuse_file(file, condition, remedy, f"{n_bytes:,} bytes")
     with _reword_errors(file, compression, encoding):
         header = _parse(file, compression, header=None, nrows=1, dtype=str, **text)
     _check_header(header.iloc[0].tolist(), file, separator)
-    with _reword_errors(file, compression, encoding), warnings.catch_warnings():
-        # pandas would cut rows that are longer than the header, with a warning.
-        warnings.simplefilter("error", pd.errors.ParserWarning)
-        options = {"index_col": False, "low_memory": False, "decimal": decimal}
-        return _parse(file, compression, **options, **text)
+    with _reword_errors(file, compression, encoding):
+        # If rows are longer than the header, pandas takes the first column for an index; as rows
+        # without a header they are refused.
+        _parse(file, compression, header=None, nrows=2, dtype=str, **text)
+        return _parse(file, compression, low_memory=False, decimal=decimal, **text)
 
 
 @contextmanager
@@ -164,16 +184,24 @@ def _reword_errors(file: Path, compression: str | None, encoding: str) -> Iterat
     except UnicodeError as error:
         text = "Save it as UTF-8, or name its encoding, such as "
         remedy = Text([text, Setting("encoding", "latin-1")])
-        raise _refuse_file(file, f"text in {encoding.upper()}", remedy) from error
+        raise refuse_file(file, f"text in {encoding.upper()}", remedy) from error
     except pd.errors.EmptyDataError as error:
-        raise _refuse_file(file, "a table with a header", "It has no columns") from error
-    except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
+        raise refuse_file(file, "a table with a header", "It has no columns") from error
+    except pd.errors.ParserError as error:
         advice = "Each row needs as many fields as the header; quote fields that contain separators"
         reason = str(error).removeprefix("Error tokenizing data. C error: ").strip(" .\n")
-        raise _refuse_file(file, "a table with rows of one length", advice, reason) from error
-    except (OSError, EOFError, ValueError, BadZipFile, LZMAError, zlib.error) as error:
+        raise refuse_file(file, "a table with rows of one length", advice, reason) from error
+    except (
+        OSError,
+        EOFError,
+        ValueError,
+        RuntimeError,
+        BadZipFile,
+        LZMAError,
+        zlib.error,
+    ) as error:
         whole = f"a whole {compression or 'CSV'} file"
-        raise _refuse_file(file, whole, "Make or fetch it again", str(error)) from error
+        raise refuse_file(file, whole, "Make or fetch it again", str(error)) from error
 
 
 def _parse(file: Path, compression: str | None, **options: Any) -> pd.DataFrame:  # noqa: ANN401
@@ -184,6 +212,25 @@ def _parse(file: Path, compression: str | None, **options: Any) -> pd.DataFrame:
     pyarrow = import_extra("pyarrow", "Reading .zst files", "parquet")
     with pyarrow.input_stream(str(file), compression="zstd") as stream:
         return pd.DataFrame(pd.read_csv(stream, **options))
+
+
+def _is_larger(file: Path, compression: str, most: int) -> bool:
+    """Return whether a file has more than so many bytes when it is unpacked."""
+    if compression == "zip":
+        with ZipFile(file) as archive:
+            return sum(member.file_size for member in archive.infolist()) > most
+    if compression == "zstd":
+        pyarrow = import_extra("pyarrow", "Reading .zst files", "parquet")
+        stream = pyarrow.input_stream(str(file), compression="zstd")
+    else:
+        stream = _OPENERS[compression](file)
+    n_bytes = 0
+    with stream:
+        while part := stream.read(_CHUNK):
+            n_bytes += len(part)
+            if n_bytes > most:
+                return True
+    return False
 
 
 def _check_header(names: list[Any], file: Path, separator: str) -> None:
@@ -208,19 +255,16 @@ def _advise_separator(sign: str) -> Text:
     return Text([start, Setting("sep", sign), comma, Setting("decimal", ",")])
 
 
-def _read_parquet(file: Path) -> pd.DataFrame:
-    pyarrow = import_extra("pyarrow", "Reading Parquet files", "parquet")
+def _read_parquet(file: Path, max_rows: int | None) -> pd.DataFrame:
+    import_extra("pyarrow", "Reading Parquet files", "parquet")
     parquet = import_extra("pyarrow.parquet", "Reading Parquet files", "parquet")
-    try:
-        _check_distinct(parquet.read_schema(file).names, file)
+    with tell_damage(file):
+        with parquet.ParquetFile(file) as source:
+            names, n_rows = source.schema_arrow.names, source.metadata.num_rows
+        _check_distinct(names, file)
+        if max_rows is not None and n_rows > max_rows:
+            return sample_rows(file, max_rows)
+        check_memory(file, n_rows * len(names))
         table: pd.DataFrame = parquet.read_table(file).to_pandas()
-    except (pyarrow.ArrowInvalid, OSError) as error:
-        first = str(error).splitlines()[0].rstrip(".")
-        raise _refuse_file(file, "a whole Parquet file", "Make or fetch it again", first) from error
     table.columns = table.columns.map(str)
     return table
-
-
-def _refuse_file(file: Path, condition: str, advice: str | Text, reason: str = "") -> Exception:
-    value = f"{file.name}: {reason}" if reason else file.name
-    return refusal("the data file", condition, value, advice)

@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from dsage._check import Setting, Text, refusal, shown, warn
+from dsage.data.batches import Batches
 from dsage.data.frames import Frame, check_dense, is_frame, open_frame, take_rows
 from dsage.data.groups import Groups
 from dsage.data.kinds import Kind, check_given_kinds
@@ -44,6 +45,8 @@ class Inputs:
     outputs: tuple[str, ...] = ()  # the columns of the target, if there are several
     # What the caller calls the evaluation rows and their targets.
     named: tuple[str, str] = ("X_test", "y_test")
+    # All training rows, where those above are some of more that are on disk.
+    source: Batches | None = None
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -197,6 +197,12 @@ class Layout:
             check_infinite(matrix.T, self.names)
             return np.ascontiguousarray(matrix)
         is_encoded = frame.is_array and self.kind != "numpy"
+        if self._takes_at_once(data, is_encoded=is_encoded):
+            # Not a number, missing or infinite, makes a sum that is not finite.
+            found = data.copy() if known is None else np.where(known, data, 0.0)
+            if not np.isfinite(found.sum()):
+                check_infinite(found.T, self.names)
+            return np.ascontiguousarray(found)
         # Columns are written faster into an array by columns, which then has to be copied.
         is_large = 8 * frame.n_rows * len(self.names) > _LARGE
         order: Literal["C", "F"] = "C" if is_large else "F"
@@ -224,6 +230,21 @@ class Layout:
             columns[position] = column.extended(frame.column(column.name))
         if all(new is old for new, old in zip(columns, self._columns, strict=True)):
             return self
+        return type(self)(self.kind, columns, copies=self.copies, exclusive=self.exclusive)
+
+    def select(self, positions: Sequence[int]) -> Self:
+        """Return the layout of some of the columns, in a given order."""
+        place = {old: new for new, old in enumerate(positions)}
+        copies = {
+            place[at]: place[of] for at, of in self.copies.items() if at in place and of in place
+        }
+        columns = [self._columns[at] for at in positions]
+        # Whether ones exclude each other is a matter of all columns of a set.
+        return type(self)(self.kind, columns, copies=copies)
+
+    def beside(self, other: Layout) -> Self:
+        """Return the layout of these columns, followed by those of another layout."""
+        columns = [*self._columns, *other._columns]
         return type(self)(self.kind, columns, copies=self.copies, exclusive=self.exclusive)
 
     def is_missing(self, matrix: npt.NDArray[np.floating[Any]]) -> Mask:
@@ -278,6 +299,14 @@ class Layout:
             return False
         is_float = all(dtype == np.float64 for dtype in data.dtypes)
         return is_float and self._is_plain(np.dtype(np.float64))
+
+    def _takes_at_once(self, data: Any, *, is_encoded: bool) -> bool:  # noqa: ANN401
+        """Return whether data is an array of floats of which no column is looked at."""
+        if type(data) is not np.ndarray or data.dtype != np.float64 or data.ndim != 2:
+            return False
+        if is_encoded:
+            return not self.n_categories.any()
+        return self.kind == "numpy" and self._is_plain(np.dtype(np.float64))
 
     def _is_plain(self, dtype: np.dtype[Any]) -> bool:
         """Return whether all columns are floats of this type, so that nothing is converted."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Callable, Iterator, Mapping
+from threading import RLock
 from typing import Any, NamedTuple, TypeVar
 
 from dsage._check import check_member, refusal
@@ -43,6 +44,8 @@ class Registry(Mapping[str, T]):
     def __init__(self, parameter: str, of: str, package: str | None = None) -> None:
         self._parameter, self._of, self._package = parameter, of, package
         self._entries: dict[str, _Entry] = {}
+        self._is_loaded = package is None
+        self._lock = RLock()
 
     def register(self, name: str, *, summary: str, **traits: object) -> Callable[[T], T]:
         """Return a decorator that adds a part; `summary` is its line in tables and help."""
@@ -100,8 +103,12 @@ class Registry(Mapping[str, T]):
         return self._loaded()[check_member(name, self.names(), self._parameter, self._of)]
 
     def _loaded(self) -> dict[str, _Entry]:
-        if self._package is not None:
-            package, self._package = importlib.import_module(self._package), None
-            for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
-                importlib.import_module(module.name)
+        if not self._is_loaded:
+            # Other threads wait until all are there; modules may look up names while they load.
+            with self._lock:
+                if self._package is not None:
+                    package, self._package = importlib.import_module(self._package), None
+                    for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+                        importlib.import_module(module.name)
+                    self._is_loaded = True
         return self._entries

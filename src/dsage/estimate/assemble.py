@@ -42,7 +42,7 @@ def assemble(totals: Totals, history: History, seconds: float) -> Estimate:
     estimate = Estimate(
         feature_names=plan.names,
         **{name: column[:n_values] for name, column in columns.items()},
-        outputs=_split_outputs(columns, plan.n_outputs),
+        **_name_outputs(_split_outputs(columns, plan.n_outputs), plan.estimand),
         n_orderings=n_orderings,
         n_units=n_units,
         n_evaluated=plan.game.n_evaluated,
@@ -88,6 +88,11 @@ def _split_outputs(columns: Mapping[str, Floats], n_outputs: int) -> OutputEstim
         return None
     apart = {name: each.reshape(1 + n_outputs, -1)[1:] for name, each in columns.items()}
     return OutputEstimate(**apart)
+
+
+def _name_outputs(found: OutputEstimate | None, estimand: str) -> dict[str, Any]:
+    """Return the further columns as what they are: outputs of the model, or parts of values."""
+    return {"parts" if estimand == "causal" else "outputs": found}
 
 
 def _is_exact(totals: Totals) -> bool:

@@ -47,12 +47,17 @@ def add_draw_bias(result: Estimate, estimation: Estimation) -> Estimate:
     jumps = any(loss.curve == "jump" for loss in kept)
     n_epochs = estimation.n_epochs
     bias = _size(found, result, n_epochs, jumps=jumps)
-    outputs = result.outputs
-    if outputs is not None and found.outputs is not None:
-        own = _size(found.outputs, outputs, n_epochs, jumps=jumps)
-        outputs = replace(outputs, se_draws=np.hypot(outputs.se_draws, own))
+    further = []
+    for had, got in ((result.outputs, found.outputs), (result.parts, found.parts)):
+        more = had
+        if had is not None and got is not None:
+            own = _size(got, had, n_epochs, jumps=jumps)
+            more = replace(had, se_draws=np.hypot(had.se_draws, own))
+        further.append(more)
+    outputs, parts = further
     _warn(bias, result, kept)
-    return replace(result, se_draws=np.hypot(result.se_draws, bias), outputs=outputs)
+    se_draws = np.hypot(result.se_draws, bias)
+    return replace(result, se_draws=se_draws, outputs=outputs, parts=parts)
 
 
 def _size(

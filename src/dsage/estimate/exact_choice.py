@@ -12,7 +12,7 @@ from dsage.orderings import Orderings
 
 # Rows and batches of orderings on which both ways are tried, and the first epoch of their noise,
 # which no estimate reaches.
-_ROWS, _BATCHES, _EPOCH = 16, 8, 1 << 39
+_ROWS, _BATCHES, _EPOCH = 16, 4, 1 << 39
 # Batches of orderings that no term uses.
 _FIRST_BATCH = 3 << 41
 
@@ -29,7 +29,8 @@ def enumeration_pays(
     Draws add to the error in both ways. For a row, let an average over all orderings have the cost
     C and the variance D, from its draws; and a sampled batch with draws of its own the cost c and
     the variance V, as the first level leaves it. All orderings pay where ``C D < c V``. The
-    variances are estimated from a few rows.
+    variances are estimated from a few rows. Where that takes as many evaluations as all orderings
+    on all rows, these are taken at once.
 
     Parameters
     ----------
@@ -46,6 +47,9 @@ def enumeration_pays(
     """
     if game.n_replicates == game.n_outputs:
         # A single replicate does not tell the error of its draws.
+        return True
+    n_tried = _BATCHES * orderings.batch_size * (len(game.feature_names) + 1)
+    if enumeration.n_coalitions * game.n_rows <= _ROWS * (n_tried + enumeration.n_coalitions):
         return True
     rows = np.linspace(0, game.n_rows - 1, min(_ROWS, game.n_rows)).astype(np.intp)
     batches = range(_FIRST_BATCH, _FIRST_BATCH + _BATCHES)

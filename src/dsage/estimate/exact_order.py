@@ -22,7 +22,7 @@ from dsage.orderings import Order
 from dsage.orderings.partial.ideals import MOST_IDEALS, chances, ranks_of
 
 
-class _Steps(NamedTuple):
+class Steps(NamedTuple):
     """All ideals, (n_ideals, n_features), and the steps between them.
 
     Of each step, the ideals before and after it, the added feature, and the share of the orderings
@@ -78,7 +78,7 @@ def enumerate_extensions(
     check_count(max_ideals, "max_ideals")
     if not isinstance(order, Order):
         raise refusal("order", "an Order", order, "Make one with Order(names, pairs)", TypeError)
-    steps = _steps(order.arranged(oracle.feature_names).before, max_ideals)
+    steps = all_steps(order.arranged(oracle.feature_names).before, max_ideals)
     if steps is None:
         return None
     if semantics == "skip":
@@ -96,7 +96,8 @@ def enumerate_extensions(
     return _collect(steps, ~separated, coalitions, place)
 
 
-def _steps(order: Mask, max_ideals: int) -> _Steps | None:
+def all_steps(order: Mask, max_ideals: int) -> Steps | None:
+    """Return all steps between ideals of an order, or None where there are too many ideals."""
     ranks = ranks_of(order, max_ideals)
     if ranks is None:
         return None
@@ -108,10 +109,10 @@ def _steps(order: Mask, max_ideals: int) -> _Steps | None:
     before = [start + rank.source for start, rank in zip(starts, ranks, strict=False)]
     after = [start + rank.target for start, rank in zip(starts[1:], ranks, strict=False)]
     ideals, features = [rank.ideals for rank in ranks], [rank.feature for rank in ranks]
-    return _Steps(*map(np.concatenate, (ideals, before, after, features, share)))
+    return Steps(*map(np.concatenate, (ideals, before, after, features, share)))
 
 
-def _collect(steps: _Steps, live: Mask, coalitions: Mask, place: Positions) -> Enumeration:
+def _collect(steps: Steps, live: Mask, coalitions: Mask, place: Positions) -> Enumeration:
     """Collect the shares of the live steps by the coalitions before and after them."""
     n_coalitions, n_features = coalitions.shape
     feature, share = steps.feature[live], steps.share[live]

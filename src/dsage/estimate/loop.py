@@ -27,6 +27,8 @@ _FIRST_UNITS = 8
 _FEWEST_UNITS = 2
 # Largest variance of the first level, as a share of the variance of the other terms.
 _CONTROL_SHARE = 0.2
+# Features up to which the first level is so cheap that no more than that is asked of it.
+_FEW_FEATURES = 32
 # Largest share of the evaluations for an audit that is not part of the estimate, after its first
 # units.
 _AUDIT_SHARE, _FIRST_AUDIT = 0.15, 16
@@ -347,7 +349,11 @@ class Estimation:
         rest = float(totals.own_variance(0).sum())
         rest += float(totals.draw_variance(0).sum())
         bound = _CONTROL_SHARE * rest / slope**2
-        if control.refine(bound, totals.tallies[0].n_units, self.clock.is_over):
+        n_main = totals.tallies[0].n_units
+        rate = 0.0
+        if len(self.plan.names) > _FEW_FEATURES:
+            rate = rest / slope**2 / n_main / self.plan.seconds_a_unit
+        if control.refine(bound, n_main, self.clock.is_over, rate):
             self._refined_at = n_units
 
 

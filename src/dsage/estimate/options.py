@@ -14,7 +14,7 @@ from dsage.games.options import Options
 from dsage.orderings import Order, Orderings, as_orderings
 from dsage.orderings.base import Unbounded
 
-ESTIMANDS = ("d-sage", "sage")
+ESTIMANDS = ("d-sage", "sage", "causal")
 FIRST_LEVELS = ("auto", "none")
 EXACT = ("auto", "always", "never")
 
@@ -25,8 +25,10 @@ class PlanOptions(Options):
 
     Parameters
     ----------
-    estimand : {"d-sage", "sage"}, default="d-sage"
+    estimand : {"d-sage", "sage", "causal"}, default="d-sage"
         ``"sage"`` adds the estimated difference of d-SAGE to SAGE. Without an oracle both are SAGE.
+        ``"causal"`` is for games in which known features are set: their sampler is
+        :class:`~dsage.samplers.Interventional`.
     semantics : {"boundary", "skip"}, default="boundary"
         Values at the Markov boundaries of coalitions, or, as in the paper's Algorithm 1, at the
         coalitions themselves with separated surpluses set to zero.
@@ -64,7 +66,7 @@ class PlanOptions(Options):
 
     of = "the options of an estimate"
 
-    estimand: Literal["d-sage", "sage"] = "d-sage"
+    estimand: Literal["d-sage", "sage", "causal"] = "d-sage"
     semantics: Literal["boundary", "skip"] = "boundary"
     first_level: Literal["auto", "none"] = "auto"
     exact: Literal["auto", "always", "never"] = "auto"

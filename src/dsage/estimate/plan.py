@@ -11,7 +11,12 @@ import numpy as np
 
 from dsage._check import refusal
 from dsage._random import Streams
-from dsage.estimate.accumulate.control import MOST_COALITIONS, CheapWalk, Control
+from dsage.estimate.accumulate.control import (
+    MOST_COALITIONS,
+    SECONDS_A_COST,
+    CheapWalk,
+    Control,
+)
 from dsage.estimate.correction import BoundaryGaps, Correction, SkippedSurpluses
 from dsage.estimate.exact import Enumeration, enumerate_boundaries
 from dsage.estimate.exact_choice import enumeration_pays
@@ -20,6 +25,7 @@ from dsage.estimate.options import PlanOptions, can_enumerate
 from dsage.estimate.outputs import ByOutput, WalksWithSum, with_sum
 from dsage.estimate.parallel.jobs import Jobs
 from dsage.estimate.parallel.pools import steady_digits
+from dsage.estimate.parts import N_PARTS, CheapParts, PartsWalk, enumerate_parts
 from dsage.estimate.terms import Enumerated, MainTerm, Sampled, Term
 from dsage.estimate.walk import Boundaries, Prefixes, Walk
 from dsage.games.base import Floats, Game, Orders, Rows, as_game
@@ -27,6 +33,7 @@ from dsage.games.boundary import check_oracle
 from dsage.games.cached import Cached
 from dsage.graphs.separation import NoSeparation, Oracle
 from dsage.orderings import Extensions, Orderings, as_orderings
+from dsage.orderings.partial.ideals import MOST_IDEALS
 
 # Rows on which one batch of orderings is evaluated: few where a row costs draws and predictions,
 # but enough that conditioning on a coalition, whose cost grows with the features, costs less.
@@ -36,9 +43,13 @@ _ROWS_DRAWN, _ROWS_PER_FEATURE, _ROWS_EXACT = 64, 2, 1024
 _PAIRS_A_UNIT, _FEWEST_ROWS = 1 << 15, 16
 # All orderings are averaged over where that needs no more evaluations than this many orderings.
 _FEW_ORDERINGS = 24
+# With d features, there are up to d / 2 coalitions of parts for each set of features.
+_SETS_A_PART = 8
 # Features up to which batches with each feature at each position are small enough.
 _MOST_BALANCED = 32
 _FIRST_CORRECTION = 1 << 40
+# Seconds of a pair of a coalition and a row, about: with draws, and without.
+_SECONDS_A_PAIR = 3e-5, 4e-7
 # Parts of a shard, each of them the rows of a unit of an audit.
 _AUDIT_PARTS = 16
 
@@ -81,8 +92,11 @@ class Plan:
         Whether risks are estimated from draws.
     shares : bool
         Whether orderings have coalitions in common.
+    interventions : Interventions, GroupedInterventions or None
+        What setting features changes, for causal values.
     n_outputs : int
-        Number of outputs that have values of their own, beside those of their sum; mostly 0.
+        Number of outputs that have values of their own, beside those of their sum; mostly 0. The
+        direct and indirect parts of causal values count as two outputs.
     n_columns : int
         Number of values that are estimated together.
 
@@ -113,12 +127,18 @@ class Plan:
             oracle = check_oracle(oracle, game)
         self.streams = Streams(self.options.random_state)
         self.names = tuple(game.feature_names)
+        self.interventions = game.interventions
+        self._check_estimand(game, oracle)
         apart = game.apart()
         self.n_outputs = 0 if apart is None else apart.n_outputs
+        if self.interventions is not None:
+            self.n_outputs = N_PARTS
         self.n_columns = len(self.names) * (1 + self.n_outputs)
         self.is_drawn = game.is_drawn
         self.shares = oracle is not None and self.options.semantics == "boundary"
         self.estimand = "sage" if oracle is None else self.options.estimand
+        if self._is_set(game):
+            self.estimand = "causal"
         self.jobs = Jobs(self.options.n_jobs)
         played = game if apart is None else apart
         cache_bytes = self.options.cache_bytes
@@ -135,7 +155,7 @@ class Plan:
         self.terms: list[Term] = [self._main_term(*cheap)]
         if oracle is not None and (self.options.audit or self.options.estimand == "sage"):
             self.terms.append(self._correction(oracle))
-        if self.n_outputs:
+        if apart is not None:
             levels = [self._main_term(level) for level in cheap]
             main, *others = self.terms
             self.terms = [ByOutput(main, self.n_outputs, levels)]
@@ -161,11 +181,38 @@ class Plan:
         return self.n_columns // (1 + self.n_outputs)
 
     @property
+    def seconds_a_unit(self) -> float:
+        """A guess of the time of a unit, the same on every machine, for decisions on its worth."""
+        n_features = len(self.names)
+        pairs = self.game.n_rows / len(self.shards) * (n_features + 1)
+        each = _SECONDS_A_PAIR[0] * pairs
+        if not self.is_drawn:
+            each = _SECONDS_A_PAIR[1] * pairs + SECONDS_A_COST * n_features**2
+        return each * self.terms[0].batch_size
+
+    @property
     def tells_errors(self) -> bool:
         """Whether standard errors can be estimated: a single replicate has none of its own."""
         return not self.is_drawn or self.n_replicates > 1
 
+    @staticmethod
+    def _is_set(game: Game) -> bool:
+        """Return whether known features are set; also in a difference of two such games."""
+        return all(part.interventions is not None for part in game.parts)
+
+    def _check_estimand(self, game: Game, oracle: Oracle | None) -> None:
+        """Refuse causal values of a game of seen features, and separations among set ones."""
+        if not self._is_set(game):
+            if self.options.estimand == "causal":
+                advice = "Its sampler must be Interventional(sampler=..., graph=...)"
+                raise refusal("estimand", "'sage' or 'd-sage' for this game", "causal", advice)
+        elif oracle is not None:
+            advice = "Separations are about what is seen, not about what is set: leave it out"
+            raise refusal("oracle", "None for a game of interventions", oracle, advice)
+
     def _walk_of(self, game: Game) -> Walk:
+        if self.interventions is not None:
+            return PartsWalk(self.interventions)
         if self.oracle is None:
             return Prefixes(game)
         if self.options.semantics == "skip":
@@ -177,7 +224,8 @@ class Plan:
         if enumeration is not None and enumeration.n_coalitions <= MOST_COALITIONS:
             coalitions = enumeration.coalitions
             means = [enumeration.values(game.mean_risks(coalitions)) for game in games]
-        mean = None if not means else with_sum(means) if self.n_outputs else means[0]
+        are_summed = self.n_outputs > 0 and self.interventions is None
+        mean = None if not means else with_sum(means) if are_summed else means[0]
         # The games of all outputs, then the cheaper ones of all outputs, and so on.
         levels = list(zip(*map(_cheaper_games, games), strict=False))
         walks = [self._cheap_walk(level) for level in levels]
@@ -197,6 +245,8 @@ class Plan:
 
     def _cheap_walk(self, games: Sequence[Game]) -> Callable[[Orders], Floats]:
         """Return what features add along orderings in cheap games of the outputs."""
+        if self.interventions is not None:
+            return CheapParts(games[0], self.interventions)
         walks = [CheapWalk.of(game, self.oracle, self.options.semantics) for game in games]
         return WalksWithSum(walks) if self.n_outputs else walks[0]
 
@@ -228,6 +278,13 @@ class Plan:
 
     def _all_orderings(self, oracle: Oracle, most: int | None) -> Enumeration | None:
         """Return the average over all orderings that could be drawn."""
+        if self.interventions is not None:
+            before = np.zeros((len(self.names), len(self.names)), dtype=np.bool_)
+            if isinstance(self.orderings, Extensions):
+                before = self.orderings.order.arranged(self.names).before
+            # The parts of a feature need coalitions of their own, so that sets are soon too many.
+            most_sets = MOST_IDEALS if most is None else most // _SETS_A_PART
+            return enumerate_parts(self.interventions, before, most, most_sets)
         semantics = self.options.semantics
         if isinstance(self.orderings, Extensions):
             order = self.orderings.order
@@ -246,7 +303,8 @@ class Plan:
     @property
     def _few(self) -> int:
         """Number of coalitions up to which enumeration is cheaper than sampling."""
-        return _FEW_ORDERINGS * (len(self.names) + 1)
+        n_steps = len(self.names) * (1 if self.interventions is None else 2)
+        return _FEW_ORDERINGS * (n_steps + 1)
 
     def _first_levels(self, game: Game) -> tuple[Game, ...]:
         """Return the first level, or that of each output; none if that is not wanted."""

@@ -19,6 +19,10 @@ from dsage.games.base import Floats
 MATTERS = 0.02
 
 
+PARTS = ("direct", "indirect")
+"""The parts of causal values."""
+
+
 class TermKind(Enum):
     """What a term of an estimate averages; saved files hold the values of these members."""
 
@@ -146,7 +150,7 @@ class Estimate(WithErrors, Finished):
     is_exact : bool
         Whether all orderings were enumerated, on all rows.
     estimand : str
-        ``"sage"`` or ``"d-sage"``.
+        ``"sage"``, ``"d-sage"`` or ``"causal"``.
     history : History
         Values and errors at each look, including this one.
     reason : StopReason or None
@@ -155,6 +159,8 @@ class Estimate(WithErrors, Finished):
         Degrees of freedom of `se_rows`, for the tests.
     outputs : OutputEstimate or None
         The values of single outputs, where the target has several columns.
+    parts : OutputEstimate or None
+        The direct and the indirect parts of causal values, in this order, which add up to them.
     """
 
     feature_names: tuple[str, ...]
@@ -178,6 +184,7 @@ class Estimate(WithErrors, Finished):
     reason: StopReason | None = None
     df_rows: float = math.inf
     outputs: OutputEstimate | None = None
+    parts: OutputEstimate | None = None
 
     def of_output(self, at: int) -> Estimate:
         """Return the estimate of one output, by its number; it has no audit, terms and history."""
@@ -216,7 +223,8 @@ class Estimate(WithErrors, Finished):
         ``lower`` and ``upper`` enclose the value for these evaluation rows;
         ``lower_all`` and ``upper_all`` do so for all features at once. ``p_value`` tests that the
         value in the population is not above zero, adjusted for the number of features (Holm); it
-        is 1 with fewer than two rows.
+        is 1 with fewer than two rows. Causal values have further columns: ``direct``, ``indirect``
+        and their standard errors, ``se_direct`` and ``se_indirect``.
         """
         columns = {
             "feature": list(self.feature_names),
@@ -228,6 +236,9 @@ class Estimate(WithErrors, Finished):
             "p_value": holm(p_values(self.values, self.se_total, df=self.df_total)),
             "share_skipped": self.share_skipped,
         }
+        if self.parts is not None:
+            for name, values, se in zip(PARTS, self.parts.values, self.parts.se, strict=True):
+                columns |= {name: values, f"se_{name}": se}
         frame = pd.DataFrame(columns)
         order = np.argsort(-self.values, kind="stable")
         return frame.iloc[order].reset_index(drop=True)

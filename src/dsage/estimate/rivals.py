@@ -89,7 +89,7 @@ def _find_others(found: SamplerFound, inputs: Inputs, streams: Streams) -> list[
         Other(
             rival.name,
             rival.sampler,
-            partial(fit_to_all, rival.sampler, inputs.X_train),
+            partial(fit_to_all, rival.sampler, inputs.X_train, inputs.y_train),
             n_rows,
             rival.is_better,
         )
@@ -99,7 +99,7 @@ def _find_others(found: SamplerFound, inputs: Inputs, streams: Streams) -> list[
         return others
     rows = _half(inputs, streams)
     name = f"{found.info.name}, fitted to half of the rows"
-    fit = partial(fit_to_all, found.unfitted, take_rows(inputs.X_train, rows))
+    fit = partial(fit_to_all, found.unfitted, take_rows(inputs.X_train, rows), inputs.y_train[rows])
     return [Other(name, found.unfitted, fit, len(rows), is_own=True)]
 
 

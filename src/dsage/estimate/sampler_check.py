@@ -40,8 +40,8 @@ _ROWS_A_CALL = 16  # to estimate times
 _FEW_TIMES = 3
 # Units before errors are trusted, and units from which steps grow.
 _TRUSTED, _LONG = 16, 64
-# Microseconds of an evaluation without draws, per feature.
-_FREE = 0.02
+# Microseconds of an evaluation without draws: per feature, and at most, as an ordering shares them.
+_FREE, _MOST_FREE = 0.02, 0.4
 # What a fit may take in any case, in seconds.
 _FIT_SECONDS = 1.0
 # Differences below this share of the range of the values are not worth a warning.
@@ -297,7 +297,8 @@ class _Costs:
     ) -> None:
         self._n_draws, self._n_features, self._is_drawn = n_draws, n_features, is_drawn
         self._n_players = len(estimate.feature_names)
-        self._own = self._pair(sampler) if is_drawn else 1e-6 * _FREE * n_features
+        free = 1e-6 * min(_FREE * n_features, _MOST_FREE)
+        self._own = self._pair(sampler) if is_drawn else free
         self._n_left = _SHARE * estimate.n_evaluated
         self._left = max(self._n_left * self._own, _SECONDS if is_drawn else 0.0)
 

@@ -66,15 +66,20 @@ class Sampled:
         orders = self._orderings.batch(batch)
         values, skipped = yield from self._walk(orders, rows, epoch)
         control = self._surpluses(orders, rows)
+        if control is None:
+            control = np.zeros(values.shape[-1])
         return Outcome(values.mean(axis=0), control, skipped.sum(axis=0), [])
 
     def control(self, batch: int, rows: Rows) -> Floats:
         """Return the mean surpluses of the first level; see :class:`MainTerm`."""
-        return self._surpluses(self._orderings.batch(batch), rows)
+        orders = self._orderings.batch(batch)
+        found = self._surpluses(orders, rows)
+        return np.zeros(orders.shape[1]) if found is None else found
 
-    def _surpluses(self, orders: Orders, rows: Rows) -> Floats:
+    def _surpluses(self, orders: Orders, rows: Rows) -> Floats | None:
+        """Return the mean surpluses of the first level; None without one."""
         if self._control_walk is None or self._control is None:
-            return np.zeros(orders.shape[1])
+            return None
         cheap = play(self._control_walk(orders, rows, 0), self._control)
         means: Floats = cheap.values.mean(axis=(0, 1, 2))
         return means

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
 from dsage._check import refusal
+from dsage.graphs.interventions import GroupedInterventions, Interventions
 
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
@@ -17,6 +19,8 @@ Orders = npt.NDArray[np.intp]
 
 _Entry = TypeVar("_Entry", bound=np.generic)
 
+# Entries along an axis that are added up one after the other.
+_FEW = 8
 # Coalitions whose risks on all rows are held in memory at a time.
 _AT_ONCE = 64
 
@@ -47,9 +51,19 @@ class Game(ABC):
     cost : float, default=1.0
         What `mean_path_risks` of an ordering costs, in any unit that a game shares with its own
         first level.
+    pairs_at_once : int or None, default=None
+        Pairs of a coalition and a row that are best evaluated together, where that is far from what
+        suits a CPU.
     risk_scale : float, default=0.0
         The mean risk with all features known, or 0 where it is not known: values far below are
         rounding errors.
+    interventions : Interventions, GroupedInterventions or None, default=None
+        What setting features changes, for a game in which known features are set rather than seen.
+        Its values have a direct and an indirect part, and its coalitions may have twice as many
+        columns: the features that are set, and then those whose values the model receives.
+    may_be_copied : bool, default=False
+        Whether other processes may evaluate copies of the game without being asked to: risks depend
+        on nothing else, evaluating them has no other effect, and copies are small.
 
     Examples
     --------
@@ -70,7 +84,10 @@ class Game(ABC):
     has_paths: bool = False
     n_outputs: int = 1
     cost: float = 1.0
+    pairs_at_once: int | None = None
     risk_scale: float = 0.0
+    interventions: Interventions | GroupedInterventions | None = None
+    may_be_copied: bool = False
 
     @abstractmethod
     def risks(self, known: Mask, rows: Rows, epoch: int = 0) -> Floats:
@@ -111,6 +128,10 @@ class Game(ABC):
         array of shape (n_orderings, n_features + 1, n_rows, n_replicates)
         """
         raise refusal("game", "one with path_risks", self, "Ask for coalitions", TypeError)
+
+    def answers(self, requests: Sequence[Request]) -> list[Floats]:
+        """Return the answers to several requests, by default one after the other."""
+        return [ask(self, request) for request in requests]
 
     def first_level(self) -> Game | None:
         """Return a similar game whose `mean_risks` are cheap, to serve as a control; or None.
@@ -197,7 +218,9 @@ class Wrapped(Game):
         self.weights = self.game.weights
         self.n_outputs = self.game.n_outputs
         self.cost = self.game.cost
+        self.pairs_at_once = self.game.pairs_at_once
         self.risk_scale = self.game.risk_scale
+        self.interventions = self.game.interventions
 
     @property
     def is_drawn(self) -> bool:
@@ -317,5 +340,16 @@ def mean_within(values: Floats, axis: int) -> Floats:
     >>> np.full(3, 0.1).mean() == 0.1, mean_within(np.full((1, 3), 0.1), axis=1) == 0.1
     (np.False_, array([ True]))
     """
-    means: Floats = values.mean(axis=axis)
-    return np.clip(means, values.min(axis=axis), values.max(axis=axis), out=means)
+    if not 1 < values.shape[axis] < _FEW:
+        means: Floats = values.mean(axis=axis)
+        return np.clip(means, values.min(axis=axis), values.max(axis=axis), out=means)
+    # The same to the bit, several times as fast: NumPy is slow along an axis of a few entries.
+    first, *others = np.moveaxis(values, axis, 0)
+    total: Floats = first.copy()
+    low, high = first.copy(), first.copy()
+    for each in others:
+        total += each
+        np.minimum(low, each, out=low)
+        np.maximum(high, each, out=high)
+    total /= values.shape[axis]
+    return np.clip(total, low, high, out=total)

@@ -22,7 +22,6 @@ from dsage.games.base import (
     Request,
     Rows,
     Wrapped,
-    ask,
     count_pairs,
 )
 
@@ -52,12 +51,23 @@ def in_turn(
 
     `on_piece` is called before each, with the number of those that are done, and of all.
     """
-    answers = []
-    for n_done, request in enumerate(requests):
+    answers: list[Floats] = []
+    while len(answers) < len(requests):
+        n_done = len(answers)
         if on_piece is not None:
             on_piece(n_done, len(requests))
-        answers.append(ask(game, request))
+        answers += game.answers(
+            requests[n_done : n_done + _count_together(game, requests[n_done:])]
+        )
     return answers
+
+
+def _count_together(game: Game, requests: Sequence[Request]) -> int:
+    """Return how many of requests, from the first on, a game is best asked for together."""
+    if game.pairs_at_once is None:
+        return 1
+    n_pairs = np.cumsum([count_pairs(request) for request in requests])
+    return max(1, int(np.searchsorted(n_pairs, game.pairs_at_once, side="right")))
 
 
 class Cached(Wrapped):
@@ -90,7 +100,8 @@ class Cached(Wrapped):
         super().__init__(game)
         self.has_paths = self.game.has_paths
         self._evaluate = evaluate
-        self._n_pairs = _PAIRS_DRAWN if self.is_drawn else _PAIRS_EXACT
+        usual = _PAIRS_DRAWN if self.is_drawn else _PAIRS_EXACT
+        self._n_pairs = usual if self.pairs_at_once is None else self.pairs_at_once
         self._max_bytes = check_count(max_bytes, "max_bytes", minimum=0)
         self._bytes = 0
         self._kept: OrderedDict[Key, Floats] = OrderedDict()
@@ -193,7 +204,7 @@ class Cached(Wrapped):
 
     def state(self) -> Arrays:
         """Return the memory as arrays."""
-        n_bytes = -(-len(self.feature_names) // 8)
+        n_bytes = max(map(len, (key[0] for key in self._kept)), default=1)
         values = list(self._kept.values())
         return {
             "counts": np.array([self.n_evaluated, self.n_shared, self.n_distinct]),
@@ -210,7 +221,8 @@ class Cached(Wrapped):
         }
 
     def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Replace the memory by one that `state` returned."""
+        """Replace the memory by one that `state` returned; ValueError if its parts do not fit."""
+        _check_sizes(state)
         self.n_evaluated, self.n_shared, self.n_distinct = state["counts"].tolist()
         coalitions, rows = state["coalitions"], state["rows"]
         risks = _split(state["risks"], state["sizes"])
@@ -227,6 +239,16 @@ class Cached(Wrapped):
             epoch: set(each.tolist())
             for epoch, each in zip(state["seen_epochs"].tolist(), seen, strict=True)
         }
+
+
+def _check_sizes(state: Mapping[str, npt.NDArray[Any]]) -> None:
+    sizes, seen = state["sizes"], state["seen_sizes"]
+    lengths = {len(state[name]) for name in ("coalitions", "rows", "epochs", "sizes")}
+    is_negative = (sizes < 0).any() or (seen < 0).any()
+    n_risks, n_seen = len(state["risks"]), len(state["seen"])
+    fits = int(sizes.sum()) == n_risks and int(seen.sum()) == n_seen and len(lengths) == 1
+    if is_negative or not fits or len(seen) != len(state["seen_epochs"]):
+        raise ValueError("the parts of its memory have different lengths")
 
 
 def _keys(request: Coalitions) -> list[Key]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -14,13 +14,15 @@ from dsage.data.frames import is_frame
 from dsage.data.layout import Layout
 from dsage.data.portions import row_slices
 from dsage.games.base import Floats, Game, Mask, Orders, Rows, mean_within
-from dsage.games.device import device_means
+from dsage.games.chunk import Chunk
+from dsage.games.device import DeviceMeans, device_means
 from dsage.games.draw_control import DrawControl
+from dsage.games.leaf_means import LeafMeans
 from dsage.games.options import GameOptions
 from dsage.games.predictor import Predictor
+from dsage.games.received import expected_output, given, received
 from dsage.models.affine import Affine
 from dsage.samplers.base import Sampler, check_sampler
-from dsage.samplers.conditioning import normal_scores
 from dsage.samplers.interface import LatentPrefixes, Prefixes
 from dsage.samplers.noise import Noise
 from dsage.samplers.ordering import Ordering
@@ -30,26 +32,13 @@ from dsage.samplers.recent import Recent
 _COPIES = 6
 # Memory of rows that are predicted at a time, with what the model makes of them.
 _PREDICTED_BYTES = 2**25
+# Memory of evaluation rows up to which other processes get copies without being asked to.
+_COPIED_BYTES = 2**26
 # Draws for the mean prediction, which is the same for all rows, and the epoch of their noise, which
 # no estimate reaches.
 _N_MEAN, _MEAN_EPOCH = 1 << 12, 1 << 40
 # Draws to which a control of the draws is fitted, and the epoch of their noise.
 _N_CONTROL, _CONTROL_EPOCH = 1 << 12, (1 << 40) + 1
-
-
-class Chunk(NamedTuple):
-    """Mean predictions of some of the requested coalitions on some of the requested rows.
-
-    The coalitions are given by position, or along an ordering by the lengths of its prefixes; the
-    means over the draws of each replicate have shape (n_coalitions, n_rows, n_replicates, ...).
-    `noise`, (n_coalitions, n_rows, n_replicates), is what a control knows of the noise in the means
-    of the output that matters for the row, where the means still have it.
-    """
-
-    at: Rows
-    here: slice
-    means: Floats
-    noise: Floats | None = None
 
 
 class Expected(Game):
@@ -83,9 +72,11 @@ class Expected(Game):
         self._max_bytes = options.max_bytes
         self._is_controlled = options.draw_control == "auto"
         self._streams = Streams(options.random_state)
+        self.interventions = self._sampler.interventions
+        self._n_noise = len(self.feature_names) + self._sampler.n_hidden
         self.noise = Noise(
             self._streams,
-            len(self.feature_names),
+            self._n_noise,
             n_replicates=options.n_replicates,
             n_draws=options.n_draws_each,
             kind=options.noise,
@@ -105,14 +96,16 @@ class Expected(Game):
         # Conditional means are of numbers that are always present.
         if self.layout.may_miss.any() or not is_usable:
             self._affine = None
+        self._leaf_means = None if self._affine is not None else self._find_leaf_means()
         self.n_replicates = self.noise.n_replicates if self.is_drawn else 1
         sampler, n_replicates = self._sampler, self.n_replicates
-        self._device = (
-            device_means(model, sampler, self._frames, n_replicates, is_usable=is_usable)
-            if self.is_drawn
-            else None
-        )
-        is_able = self.is_drawn or sampler.has_factors
+        self._device = None
+        if self.is_drawn:
+            given = model, sampler, self._frames, self.matrix, n_replicates
+            self._device = device_means(*given, self._max_bytes, is_usable=is_usable)
+        if self._device is not None:
+            self.pairs_at_once = self._device.pairs_at_once
+        is_able = self.is_drawn or (self._affine is not None and sampler.has_factors)
         self.has_paths = sampler.has_orderings and is_usable and is_able
         # Long orderings come in pieces of few rows, one after the other.
         self._last_ordering: Recent[Prefixes] = Recent(1)
@@ -121,8 +114,31 @@ class Expected(Game):
 
     @property
     def is_drawn(self) -> bool:
-        """Whether predictions are means over draws; False where conditional means suffice."""
-        return self._affine is None
+        """Whether predictions are means over draws; False where these are known."""
+        return self._affine is None and self._leaf_means is None
+
+    @property
+    def is_affine(self) -> bool:
+        """Whether predictions are those of an affine map at conditional means."""
+        return self._affine is not None
+
+    def _find_leaf_means(self) -> LeafMeans | None:
+        """Return the exact means of trees over the rows of a marginal sampler; None elsewhere."""
+        background = self._sampler.equal_rows
+        if background is None or self.layout.names != self._frames.names:
+            return None
+        leaves = self.model.leaves(self._frames, background)
+        if leaves is None:
+            return None
+        if not LeafMeans.pays(leaves, len(background), self.n_rows, self._max_bytes):
+            return None
+        return LeafMeans(leaves, background, self.matrix)
+
+    @property
+    def may_be_copied(self) -> bool:  # type: ignore[override]
+        """Whether copies in other processes are safe: see :class:`Game`."""
+        is_safe = self._sampler.may_be_copied and self.model.may_be_copied
+        return is_safe and self._device is None and self.matrix.nbytes <= _COPIED_BYTES
 
     @property
     def corrects_means(self) -> bool:
@@ -164,7 +180,7 @@ class Expected(Game):
         """Return the mean prediction with no feature known, (...), from a net of many draws."""
         nothing = np.zeros((1, len(self.feature_names)), dtype=np.bool_)
         first = np.zeros(1, dtype=np.intp)
-        if self._affine is not None:
+        if not self.is_drawn:
             mean: Floats = self._means(nothing, first, 0)[0, 0, 0]
             return mean
         total: Floats = self.draw_unknown(_N_MEAN)[1].sum(axis=0)
@@ -173,7 +189,7 @@ class Expected(Game):
     def draw_unknown(self, n_rows: int) -> tuple[Floats, Floats]:
         """Return rows drawn with no feature known, as codes, and the predictions for them."""
         nothing = np.zeros(len(self.feature_names), dtype=np.bool_)
-        noise = Noise(self._streams, len(self.feature_names), n_replicates=1, n_draws=n_rows)
+        noise = Noise(self._streams, self._n_noise, n_replicates=1, n_draws=n_rows)
         first = noise(np.zeros(1, dtype=np.intp), _MEAN_EPOCH)
         draws = self._sampler.draw(self._rows[:1], nothing, first)[0]
         return draws, self._check_outputs(self._predict_rows(draws), 1)
@@ -199,9 +215,17 @@ class Expected(Game):
         """Return predictions as (n_rows, n_outputs), with all outputs that `outputs_of` counts."""
         return predicted.reshape(len(predicted), -1)
 
-    def _chunks(self, known: Mask, rows: Rows, epoch: int) -> Iterator[Chunk]:
-        """Yield the mean predictions of all coalitions except the full one."""
-        left = np.flatnonzero(~known.all(axis=1))
+    def _chunks(
+        self, known: Mask, rows: Rows, epoch: int, *, with_loss: bool = False
+    ) -> Iterator[Chunk]:
+        """Yield the mean predictions of all coalitions except the full one; see `_paths`."""
+        left = np.flatnonzero(~self._inputs(known).all(axis=1))
+        if self._device is not None and self._is_plain(known):
+            for chunk in self._device.chunks(
+                known, left, rows, epoch, self.noise, with_loss=with_loss
+            ):
+                yield self._count(chunk)
+            return
         for here, n_coalitions in self._row_chunks(len(rows)):
             for first in range(0, len(left), n_coalitions):
                 at = left[first : first + n_coalitions]
@@ -212,16 +236,31 @@ class Expected(Game):
         return self._last_ordering.get(order.tobytes(), lambda: self._sampler.ordering(order))
 
     def _paths(
-        self, orders: Orders, rows: Rows, epoch: int, needed: Mask
+        self, orders: Orders, rows: Rows, epoch: int, needed: Mask, *, with_loss: bool = False
     ) -> Iterator[tuple[int, Chunk]]:
         """Yield the numbers of orderings, with mean predictions of their proper prefixes.
 
         All that are `needed`, (n_orderings, n_features + 1), are included, and possibly others.
-        Draws belong to the ordering: see :meth:`~dsage.games.Game.path_risks`.
+        Draws belong to the ordering: see :meth:`~dsage.games.Game.path_risks`. `with_loss` says
+        whether risks of the game's own loss may take the place of the means.
         """
-        if self._affine is None:
-            return self._drawn_paths(orders, rows, epoch, needed)
-        return self._mean_paths(self._affine, orders, rows)
+        if self._affine is not None:
+            yield from self._mean_paths(self._affine, orders, rows)
+        elif self._device is None:
+            yield from self._drawn_paths(orders, rows, epoch, needed)
+        else:
+            for number, chunk in self._device.paths(
+                orders, needed, rows, epoch, self.noise, with_loss=with_loss
+            ):
+                yield number, self._count(chunk)
+
+    def _count(self, chunk: Chunk) -> Chunk:
+        """Count the predictions of a chunk that a device has computed, and check their outputs."""
+        n_pairs = chunk.means.shape[0] * chunk.means.shape[1]
+        self._n_predicted += n_pairs * self.noise.n_replicates * self.noise.n_draws
+        if not chunk.is_risk:
+            self._check_outputs(chunk.means, 3)
+        return chunk
 
     def _mean_paths(
         self, affine: Affine, orders: Orders, rows: Rows
@@ -253,7 +292,6 @@ class Expected(Game):
         for here, n_coalitions in self._row_chunks(len(rows)):
             X = self._rows[rows[here]]
             scores = self._sampler.prepare(self.noise(rows[here], epoch))
-            loaded = None if self._device is None else self._device.load(X, scores)
             for number, (order, wanted) in enumerate(zip(orders, needed, strict=True)):
                 lengths = np.flatnonzero(wanted[:-1])
                 starts = range(0, len(lengths), n_coalitions)
@@ -264,11 +302,7 @@ class Expected(Game):
                     for at, (drawn, noise) in zip(chunks, noisy, strict=True):
                         yield number, self._take_noise(at, here, drawn, noise)
                     continue
-                draws = (
-                    self._draw_prefixes(order, X, scores, chunks)
-                    if loaded is None
-                    else map(loaded.ordering(order).draw, chunks)
-                )
+                draws = self._draw_prefixes(order, X, scores, chunks)
                 for at, drawn in zip(chunks, draws, strict=True):
                     yield number, Chunk(at, here, self._predict(drawn))
 
@@ -317,42 +351,61 @@ class Expected(Game):
 
         `source` takes the place of the game's noise.
         """
+        if self._leaf_means is not None:
+            return self._shape_means(self._leaf_means.means(known, rows))
         X = self._rows[rows]
         if self._affine is None:
+            if self._device is not None and self._is_plain(known):
+                return self._device_means(self._device, known, rows, epoch, source or self.noise)
             noise = (source or self.noise)(rows, epoch)
-            if self._device is not None:
-                return self._predict(self._device.load(X, normal_scores(noise)).draw(known))
-            draws = np.empty((len(known), *noise.shape))
-            for coalition, out in zip(known, draws, strict=True):
+            draws = np.empty((len(known), *noise.shape[:2], len(self.feature_names)))
+            pairs = zip(given(known, len(self.feature_names)), self._inputs(known), strict=True)
+            for (fixed, inputs), out in zip(pairs, draws, strict=True):
                 if self._is_raw:
-                    out[...] = self._sampler.draw(X, coalition, noise)
+                    out[...] = self._sampler.draw(X, fixed, noise)
                     # A sampler numbers the new categories of these rows only.
-                    out[:, :, coalition] = self.matrix[rows][:, None, coalition]
-                else:
-                    out[...] = self._sampler.draw_rows(X, coalition, noise)
+                    out[:, :, inputs] = self.matrix[rows][:, None, inputs]
+                    continue
+                out[...] = self._sampler.draw_rows(X, fixed, noise)
+                if (inputs & ~fixed).any():
+                    out[:, :, inputs] = X[:, None, inputs]
             return self._predict(draws)
         affine = self._affine
-        values = np.stack([self._expected_output(affine, X, coalition) for coalition in known])
+        pairs = zip(given(known, len(self.feature_names)), self._inputs(known), strict=True)
+        return self._shape_means(
+            np.stack([expected_output(affine, self._sampler, X, *pair) for pair in pairs])
+        )
+
+    def _shape_means(self, values: Floats) -> Floats:
+        """Return expected outputs as means of one replicate."""
         if self.predictions.ndim == 1:
-            values = values.reshape(len(known), len(rows))
+            values = values.reshape(values.shape[:2])
         return np.expand_dims(values, 2)
 
-    def _expected_output(self, affine: Affine, X: Floats, known: Mask) -> Floats:
-        """Return the expected output of an affine model for rows, given a coalition."""
-        found = self._sampler.mean_effects(known, affine.weights)
-        if found is None:
-            return affine.predict(self._sampler.mean(X, known))
-        intercept, effects = found
-        return Affine(affine.intercept + intercept, effects[known]).predict(X[:, known])
+    def _device_means(
+        self, device: DeviceMeans, known: Mask, rows: Rows, epoch: int, source: Noise
+    ) -> Floats:
+        """Return the means of all coalitions that a device computes, as `_means` does."""
+        means = np.empty((len(known), len(rows), self.n_replicates, *self.predictions.shape[1:]))
+        for chunk in device.chunks(known, np.arange(len(known)), rows, epoch, source):
+            means[chunk.at, chunk.here] = self._check_outputs(chunk.means, 3)
+        self._n_predicted += len(known) * len(rows) * source.n_replicates * source.n_draws
+        return means
 
-    def _predict(self, draws: Any, noise: Floats | None = None) -> Floats:  # noqa: ANN401
+    def _is_plain(self, known: Mask) -> bool:
+        """Return whether the model receives the features that draws are given."""
+        return bool(known.shape[1] == len(self.feature_names))
+
+    def _inputs(self, known: Mask) -> Mask:
+        """Return the features whose values the model receives, (n_coalitions, n_features)."""
+        return received(known, len(self.feature_names))
+
+    def _predict(self, draws: Floats, noise: Floats | None = None) -> Floats:
         """Return the mean prediction per replicate of draws (n_coalitions, n_rows, n_draws, d).
 
         `noise`, of the shape of the predictions, is subtracted from them.
         """
         self._n_predicted += math.prod(draws.shape[:3])
-        if self._device is not None:
-            return self._check_outputs(self._device.of(draws), 3)
         flat = draws.reshape(-1, draws.shape[-1])
         # Nothing reads these draws again, so the model need not get a copy.
         predicted = self.model.predict(self._frames.decode(flat), is_disposable=True)

@@ -17,6 +17,7 @@ from dsage.games.linear import LinearPredictor
 from dsage.games.link_game import LinkGame
 from dsage.games.links import Link
 from dsage.games.moment import MomentGame
+from dsage.samplers.checks import Ints
 
 N_DRAWN = 1 << 13
 """Rows drawn for the moments."""
@@ -54,12 +55,12 @@ def find_first_levels(
     Where the model has one output and `linked` says on which scale it is nearly additive, the game
     on that scale comes on top, unless there are so many rows that it would not be cheap.
 
-    Without draws, the linear predictor is enough. With draws from the margins none pays: the game
+    Without draws, the linear predictor is enough. With a marginal sampler none pays: the game
     of an additive predictor is quadratic, and the ordering does not matter once it is run in both
     directions.
     """
     names = game.feature_names
-    if game.is_drawn and game.is_marginal:
+    if game.is_marginal and not game.is_affine:
         return ()
     linear = tuple(
         MomentGame(game.matrix, output, target, names, sample_weight=weights)
@@ -71,7 +72,8 @@ def find_first_levels(
     drawn, predicted = game.draw_unknown(N_DRAWN)
     predictions = [predicted] if len(outputs) == 1 else list(predicted.T)
     chain: list[tuple[Game, ...]] = [linear]
-    for functions, predictors in _find_additive(game, drawn, predictions):
+    predictors_of = _Predictors(drawn, game.layout.n_categories)
+    for functions, predictors in predictors_of.find_additive(predictions):
         made = zip(predictors, targets, chain[-1], strict=True)
         chain.append(
             tuple(
@@ -83,7 +85,7 @@ def find_first_levels(
         return chain[-1]
     # A predictor on another scale would take the place of the dearest, which costs as much.
     (under,), (plain,) = chain[min(1, len(chain) - 1)], chain[-1]
-    found = _find_link_game(game, drawn, predicted, weights, under, linked)
+    found = _find_link_game(game, predictors_of, predicted, weights, under, linked)
     if found is None:
         return (plain,)
     on_scale, as_it_is = _shares_left(game, (found, plain))
@@ -92,7 +94,7 @@ def find_first_levels(
 
 def _find_link_game(
     game: Expected,
-    drawn: Floats,
+    predictors_of: _Predictors,
     predicted: Floats,
     weights: Floats,
     under: Game,
@@ -100,7 +102,7 @@ def _find_link_game(
 ) -> Game | None:
     """Return the game of the predictor on another scale; None if it would not be cheap."""
     scaled = linked.link.apply(predicted)
-    levels = [_fit(game, drawn, [scaled], 1), *_find_additive(game, drawn, [scaled])]
+    levels = [predictors_of.fit([scaled], 1), *predictors_of.find_additive([scaled])]
     for level in reversed(levels):
         if level is None:
             continue
@@ -159,34 +161,48 @@ class _Level(NamedTuple):
         return sum(predictor.unexplained for predictor in self.predictors)
 
 
-def _find_additive(game: Expected, drawn: Floats, outputs: list[Floats]) -> list[_Level]:
-    """Return predictors of outputs from drawn rows, those of few functions first.
+class _Predictors:
+    """Predictors of outputs for drawn rows from functions of the features, few or many of each.
 
-    There are none where linear predictors do.
+    The functions are made once: those of a number build on each other, so that fewer of them are
+    the first ones.
     """
-    linear = _fit(game, drawn, outputs, 1)
-    for n_functions in _N_FUNCTIONS:
-        found = _fit(game, drawn, outputs, n_functions)
-        if found is None:
-            continue
-        if linear is None or found.unexplained > _LEFT * linear.unexplained:
-            return []
-        few = None if n_functions == _FEW else _fit(game, drawn, outputs, _FEW)
-        return [level for level in (few, found) if level is not None]
-    return []
 
+    def __init__(self, drawn: Floats, n_categories: Ints) -> None:
+        widest = Functions.fit(drawn, n_categories, _N_FUNCTIONS[0])
+        kept = {n: widest.first(n) for n in (*_N_FUNCTIONS, 1)}
+        self._most = next((n for n in kept if kept[n].n_columns <= _MOST_COLUMNS), 0)
+        if self._most:
+            self._functions = kept[self._most]
+            self._basis = self._functions(drawn)
 
-def _fit(game: Expected, drawn: Floats, outputs: list[Floats], n_functions: int) -> _Level | None:
-    """Return the predictors of outputs, fitted to drawn rows; None with too many columns."""
-    functions = Functions.fit(drawn, game.layout.n_categories, n_functions)
-    if functions(drawn[:1]).n_columns > _MOST_COLUMNS:
-        return None
-    n_rows, basis = len(drawn), functions(drawn)
-    one = np.ones(n_rows)
-    return _Level(
-        functions,
-        [
-            LinearPredictor(basis, output.reshape(n_rows, -1), one, ridge=2.0 / n_rows)
-            for output in outputs
-        ],
-    )
+    def fit(self, outputs: list[Floats], n_functions: int) -> _Level | None:
+        """Return the predictors of outputs; None with too many columns."""
+        if n_functions > self._most:
+            return None
+        basis = self._functions.select(self._basis, n_functions)
+        n_rows = len(basis.columns)
+        one = np.ones(n_rows)
+        return _Level(
+            self._functions.first(n_functions),
+            [
+                LinearPredictor(basis, output.reshape(n_rows, -1), one, ridge=2.0 / n_rows)
+                for output in outputs
+            ],
+        )
+
+    def find_additive(self, outputs: list[Floats]) -> list[_Level]:
+        """Return predictors of outputs, those of few functions first.
+
+        There are none where linear predictors do.
+        """
+        linear = self.fit(outputs, 1)
+        for n_functions in _N_FUNCTIONS:
+            found = self.fit(outputs, n_functions)
+            if found is None:
+                continue
+            if linear is None or found.unexplained > _LEFT * linear.unexplained:
+                return []
+            few = None if n_functions == _FEW else self.fit(outputs, _FEW)
+            return [level for level in (few, found) if level is not None]
+        return []

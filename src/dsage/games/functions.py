@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Self
+from collections.abc import Sequence
+from typing import Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -11,9 +11,25 @@ import numpy.typing as npt
 from dsage.data.basis import NumberBasis, indicators
 from dsage.games.base import Floats
 from dsage.games.blocks import Basis
+from dsage.samplers.checks import Ints
 
-Columns = Callable[[Floats], Floats]
-"""Maps the values of a feature, (n_rows,), to its columns, (n_rows, n_columns)."""
+
+class Columns(Protocol):
+    """Maps the values of a feature, (n_rows,), to its columns, (n_rows, n_columns)."""
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns."""
+
+    def first(self, n_functions: int) -> Columns:
+        """Return what a fit of at most so many functions gives, from one of more."""
+
+    def positions(self, n_functions: int) -> Ints:
+        """Return which of the columns are those of `first`."""
+
+    def __call__(self, values: Floats, /) -> Floats:
+        """Return the columns of values."""
+
 
 # Levels of a class with an indicator of their own; all others are the baseline with the commonest.
 _MAX_LEVELS = 12
@@ -47,10 +63,28 @@ class Functions:
         """Fit to rows, classes as codes; the number of categories of numbers is 0."""
         return cls(
             [
-                _Class(column) if n_levels else _Number(column, n_functions)
+                _Class(column) if n_levels else _Number.fit(column, n_functions)
                 for column, n_levels in zip(X.T, n_categories, strict=True)
             ]
         )
+
+    def first(self, n_functions: int) -> Self:
+        """Return what a fit of at most `n_functions` of a number gives, from one of more."""
+        return type(self)([each.first(n_functions) for each in self._made])
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns of all features."""
+        return sum(each.n_columns for each in self._made)
+
+    def select(self, basis: Basis, n_functions: int) -> Basis:
+        """Return the columns of ``first(n_functions)`` from those of these functions."""
+        starts = np.cumsum([0, *(each.n_columns for each in self._made)])
+        kept = [each.positions(n_functions) for each in self._made]
+        ends = np.cumsum([len(each) for each in kept])
+        blocks = [np.arange(end - len(each), end) for each, end in zip(kept, ends, strict=True)]
+        chosen = [start + each for start, each in zip(starts[:-1], kept, strict=True)]
+        return Basis(basis.columns[:, np.concatenate(chosen)], blocks)
 
     def __call__(self, X: Floats) -> Basis:
         """Return the columns of rows, in blocks."""
@@ -65,16 +99,37 @@ class Functions:
 class _Number:
     """A number, polynomials of its rank, and whether it is missing."""
 
-    def __init__(self, values: Floats, n_functions: int) -> None:
+    def __init__(self, basis: NumberBasis | None, *, misses: bool) -> None:
+        self._basis, self._misses = basis, misses
+
+    @classmethod
+    def fit(cls, values: Floats, n_functions: int) -> Self:
         absent = np.isnan(values)
-        self._misses = bool(absent.any())
-        self._basis = None if absent.all() else NumberBasis.fit(values, n_functions)
+        basis = None if absent.all() else NumberBasis.fit(values, n_functions)
+        return cls(basis, misses=bool(absent.any()))
+
+    def first(self, n_functions: int) -> Self:
+        basis = None if self._basis is None else self._basis.first(n_functions)
+        return type(self)(basis, misses=self._misses)
+
+    def positions(self, n_functions: int) -> Ints:
+        functions = np.arange(self.first(n_functions)._n_functions)
+        own = np.arange(self._n_functions, self.n_columns)
+        return np.concatenate([functions, own])
+
+    @property
+    def _n_functions(self) -> int:
+        return 0 if self._basis is None else self._basis.weights.shape[1]
+
+    @property
+    def n_columns(self) -> int:
+        # A feature has at least one column.
+        return max(self._n_functions + self._misses, 1)
 
     def __call__(self, values: Floats) -> Floats:
         none = np.zeros((len(values), 0))
         functions = none if self._basis is None else self._basis(values)
-        if self._misses or not functions.shape[1]:
-            # A feature has at least one column.
+        if self.n_columns > self._n_functions:
             functions = np.column_stack([functions, np.isnan(values)])
         return functions
 
@@ -86,11 +141,21 @@ class _Class:
         levels, counts = np.unique(codes, return_counts=True)
         self._levels = levels[np.argsort(-counts, kind="stable")][: _MAX_LEVELS + 1]
 
+    def first(self, n_functions: int) -> Self:  # noqa: ARG002
+        return self
+
+    def positions(self, n_functions: int) -> Ints:  # noqa: ARG002
+        return np.arange(self.n_columns)
+
+    @property
+    def n_columns(self) -> int:
+        return max(len(self._levels) - 1, 1)
+
     def __call__(self, codes: Floats) -> Floats:
         place = np.zeros(len(codes), dtype=np.intp)
         for number, level in enumerate(self._levels.tolist()):
             place[np.isnan(codes) if np.isnan(level) else codes == level] = number
-        made = np.zeros((len(codes), max(len(self._levels) - 1, 1)))
+        made = np.zeros((len(codes), self.n_columns))
         found = indicators(place)
         made[:, : found.shape[1]] = found
         return made

@@ -8,6 +8,7 @@ import numpy as np
 
 from dsage.data.groups import Groups
 from dsage.games.base import Floats, Game, Mask, Orders, Rows, Wrapped
+from dsage.graphs.interventions import GroupedInterventions
 
 
 class Grouped(Wrapped):
@@ -57,6 +58,8 @@ class Grouped(Wrapped):
         self._players = Groups(groups, self.game.feature_names)
         self.feature_names = self._players.names
         self.has_paths = self.game.has_paths
+        if self.game.interventions is not None:
+            self.interventions = GroupedInterventions(self.game.interventions, self._players)
 
     @property
     def members(self) -> dict[str, tuple[str, ...]]:
@@ -65,7 +68,13 @@ class Grouped(Wrapped):
 
     def risks(self, known: Mask, rows: Rows, epoch: int = 0) -> Floats:
         """Return the risks of coalitions of groups; see :class:`Game`."""
-        return self.game.risks(self._players.expanded(known), rows, epoch)
+        return self.game.risks(self._expanded(known), rows, epoch)
+
+    def _expanded(self, known: Mask) -> Mask:
+        """Return coalitions of features; what is set and what the model receives side by side."""
+        n_players = len(self.feature_names)
+        sides = [known[:, at : at + n_players] for at in range(0, known.shape[1], n_players)]
+        return np.concatenate([self._players.expanded(side) for side in sides], axis=1)
 
     def path_risks(self, orders: Orders, rows: Rows, epoch: int, needed: Mask) -> Floats:
         """Return the risks of prefixes; the game is evaluated only where a group ends."""
@@ -96,7 +105,7 @@ class Grouped(Wrapped):
 
     def mean_risks(self, known: Mask) -> Floats:
         """Return the means over all rows of the risks of coalitions, (n_coalitions,)."""
-        return self.game.mean_risks(self._players.expanded(known))
+        return self.game.mean_risks(self._expanded(known))
 
     def mean_path_risks(self, orders: Orders) -> Floats:
         """Return the `mean_risks` of all prefixes of orderings, (n_orderings, n_players + 1)."""

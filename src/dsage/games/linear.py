@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg.lapack import dtrtri
+from scipy.linalg.lapack import dtrtri, dtrtrs
 
 from dsage.data.groups import Groups
 from dsage.data.portions import row_slices
@@ -17,6 +17,10 @@ predictor has to be cheap and similar, not exact."""
 
 MANY = 64
 """Columns from which the inverse of a factor is computed one by one, by LAPACK."""
+
+# The least eigenvalue of so many correlations from which they need no ridge. Without one, risks
+# along orderings need no inverse of a factor.
+_LEAST_EIGENVALUE = 1e-5
 
 
 class LinearPredictor:
@@ -58,7 +62,10 @@ class LinearPredictor:
             weighted = Z * (weights[some] / len(X))[:, None]
             self.moments += weighted.T @ Z
             self.slopes += weighted.T @ centered_output[some]
-        self.correlation: Floats = self.moments + ridge * np.eye(len(self.moments))
+        self.has_ridge = n_columns < MANY or _is_nearly_singular(self.moments)
+        self.correlation: Floats = self.moments.copy()
+        if self.has_ridge:
+            self.correlation += ridge * np.eye(n_columns)
         self._variance = float((weights / len(X)) @ (centered_output**2).sum(axis=1))
 
     @property
@@ -94,6 +101,11 @@ class LinearPredictor:
         matrices = self.correlation[orders[:, :, None], orders[:, None, :]]
         return np.asarray(np.linalg.cholesky(matrices), dtype=np.float64)
 
+    def solve(self, factor: Floats, columns: Floats) -> Floats:
+        """Return the product of the inverse of a factor and columns, (n_columns, n)."""
+        solved: Floats = dtrtrs(factor, columns, lower=1)[0]
+        return solved
+
     def whitening(self, orders: Orders) -> Floats:
         """Return the inverse Cholesky factors in orders of columns, (n_orderings, n, n)."""
         factors = self.factors(orders)
@@ -106,6 +118,10 @@ class LinearPredictor:
             inverse[:, k, :k] = -np.einsum("oi,oif->of", factors[:, k, :k], inverse[:, :k, :k])
             inverse[:, k, : k + 1] /= factors[:, k, k, None]
         return inverse
+
+
+def _is_nearly_singular(correlation: Floats) -> bool:
+    return bool(np.linalg.eigvalsh(correlation)[0] < _LEAST_EIGENVALUE)
 
 
 class LinearOutput(Game):

@@ -16,10 +16,13 @@ from dsage.data.categories import sort_labels
 from dsage.data.targets import values
 from dsage.games.apart import Apart, SumOfOutputs
 from dsage.games.base import Floats, Game, Mask, Rows, mean_within
+from dsage.games.device_loss import DeviceLoss
 from dsage.games.draw_bias import DrawBias
 from dsage.games.first_level import LinkedLoss, find_first_levels
+from dsage.games.linear_causal import LinearCausal
 from dsage.games.links import find_link
 from dsage.games.options import GameOptions
+from dsage.graphs.interventions import Interventions
 from dsage.models.calling import some_rows
 from dsage.models.losses import Loss, LossReason, as_loss, decide_loss
 from dsage.models.model import Model, as_model
@@ -111,12 +114,17 @@ class LossGame(SumOfOutputs):
         self._redraws = self.loss.lowest is not None and self.is_drawn
         self._more_noise = Noise(
             Streams(int(self._streams("more-draws").integers(2**62))),
-            len(self.feature_names),
+            self._n_noise,
             n_replicates=self.noise.n_replicates,
             n_draws=_MORE_DRAWS * self.noise.n_draws,
             kind=checked.noise,
         )
         self._control = self._find_control()
+        if self._device is not None and DeviceLoss.can_compute(
+            self.loss, self.target, self.predictions, self.n_replicates
+        ):
+            shape = self.predictions.shape[1:]
+            self._device.loss = DeviceLoss(self.loss, self.target, self.weights, shape)
 
     @property
     def losses(self) -> Floats:
@@ -168,24 +176,31 @@ class LossGame(SumOfOutputs):
         For probabilities and positive numbers it is additive on the scale of a link.
 
         None where targets are not numeric, or, for a loss given as a function, differ in shape
-        from the predictions; and for a marginal sampler.
+        from the predictions; and for a marginal sampler. For a sampler of interventions it is
+        :class:`~dsage.games.linear_causal.LinearCausal`.
         """
         output, target = self.predictions, self.target
         if self.loss.is_of_classes and output.ndim != target.ndim:
             target = np.eye(output.shape[1])[target] if output.ndim == 2 else target[:, 1]
         if target.dtype.kind not in "biuf" or target.shape != output.shape:
             return None
+        if isinstance(self.interventions, Interventions):
+            n_rows = self.n_rows
+            pair = output.reshape(n_rows, -1), target.astype(np.float64).reshape(n_rows, -1)
+            return LinearCausal(self.interventions, self.matrix, *pair, self.weights)
         link = find_link(self.loss)
         linked = None if link is None else LinkedLoss(link, self.plain_losses)
         return next(iter(find_first_levels(self, [output], [target], self.weights, linked)), None)
 
     def apart(self) -> Game | None:
         """Return the game with the risks of each column of the target; None if it has only one."""
-        return Apart(self) if self.target.ndim == 2 and self.loss.sums_outputs else None
+        # Causal values have a direct and an indirect part instead.
+        is_able = self.target.ndim == 2 and self.loss.sums_outputs and self.interventions is None
+        return Apart(self) if is_able else None
 
     def first_levels(self) -> tuple[Game, ...]:
         """Return the game of a predictor of each output, see `first_level`."""
-        if self.target.ndim == 1 or not self.loss.sums_outputs:
+        if self.target.ndim == 1 or not self.loss.sums_outputs or self.interventions is not None:
             return super().first_levels()
         outputs, targets = list(self.predictions.T), list(self.target.T)
         return find_first_levels(self, outputs, targets, self.weights)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from dsage._check import refusal
-from dsage.games.base import Floats, Mask, Orders, Rows, prefixes
+from dsage.games.base import Along, Floats, Mask, Orders, Request, Rows, prefixes
+from dsage.games.device_requests import Merged, can_merge
 from dsage.games.expected import Expected
 from dsage.models.losses import Loss
 
@@ -62,18 +63,66 @@ class ModelGame(Expected):
     def risks(self, known: Mask, rows: Rows, epoch: int = 0) -> Floats:
         """Return the risks of coalitions; see :class:`Game`."""
         full = np.broadcast_to(self._full[rows, None], (len(rows), self.n_replicates))
-        return self.fill(self._to_risks, full, known, rows, epoch)
+        return self.fill(self._to_risks, full, known, rows, epoch, with_loss=True)
 
     def path_risks(self, orders: Orders, rows: Rows, epoch: int, needed: Mask) -> Floats:
         """Return the risks of the needed prefixes of orderings; see :class:`Game`."""
         full = np.broadcast_to(self._full[rows, None], (len(rows), self.n_replicates))
-        return self.fill_paths(self._to_risks, full, orders, rows, epoch, needed)
+        return self.fill_paths(self._to_risks, full, orders, rows, epoch, needed, with_loss=True)
 
-    def fill(self, to_risks: ToRisks, full: Floats, known: Mask, rows: Rows, epoch: int) -> Floats:
-        """Return what `to_risks` makes of mean predictions; `full` with all features known."""
+    def answers(self, requests: Sequence[Request]) -> list[Floats]:
+        """Return the answers to several requests; a device computes them together."""
+        if self._device is None or not can_merge(requests, len(self.feature_names)):
+            return super().answers(requests)
+        merged = Merged(self._device, requests)
+        out = [self._begin(request) for request in requests]
+        given = merged.asked, requests[0].epoch, self.noise
+        for found in self._device.results(*given, with_loss=True):
+            for ordering, chunk in found.by_ordering(merged.asked.prefixes):
+                number, at, some = merged.find(ordering, chunk)
+                rows = requests[number].rows[some.here]
+                risks = self._count(some).means
+                if not some.is_risk:
+                    if self._redraws:
+                        known = merged.known(ordering, chunk.at)
+                        risks = self._redraw(risks, known, rows, requests[0].epoch)
+                    risks = self._to_risks(risks, rows)
+                out[number][(*at, some.here)] = risks
+        return out
+
+    def _begin(self, request: Request) -> Floats:
+        """Return the answer to a request with the risks of all features, and zeros otherwise."""
+        full = np.broadcast_to(
+            self._full[request.rows, None], (len(request.rows), self.n_replicates)
+        )
+        if isinstance(request, Along):
+            out = np.zeros((*request.needed.shape, *full.shape))
+            out[:, -1] = full
+        else:
+            out = np.zeros((len(request.known), *full.shape))
+            out[request.known.all(axis=1)] = full
+        return out
+
+    def fill(
+        self,
+        to_risks: ToRisks,
+        full: Floats,
+        known: Mask,
+        rows: Rows,
+        epoch: int,
+        *,
+        with_loss: bool = False,
+    ) -> Floats:
+        """Return what `to_risks` makes of mean predictions; `full` with all features known.
+
+        `with_loss` says that it makes the game's own risks, which a device may make instead.
+        """
         out = np.empty((len(known), *full.shape))
-        out[known.all(axis=1)] = full
-        for at, here, drawn, _ in self._chunks(known, rows, epoch):
+        out[self._inputs(known).all(axis=1)] = full
+        for at, here, drawn, _, is_risk in self._chunks(known, rows, epoch, with_loss=with_loss):
+            if is_risk:
+                out[at, here] = drawn
+                continue
             means = drawn
             if self._redraws:
                 means = self._redraw(drawn, known[at], rows[here], epoch)
@@ -88,11 +137,17 @@ class ModelGame(Expected):
         rows: Rows,
         epoch: int,
         needed: Mask,
+        *,
+        with_loss: bool = False,
     ) -> Floats:
         """Return what `to_risks` makes of mean predictions along orderings; see `fill`."""
         out = np.zeros((*needed.shape, *full.shape))
         out[:, -1] = full
-        for number, (at, here, drawn, noise) in self._paths(orders, rows, epoch, needed):
+        chunks = self._paths(orders, rows, epoch, needed, with_loss=with_loss)
+        for number, (at, here, drawn, noise, is_risk) in chunks:
+            if is_risk:
+                out[number, at, here] = drawn
+                continue
             means = drawn
             if self._redraws:
                 known = prefixes(orders[number : number + 1])[0, at]

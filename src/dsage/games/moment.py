@@ -98,9 +98,10 @@ class MomentGame(Game):
         columns, ends = self._linear.basis.orders(orders)
         Z, rest, weights = self._linear.Z(rows), self._rest[rows], self.weights[rows]
         for order, end, risks in zip(columns, ends, out, strict=True):
-            whitening = self._linear.whitening(order[None])[0]
-            scores = Z.take(order, axis=1) @ whitening.T
-            added = scores[:, :, None] * (whitening @ self._linear.slopes[order])
+            factor = self._linear.factors(order[None])[0]
+            scores = self._linear.solve(factor, Z.take(order, axis=1).T).T
+            slopes = self._linear.solve(factor, self._linear.slopes[order])
+            added = scores[:, :, None] * slopes
             path = np.zeros((len(rows), len(order) + 1, rest.shape[1]))
             np.cumsum(added, axis=1, out=path[:, 1:])
             left = rest[:, None] - path[:, end]
@@ -123,11 +124,21 @@ class MomentGame(Game):
 
         One Cholesky factor serves all prefixes. With ``C + ridge = L L'`` in this order, W = L^-1
         and u = W c, the coefficients of the first k columns are the sum of ``u_i W_i``, and their
-        second moment is that of u minus the ridge's part.
+        second moment is that of u minus the ridge's part. Without a ridge the coefficients are not
+        needed.
         """
         columns, ends = self._linear.basis.orders(orders)
         n_orderings, n_columns = columns.shape
         risks = np.empty((n_orderings, n_columns + 1))
+        if not self._linear.has_ridge:
+            risks[:, 0] = self._start
+            for order, risk in zip(columns, risks, strict=True):
+                factor = self._linear.factors(order[None])[0]
+                slopes = self._linear.solve(factor, self._linear.slopes[order])
+                effects = self._linear.solve(factor, self._effects[order])
+                fitted = (slopes * (slopes - 2.0 * effects)).sum(axis=1)
+                risk[1:] = self._start + fitted.cumsum()
+            return np.take_along_axis(risks, ends, axis=1)
         step = max(1, _AT_ONCE // n_columns)
         for start in range(0, n_orderings, step):
             order = columns[start : start + step]

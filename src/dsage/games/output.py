@@ -17,6 +17,7 @@ from dsage.games.model_game import ModelGame
 from dsage.games.options import GameOptions
 from dsage.models.adapt import adapt
 from dsage.models.affine import Affine
+from dsage.models.leaves import Leaves
 from dsage.models.losses import gives_classes
 from dsage.models.model import Model, as_model
 from dsage.models.torch_module import TorchPredictor
@@ -127,7 +128,7 @@ class _OneOutput:
 
     def __init__(self, model: Model, output: object) -> None:
         self._model, self._output = model, output
-        self.name = model.name
+        self.name, self.may_be_copied = model.name, model.may_be_copied
 
     def predict(self, X: Any, *, is_disposable: bool = False) -> Floats:  # noqa: ANN401
         """Return the output, (n_rows,)."""
@@ -169,6 +170,13 @@ class _OneOutput:
             return Affine(1.0 - affine.intercept, -affine.weights) if is_other else affine
         column = self._column(len(affine.intercept))
         return Affine(affine.intercept[[column]], affine.weights[:, [column]])
+
+    def leaves(self, layout: Layout, X: Floats) -> Leaves | None:
+        """Return the leaves of trees whose sum is the output; None for other models."""
+        leaves = self._model.leaves(layout, X)
+        if leaves is None or (leaves.n_outputs == 1 and self._is_first_of_two):
+            return None
+        return leaves if leaves.n_outputs == 1 else leaves.output(self._column(leaves.n_outputs))
 
     def _column(self, n_outputs: int) -> int:
         """Return the number of the chosen column."""

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 from dsage.data.layout import Layout
 from dsage.games.base import Floats
 from dsage.models.affine import Affine
+from dsage.models.leaves import Leaves
 from dsage.models.torch_module import TorchPredictor
 
 
@@ -21,6 +22,10 @@ class Predictor(Protocol):
     def predictor(self) -> TorchPredictor | None:
         """The caller of a PyTorch module; None for other models."""
 
+    @property
+    def may_be_copied(self) -> bool:
+        """Whether copies in other processes predict the same, and gain time."""
+
     def predict(self, X: Any, *, is_disposable: bool = False) -> Floats:  # noqa: ANN401
         """Return checked predictions, (n_rows,) or (n_rows, n_outputs).
 
@@ -29,6 +34,9 @@ class Predictor(Protocol):
 
     def affine(self, layout: Layout, X: Any) -> Affine | None:  # noqa: ANN401
         """Return the model as an affine map, or None where it is not known to be one."""
+
+    def leaves(self, layout: Layout, X: Floats) -> Leaves | None:
+        """Return the leaves of trees whose sum the model predicts; None for other models."""
 
     def check_means(self, means: Floats, n_outputs: tuple[int, ...]) -> Floats:
         """Check means (..., *n_outputs) and return them as the game uses them."""

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from scipy.sparse import issparse
 
 from dsage._check import check_names, check_shape, refusal
+from dsage._files import DAMAGES, check_path, read_json, write_bytes
 from dsage.data.frames import is_frame, square_matrix
 from dsage.graphs.orientation import orient
 
@@ -213,15 +214,15 @@ def save(parts: Parts, path: str | Path) -> None:
     if not parts.indicators:
         del content["indicators"]
     text = json.dumps(content, indent=1, ensure_ascii=False)
-    Path(path).write_text(text + "\n", encoding="utf-8")
+    write_bytes(check_path(path), (text + "\n").encode("utf-8", errors="backslashreplace"))
 
 
 def load(path: str | Path) -> Parts:
     """Read the JSON that :func:`save` wrote."""
     at = ("path", "a graph saved by dsage", str(path))
     try:
-        content = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        content = read_json(Path(path).read_bytes())
+    except ValueError as error:
         raise refusal(*at, f"It is not JSON: {error}") from error
     if not isinstance(content, dict) or content.get("format") != _FORMAT:
         raise refusal(*at, "It contains something else")
@@ -235,5 +236,5 @@ def load(path: str | Path) -> Parts:
             [(one, other) for one, other in content["bidirected"]],
             {name: tuple(nodes) for name, nodes in content.get("indicators", {}).items()},
         )
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
+    except DAMAGES as error:
         raise refusal(*at, f"It is damaged: {error}") from error

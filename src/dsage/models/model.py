@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dsage._check import Setting, Text, refusal, shown
+from dsage.data.frames import take_rows
 from dsage.data.layout import Layout
 from dsage.data.targets import are_numbers, as_classes, find_codes
 from dsage.models.adapt import adapt
@@ -19,8 +20,11 @@ from dsage.models.calling import (
     copy_rows,
     name_model,
     prediction_function,
+    some_rows,
 )
+from dsage.models.copies import may_be_copied
 from dsage.models.forests import ask_trees
+from dsage.models.leaves import Leaves, find_leaves
 from dsage.models.losses import Loss, as_loss
 from dsage.models.losses.choose import CALIBRATE, as_column, gives_classes
 from dsage.models.torch_module import Probabilities, TorchPredictor, as_predictor
@@ -29,6 +33,8 @@ Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
 
 _FLOAT = np.dtype(np.float64)
+# Rows that are encoded at a time, and from which an affine map is found.
+_N_PROBED = 20_000
 
 
 class Model:
@@ -46,6 +52,8 @@ class Model:
         The predictor that calls the module of a PyTorch model; None for other models.
     has_voted : bool
         Whether the model has predicted labels, which were taken for votes.
+    may_be_copied : bool
+        Whether copies in other processes predict the same, and gain time.
 
     Examples
     --------
@@ -64,8 +72,12 @@ class Model:
         trusted: bool = False,
         claimed: bool = False,
         predictor: TorchPredictor | None = None,
+        may_be_copied: bool = False,
+        trees: object = None,
     ) -> None:
         self.name = name
+        self.may_be_copied = may_be_copied
+        self._trees = trees
         self.classes = classes
         self.predictor = predictor
         self._function = function
@@ -175,7 +187,12 @@ class Model:
                 advice = "Convert these columns to floats, or leave affine=True out"
                 raise refusal("affine", condition, rounded, advice)
             return None
-        incomplete = layout.may_miss | layout.is_missing(layout.encode(X)).any(axis=0)
+        incomplete = layout.may_miss.copy()
+        # In portions: all rows at once would be another copy of the data.
+        for first in range(0, len(X), _N_PROBED):
+            at = np.arange(first, min(first + _N_PROBED, len(X)))
+            part = X if len(X) <= _N_PROBED else take_rows(X, at)
+            incomplete |= layout.is_missing(layout.encode(part)).any(axis=0)
         if incomplete.any():
             if self._claimed:
                 columns = [layout.names[at] for at in np.flatnonzero(incomplete)]
@@ -186,7 +203,8 @@ class Model:
         single = bool((precision == 1).any())
         if self.predictor is not None:
             single |= self.predictor.is_single
-        affine, error = probe(self.predict, layout, X, single=single)
+        rows = X if len(X) <= _N_PROBED else some_rows(X, _N_PROBED)
+        affine, error = probe(self.predict, layout, rows, single=single)
         holds = error <= 1.0
         if self._claimed and not holds:
             condition = f"False for {self.name}, which is not affine"
@@ -196,6 +214,15 @@ class Model:
             )
             raise refusal("affine", condition, True, advice)
         return affine if holds else None
+
+    def leaves(self, layout: Layout, X: Floats) -> Leaves | None:
+        """Return the leaves of an ensemble of trees whose predictions are sums over leaves.
+
+        None for other models, and where that cannot be verified. `X` are encoded rows.
+        """
+        if self._trees is None:
+            return None
+        return find_leaves(self._trees, self.predict, layout, X)
 
     def _to_floats(self, raw: Any) -> Floats:  # noqa: ANN401
         """Return the model's output as floats, and labels as votes; refuse other labels."""
@@ -336,6 +363,8 @@ def as_model(
         trusted=is_affine_type(model),
         claimed=affine,
         predictor=predictor,
+        may_be_copied=may_be_copied(model),
+        trees=model if predictor is None else None,
     )
 
 

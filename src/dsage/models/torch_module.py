@@ -18,7 +18,7 @@ from dsage.models.torch_tools import is_module, module_place, require_torch
 Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
 
-BATCH_ROWS = 2**16
+BATCH_ROWS = 2**18
 """Rows per call of a module on an accelerator."""
 
 CPU_BATCH_ROWS = 2**12
@@ -43,11 +43,11 @@ class TorchPredictor:
         It maps a tensor (n_rows, n_features) to a tensor of shape (n_rows,), (n_rows, 1) or
         (n_rows, n_outputs). The module itself is called, not methods such as `predict`.
     batch_rows : int, optional
-        Rows per call; by default 65,536, and 4,096 on the CPU.
+        Rows per call; by default 262,144, and 4,096 on the CPU.
     draws : {"auto", "module", "host"}, default="auto"
         Where a game makes the draws that the module predicts for. On the module's device they need
-        not be copied there; this requires a ``Gaussian`` sampler and columns of floats. ``"auto"``
-        does so if possible, unless the device is the CPU.
+        not be copied there; this requires a ``Gaussian``, ``GaussianCopula`` or ``Mix`` sampler and
+        columns of floats. ``"auto"`` does so if possible, unless the device is the CPU.
 
     Attributes
     ----------
@@ -126,8 +126,11 @@ class TorchPredictor:
     def on_device(self, rows: Any) -> Any:  # noqa: ANN401
         """Return the output for a tensor (n_rows, n_features) on the device, in its dtype."""
         torch = require_torch("TorchPredictor")
-        parts = self._batches(len(rows), lambda start, stop: rows[start:stop], lambda part: part)
-        return torch.cat(list(parts))
+        # In eval mode once for all batches: changing it may take longer than a batch.
+        with self._evaluating():
+            found = self._batches(len(rows), lambda start, stop: rows[start:stop], _same)
+            parts = list(found)
+        return parts[0] if len(parts) == 1 else torch.cat(parts)
 
     def _batches(
         self, n_rows: int, load: Callable[[int, int], Any], keep: Callable[[Any], Any]
@@ -247,6 +250,10 @@ class Probabilities:
         layer = "Softmax(dim=1)" if has_columns else "Sigmoid()"
         advice = f"If these are logits, explain torch.nn.Sequential(module, torch.nn.{layer})"
         return refusal(f"the output of {self.predictor.name}", condition, value, advice)
+
+
+def _same(part: Any) -> Any:  # noqa: ANN401
+    return part
 
 
 def as_predictor(model: object) -> TorchPredictor | None:

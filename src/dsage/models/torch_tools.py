@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import Lock
 from typing import Any
 
 from dsage._check import import_extra
@@ -36,19 +37,38 @@ def module_place(module: Any) -> tuple[Any, Any]:  # noqa: ANN401
     return torch.device("cpu"), torch.get_default_dtype()
 
 
+class _Limit:
+    """How many threads have limited torch, and the number of its threads before."""
+
+    def __init__(self) -> None:
+        self.lock = Lock()
+        self.n_inside = 0
+        self.before = 1
+
+
+_limit = _Limit()
+
+
 @contextmanager
 def one_thread() -> Iterator[None]:
     """Limit torch, if it is imported, to one thread: with more its last digits differ.
 
-    threadpoolctl does not reach its linear algebra.
+    threadpoolctl does not reach its linear algebra. Several threads may enter at the same time: all
+    go back to the number that the first one found.
     """
     torch = sys.modules.get("torch")
     if torch is None:
         yield
         return
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
+    with _limit.lock:
+        if not _limit.n_inside:
+            _limit.before = torch.get_num_threads()
+        _limit.n_inside += 1
+        torch.set_num_threads(1)
     try:
         yield
     finally:
-        torch.set_num_threads(before)
+        with _limit.lock:
+            _limit.n_inside -= 1
+            # New threads begin with the number that was set last, in any thread.
+            torch.set_num_threads(1 if _limit.n_inside else _limit.before)

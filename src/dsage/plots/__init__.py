@@ -38,8 +38,10 @@ except ImportError as error:
 
 from dsage.plots.auditing import audit
 from dsage.plots.beeswarm import beeswarm
+from dsage.plots.causal import graph_range, parts
 from dsage.plots.comparison import compare, compare_data, compare_models, sage_and_dsage
 from dsage.plots.dependence import scatter
+from dsage.plots.flow import flow
 from dsage.plots.history import convergence
 from dsage.plots.network import draw_graph, graph
 from dsage.plots.pooled import combined, folds
@@ -56,8 +58,11 @@ __all__ = [
     "compare_models",
     "convergence",
     "draw_graph",
+    "flow",
     "folds",
     "graph",
+    "graph_range",
+    "parts",
     "sage_and_dsage",
     "scatter",
     "waterfall",

@@ -24,6 +24,7 @@ from dsage.plots.style import (
 from dsage.result.comparison import DataComparison, ModelComparison
 from dsage.result.explanation import Explanation
 from dsage.result.series import Series, combine_df
+from dsage.result.tables import NAMES
 
 
 def compare(
@@ -278,7 +279,7 @@ def _check_labels(labels: Sequence[str], n_explanations: int) -> tuple[str, ...]
 def _labels(explanations: Sequence[Explanation]) -> list[str]:
     """Return distinct labels: models, models with estimands, or numbered models."""
     models = [each.choices.model.name for each in explanations]
-    kinds = [{"sage": "SAGE", "d-sage": "d-SAGE"}[each.estimate.estimand] for each in explanations]
+    kinds = [NAMES[each.estimate.estimand] for each in explanations]
     whole = [f"{model}, {kind}" for model, kind in zip(models, kinds, strict=True)]
     for labels in (models, whole):
         if len(set(labels)) == len(explanations):

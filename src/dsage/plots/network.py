@@ -113,7 +113,7 @@ def _draw(
     blanket = set(graph.markov_blanket(target)) if target is not None else set()
     share = None if strength is None else _shares(graph, strength)
     labels = {name: wrap(name, _NAME) for name in graph.names}
-    drawing, width = _spread(layered(graph), labels)
+    drawing, width = spread(layered(graph), labels)
     low, high = drawing.heights
     if ax is None:
         n_lines = max((label.count("\n") + 1 for label in labels.values()), default=1)
@@ -147,11 +147,13 @@ def _draw(
     return ax
 
 
-def _spread(drawing: Drawing, labels: dict[str, str]) -> tuple[Drawing, float]:
+def spread(
+    drawing: Drawing, labels: dict[str, str], between: float = 0.75
+) -> tuple[Drawing, float]:
     """Return the drawing with columns as wide as their names, and its width in inches."""
     widths = [0.0] * max(drawing.n_columns, 1)
     for name, (x, _) in drawing.places.items():
-        widths[int(x)] = max(widths[int(x)], style.text_width(n_columns(labels[name])) + 0.75)
+        widths[int(x)] = max(widths[int(x)], style.text_width(n_columns(labels[name])) + between)
     ends = [0.0, *accumulate(widths)]
 
     def move(point: Point) -> Point:

@@ -127,7 +127,12 @@ def percent(confidence: float) -> str:
 
 def value_label(explanation: Explanation, estimand: str | None = None) -> str:
     """Return the label of the values, with their unit; `estimand` "" leaves their name out."""
-    words = {"d-sage": "d-SAGE value", "sage": "SAGE value", "": "value"}
+    words = {
+        "d-sage": "d-SAGE value",
+        "sage": "SAGE value",
+        "causal": "causal SAGE value",
+        "": "value",
+    }
     kind = words[explanation.estimate.estimand if estimand is None else estimand]
     return f"{kind} (reduction of {loss_name(explanation)})"
 

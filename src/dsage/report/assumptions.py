@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dsage.report.causal import causal_assumptions
 from dsage.report.evidence import gain_over_marginal
 from dsage.report.network import shaky
 from dsage.report.summary import Summary
@@ -15,6 +16,12 @@ _NOTHING = "Not needed: the graph separates no feature here, so nothing was skip
 
 def assumptions(summary: Summary) -> list[dict[str, str]]:
     """Return the name of each assumption, what it says, what if it fails, and its status here."""
+    if summary.is_causal:
+        found = [
+            _assumption(name, says, fails, (status, here))
+            for name, says, fails, status, here in causal_assumptions(summary)
+        ]
+        return [*found, _draws(summary), _represent()]
     return [
         _assumption(
             "The model is close to the best one",
@@ -40,21 +47,30 @@ def assumptions(summary: Summary) -> list[dict[str, str]]:
             "Directions must not be read as causal.",
             _sufficiency(summary),
         ),
-        _assumption(
-            "The sampler fits",
-            "Draws of unknown features given known ones follow the distribution in the population.",
-            "The model is evaluated on unrealistic rows, and dependent features get credit that "
-            "belongs to others.",
-            _sampler(summary),
-        ),
-        _assumption(
-            "The rows represent the population",
-            "Evaluation rows are independent of each other and of the training rows.",
-            "On rows that it was trained on, the model looks better than it is. With dependent "
-            "rows the intervals for the population are too short.",
-            (_SILENT, "Not tested: it depends on how the rows were collected."),
-        ),
+        _draws(summary),
+        _represent(),
     ]
+
+
+def _draws(summary: Summary) -> dict[str, str]:
+    given = "their causes" if summary.is_causal else "known ones"
+    return _assumption(
+        "The sampler fits",
+        f"Draws of unknown features given {given} follow the distribution in the population.",
+        "The model is evaluated on unrealistic rows, and dependent features get credit that "
+        "belongs to others.",
+        _sampler(summary),
+    )
+
+
+def _represent() -> dict[str, str]:
+    return _assumption(
+        "The rows represent the population",
+        "Evaluation rows are independent of each other and of the training rows.",
+        "On rows that it was trained on, the model looks better than it is. With dependent "
+        "rows the intervals for the population are too short.",
+        (_SILENT, "Not tested: it depends on how the rows were collected."),
+    )
 
 
 def _assumption(name: str, says: str, fails: str, found: tuple[str, str]) -> dict[str, str]:

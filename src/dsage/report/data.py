@@ -6,6 +6,7 @@ from typing import Any, cast
 
 from dsage.report import prose
 from dsage.report.assumptions import assumptions
+from dsage.report.causal import causal, causal_cautions
 from dsage.report.cautions import cautions
 from dsage.report.columns import data_columns
 from dsage.report.errors import errors
@@ -57,10 +58,11 @@ def report_data(explanation: Explanation) -> dict[str, Any]:
         "confidence": percent(CONFIDENCE),
         "headline": prose.headline(summary),
         "figures": prose.figures(summary),
-        "cautions": cautions(summary),
+        "cautions": [*causal_cautions(summary), *cautions(summary)],
         "columns": columns(summary),
         "features": features(summary),
         "meaning": prose.meaning(summary),
+        "causal": causal(summary),
         "errors": errors(summary),
         "savings": prose.savings(summary),
         "skips": summary.skips,

@@ -45,6 +45,8 @@ def _sampler(summary: Summary) -> str:
 
 
 def _graph(summary: Summary) -> dict[str, str]:
+    if summary.is_causal:
+        return _directions(summary)
     if not summary.skips or summary.explanation.share_skipped == 0:
         what = "Nothing was skipped, so there is no error from the graph."
         return {"what": what, "largest": "none", "remedy": ""}
@@ -57,6 +59,17 @@ def _graph(summary: Summary) -> dict[str, str]:
         what += " The values are corrected for it; this is the correction."
         remedy = ""
     return {"what": what, "largest": _largest(summary, np.abs(audit.values)), "remedy": remedy}
+
+
+def _directions(summary: Summary) -> dict[str, str]:
+    found = summary.explanation.range_graph
+    remedy = "Say what is known about causes: tiers, required and forbidden edges."
+    if found is None:
+        what = "The values are those of this graph: what another one would change is not known."
+        return {"what": what, "largest": UNKNOWN, "remedy": remedy}
+    what = "Other graphs fit the data as well. This is the largest range of a value over them."
+    largest = _largest(summary, found.highest - found.lowest)
+    return {"what": what, "largest": largest, "remedy": remedy}
 
 
 def _largest(summary: Summary, found: Floats | None) -> str:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from dsage.data.csv_text import to_csv as as_csv
 from dsage.report.summary import CONFIDENCE, Summary
 from dsage.report.words import UNKNOWN, Scale, count, p_value, percent
 
@@ -17,6 +18,9 @@ _CHARTED = (
     "sampler_matters",
     "audit_difference", "audit_lower", "audit_upper", "audit_matters",
 )  # fmt: skip
+
+
+_CAUSAL = ("direct", "indirect")
 
 
 class _Column(NamedTuple):
@@ -47,7 +51,7 @@ def features(summary: Summary) -> list[dict[str, object]]:
         {
             "name": name,
             "members": list(groups.get(name, ())),
-            **{key: line[key] for key in _CHARTED},
+            **{key: line[key] for key in (*_CHARTED, *_CAUSAL * summary.is_causal)},
             "share_skipped": skipped[name],
             "words": _words(summary, line, skipped[name]),
             "cells": [
@@ -60,7 +64,7 @@ def features(summary: Summary) -> list[dict[str, object]]:
 
 def to_csv(summary: Summary) -> str:
     """Return the table as CSV, with all digits."""
-    return str(summary.frame.to_csv(index=False, lineterminator="\n"))
+    return as_csv(summary.frame)
 
 
 def _words(summary: Summary, line: Line, skipped: float) -> dict[str, str]:

@@ -33,6 +33,7 @@ _PAGES = {
         {
             "ranking": "Ranking",
             "meaning": "Meaning",
+            "causal": "Set features",
             "errors": "Errors",
             "savings": "Savings",
             "audit": "Audit",
@@ -60,6 +61,18 @@ _PAGES = {
         {"row": "One row", "all": "All rows", "notes": "Notes", "choices": "Choices"},
         ("tools.js", "page.js", "swarm.js", "rows.js"),
     ),
+    "flow": _Page(
+        "dsage report of a flow",
+        "Skip to the edges",
+        {
+            "edges": "Edges",
+            "nodes": "Columns",
+            "mechanisms": "Mechanisms",
+            "meaning": "Meaning",
+            "choices": "Computation",
+        },
+        ("tools.js", "page.js", "highlight.js", "tables.js", "flow.js"),
+    ),
     "comparison": _Page(
         "dsage report of a comparison",
         "Skip to the differences",
@@ -78,17 +91,17 @@ _MARKUP = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"}
 
 
 def to_html(
-    data: Mapping[str, Any], page: Literal["report", "rows", "comparison"] = "report"
+    data: Mapping[str, Any], page: Literal["report", "rows", "comparison", "flow"] = "report"
 ) -> str:
     """Return a report as one HTML page.
 
     Parameters
     ----------
     data : mapping
-        The result of :func:`report_data`, :func:`row_report_data` or
-        :func:`comparison_report_data`.
-    page : {"report", "rows", "comparison"}, default="report"
-        The page of a ranking, that of single rows, or that of a comparison.
+        The result of :func:`report_data`, :func:`row_report_data`,
+        :func:`comparison_report_data` or :func:`flow_report_data`.
+    page : {"report", "rows", "comparison", "flow"}, default="report"
+        The page of a ranking, of single rows, of a comparison, or of a flow.
 
     Returns
     -------

@@ -29,7 +29,7 @@ def subtitle(summary: Summary) -> str:
         counted(len(summary.names), summary.noun),
         counted(choices.data.n_rows_evaluation, "evaluation row"),
         f"loss: {summary.loss}",
-        estimand if summary.skips else "plain SAGE",
+        estimand if summary.skips else "causal SAGE" if summary.is_causal else "plain SAGE",
     ]
     return " \N{MIDDLE DOT} ".join(parts)
 
@@ -166,6 +166,15 @@ def meaning(summary: Summary) -> list[dict[str, str]]:
         f"model rests on in data like these, not what would happen to {summary.target} if the "
         f"{noun} were changed.",
     }
+    if summary.is_causal:
+        result[f"The value of a {noun}"] = (
+            f"How much the {loss} falls, on average, when the {noun} is set to its value and the "
+            f"model learns it. {orders}Values are in units of the loss{unit}."
+        )
+        result["What it is not"] = (
+            f"Not the effect of the {noun} on {summary.target}. A value describes what the "
+            f"performance of the model rests on when a {noun} is set and its effects follow."
+        )
     if summary.is_single:
         # The sum is the value, and there is only one order.
         for term in ("The sum", "The share", "Near zero, negative"):
@@ -226,6 +235,9 @@ def savings(summary: Summary) -> list[str]:
             f"{percent(summary.explanation.choices.graph.share_skippable or 0.0)} of the surpluses "
             "could be skipped. Nothing was skipped: this is plain SAGE."
         )
+    elif summary.is_causal:
+        shared = "An indirect part is zero where setting a feature changes no unknown one: then "
+        sentences.append(f"{shared}it costs nothing. Separations are not used for causal values.")
     elif not summary.skips:
         sentences.append("No graph was used, so nothing was skipped: this is plain SAGE.")
     n_needed = estimate.n_evaluated + estimate.n_shared

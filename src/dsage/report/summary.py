@@ -148,8 +148,15 @@ class Summary:
         return self.audited and self.explanation.estimate.estimand == "sage"
 
     @property
+    def is_causal(self) -> bool:
+        """Whether features are set rather than seen."""
+        return self.explanation.estimate.estimand == "causal"
+
+    @property
     def skips(self) -> bool:
         """Whether separation could set surpluses to zero."""
+        if self.is_causal:
+            return False
         has_graph = self.explanation.graph is not None and not self.is_spared
         return has_graph or self.explanation.share_skipped > 0 or self.audited
 

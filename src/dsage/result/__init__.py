@@ -3,6 +3,7 @@
 from dsage.result.combined import CombinedExplanation
 from dsage.result.comparison import DataComparison, ModelComparison
 from dsage.result.explanation import Explanation, FeatureRecord
+from dsage.result.flow import FlowEdge, FlowExplanation
 from dsage.result.folded import FoldedExplanation
 from dsage.result.run_info import RunInfo
 from dsage.result.saving import load
@@ -12,6 +13,8 @@ __all__ = [
     "DataComparison",
     "Explanation",
     "FeatureRecord",
+    "FlowEdge",
+    "FlowExplanation",
     "FoldedExplanation",
     "ModelComparison",
     "RunInfo",

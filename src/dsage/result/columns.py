@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from dsage.estimate import Estimate, intervals
+from dsage.estimate.result import PARTS
 from dsage.games.base import Floats
 
 if TYPE_CHECKING:
@@ -42,11 +43,24 @@ def make_frame(explanation: Explanation, confidence: float) -> pd.DataFrame:
             "n_skipped": _counts(n_skipped),
             **_audit_columns(explanation.estimate, confidence),
             "p_value": base["p_value"].to_numpy(),
+            **_causal_columns(explanation),
             **_output_columns(explanation),
         }
     )
     order = np.argsort(-explanation.values, kind="stable")
     return frame.iloc[order].reset_index(drop=True)
+
+
+def _causal_columns(explanation: Explanation) -> dict[str, Floats]:
+    """Return the parts of causal values, and their range over graphs; nothing for others."""
+    found: dict[str, Floats] = {}
+    parts, ranges = explanation.estimate.parts, explanation.range_graph
+    if parts is not None:
+        for name, values, se in zip(PARTS, parts.values, parts.se, strict=True):
+            found |= {name: values, f"se_{name}": se}
+    if ranges is not None:
+        found |= {"lowest_graph": ranges.lowest, "highest_graph": ranges.highest}
+    return found
 
 
 def make_output_frame(explanation: Explanation) -> pd.DataFrame | None:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from dsage._check import visible
 from dsage.estimate.comparison import two_sided
 from dsage.estimate.inference import holm, intervals
 from dsage.estimate.result import Estimate
@@ -18,7 +19,7 @@ from dsage.games.base import Floats
 from dsage.result.plotters import ComparisonPlotter
 from dsage.result.pooled_tables import html_table, p_value_cell
 from dsage.result.series import Series
-from dsage.result.tables import count_digits, format_interval, format_table
+from dsage.result.tables import NAMES, count_digits, format_interval, format_table
 
 _MOST_LINES = 20
 
@@ -42,7 +43,7 @@ class Shown:
 
     def __repr__(self) -> str:
         title, heads, lines, notes = self._cells()
-        return "\n".join([title, "", *format_table(heads, lines), "", *notes])
+        return visible("\n".join([title, "", *format_table(heads, lines), "", *notes]))
 
     def _repr_html_(self) -> str:
         return self.to_html()
@@ -88,8 +89,7 @@ class ModelComparison(Shown):
     @property
     def kind(self) -> str:
         """What is estimated, in words."""
-        is_plain = self.estimates[self.reference].estimand == "sage"
-        return "SAGE" if is_plain else "d-SAGE"
+        return NAMES[self.estimates[self.reference].estimand]
 
     @property
     def plot(self) -> ComparisonPlotter:
@@ -207,7 +207,7 @@ class DataComparison(Shown):
     @property
     def kind(self) -> str:
         """What is estimated, in words."""
-        return "SAGE" if self.estimates[self.labels[0]].estimand == "sage" else "d-SAGE"
+        return NAMES[self.estimates[self.labels[0]].estimand]
 
     @cached_property
     def difference(self) -> Series:

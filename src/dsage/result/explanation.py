@@ -13,8 +13,9 @@ import numpy as np
 import pandas as pd
 
 from dsage._check import check_member
-from dsage._files import check_path
+from dsage._files import check_path, write_bytes
 from dsage.estimate import Estimate, SamplerCheck
+from dsage.estimate.graph_range import GraphRange
 from dsage.games.base import Floats
 from dsage.graphs import Graph
 from dsage.result.columns import make_frame, make_output_frame
@@ -103,6 +104,9 @@ class Explanation:
         ``everything``, the loss of the model that knows no feature of the row, and all of them;
         ``gain``, the difference. Row weights are not multiplied in. The (weighted) mean of ``gain``
         is what the values add up to, but for their errors.
+    range_graph : GraphRange or None
+        The range of causal values over graphs that the data do not exclude; None for other values,
+        for a graph that was given, and where the values do not depend on open directions.
 
     Notes
     -----
@@ -122,6 +126,7 @@ class Explanation:
     sampler_check: SamplerCheck | None = None
     sampler: Sampler | None = field(default=None, metadata={"is_saved": False})
     row_losses: pd.DataFrame | None = None
+    range_graph: GraphRange | None = None
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -147,6 +152,20 @@ class Explanation:
         ``sampler_check.reason`` says why.
         """
         return None if self.sampler_check is None else self.sampler_check.errors
+
+    @property
+    def direct(self) -> Floats | None:
+        """The direct parts of causal values: what the model gains from the values themselves.
+
+        None for other values. `direct` and `indirect` add up to `values`; their standard errors
+        are in :meth:`to_frame`.
+        """
+        return None if self.estimate.parts is None else self.estimate.parts.values[0]
+
+    @property
+    def indirect(self) -> Floats | None:
+        """The indirect parts of causal values: what setting a feature changes of the others."""
+        return None if self.estimate.parts is None else self.estimate.parts.values[1]
 
     @cached_property
     def per_output(self) -> pd.DataFrame | None:
@@ -224,6 +243,9 @@ class Explanation:
               than 2 % of the range of the values, for all features at once.
             - ``p_value``: of the hypothesis that the value in the population is not above zero,
               adjusted for the number of features.
+            - ``direct``, ``se_direct``, ``indirect``, ``se_indirect``: the parts of causal values,
+              and their errors from orderings and draws; ``lowest_graph``, ``highest_graph``: their
+              range over graphs that the data do not exclude.
             - ``value[NAME]``, ``se[NAME]``: the value of each output, and its error from orderings
               and draws, where the target has several columns; `per_output` has more.
         """
@@ -275,7 +297,7 @@ class Explanation:
         text = json.dumps(self.to_dict(confidence), ensure_ascii=False, indent=1, allow_nan=False)
         if path is not None:
             # A name may contain an unpaired surrogate: JSON can escape it, UTF-8 cannot encode it.
-            check_path(path).write_bytes(text.encode("utf-8", errors="backslashreplace"))
+            write_bytes(check_path(path), text.encode("utf-8", errors="backslashreplace"))
         return text
 
     def log(self, to: str, *, prefix: str = "dsage", step: int | None = None) -> None:

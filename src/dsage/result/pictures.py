@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dsage.result.explanation import Explanation
+    from dsage.result.flow import FlowExplanation
 
 DPI = 192
 """Two pixels of the picture for each pixel of a page."""
@@ -18,12 +20,21 @@ def picture_of(explanation: Explanation) -> bytes | None:
 
     The figure is closed, so that a notebook does not show it a second time.
     """
+    return _png(explanation.plot.bar)
+
+
+def flow_picture(explanation: FlowExplanation) -> bytes | None:
+    """Return the graph with what flows along its edges as a PNG; None without matplotlib."""
+    return _png(explanation.plot.flow)
+
+
+def _png(draw: Callable[[], Any]) -> bytes | None:
     if find_spec("matplotlib") is None:
         return None
     from matplotlib import pyplot as plt  # noqa: PLC0415
 
     with plt.ioff():
-        figure = explanation.plot.bar().figure
+        figure = draw().figure
         written = io.BytesIO()
         figure.savefig(written, format="png", dpi=DPI)
         plt.close(figure)

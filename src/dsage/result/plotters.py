@@ -40,6 +40,14 @@ class Plotter(_Plots):
         """Draw what skipping changed; see :func:`dsage.plots.audit`."""
         return self._draw("audit", **options)
 
+    def parts(self, **options: Any) -> Any:  # noqa: ANN401
+        """Draw direct and indirect parts of causal values; see :func:`dsage.plots.parts`."""
+        return self._draw("parts", **options)
+
+    def graph_range(self, **options: Any) -> Any:  # noqa: ANN401
+        """Draw causal values with each possible graph; see :func:`dsage.plots.graph_range`."""
+        return self._draw("graph_range", **options)
+
     def sage_and_dsage(self, **options: Any) -> Any:  # noqa: ANN401
         """Draw SAGE against d-SAGE; see :func:`dsage.plots.sage_and_dsage`."""
         return self._draw("sage_and_dsage", **options)
@@ -91,3 +99,11 @@ class ComparisonPlotter(_Plots):
     def differences(self, **options: Any) -> Any:  # noqa: ANN401
         """Draw values and differences; see :func:`dsage.plots.compare_models`."""
         return self._draw(self._name, **options)
+
+
+class FlowPlotter(_Plots):
+    """The plots of a flow along the edges of a graph."""
+
+    def flow(self, **options: Any) -> Any:  # noqa: ANN401
+        """Draw the graph with edges as wide as what flows; see :func:`dsage.plots.flow`."""
+        return self._draw("flow", **options)

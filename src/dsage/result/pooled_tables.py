@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
+from dsage._check import visible
 from dsage.result.explanation import Explanation
-from dsage.result.tables import count_digits, format_interval, format_table
+from dsage.result.tables import NAMES, count_digits, format_interval, format_table
 
 # The number of features that are shown.
 _MOST_LINES = 20
@@ -32,7 +33,8 @@ class PooledTable(NamedTuple):
 def as_text(table: PooledTable) -> str:
     """Return a table as text."""
     heads, lines, rest = _cells(table)
-    return "\n".join([table.title, "", *format_table(heads, lines), *rest, "", *table.notes])
+    shown = [table.title, "", *format_table(heads, lines), *rest, "", *table.notes]
+    return visible("\n".join(shown))
 
 
 def as_html(table: PooledTable) -> str:
@@ -64,8 +66,7 @@ def html_table(
 
 def name_estimand(explanations: Sequence[Explanation]) -> str:
     """Return what is estimated, in words."""
-    names = {"sage": "SAGE", "d-sage": "d-SAGE"}
-    found = dict.fromkeys(names[each.estimate.estimand] for each in explanations)
+    found = dict.fromkeys(NAMES[each.estimate.estimand] for each in explanations)
     return " and ".join(sorted(found, reverse=True))
 
 

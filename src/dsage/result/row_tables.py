@@ -19,6 +19,9 @@ _MOST_ROWS, _MOST_FEATURES = 5, 8
 
 def value_noun(explanation: RowExplanation) -> str:
     """Return what the values are called."""
+    if explanation.estimand == "causal":
+        is_asymmetric = explanation.choices.estimate.is_asymmetric
+        return "asymmetric Shapley value" if is_asymmetric else "Shapley value"
     is_with_graph = explanation.estimand == "d-sage"
     if explanation.choices.estimate.is_asymmetric:
         return "asymmetric d-SHAP value" if is_with_graph else "asymmetric SHAP value"
@@ -45,6 +48,7 @@ def headline(explanation: RowExplanation) -> str:
     n_rows = len(explanation)
     what = explained_noun(explanation)
     kind = "Marginal" if explanation.is_marginal else "Conditional"
+    kind = "Causal" if explanation.estimand == "causal" else kind
     return (
         f"{kind} {value_noun(explanation)}s of {explanation.choices.model.name}: {what}, "
         f"{n_rows:,} {'row' if n_rows == 1 else 'rows'}"
@@ -87,7 +91,9 @@ def notes(explanation: RowExplanation) -> list[str]:
         f"stopped because {explanation.estimates[-1].reason}",
     ]
     graph = explanation.choices.graph
-    if graph.is_used is False:
+    if explanation.estimand == "causal":
+        lines.append("features are set, as in the graph; to_frame() has direct and indirect parts")
+    elif graph.is_used is False:
         lines.append(f"graph: {graph.why}")
     elif graph.source is not GraphSource.NONE:
         share = explanation.choices.evaluations.share_skipped

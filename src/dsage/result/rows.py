@@ -85,7 +85,10 @@ class RowExplanation:
 
     @property
     def estimand(self) -> str:
-        """``"sage"`` for plain conditional values, ``"d-sage"`` for those with a graph."""
+        """``"sage"`` for plain conditional values, ``"d-sage"`` for those with a graph.
+
+        ``"causal"`` for values of features that are set.
+        """
         return self.estimates[0].estimand
 
     @property
@@ -97,6 +100,21 @@ class RowExplanation:
     def se(self) -> Floats:
         """Their standard errors from orderings and draws, in the shape of `values`."""
         return self._stack([each.se for each in self.estimates])
+
+    @property
+    def direct(self) -> Floats | None:
+        """The direct parts of causal values, in the shape of `values`; None for other values.
+
+        What the model gains from the value itself; `direct` and `indirect` add up to `values`.
+        """
+        parts = [each.parts.direct for each in self.estimates if each.parts is not None]
+        return self._stack(parts) if parts else None
+
+    @property
+    def indirect(self) -> Floats | None:
+        """The indirect parts of causal values: what setting a feature changes of the others."""
+        parts = [each.parts.indirect for each in self.estimates if each.parts is not None]
+        return self._stack(parts) if parts else None
 
     @property
     def base_values(self) -> Floats:
@@ -211,7 +229,8 @@ class RowExplanation:
             Columns ``row`` (its name), ``output`` (only if there are several), ``feature``,
             ``feature_value`` (in words), ``value``, ``se``, ``lower``, ``upper``; and, with an
             audit, ``audit_difference`` (with minus without the graph), ``audit_se``,
-            ``audit_matters``.
+            ``audit_matters``. Causal values have ``direct``, ``indirect``, ``se_direct`` and
+            ``se_indirect``.
         """
         texts = [text for row in self.texts for text in row]
         frames = []

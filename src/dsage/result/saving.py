@@ -19,6 +19,7 @@ from dsage._check import check_member, check_names, refusal
 from dsage._files import DAMAGES, Arrays, check_path, read_arrays, write_arrays
 from dsage._version import __version__
 from dsage.estimate.options import ESTIMANDS
+from dsage.estimate.result import PARTS
 from dsage.graphs import Graph
 from dsage.result.explanation import Explanation
 from dsage.result.first_format import upgrade
@@ -27,18 +28,21 @@ from dsage.result.row_values import Label
 from dsage.result.rows import RowExplanation
 from dsage.result.saved_rows import SavedColumn, load_table, save_names, save_table
 
-_FORMAT = 5
+_FORMAT = 6
 # Files of earlier formats may lack what has been added since.
-_COMPLETE = 5
+_COMPLETE = 6
 _KIND, _FOLDS, _ROWS = "dsage explanation", "dsage folds", "dsage rows"
 MEASURES = "dsage measures"
 """The kind of files of :class:`dsage.Measures`."""
+FLOW = "dsage flow"
+"""The kind of files of :class:`dsage.FlowExplanation`."""
 # What files of each kind hold, and what reads them.
 _READERS = {
     _KIND: ("one explanation", "dsage.load"),
     _FOLDS: ("folds", "dsage.FoldedExplanation.load"),
     _ROWS: ("explained rows", "dsage.RowExplanation.load"),
     MEASURES: ("measures", "dsage.Measures.load"),
+    FLOW: ("a flow", "dsage.FlowExplanation.load"),
 }
 _GRAPH = ("names", "edges", "bidirected", "indicators")
 
@@ -124,6 +128,8 @@ def load_rows(path: str | Path) -> RowExplanation:
         names = _unpack(tuple[Label, ...], header["row_names"], "", arrays)
         columns = _unpack(tuple[SavedColumn, ...], header["columns"], "", arrays)
         rows, layout = load_table(columns, names, arrays)
+        if header["format"] < _COMPLETE:
+            header = _fill(RowExplanation, header)
         found: RowExplanation = _unpack(RowExplanation, header, "", arrays)
         estimates = tuple(replace(each, data=rows) for each in found.estimates)
         found = replace(found, estimates=estimates, rows=rows, row_names=names, layout=layout)
@@ -135,6 +141,8 @@ def read_as(kind: type[Any], path: str | Path, of: str) -> Any:  # noqa: ANN401
     """Return the result of type `kind` from a file of the kind `of`."""
     header, arrays = _read(path, of)
     with tell_damage(path):
+        if header["format"] < _COMPLETE:
+            header = _fill(kind, header)
         return _unpack(kind, header, "", arrays)
 
 
@@ -166,7 +174,7 @@ def tell_damage(path: str | Path) -> Iterator[None]:
     """Turn the errors of damaged files into one that says so."""
     try:
         yield
-    except (*DAMAGES, TypeError, AttributeError, IndexError) as error:
+    except DAMAGES as error:
         raise _not_an_explanation(path, error) from error
 
 
@@ -276,6 +284,8 @@ def _unpack(kind: Any, parts: Any, place: str, arrays: Arrays) -> Any:  # noqa: 
 
 def _fill(kind: Any, parts: Any) -> Any:  # noqa: ANN401
     """Return packed parts with the defaults of fields that are not there."""
+    if get_origin(kind) is tuple and isinstance(parts, list):
+        return [_fill(get_args(kind)[0], each) for each in parts]
     if isinstance(kind, UnionType):
         kind = next((each for each in get_args(kind) if is_dataclass(each)), NoneType)
     if not is_dataclass(kind) or not isinstance(parts, Mapping):
@@ -297,8 +307,23 @@ def _check_dtype(array: np.ndarray[Any, Any], kind: type[np.generic], place: str
     return array
 
 
+def _check_scores(scores: pd.DataFrame | None) -> None:
+    """Refuse a table of the scores of samplers without its columns, or with others than numbers."""
+    if scores is None:
+        return
+    needed = {"sampler", "energy_score", "difference", "se"}
+    if "msev" in scores:
+        needed |= {"msev_difference", "msev_se"}
+    numbers = (needed - {"sampler"}) | ({"msev", "fit_seconds", "draw_seconds"} & {*scores.columns})
+    if not needed <= {*scores.columns}:
+        raise ValueError("the scores of the samplers lack columns")
+    if not all(scores[name].dtype.kind in "iuf" for name in numbers):
+        raise ValueError("the scores of the samplers are not numbers")
+
+
 def _check_rows(explanation: RowExplanation) -> None:
     """Refuse parts of explained rows that do not fit together."""
+    _check_scores(explanation.sampler_scores)
     n_rows, n_outputs = len(explanation.row_names), len(explanation.outputs)
     if not n_outputs or len(explanation.estimates) != n_outputs:
         raise ValueError("the numbers of outputs differ")
@@ -319,6 +344,7 @@ def _check_rows(explanation: RowExplanation) -> None:
 
 def _check_consistent(explanation: Explanation) -> None:
     """Refuse parts that do not fit together: the file may have been edited."""
+    _check_scores(explanation.sampler_scores)
     estimate = explanation.estimate
     shape = (len(check_names(estimate.feature_names, "feature_names")),)
     check_member(estimate.estimand, ESTIMANDS, "estimand", "the estimands")
@@ -329,8 +355,12 @@ def _check_consistent(explanation: Explanation) -> None:
         raise ValueError("the arrays have different lengths")
     outputs = () if estimate.outputs is None else vars(estimate.outputs).values()
     wide = (len(explanation.choices.data.outputs), *shape)
-    if any(array.shape != wide for array in outputs) or (not outputs and wide[0]):
+    is_apart = estimate.estimand != "causal"
+    if any(array.shape != wide for array in outputs) or (not outputs and wide[0] and is_apart):
         raise ValueError("the arrays of the outputs have different shapes")
+    parts = () if estimate.parts is None else vars(estimate.parts).values()
+    if any(array.shape != (len(PARTS), *shape) for array in parts):
+        raise ValueError("the arrays of the parts have different shapes")
     if not np.isfinite(estimate.values).all():
         raise ValueError("a value is not finite")
     if explanation.graph is not None and explanation.target not in explanation.graph:

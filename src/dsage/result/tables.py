@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dsage.estimate.result import MATTERS
+from dsage._check import visible
+from dsage.estimate.result import MATTERS, PARTS
 from dsage.structure.info import GraphSource
 
 if TYPE_CHECKING:
     from dsage.estimate import SamplerCheck
+    from dsage.estimate.graph_range import GraphRange
     from dsage.result.explanation import Explanation
 
 # The number of features that are shown.
@@ -32,6 +34,7 @@ def format_table(
 
     The first column, and those with heads in `left`, are aligned to the left.
     """
+    heads, *rows = ([visible(cell).replace("\n", "\\n") for cell in row] for row in (heads, *rows))
     widths = [max(map(text_columns, column)) for column in zip(heads, *rows, strict=True)]
     is_left = [not at or head in left for at, head in enumerate(heads)]
 
@@ -49,7 +52,7 @@ def as_text(explanation: Explanation) -> str:
     """Return an explanation as text: a headline, the ranking, and notes."""
     heads, lines, rest = _cells(explanation)
     table = format_table(heads, lines)
-    return "\n".join([headline(explanation), "", *table, *rest, "", *notes(explanation)])
+    return visible("\n".join([headline(explanation), "", *table, *rest, "", *notes(explanation)]))
 
 
 def as_html(explanation: Explanation, picture: bytes | None = None) -> str:
@@ -86,10 +89,14 @@ def _as_image(picture: bytes | None) -> str:
     return f'<img alt="The ranking of the features" width="{width}" src="{source}">'
 
 
+NAMES = {"sage": "SAGE", "d-sage": "d-SAGE", "causal": "causal SAGE"}
+"""The values by their estimand, as they are called in tables."""
+
+
 def headline(explanation: Explanation) -> str:
     """Return model, target, loss and rows in one line."""
     choices = explanation.choices
-    name = "SAGE" if explanation.estimate.estimand == "sage" else "d-SAGE"
+    name = NAMES[explanation.estimate.estimand]
     if choices.estimate.is_asymmetric:
         name = f"asymmetric {name}"
     n_rows = choices.data.n_rows_evaluation
@@ -112,7 +119,8 @@ def notes(explanation: Explanation) -> list[str]:
     outputs = explanation.choices.data.outputs
     if outputs:
         names = ", ".join(outputs[:_MOST_OUTPUTS]) + ", ..." * (len(outputs) > _MOST_OUTPUTS)
-        lines.append(f"values are sums over {len(outputs)} outputs ({names}); see per_output")
+        more = "; see per_output" * (estimate.outputs is not None)
+        lines.append(f"values are sums over {len(outputs)} outputs ({names}){more}")
     if explanation.sampler_check is not None:
         lines.append(_sampler_note(explanation, explanation.sampler_check))
     if estimate.audit is not None:
@@ -123,13 +131,30 @@ def notes(explanation: Explanation) -> list[str]:
 
 
 def _graph_note(explanation: Explanation) -> list[str]:
-    """Return what the graph saved, in at most one line."""
+    """Return what the graph saved, or left open, in at most one line."""
     graph = explanation.choices.graph
+    if explanation.estimate.estimand == "causal":
+        return [_range_note(explanation.range_graph)]
     if graph.is_used is False:
         return [f"graph: {graph.why}"]
     if graph.source is GraphSource.NONE and not explanation.share_skipped:
         return []
     return [f"graph: {explanation.share_skipped:.0%} of the surpluses are zero by separation"]
+
+
+def _range_note(found: GraphRange | None) -> str:
+    """Return whether values depend on directions that data leave open."""
+    if found is None:
+        return "features are set, as in the graph; direct + indirect = value"
+    n_graphs = 1 + len(found.graphs)
+    signs, ranks = found.changes_sign(), found.changes_rank()
+    if signs or ranks:
+        names = list(dict.fromkeys([*signs, *(name for pair in ranks for name in pair)]))
+        return (
+            f"graphs: over {n_graphs} graphs that data do not exclude, the sign or the rank of "
+            f"{', '.join(names)} changes ({_MARK})"
+        )
+    return f"graphs: the range over {n_graphs} graphs that data do not exclude"
 
 
 def _sampler_note(explanation: Explanation, check: SamplerCheck) -> str:
@@ -170,8 +195,11 @@ def _cells(explanation: Explanation) -> tuple[list[str], list[list[str]], list[s
     has_audit = estimate.audit is not None
     has_check = explanation.se_sampler is not None
     heads = ["feature", "value", "95 % interval", *["sampler"] * has_check]
-    heads += ["share", "p-value", "skipped", *["audit"] * has_audit]
-    outputs = explanation.choices.data.outputs[:_MOST_OUTPUTS]
+    is_causal, ranges = estimate.parts is not None, explanation.range_graph
+    heads += ["share", "p-value", *["skipped"] * (not is_causal), *["audit"] * has_audit]
+    heads += [*PARTS] * is_causal
+    heads += ["over graphs"] * (ranges is not None)
+    outputs = explanation.choices.data.outputs[: _MOST_OUTPUTS * (not is_causal)]
     heads += outputs
     lines = []
     rows: list[dict[Any, Any]] = frame.head(_MOST_LINES).to_dict("records")
@@ -191,11 +219,16 @@ def _cells(explanation: Explanation) -> tuple[list[str], list[list[str]], list[s
             *value,
             f"{row['share']:.1%}" if math.isfinite(row["share"]) else "",
             p_value,
-            f"{row['n_skipped'] / n_surpluses:.0%}" if n_surpluses else "",
+            *[f"{row['n_skipped'] / n_surpluses:.0%}" if n_surpluses else ""] * (not is_causal),
         ]
         if has_audit:
             mark = _MARK if row["audit_matters"] else " "
             line.append(_signed(row["audit_difference"], digits) + mark)
+        if is_causal:
+            line += [f"{row[name]:,.{digits}f}" for name in PARTS]
+        if ranges is not None:
+            low, high = row["lowest_graph"], row["highest_graph"]
+            line.append(f"{low:,.{digits}f} to {high:,.{digits}f}")
         line += [f"{row[f'value[{name}]']:,.{digits}f}" for name in outputs]
         lines.append(line)
     n_more = len(frame) - len(lines)

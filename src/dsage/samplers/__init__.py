@@ -8,6 +8,7 @@ from dsage.samplers.evaluation import Evaluation, evaluate, plot_evaluations
 from dsage.samplers.function import FunctionSampler
 from dsage.samplers.gaussian import Gaussian
 from dsage.samplers.info import Decision, SamplerInfo, SamplerSource
+from dsage.samplers.interventional import Interventional
 from dsage.samplers.marginal import Marginal
 from dsage.samplers.mix import Mix
 from dsage.samplers.mixture import GaussianMixture
@@ -26,6 +27,7 @@ __all__ = [
     "Gaussian",
     "GaussianCopula",
     "GaussianMixture",
+    "Interventional",
     "Marginal",
     "Mix",
     "Neighbors",

@@ -138,6 +138,11 @@ class BaseSampler(BaseEstimator, Sampler):  # type: ignore[misc]
         self._gaps = None
 
     @property
+    def may_be_copied(self) -> bool:  # type: ignore[override]
+        """Whether other processes may draw with copies unasked: those of subclasses ask first."""
+        return type(self).__module__.startswith("dsage.samplers.")
+
+    @property
     def _possible(self) -> Possible:
         """The values to which draws are moved."""
         return self.layout_.possible
@@ -171,11 +176,13 @@ class BaseSampler(BaseEstimator, Sampler):  # type: ignore[misc]
 
     def draw_encoded(self, rows: Floats, known: Mask, noise: Floats) -> Floats:
         """Draw for rows (n_rows, n_features) that are encoded, with unknown columns as 0."""
-        return self._fill(rows, known, check_noise(noise, *rows.shape), self._write)
+        checked = check_noise(noise, len(rows), rows.shape[1] + self.n_hidden)
+        return self._fill(rows, known, checked, self._write)
 
     def _fill(self, rows: Floats, known: Mask, noise: Floats, write: Write) -> Floats:
         """Return draws of all features in chunks of rows, moved to possible values."""
-        drawn = np.empty(noise.shape, self._result_type())
+        shape = (*noise.shape[:2], rows.shape[1])
+        drawn = np.empty(shape, self._result_type())
         if known.all():
             drawn[...] = rows[:, None]
             return drawn
@@ -184,7 +191,7 @@ class BaseSampler(BaseEstimator, Sampler):  # type: ignore[misc]
         is_direct = possible.is_free or drawn.dtype == np.float64
         for here, given in self._portions(rows, known, noise.shape[1]):
             some, part_noise = rows[here], noise[here]
-            part = drawn[here] if is_direct else np.empty(part_noise.shape)
+            part = drawn[here] if is_direct else np.empty((*part_noise.shape[:2], shape[2]))
             is_whole = given is known
             write(part, some if is_whole else np.where(given, some, 0.0), given, part_noise)
             if not is_whole:

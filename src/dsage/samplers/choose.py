@@ -284,9 +284,12 @@ def choose_among(
 _choices: Recent[tuple[Choice, list[DsageWarning]]] = Recent(_KEPT)
 
 
-def fit_to_all(sampler: Sampler, X: Any) -> Any:  # noqa: ANN401
-    """Return a copy that is fitted to all rows; an object of the user's as it is."""
-    fitted = sampler.clone().fit(X)
+def fit_to_all(sampler: Sampler, X: Any, y: Any = None) -> Any:  # noqa: ANN401
+    """Return a copy that is fitted to all rows; an object of the user's as it is.
+
+    `y` is the target, which few samplers need.
+    """
+    fitted = sampler.clone().fit_rows(X, y)
     return fitted.given if isinstance(fitted, AdaptedSampler) else fitted
 
 

@@ -18,8 +18,9 @@ from dsage.samplers.checks import Floats
 from dsage.samplers.info import Decision
 from dsage.samplers.marginal import Marginal
 from dsage.samplers.race import Budget, Contender, Race
-from dsage.samplers.rules import Ranking, Sheet, rank, rivals
+from dsage.samplers.rules import Ranking, rank, rivals
 from dsage.samplers.scorer import Predict, Scorer
+from dsage.samplers.sheet import Sheet
 from dsage.samplers.splits import Part, make_blocks, split_rows
 
 REFERENCE = Marginal.__name__

@@ -27,7 +27,7 @@ TOLERANCE = 1e-10
 """Share of the variance below which the features before it determine a feature."""
 # Features from which factors are those of LAPACK, and by how much what is left of each has to be
 # above the tolerance: column by column, a thousand features would take seconds.
-_LARGE, _CLEAR = 200, 100.0
+_LARGE, CLEAR = 200, 100.0
 
 _LANES = 64  # more than any vector unit has, so that no lane is in the scalar tail of a loop
 _CHUNK_CELLS = 32_768  # fits into a processor's cache, with the copies that the steps need
@@ -35,8 +35,8 @@ GRID = 2.0**-20
 BOUND = 8.3  # of the normal scores of 2**-54 and 1 - 2**-54
 # -ndtri(p) = P(s) / Q(s) with s = sqrt(-log p), 2**-54 <= p <= 1/2: the minimax fit, with an error
 # of 9e-8, well below the grid. scipy's ndtri would take twice as long as everything else here.
-_NUMERATOR = (-3.16865711028, -10.0288656534, 6.71807514606, 10.5084485748, 1.65963356003)
-_DENOMINATOR = (1.0, 7.22018044933, 7.46329544271, 1.17298637635)
+NUMERATOR = (-3.16865711028, -10.0288656534, 6.71807514606, 10.5084485748, 1.65963356003)
+DENOMINATOR = (1.0, 7.22018044933, 7.46329544271, 1.17298637635)
 
 
 def normal_scores(noise: Floats) -> Floats:
@@ -60,8 +60,8 @@ def grid_scores(noise: Floats) -> Floats:
     np.log(tail, out=tail)
     np.negative(tail, out=tail)
     s = np.sqrt(tail, out=tail)
-    scores = _polynomial([coefficient / GRID for coefficient in _NUMERATOR], s)
-    scores /= _polynomial(_DENOMINATOR, s)
+    scores = _polynomial([coefficient / GRID for coefficient in NUMERATOR], s)
+    scores /= _polynomial(DENOMINATOR, s)
     np.rint(scores, out=scores)
     np.subtract(noise, 0.5, out=tail)
     return np.copysign(scores, tail, out=scores)
@@ -196,7 +196,7 @@ def lower_factor(matrix: Floats, tolerance: float = TOLERANCE) -> Floats:
     """Return the Cholesky factor, with a column of zeros where no more than `tolerance` is left."""
     if len(matrix) >= _LARGE:
         quick, failed = dpotrf(matrix, lower=1, clean=1)
-        if not failed and quick.diagonal().min() ** 2 > _CLEAR * tolerance:
+        if not failed and quick.diagonal().min() ** 2 > CLEAR * tolerance:
             return np.ascontiguousarray(quick)
     rest = np.array(matrix, order="C")
     factor = np.zeros_like(rest)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -11,10 +12,11 @@ from scipy.special import ndtri
 
 from dsage._check import check_count, check_member
 from dsage.data.layout import Layout
-from dsage.samplers.base import BaseSampler
+from dsage.samplers.base import BaseSampler, Sampler
 from dsage.samplers.checks import Floats, Ints, Mask
 from dsage.samplers.conditioning import Normal
 from dsage.samplers.curve import Curves
+from dsage.samplers.device import DeviceCopula, DeviceSampler, Place
 from dsage.samplers.gaussian import (
     COVARIANCES,
     estimate,
@@ -117,6 +119,14 @@ class GaussianCopula(BaseSampler):
         """
         checked = self._check_order(order)
         return CopulaOrdering(self._normal, self.layout_, checked, self._margins, self._values)
+
+    def on_device(self, device: Any, dtype: Any) -> DeviceSampler:  # noqa: ANN401
+        """Return an object that draws on a device of PyTorch, in the precision of `dtype`."""
+        if not self.draws_on_device:
+            return Sampler.on_device(self, device, dtype)
+        place, every = Place(device, dtype), range(self.n_features_)
+        to_latent = partial(self._score, features=every)
+        return DeviceCopula(self._normal, self.layout_, place, to_latent, self._values)
 
     def _draw(self, X: Floats, known: Mask, noise: Floats) -> Floats:
         scores = self._score(X, np.flatnonzero(known))

@@ -65,6 +65,11 @@ class Curves:
         Two or more, ascending and distinct.
     values : array of shape (n_curves, n_knots)
 
+    Attributes
+    ----------
+    slopes : array of shape (n_curves, n_knots)
+        The slope after each knot.
+
     Examples
     --------
     >>> curves = Curves(np.array([0.0, 1.0, 3.0]), np.array([[0.0, 2.0, 3.0], [0.0, 1.0, 0.0]]))
@@ -74,20 +79,20 @@ class Curves:
     """
 
     def __init__(self, knots: Floats, values: Floats) -> None:
-        self._knots, self._values = knots, np.ascontiguousarray(values)
+        self.knots, self.values = knots, np.ascontiguousarray(values)
         self._places = Knots(knots)
         slopes = np.diff(values, axis=1) / np.diff(knots)
-        self._slopes: Floats = np.append(slopes, np.zeros((len(values), 1)), axis=1)
+        self.slopes: Floats = np.append(slopes, np.zeros((len(values), 1)), axis=1)
 
     def __call__(self, x: Floats, chosen: Ints) -> Floats:
         """Return the values of chosen curves at points (n_chosen, ...), in the same shape."""
         points = np.clip(x, self._places.low, self._places.high)
         at = self._places.find(points)
-        points -= self._knots.take(at)
-        first = chosen * len(self._knots)
+        points -= self.knots.take(at)
+        first = chosen * len(self.knots)
         at = at + first.reshape(-1, *[1] * (points.ndim - 1))
-        points *= self._slopes.take(at)
-        points += self._values.take(at)
+        points *= self.slopes.take(at)
+        points += self.values.take(at)
         return points
 
     def write(self, out: Floats, x: Floats, places: Ints, chosen: Ints) -> None:

@@ -50,6 +50,7 @@ class FunctionSampler(BaseSampler):
     """
 
     function: DrawFunction
+    may_be_copied = False
 
     @property
     def _possible(self) -> Possible:
@@ -60,6 +61,11 @@ class FunctionSampler(BaseSampler):
         if not callable(given):
             condition = "a callable (x_known, known, rng) -> draws"
             raise refusal("function", condition, given, "Pass a function", TypeError)
+
+    def for_part(self) -> FunctionSampler:
+        """Refuse: a function of all columns does not draw some of them by themselves."""
+        advice = "Causal values draw one feature after the other: use a sampler by name"
+        raise refusal("sampler", "one that can be fitted to some columns", self.name, advice)
 
     def _draw(self, X: Floats, known: Mask, noise: Floats) -> Floats:
         n_rows, n_draws, n_features = noise.shape

@@ -16,7 +16,7 @@ from dsage.data.layout import Layout
 from dsage.samplers.base import BaseSampler, Result, Sampler
 from dsage.samplers.checks import Floats, Ints, Mask, pick
 from dsage.samplers.conditioning import Normal, as_grid, check_scores, grid_scores
-from dsage.samplers.device import DeviceGaussian
+from dsage.samplers.device import DeviceGaussian, DeviceSampler, Place
 from dsage.samplers.ordering import Ordering
 from dsage.samplers.registry import NUMBERS, SAMPLERS
 
@@ -119,11 +119,11 @@ class Gaussian(BaseSampler):
         """
         return Ordering(self._normal, self.layout_, self._check_order(order))
 
-    def on_device(self, device: Any, dtype: Any) -> DeviceGaussian:  # noqa: ANN401
+    def on_device(self, device: Any, dtype: Any) -> DeviceSampler:  # noqa: ANN401
         """Return an object that draws on a device of PyTorch, in the precision of `dtype`."""
         if not self.draws_on_device:
             return Sampler.on_device(self, device, dtype)
-        return DeviceGaussian(self, device, dtype)
+        return DeviceGaussian(self._normal, self.layout_, Place(device, dtype))
 
     def _fit(self, X: Floats) -> None:
         check_member(self.covariance, COVARIANCES, "covariance", "the estimates of a covariance")

@@ -19,12 +19,13 @@ from sklearn.base import clone
 
 from dsage._check import refusal
 from dsage.data.layout import Layout
+from dsage.graphs.interventions import Interventions
 from dsage.samplers.checks import Floats, Mask
 from dsage.samplers.conditioning import normal_scores
 from dsage.samplers.latent import Latent
 
 if TYPE_CHECKING:
-    from dsage.samplers.device import DeviceGaussian
+    from dsage.samplers.device import DeviceSampler
 
 T = TypeVar("T")
 
@@ -86,6 +87,15 @@ class Sampler(ABC):
         Whether orderings also tell the normal scores behind their draws (`latent_prefixes`).
     draws_on_device : bool
         Whether `on_device` is available, which draws on a device of PyTorch.
+    interventions : Interventions or None
+        What setting features changes, where known features are set rather than seen; None for
+        conditional samplers.
+    n_hidden : int
+        Number of hidden variables that are drawn along with the features. Noise has a column for
+        each of them, after those of the features.
+    may_be_copied : bool
+        Whether other processes may draw with copies without being asked to: it is the same, and has
+        no effect beside its draws. The samplers of this package may, but for those of functions.
     """
 
     layout_: Layout | None = None
@@ -97,10 +107,25 @@ class Sampler(ABC):
     has_factors: bool = False
     has_latent: bool = False
     draws_on_device: bool = False
+    interventions: Interventions | None = None
+    n_hidden: int = 0
+    may_be_copied: bool = False
+
+    @property
+    def equal_rows(self) -> Floats | None:
+        """The training rows, encoded, if each is drawn with equal probability, whatever is known.
+
+        None for other samplers. Trees then need no draws.
+        """
+        return None
 
     @abstractmethod
     def fit(self, X: Any) -> Self:  # noqa: ANN401
         """Learn the joint distribution from rows (n_rows, n_features): a frame or an array."""
+
+    def fit_rows(self, X: Any, y: Any = None) -> Self:  # noqa: ANN401, ARG002
+        """Learn as `fit` does; `y` is the target, which conditional samplers ignore."""
+        return self.fit(X)
 
     @abstractmethod
     def draw(self, X: Any, known: Mask, noise: Floats) -> Floats:  # noqa: ANN401
@@ -142,6 +167,10 @@ class Sampler(ABC):
     def clone(self) -> Self:
         """Return a copy with the same options, to be fitted."""
         return _clone(self)
+
+    def for_part(self) -> Sampler:
+        """Return a copy with the same options, to be fitted to some of the columns."""
+        return self.clone()
 
     def usable(self, matrix: Floats) -> Mask:
         """Return the entries of encoded rows (n_rows, n_features) on which draws can depend.
@@ -189,7 +218,7 @@ class Sampler(ABC):
         """
         return normal_scores(noise)
 
-    def on_device(self, device: Any, dtype: Any) -> DeviceGaussian:  # noqa: ANN401, ARG002
+    def on_device(self, device: Any, dtype: Any) -> DeviceSampler:  # noqa: ANN401, ARG002
         """Return an object that draws on a device of PyTorch, in the precision of `dtype`."""
         advice = "Draw on the CPU instead: TorchPredictor(module, draws='host')"
         raise self._lacks("that draws on a device", advice)

@@ -60,6 +60,11 @@ class Marginal(BaseSampler):
         self._means = X.mean(axis=0)
 
     @property
+    def equal_rows(self) -> Floats | None:
+        """The training rows, unless features are drawn apart."""
+        return self.background_ if self.joint and type(self) is Marginal else None
+
+    @property
     def _possible(self) -> Possible:
         return self.layout_.possible.together
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal, Self
@@ -10,7 +9,6 @@ from typing import Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 import sklearn.mixture
-from sklearn.exceptions import ConvergenceWarning
 
 from dsage._check import check_count, check_member, check_shape, refusal, warn
 from dsage._random import RandomState, Streams
@@ -38,6 +36,21 @@ from dsage.samplers.registry import NUMBERS, SAMPLERS
 
 _TYPES = ("full", "tied", "diag", "spherical")
 _FAR = 1e100  # deviations
+
+
+class _QuietMixture(sklearn.mixture.GaussianMixture):  # type: ignore[misc]
+    """A mixture that does not warn if it does not converge; `has_converged` tells it.
+
+    Only the convergence of the chosen fit matters. Filters of warnings are those of all threads.
+    """
+
+    @property
+    def converged_(self) -> bool:
+        return True
+
+    @converged_.setter
+    def converged_(self, has_converged: bool) -> None:
+        self.has_converged = has_converged
 
 
 @SAMPLERS.register(
@@ -176,13 +189,10 @@ class GaussianMixture(BaseSampler):
         needed = n_free + 1 if self.covariance_type == "full" else 2
         best: Any = None
         for n_components in self._candidates(standardized):
-            fitted = sklearn.mixture.GaussianMixture(
+            fitted = _QuietMixture(
                 n_components, covariance_type=self.covariance_type, random_state=seed
             )
-            with warnings.catch_warnings():
-                # Only the convergence of the chosen fit matters, and that is checked.
-                warnings.simplefilter("ignore", ConvergenceWarning)
-                fitted.fit(standardized)
+            fitted.fit(standardized)
             fewest = n_rows * fitted.weights_.min()
             if self.n_components != "auto":
                 best = fitted
@@ -196,7 +206,7 @@ class GaussianMixture(BaseSampler):
                 self.bic_[n_components] = float(fitted.bic(standardized))
                 if best is None or self.bic_[n_components] < self.bic_[best.n_components]:
                     best = fitted
-        if not best.converged_:
+        if not best.has_converged:
             warn(
                 f"The fit of {best.n_components} components did not converge in {best.max_iter} "
                 "steps of the EM algorithm. Use fewer components, or check with evaluate()."

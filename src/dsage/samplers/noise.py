@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -16,13 +17,17 @@ from dsage.samplers.sobol import load_table
 
 Floats = npt.NDArray[np.float64]
 Digits = npt.NDArray[np.uint64]
+Parts = npt.NDArray[Any]
+"""Uniforms, or the binary digits of some."""
 
 KINDS = ("sobol", "independent")
+
+SMALLEST = 2.0**-53
+"""The step of uniforms, and the smallest of them."""
 
 # Noise is made for this many rows at a time, which share a stream.
 _CHUNK = 256
 _KEPT_BYTES = 2**25
-_SMALLEST = 2.0**-53
 # Binary digits of a uniform, and those of them that distinguish the points of a net.
 _DIGITS, _NET_DIGITS = 53, 30
 
@@ -69,9 +74,11 @@ class Noise:
 
     def is_same(self, other: Noise) -> bool:
         """Return whether another one has the same uniforms."""
-        return self._key() == other._key()
+        return self.key == other.key
 
-    def _key(self) -> tuple[int, int, int, int, str]:
+    @property
+    def key(self) -> tuple[int, int, int, int, str]:
+        """What the uniforms depend on."""
         return self._streams.entropy, self.n_features, self.n_replicates, self.n_draws, self.kind
 
     def __getstate__(self) -> dict[str, object]:
@@ -81,16 +88,36 @@ class Noise:
         """Return the noise of rows, by number: (n_rows, n_replicates * n_draws, n_features)."""
         n_draws = self.n_replicates * self.n_draws
         noise = np.empty((len(rows), n_draws, self.n_features))
-        chunks = rows // _CHUNK
         net = self._net(epoch) if self.kind == "sobol" else None
+        for at, part in self._parts(rows, epoch):
+            uniforms = part if net is None else (net ^ part) * SMALLEST
+            noise[at] = uniforms.reshape(len(at), n_draws, self.n_features)
+        return np.clip(noise, SMALLEST, 1.0 - SMALLEST, out=noise)
+
+    def parts(self, rows: npt.NDArray[np.intp], epoch: int) -> tuple[Parts, Digits | None]:
+        """Return what the noise of rows is made of.
+
+        For ``"sobol"`` these are the binary digits to flip, (n_rows, n_replicates, 1, n_features),
+        and those of the nets, (n_replicates, n_draws, n_features): the noise is `SMALLEST` times
+        what their exclusive or is. Otherwise uniforms (n_rows, n_replicates, n_draws, n_features),
+        and None. The noise is clipped to `SMALLEST` and one minus that.
+        """
+        is_net = self.kind == "sobol"
+        shape = (self.n_replicates, 1 if is_net else self.n_draws, self.n_features)
+        found: Parts = np.empty((len(rows), *shape), np.uint64 if is_net else np.float64)
+        for at, part in self._parts(rows, epoch):
+            found[at] = part
+        return found, self._net(epoch) if is_net else None
+
+    def _parts(
+        self, rows: npt.NDArray[np.intp], epoch: int
+    ) -> Iterator[tuple[npt.NDArray[np.intp], Parts]]:
+        """Yield places of rows, and what was made for them; see `_make_chunk`."""
+        chunks = rows // _CHUNK
         for number in np.unique(chunks).tolist():
             at = np.flatnonzero(chunks == number)
             chunk = self._chunks.get((epoch, number), partial(self._make_chunk, epoch, number))
-            part = chunk[rows[at] - number * _CHUNK]
-            if net is not None:
-                part = (net ^ part) * _SMALLEST
-            noise[at] = part.reshape(len(at), n_draws, self.n_features)
-        return np.clip(noise, _SMALLEST, 1.0 - _SMALLEST, out=noise)
+            yield at, chunk[rows[at] - number * _CHUNK]
 
     def _make_chunk(self, epoch: int, number: int) -> Floats | Digits:
         """Return the uniforms of a chunk of rows; for ``"sobol"`` the digits to flip."""

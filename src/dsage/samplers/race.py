@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,8 +14,9 @@ from dsage._progress import make_bar
 from dsage.data.frames import take_rows
 from dsage.samplers import costs
 from dsage.samplers.base import Sampler
-from dsage.samplers.rules import Sheet, give_up, is_settled
+from dsage.samplers.rules import give_up, is_settled
 from dsage.samplers.scorer import Scorer
+from dsage.samplers.sheet import Sheet
 from dsage.samplers.splits import Block, Part
 
 # The share of the budget that is planned by count: machines differ, and the clock must not decide.
@@ -81,15 +82,15 @@ class Contender:
 class _Watch:
     """The time since it was made: that of the processor, or a fifth of that of the clock.
 
-    The first does not depend on what else the machine does; the second notices a model that waits
-    for something.
+    The first is that of this thread, and does not depend on what other threads and the machine do;
+    the second notices a model that waits for something.
     """
 
     def __init__(self) -> None:
-        self._used, self._start = time.process_time(), time.perf_counter()
+        self._used, self._start = time.thread_time(), time.perf_counter()
 
     def seconds(self) -> float:
-        used, passed = time.process_time() - self._used, time.perf_counter() - self._start
+        used, passed = time.thread_time() - self._used, time.perf_counter() - self._start
         return max(min(used, passed), _IDLE * passed)
 
 
@@ -106,8 +107,10 @@ class Race:
         The candidates, simplest first.
     scorer : Scorer
         Scores a sampler on a block.
-    parts, blocks : sequences of Part and Block
-        Rows to fit to, and what to score, in this order.
+    parts : sequence of Part
+        Rows to fit to.
+    blocks : iterable of Block
+        What to score, in this order; made as far as they are needed.
     budget : Budget
         How long it may take.
 
@@ -128,26 +131,30 @@ class Race:
         contenders: Sequence[Contender],
         scorer: Scorer,
         parts: Sequence[Part],
-        blocks: Sequence[Block],
+        blocks: Iterable[Block],
         budget: Budget,
     ) -> None:
         self.contenders, self.sheet, self.is_cut = contenders, Sheet(), False
         self.running: list[Contender] = []
-        self._scorer, self._parts, self._blocks = scorer, parts, blocks
+        self._scorer, self._parts = scorer, parts
+        self._others = iter(blocks)
+        self._first = next(self._others)
         self._budget, self._watch = budget, _Watch()
         self.planned = 0.0
 
     def run(self, *, progress: bool = False) -> None:
         """Score the candidates."""
-        first, *others = self._blocks
+        first = self._first
         order = sorted(self.contenders, key=lambda each: self._cost(each, first))
         for contender in make_bar(iterable=order, desc="scoring samplers", disable=not progress):
             if self._may_try(contender, first):
                 self._score(contender, first)
         running = self._give_up(self._able())
-        for block in others:
-            cost = sum(self._cost(each, block) for each in running)
-            if len(running) < 2 or self._is_settled(running) or cost > self._left(_TIED):
+        while len(running) > 1 and not self._is_settled(running):
+            block = next(self._others, None)
+            if block is None or sum(self._cost(each, block) for each in running) > self._left(
+                _TIED
+            ):
                 break
             if self._is_late():
                 self.is_cut = True
@@ -174,7 +181,7 @@ class Race:
     def _fit_cost(self, contender: Contender, part: Part) -> float | None:
         if contender.fitted is not None:
             return 0.0
-        return costs.fit_seconds(contender.sampler, part.n_train, self._blocks[0].n_features)
+        return costs.fit_seconds(contender.sampler, part.n_train, self._first.n_features)
 
     def _cost(self, contender: Contender, block: Block) -> float:
         """Return the seconds to score a candidate on a block, by count."""

@@ -73,6 +73,8 @@ class Scorer:
     ) -> None:
         self._parts, self._predict = parts, predict
         self._layout, self._is_frame = layout, is_frame(X)
+        # The rows of each part as each fitted sampler codes them.
+        self._encoded: dict[tuple[int, int], tuple[Layout, Floats]] = {}
         self._scale = column_scales(matrix)
         # The rows that are scored may lack the gaps that a sampler was fitted to.
         self._may_miss = layout.may_miss | has_gaps(matrix)
@@ -94,7 +96,7 @@ class Scorer:
     def __call__(self, sampler: Sampler, block: Block) -> list[PieceScores]:
         """Return the scores of a fitted sampler on the pieces of a block."""
         layout = sampler.layout_ or self._layout
-        matrix = layout.encode(self._parts[block.part].test)
+        matrix = self._encode(layout, block.part)
         draws = [self._draw(sampler, piece, matrix[piece.rows], layout) for piece in block.pieces]
         energy = []
         for piece, drawn in zip(block.pieces, draws, strict=True):
@@ -115,6 +117,14 @@ class Scorer:
             return [PieceScores(each, None) for each in energy]
         msev = self._msev(draws, layout, block)
         return [PieceScores(*both) for both in zip(energy, msev, strict=True)]
+
+    def _encode(self, layout: Layout, part: int) -> Floats:
+        """Return the held-out rows of a part, classes as the codes of a layout."""
+        key = part, id(layout)
+        if key not in self._encoded:
+            # With the layout, so that no other one gets its number.
+            self._encoded[key] = layout, layout.encode(self._parts[part].test)
+        return self._encoded[key][1]
 
     def _draw(self, sampler: Sampler, piece: Piece, rows: Floats, layout: Layout) -> Floats:
         """Return draws (n_coalitions, n_rows, n_draws, n_features)."""

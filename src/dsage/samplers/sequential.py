@@ -122,6 +122,12 @@ class Sequential(BaseSampler):
         self._is_constant = X.min(axis=0) == X.max(axis=0)
         self._models: Recent[Model] = Recent(self.max_models, is_pickled=True)
 
+    def for_part(self) -> Sequential:
+        """Return a copy to be fitted to some of the columns, in their order."""
+        part = self.clone()
+        part.order = None
+        return part
+
     def _positions(self) -> list[int]:
         if self.order is None:
             return list(range(self.n_features_))

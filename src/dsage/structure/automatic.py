@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from dsage.data.rows import Rows
 from dsage.structure.blocks import Blocks
@@ -14,8 +13,12 @@ from dsage.structure.scores.approximation import Approximation
 from dsage.structure.scores.base import SCORES, Parents, Score
 from dsage.structure.scores.basis import BasisScore
 from dsage.structure.scores.choose import choose_score, score_name
+from dsage.structure.screening import Suspect, find_suspects
 from dsage.structure.searches.local import tabu
 from dsage.structure.source import Data, kind_of
+
+# With more columns, only some of them are looked at closely.
+_MAX_COLUMNS, _MAX_CLOSE = 100, 48
 
 
 class ChosenScore(NamedTuple):
@@ -74,6 +77,11 @@ def choose_for_numbers(
     it better than a linear regression with at most one more parent, by 2 log(n_nodes) more than
     the penalty. In linear-Gaussian data no node is, whatever its parents are.
 
+    With more than 100 columns, the moments of all basis functions would take longer than the
+    search. So correlations of residuals with functions find the nodes that may be curved, see
+    :func:`~dsage.structure.screening.find_suspects`, and the most promising ones, with at most 48
+    columns together, decide.
+
     Parameters
     ----------
     data : Moments
@@ -85,17 +93,56 @@ def choose_for_numbers(
         ``penalty`` and ``gamma`` of both scores.
     """
     linear = choose_score(data, "ebic", **options)
-    blocks = Blocks.from_table(table)
-    near = Approximation(blocks, **options)
     graph = tabu(linear, constraints).graph
     place = {name: node for node, name in enumerate(linear.names)}
-    margin = 2.0 * np.log(max(2, len(place)))
-    curved = []
-    for name, node in place.items():
-        parents: Parents = tuple(sorted(place[parent] for parent in graph.parents(name)))
-        straight, best = near.straight(node, parents), near.best(node, parents)
-        if (best > straight + margin).any():
-            curved.append(name)
+    parents = [tuple(sorted(place[parent] for parent in graph.parents(name))) for name in place]
+    margin = 2.0 * math.log(max(2, len(place)))
+    if len(place) <= _MAX_COLUMNS:
+        blocks = Blocks.from_table(table)
+        curved = _curved(blocks, range(len(place)), parents, margin, options)
+        if not curved:
+            return ChosenScore(linear, "ebic", blocks, ())
+        return ChosenScore(BasisScore(table, blocks, **options), "basis", blocks, curved)
+    price = math.log(data.n_rows) / 2
+    close = _close_look(find_suspects(table, parents, price=price, margin=margin), parents)
+    curved = ()
+    if close:
+        chosen = sorted({node for group in close.values() for node in group})
+        local = {node: at for at, node in enumerate(chosen)}
+        blocks = Blocks.from_table(table.select([linear.names[node] for node in chosen]))
+        known = [tuple(local[each] for each in parents[node] if each in local) for node in chosen]
+        curved = _curved(blocks, [local[node] for node in close], known, margin, options)
     if not curved:
-        return ChosenScore(linear, "ebic", blocks, ())
-    return ChosenScore(BasisScore(table, blocks, **options), "basis", blocks, tuple(curved))
+        return ChosenScore(linear, "ebic", None, ())
+    blocks = Blocks.from_table(table)
+    return ChosenScore(BasisScore(table, blocks, **options), "basis", blocks, curved)
+
+
+def _close_look(
+    suspects: Sequence[Suspect], parents: Sequence[Parents]
+) -> dict[int, tuple[int, ...]]:
+    """Return the suspects to look at, each with all columns that are needed for it."""
+    taken: set[int] = set()
+    close: dict[int, tuple[int, ...]] = {}
+    for suspect in suspects:
+        group = suspect.node, suspect.other, *parents[suspect.node]
+        if len(taken.union(group)) <= _MAX_CLOSE:
+            close[suspect.node] = group
+            taken.update(group)
+    return close
+
+
+def _curved(
+    blocks: Blocks,
+    nodes: Iterable[int],
+    parents: Sequence[Parents],
+    margin: float,
+    options: Mapping[str, Any],
+) -> tuple[str, ...]:
+    """Return the names of those nodes that linear regressions do not explain best."""
+    near = Approximation(blocks, **options)
+    return tuple(
+        blocks.names[node]
+        for node in nodes
+        if (near.best(node, parents[node]) > near.straight(node, parents[node]) + margin).any()
+    )

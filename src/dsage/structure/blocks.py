@@ -29,8 +29,9 @@ RESPONSES = ("value", "score")
 _MAX_SAMPLE, _SAMPLE_BYTES, _MAX_THINNED = 20_000, 128 * 2**20, 4_000
 # Rows that functions are fitted to.
 _MAX_FITTED = 1 << 16
-# A margin is not normal if its negentropy exceeds this over the root of the number of rows.
-_NEGENTROPY = 1.5
+NEGENTROPY = 1.5
+"""A margin is not normal if its negentropy exceeds this over the root of the number of rows."""
+
 # Numbers with equal values have no density; with a smaller squared correlation of values and
 # scores, they are taken as scores.
 _STRAIGHT = 0.8
@@ -80,11 +81,12 @@ class Blocks:
     absent: dict[int, npt.NDArray[np.bool_]]
 
     @classmethod
-    def from_table(cls, rows: Rows) -> Self:
+    def from_table(cls, rows: Rows, *, correlate: bool = True) -> Self:
         """Compute the blocks of typed columns, in memory or on disk, in chunks.
 
         Functions of numbers are fitted to 65,536 rows at most, evenly spread. Another pass gives
-        the correlations and the sample, so that memory does not grow with the number of rows.
+        the correlations and the sample, so that memory does not grow with the number of rows. With
+        many columns, correlations take most of the time; without `correlate`, the array is empty.
         """
         maker = _Maker(rows)
         return cls(
@@ -95,7 +97,7 @@ class Blocks:
             maker.widths,
             maker.responses,
             maker.offsets,
-            *maker.result(),
+            *maker.result(correlate=correlate),
         )
 
     @property
@@ -199,13 +201,13 @@ class _Maker:
         """Fit the functions of a number, and decide what it is as a child."""
         present = values[~np.isnan(values)]
         score = normal_scores(present)
-        surplus = _negentropy(present, score)
+        surplus = negentropy(present, score)
         if math.isinf(surplus):
             straight = float(np.corrcoef(present, score)[0, 1]) ** 2
             is_scored = straight < _STRAIGHT
             self.offsets[:, node] = (-np.inf, 0.0) if is_scored else (0.0, -np.inf)
         else:
-            is_scored = surplus > _NEGENTROPY / math.sqrt(len(present))
+            is_scored = surplus > NEGENTROPY / math.sqrt(len(present))
             share = len(present) / max(1, len(values))
             self.offsets[1, node] = self._rows.n_rows * share * surplus if is_scored else -np.inf
         leads = ("score", "value") if is_scored else ("value",)
@@ -213,7 +215,9 @@ class _Maker:
         if len(values) == self._rows.n_rows <= _MAX_SAMPLE:
             self._made[node] = made
 
-    def result(self) -> tuple[Floats, Floats, dict[int, Ints], dict[int, npt.NDArray[np.bool_]]]:
+    def result(
+        self, *, correlate: bool
+    ) -> tuple[Floats, Floats, dict[int, Ints], dict[int, npt.NDArray[np.bool_]]]:
         """Return correlations, the sample, its levels, and what is missing in its thinned rows.
 
         All of them come from one pass over the rows.
@@ -225,17 +229,26 @@ class _Maker:
             first, last = np.searchsorted(self._sampled, [at, at + len(numbers)])
             inside = self._sampled[first:last] - at
             levels = self._find_levels(numbers, codes)
-            design = self._design(numbers, levels, slice(at, at + len(numbers)))
-            parts.append((design[inside], numbers[inside], levels[inside]))
-            running.add(design)
+            if correlate:
+                design = self._design(numbers, levels, np.arange(at, at + len(numbers)))
+                parts.append((design[inside], numbers[inside], levels[inside]))
+                running.add(design)
+            else:
+                design = self._design(numbers[inside], levels[inside], at + inside)
+                parts.append((design, numbers[inside], levels[inside]))
             at += len(numbers)
         sample, numbers, levels = (np.concatenate(each) for each in zip(*parts, strict=True))
-        n_rows = self._rows.n_rows
-        _, _, mean, scatter = running.result()
-        deviation = np.sqrt(np.maximum(scatter.diagonal() / n_rows, 0.0))
-        deviation[deviation == 0.0] = 1.0
-        correlation = scatter / n_rows / np.outer(deviation, deviation)
-        np.fill_diagonal(correlation, 1.0)
+        if correlate:
+            n_rows = self._rows.n_rows
+            _, _, mean, scatter = running.result()
+            deviation = np.sqrt(np.maximum(scatter.diagonal() / n_rows, 0.0))
+            deviation[deviation == 0.0] = 1.0
+            correlation = scatter / n_rows / np.outer(deviation, deviation)
+            np.fill_diagonal(correlation, 1.0)
+        else:
+            mean, deviation = sample.mean(axis=0), sample.std(axis=0)
+            deviation[deviation == 0.0] = 1.0
+            correlation = np.empty((0, 0))
         sample -= mean
         sample /= deviation
         absent = np.isnan(numbers[:: -(-len(numbers) // _MAX_THINNED)])
@@ -274,7 +287,7 @@ class _Maker:
             levels[:, at] = places[found]
         return levels
 
-    def _design(self, numbers: Floats, levels: Ints, rows: slice) -> Floats:
+    def _design(self, numbers: Floats, levels: Ints, rows: Ints) -> Floats:
         design = np.empty((len(numbers), self._n_columns))
         for at, node in enumerate(self._levels):
             place = slice(self.starts[node], self.starts[node] + self.widths[node])
@@ -291,7 +304,7 @@ class _Maker:
         return design
 
 
-def _negentropy(values: Floats, score: Floats) -> float:
+def negentropy(values: Floats, score: Floats) -> float:
     """Return how much lower the entropy of standardised values is than that of a normal variable.
 
     Both entropies are estimated by spacings of 2 sqrt(n) ranks, so that they have the same bias;

@@ -197,7 +197,7 @@ def _check_target(
     graph = result.graph
     if target not in graph:
         return result
-    blocks = chosen.blocks or Blocks.from_table(table.select(graph.names))
+    blocks = chosen.blocks or Blocks.from_table(table.select(graph.names), correlate=False)
     rejections = reject_claims(graph, blocks, target, constraints)
     return replace(result, graph=add_edges(graph, rejections), rejections=rejections)
 

@@ -10,14 +10,14 @@ from dsage.data.inputs import Inputs
 from dsage.graphs import Graph, Oracle
 from dsage.structure.learn import search_graph
 
-# Rows that are looked at.
-_MAX_ROWS = 10_000
+# Rows that are looked at, and columns from which on a tabu search alone must do.
+_MAX_ROWS, _MANY_COLUMNS = 10_000, 200
 
 
 def preview_oracle(inputs: Inputs, seed: int) -> Oracle:
     """Return the separations of the target by linear regressions, classes as their codes.
 
-    They take a fraction of a second for a hundred columns, and are not meant to be used: on tables
+    They take a second or two for several hundred columns, and are not meant to be used: on tables
     that are not linear-Gaussian many are wrong. But where linear regressions separate next to
     nothing, the dependences that they miss leave even less.
     """
@@ -31,7 +31,10 @@ def preview_oracle(inputs: Inputs, seed: int) -> Oracle:
     varying = {name: column for name, column in columns.items() if np.ptp(column) > 0}
     if inputs.target not in varying:
         return Graph([*inputs.names, inputs.target], []).oracle(inputs.target, inputs.names)
-    found = search_graph(pd.DataFrame(varying), score="ebic", random_state=seed).graph
+    method = "auto" if len(varying) < _MANY_COLUMNS else "tabu"
+    found = search_graph(
+        pd.DataFrame(varying), method=method, score="ebic", random_state=seed
+    ).graph
     return Graph([*inputs.names, inputs.target], found.edges).oracle(inputs.target, inputs.names)
 
 

@@ -14,6 +14,7 @@ import pandas as pd
 from dsage._check import Setting, Text, check_count, check_member, check_real, refusal, shown, warn
 from dsage.data.frames import Frame, is_frame
 from dsage.data.inputs import Inputs
+from dsage.data.stream import Stream
 from dsage.data.table import Table
 from dsage.graphs import (
     Graph,
@@ -26,6 +27,7 @@ from dsage.graphs import (
 )
 from dsage.structure import Stability, search_graph, stability
 from dsage.structure.info import GraphInfo, GraphSource
+from dsage.structure.knowledge import Knowledge
 from dsage.structure.learn import learn_by_callable
 from dsage.structure.preview import preview_oracle
 from dsage.structure.searches.base import METHODS
@@ -56,6 +58,7 @@ class GraphFound:
     strength: pd.DataFrame | None  # how often each edge was found in resamples
     info: GraphInfo
     is_asked: bool = True
+    resampled: tuple[Graph, ...] = ()  # graphs of resamples, if there were any
 
 
 def find_graph(
@@ -71,6 +74,7 @@ def find_graph(
     n_jobs: int | None,
     seed: int,
     progress: bool,
+    knowledge: Knowledge | None = None,
 ) -> GraphFound:
     """Return what separates features from the target, for the `graph` argument of `explain`.
 
@@ -78,11 +82,18 @@ def find_graph(
     whether the sampler ignores what is known, `is_plain` whether nothing may be skipped;
     `why_spare` tells from rough separations why no graph need be learned, if none need be. With
     `min_share`, only separations that this share of the graphs of resamples have are used. No graph
-    is learned for a target of several columns. What was found before is returned as it is.
+    is learned for a target of several columns. `knowledge` is what a learned graph has to agree
+    with. What was found before is returned as it is.
     """
+    knowledge = knowledge or Knowledge()
     if isinstance(graph, GraphFound):
         return graph
     is_asked = not (isinstance(graph, str) and graph == "auto")
+    if knowledge and not isinstance(graph, str):
+        advice = "They are about graphs that dsage learns: leave them out, or the graph"
+        condition = "left out unless the graph is learned"
+        given = [name for name, each in vars(knowledge).items() if each]
+        raise refusal("tiers, forbidden and required", condition, given, advice)
     if min_share is not None:
         check_real(min_share, "min_share", low=0.0, high=1.0)
         if not (isinstance(graph, str) or callable(graph)):
@@ -134,6 +145,7 @@ def find_graph(
             n_jobs=n_jobs,
             seed=seed,
             progress=progress,
+            knowledge=knowledge,
         )
         return replace(learned, is_asked=is_asked)
     found = as_graph(graph)
@@ -170,6 +182,7 @@ def _learn(
     n_jobs: int | None,
     seed: int,
     progress: bool,
+    knowledge: Knowledge,
 ) -> GraphFound:
     if n_resamples is None:
         n_resamples = 0 if min_share is None else _RESAMPLES
@@ -201,7 +214,15 @@ def _learn(
         searched = [name for name in inputs.names if name not in rare]
         table = Frame(table).select([*searched, inputs.target])
         options["target"] = inputs.target
-        result = search_graph(table, method=method, random_state=seed, progress=progress, **options)
+        options |= knowledge.options([*searched, inputs.target])
+        searching: dict[str, Any] = {"method": method, "random_state": seed, "progress": progress}
+        if inputs.source is None:
+            result = search_graph(table, **searching, **options)
+        else:
+            columns = [*searched, inputs.target]
+            every = Stream(inputs.source, columns, discrete=options["discrete"])
+            others = {name: each for name, each in options.items() if name != "discrete"}
+            result = search_graph(every, **searching, **others)
     if result.interrupted:
         # An unfinished graph separates features that the finished one would not.
         raise KeyboardInterrupt
@@ -237,7 +258,8 @@ def _learn(
         restored=tuple(f"{edge.tail} -> {edge.head}" for edge in result.rejections),
         resampling_seconds=time.perf_counter() - start,
     )
-    return GraphFound(oracle, graph, strength, info)
+    resampled = () if again is None else tuple(_with_rare(g, rare, inputs) for g in again.graphs)
+    return GraphFound(oracle, graph, strength, info, resampled=resampled)
 
 
 def _rare_classes(table: Any, inputs: Inputs) -> list[str]:  # noqa: ANN401

@@ -27,11 +27,13 @@ from dsage.result.events import Event
 from dsage.result.explanation import Explanation
 from dsage.samplers.base import Sampler
 from dsage.steps import Clock, Learned, Settings, learn_parts, split_options
+from dsage.structure.causes import CausesFound
+from dsage.structure.knowledge import Knowledge
 
 # What `fit` has used: another value would contradict what was learned.
 _OF_FIT = (
     "graph", "sampler", "target", "discrete", "kinds", "groups", "n_resamples", "min_share",
-    "random_state", "rng",
+    "tiers", "forbidden", "required", "random_state", "rng",
 )  # fmt: skip
 _LIMITS = ("tolerance", "absolute", "top_k", "seconds", "n_orderings")
 
@@ -49,8 +51,8 @@ class Explainer(BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     graph, sampler, loss, estimand, tolerance, absolute, top_k, seconds, n_orderings, groups, \
-    orderings, target, classes, discrete, kinds, n_resamples, min_share, sampler_check, n_jobs, \
-    random_state, keep_losses, progress
+    orderings, target, classes, discrete, kinds, n_resamples, min_share, tiers, forbidden, \
+    required, sampler_check, n_jobs, random_state, keep_losses, progress
         As for :func:`dsage.explain`.
     n_draws, n_replicates, noise, draw_control, max_bytes
         As for :class:`dsage.games.GameOptions`.
@@ -97,7 +99,7 @@ class Explainer(BaseEstimator):  # type: ignore[misc]
     graph: Any = "auto"
     sampler: Any = "auto"
     loss: str | Callable[..., Any] | Loss = "auto"
-    estimand: Literal["d-sage", "sage"] = PlanOptions.estimand
+    estimand: Literal["d-sage", "sage", "causal"] = PlanOptions.estimand
     tolerance: float | None = None
     absolute: float | None = None
     top_k: int | None = None
@@ -113,6 +115,9 @@ class Explainer(BaseEstimator):  # type: ignore[misc]
     kinds: Mapping[str, str] | None = None
     n_resamples: int | None = None
     min_share: float | None = None
+    tiers: Iterable[Iterable[str]] | None = None
+    forbidden: Iterable[tuple[str, str]] = ()
+    required: Iterable[tuple[str, str]] = ()
     sampler_check: bool = True
     n_jobs: int | None = None
     random_state: RandomState = None
@@ -181,6 +186,12 @@ class Explainer(BaseEstimator):  # type: ignore[misc]
             predict=None if resolved is None else resolved.model.predict,
             n_resamples=self.n_resamples,
             min_share=self.min_share,
+            knowledge=Knowledge.read(
+                [*inputs.names, inputs.target],
+                tiers=self.tiers,
+                forbidden=self.forbidden,
+                required=self.required,
+            ),
         )
         self._learned, self._X, self._y = learned, X, y
         self.graph_, self.sampler_ = learned.graph.graph, learned.sampler.sampler
@@ -215,6 +226,13 @@ class Explainer(BaseEstimator):  # type: ignore[misc]
             if name in _OF_FIT:
                 advice = "Set it with set_params, and fit again"
                 raise refusal(name, "an option of the explainer itself", value, advice)
+        is_causal = isinstance(self._learned.graph, CausesFound)
+        if (params | options)["estimand"] != "causal" and is_causal:
+            advice = "The sampler sets features: fit again for other values"
+            raise refusal("estimand", "'causal', as in fit", options.get("estimand"), advice)
+        if options.get("estimand") == "causal" and not is_causal:
+            advice = "Set it with set_params, and fit again"
+            raise refusal("estimand", "an option of the explainer itself", "causal", advice)
         params |= options
         learned = {"graph": self._learned.graph, "sampler": self._learned.sampler}
         fixed = {"target": self.target_, "random_state": self.seed_, "min_share": None}

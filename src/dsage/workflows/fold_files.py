@@ -11,9 +11,10 @@ from typing import Any
 import joblib
 
 from dsage._check import record_warnings, refusal, warn
-from dsage._files import DAMAGES
+from dsage._files import DAMAGES, read_json, write_bytes
 from dsage.data.layout import Layout
 from dsage.data.targets import Array
+from dsage.estimate.running.lock import FileLock
 from dsage.games.base import Floats
 from dsage.result.explanation import Explanation
 from dsage.result.saving import load
@@ -57,6 +58,11 @@ class FoldFiles:
             "the estimator or the models": _hash_models(models),
         }
         self._width = len(str(len(folds)))
+        self._lock = FileLock(self._record, "checkpoint")
+
+    def hold(self) -> FileLock:
+        """Return a context in which no other run can use the folder."""
+        return self._lock
 
     def open(self, options: Mapping[str, Any], weights: Floats) -> None:
         """Create the folder; refuse that of another run."""
@@ -79,9 +85,7 @@ class FoldFiles:
         if given is not None and given != seed:
             raise self._refuse(f"It differs in: random_state, which is {seed}")
         content = {"kind": _KIND, "seed": seed, "marks": self._marks}
-        partial = self._record.with_suffix(".partial")
-        partial.write_text(json.dumps(content, indent=1), encoding="utf-8")
-        partial.replace(self._record)
+        write_bytes(self._record, json.dumps(content, indent=1).encode())
         return int(seed)
 
     def finished(self, fold: Fold) -> Explanation | None:
@@ -133,10 +137,13 @@ class FoldFiles:
                 raise self._refuse(f"It has folds, but no {self._record.name}")
             return {}
         try:
-            found = json.loads(self._record.read_text(encoding="utf-8"))
+            found = read_json(self._record.read_bytes())
             if found["kind"] != _KIND:
                 raise ValueError("it is of another kind")
-        except (*DAMAGES, TypeError) as error:
+            is_seed = type(found["seed"]) is int and found["seed"] >= 0
+            if not is_seed or not isinstance(found["marks"], dict):
+                raise ValueError("its seed or its marks are of another type")
+        except DAMAGES as error:
             raise self._refuse(f"{self._record.name} is damaged ({error})") from error
         return found  # type: ignore[no-any-return]
 

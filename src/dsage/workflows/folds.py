@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
@@ -155,7 +156,8 @@ def explain_cv(
         files=files,
     )
     given = [None] * len(folds) if fitted is None else fitted
-    explanations = _run_all(run, folds, given, n_jobs, progress=progress)
+    with nullcontext() if files is None else files.hold():
+        explanations = _run_all(run, folds, given, n_jobs, progress=progress)
     done = folds[: len(explanations)]
     sizes = np.array([weights[fold.test].sum() for fold in done])
     folded = FoldedExplanation(

@@ -17,6 +17,7 @@ from dsage._check import (
     warn,
 )
 from dsage._random import RandomState, RngLike, one_seed
+from dsage.causal import warn_of_open_directions
 from dsage.data.inputs import Inputs
 from dsage.estimate import (
     Checkpoint,
@@ -55,7 +56,9 @@ from dsage.steps import (
     split_options,
     use_graph,
 )
+from dsage.structure.causes import CausesFound
 from dsage.structure.info import GraphInfo
+from dsage.structure.knowledge import Knowledge
 from dsage.workflows.row_games import RowGames, check_rows, find_outputs, find_row_names
 
 # Largest standard error by default, as a share of the range of the values.
@@ -77,7 +80,7 @@ def explain_rows(
     graph: Any = "auto",  # noqa: ANN401
     sampler: Any = "auto",  # noqa: ANN401
     loss: str | Callable[..., Any] | Loss = "auto",
-    estimand: Literal["d-sage", "sage"] = "d-sage",
+    estimand: Literal["d-sage", "sage", "causal"] = "d-sage",
     tolerance: float | None = None,
     absolute: float | None = None,
     seconds: float | None = None,
@@ -90,6 +93,9 @@ def explain_rows(
     kinds: Mapping[str, str] | None = None,
     n_resamples: int | None = None,
     min_share: float | None = None,
+    tiers: Iterable[Iterable[str]] | None = None,
+    forbidden: Iterable[tuple[str, str]] = (),
+    required: Iterable[tuple[str, str]] = (),
     n_jobs: int | None = None,
     checkpoint: str | Path | Checkpoint | None = None,
     random_state: RandomState = None,
@@ -123,12 +129,15 @@ def explain_rows(
         the other.
     graph, sampler, loss, estimand : optional
         As for :func:`dsage.explain`. The loss matters for losses, and says what kind of output the
-        model has. What another sampler would change is not estimated.
+        model has. What another sampler would change is not estimated. With ``estimand="causal"``
+        the known features are set, ``f_S(x) = E[f(X) | do(x_S)]``, and the values have a direct and
+        an indirect part.
     tolerance, absolute, seconds, n_orderings : float or int, optional
         Stop at the first of these limits that is met, see :func:`dsage.estimate.as_stopping`. By
         default stop when the largest standard error is 2 % of the range of the values of all rows.
         `seconds` limits the estimation; several outputs share them.
-    groups, orderings, target, classes, discrete, kinds, n_resamples, min_share, n_jobs : optional
+    groups, orderings, target, classes, discrete, kinds, n_resamples, min_share, tiers, \
+    forbidden, required, n_jobs : optional
         As for :func:`dsage.explain`.
     checkpoint : str, Path or Checkpoint, optional
         A file for the state of the estimation: the same call resumes where it stopped. Further
@@ -207,9 +216,14 @@ def explain_rows(
             predict=resolved.model.predict,
             n_resamples=n_resamples,
             min_share=min_share,
+            knowledge=Knowledge.read(
+                [*inputs.names, inputs.target], tiers=tiers, forbidden=forbidden, required=required
+            ),
             n_predicted=MIN_UNITS * n_players * len(inputs.y_test) * len(outputs),
         )
         found, fitted = learned.graph, learned.sampler
+        if isinstance(found, CausesFound):
+            warn_of_open_directions(found)
         games = RowGames(resolved, fitted.sampler, inputs, settings.game, grouped)
         with clock(Phase.ESTIMATE):
             oracle, graph_info = use_graph(

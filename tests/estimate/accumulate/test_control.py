@@ -3,7 +3,7 @@ import pytest
 
 from dsage import Graph
 from dsage._random import Streams
-from dsage.estimate.accumulate.control import CheapWalk, Control
+from dsage.estimate.accumulate.control import SECONDS_A_COST, CheapWalk, Control
 from dsage.estimate.exact import enumerate_boundaries
 from dsage.estimate.walk import Boundaries, Prefixes, play
 from dsage.games import MomentGame
@@ -115,6 +115,18 @@ def test_refining_goes_to_the_bound_and_no_further(game):
     assert n_orderings < 2 * 64 * 20
     sampled.refine(bound, 1000)
     assert sampled.n_orderings == n_orderings
+
+
+def test_refining_ends_where_a_second_of_the_main_term_gains_more(game):
+    unlimited, limited, least = (control(game, "plain") for _ in range(3))
+    unlimited.refine(0.0, 1)
+    # What a second gains after a quarter of the orderings, whose variance is that of one by 1 / n.
+    n = unlimited.n_orderings / 4
+    one = float(unlimited.variance.sum()) * unlimited.n_orderings
+    limited.refine(0.0, 1, rate=one / n**2 / SECONDS_A_COST)
+    assert n / 1.5 < limited.n_orderings < 1.5 * n
+    least.refine(0.0, 1, rate=np.inf)
+    assert least.n_orderings < limited.n_orderings
 
 
 def test_refining_ends_at_a_multiple_of_the_main_level(game):

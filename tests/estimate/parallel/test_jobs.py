@@ -16,7 +16,7 @@ from sklearn.neural_network import MLPRegressor
 
 from dsage import Graph
 from dsage.estimate import NOrderings, as_stopping, run
-from dsage.estimate.parallel import jobs as jobs_module
+from dsage.estimate.parallel import work as work_module
 from dsage.estimate.parallel.jobs import Jobs
 from dsage.games import Grouped, LossGame, MomentGame
 from dsage.games.base import Along, Coalitions
@@ -153,13 +153,13 @@ def test_a_worker_that_does_not_know_the_game_gets_it_again():
 @pytest.mark.parametrize(("n_bytes", "n_kept"), [(10, 8), (2**26, 4), (2**29, 2)])
 def test_a_worker_keeps_few_games_where_they_are_large(n_bytes, n_kept, monkeypatch):
     kept = OrderedDict()
-    monkeypatch.setattr(jobs_module, "_games", kept)
-    monkeypatch.setattr(jobs_module.pickle, "loads", lambda data: "a game")
+    monkeypatch.setattr(work_module, "_games", kept)
+    monkeypatch.setattr(work_module.pickle, "loads", lambda data: "a game")
     payload = SimpleNamespace(data=b"", nbytes=n_bytes)
     for number in range(12):
-        assert jobs_module._unpack(str(number), payload) == "a game"
+        assert work_module._unpack(str(number), payload) == "a game"
     assert list(kept) == [str(number) for number in range(12 - n_kept, 12)]
-    assert jobs_module._unpack("0", None) is None
+    assert work_module._unpack("0", None) is None
 
 
 @pytest.mark.parametrize(

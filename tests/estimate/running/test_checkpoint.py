@@ -17,6 +17,7 @@ import checkpoint_case
 import dsage
 from checkpoint_case import NAMES, OPTIONS, game, result
 from dsage import Graph
+from dsage._files import read_arrays, write_arrays
 from dsage.estimate import Checkpoint, Estimation, as_stopping, refine, run
 from dsage.games import Difference, LossGame, MomentGame
 from dsage.games.first_level import N_DRAWN
@@ -310,11 +311,112 @@ def test_a_file_of_another_format_is_refused(written, tmp_path, monkeypatch):
         result(20, path)
 
 
-def test_a_run_that_died_between_two_moves_goes_on_from_the_file_before(tmp_path):
-    path = tmp_path / "run.dsage"
+def test_a_deleted_checkpoint_starts_over(tmp_path):
+    path, previous = tmp_path / "run.dsage", tmp_path / "run.dsage.previous"
     result(60, path)
     path.unlink()
-    assert_same(whole_result(100), result(100, path))
+    assert Checkpoint(path).entropy() is None
+    assert Checkpoint(path).seconds() == 0.0
+    stale = previous.read_bytes()
+    assert_same(whole_result(20), result(20, path))
+    assert previous.read_bytes() != stale
+
+
+def test_a_complete_file_is_there_while_a_new_one_is_moved(tmp_path, monkeypatch):
+    path = tmp_path / "run.dsage"
+    result(20, path)
+    was_there = []
+    replace = Path.replace
+
+    def look(self, target):
+        was_there.append(path.exists())
+        return replace(self, target)
+
+    monkeypatch.setattr(Path, "replace", look)
+    result(60, path)
+    assert was_there
+    assert all(was_there)
+
+
+def edited(path, changes, header=None):
+    """Write a checkpoint with other arrays, and another header."""
+    found, arrays = read_arrays(path)
+    write_arrays(path, found if header is None else header(found), {**arrays, **changes(arrays)})
+
+
+@pytest.mark.parametrize(
+    ("header", "changes", "message"),
+    [
+        (lambda header: {"format": 4}, lambda arrays: {}, "does not say of which run"),
+        (lambda header: header | {"entropy": [1]}, lambda arrays: {}, "invalid literal"),
+        (lambda header: header | {"entropy": "-1"}, lambda arrays: {}, "its seed is negative"),
+        (lambda header: [], lambda arrays: {}, "not a mapping"),
+        (None, lambda arrays: {"state/loop/epoch": np.zeros(3)}, "another type or shape"),
+        (None, lambda arrays: {"state/loop/epoch": np.array(-7)}, "impossible numbers"),
+        (None, lambda arrays: {"state/extra": np.zeros(1)}, "other parts: extra"),
+        (None, lambda arrays: {"state/loop/seconds": np.array(np.nan)}, "number of seconds"),
+        (
+            None,
+            lambda arrays: {"state/memory/sizes": arrays["state/memory/sizes"] + 1},
+            "its memory",
+        ),
+        (
+            None,
+            lambda arrays: {"state/history/n_units": np.zeros(0, np.int64)},
+            "history has several lengths",
+        ),
+    ],
+)
+def test_an_edited_checkpoint_is_refused(header, changes, message, two_states, tmp_path):
+    path = tmp_path / "run.dsage"
+    path.write_bytes(two_states[0])
+    edited(path, changes, header)
+    with pytest.raises(ValueError, match=message) as caught:
+        result(60, path)
+    assert caught.value.problem.parameter == "checkpoint"
+
+
+def test_a_plain_array_is_not_a_checkpoint(tmp_path):
+    np.save(tmp_path / "run.npy", np.zeros(3))
+    with pytest.raises(ValueError, match="damaged or another kind of file"):
+        result(20, tmp_path / "run.npy")
+
+
+def test_a_second_run_on_one_checkpoint_is_told(tmp_path):
+    path = tmp_path / "run.dsage"
+    told = []
+
+    class Curious(checkpoint_case.Slow):
+        def reason(self, progress):
+            program = "import sys; from dsage.estimate import Checkpoint\n"
+            program += "with Checkpoint(sys.argv[1]).hold(): pass"
+            found = subprocess.run(
+                [sys.executable, "-c", program, str(path)],
+                check=False,
+                capture_output=True,
+                text=True,
+            )
+            told.append(found.stderr)
+            with pytest.raises(BlockingIOError, match="Another run is using it"):
+                Checkpoint(path).hold().__enter__()
+            return "enough"
+
+    run(game(), stopping=Curious(1), checkpoint=path, **OPTIONS)
+    assert f"Another run is using it. It is the process {os.getpid()}." in told[0]
+    assert {each.name for each in tmp_path.iterdir()} == {"run.dsage"}
+    with Checkpoint(path).hold():
+        pass
+
+
+def test_the_lock_of_a_run_that_was_killed_is_lifted(tmp_path):
+    path = tmp_path / "run.dsage"
+    program = "import os, sys; from dsage.estimate import Checkpoint\n"
+    program += "with Checkpoint(sys.argv[1]).hold(): os.kill(os.getpid(), 9)"
+    subprocess.run([sys.executable, "-c", program, str(path)], check=False)
+    assert (tmp_path / "run.dsage.lock").exists()
+    with Checkpoint(path).hold():
+        pass
+    assert not any(tmp_path.iterdir())
 
 
 # Disks

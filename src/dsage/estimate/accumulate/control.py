@@ -28,6 +28,8 @@ _STATE = ("counts", "means", "spreads", "slopes")
 # What all orderings may cost: so many times one ordering of the cheapest game, and that times the
 # units of the main term plus four.
 _MOST_TIMES = 1024
+# Seconds of an ordering, about, for each unit of a game's `cost`.
+SECONDS_A_COST = 4e-8
 
 
 class CheapWalk:
@@ -176,11 +178,16 @@ class Control:
         return self._spreads / (counts - 1) / counts
 
     def refine(
-        self, bound: float, n_main_units: int, is_over: Callable[[], bool] = lambda: False
+        self,
+        bound: float,
+        n_main_units: int,
+        is_over: Callable[[], bool] = lambda: False,
+        rate: float = 0.0,
     ) -> bool:
         """Add units until the variances sum to at most `bound`, or the limit is reached.
 
-        Return False if the time `is_over` before that.
+        They also end where a second of them takes less than `rate` away from the variance, as a
+        second of the main term takes more. Return False if the time `is_over` before that.
         """
         if self.is_exact or bound == np.inf:
             return True
@@ -193,6 +200,9 @@ class Control:
                 return False
             # Where a unit lowers the variance most for its cost.
             gains = self._factors**2 * self._variances.sum(axis=1) / self._counts / self._costs
+            seconds = SECONDS_A_COST * self._orderings.batch_size
+            if self._counts.min() >= _TRUSTED and gains.max() <= rate * seconds:
+                break
             self._add(int(np.argmax(gains)))
         return True
 

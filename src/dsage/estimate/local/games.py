@@ -66,7 +66,9 @@ def as_row_game(game: object) -> RowGame:
     if isinstance(game, Game) and isinstance(inner, OutputGame):
         members = game.members
         groups = None if members is None else Groups(members, inner.feature_names)
-        cheap = partial(inner.linear_game, groups)
+        # What a linear predictor sees is not what happens when features are set.
+        is_seen = inner.interventions is None
+        cheap = partial(inner.linear_game, groups) if is_seen else None
         base, full = inner.base_value, inner.predictions
         return RowGame(game, inner.data, base, full, is_loss=False, make_linear=cheap)
     if isinstance(game, Game) and isinstance(inner, LossGame):

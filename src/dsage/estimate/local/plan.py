@@ -42,22 +42,30 @@ class ByRow:
     """A term that does not average over rows: each pair of a row and a feature is a column.
 
     `control` maps the number of a batch to the surpluses of the first level,
-    (n_rows * n_features,).
+    (n_rows * n_features,). `n_blocks` is 1, or 3 for values followed by their two parts.
     """
 
     def __init__(
-        self, term: Term, rows: Rows, control: Callable[[int], Floats] | None = None
+        self,
+        term: Term,
+        rows: Rows,
+        control: Callable[[int], Floats] | None = None,
+        n_blocks: int = 1,
     ) -> None:
         self._term, self._rows, self._control = term, rows, control
+        self._n_blocks = n_blocks
         self.kind, self.batch_size = term.kind, term.batch_size
 
     def __call__(self, batch: int, rows: Rows, epoch: int) -> Asking[Outcome]:  # noqa: ARG002
         """Evaluate a batch of orderings on the rows of this term; see :class:`Term`."""
         outcome = yield from self._term(batch, self._rows, epoch)
-        n_rows, n_replicates, n_features = outcome.surplus.shape
-        surplus = np.moveaxis(outcome.surplus, 1, 0).reshape(1, n_replicates, n_rows * n_features)
-        control = np.zeros(n_rows * n_features) if self._control is None else self._control(batch)
-        return Outcome(surplus, control, np.tile(outcome.n_skipped, n_rows), [])
+        n_rows, n_replicates, n_columns = outcome.surplus.shape
+        # The values of all rows come first, then their parts, if there are any.
+        split = outcome.surplus.reshape(n_rows, n_replicates, self._n_blocks, -1)
+        surplus = np.moveaxis(split, 0, 2).reshape(1, n_replicates, n_rows * n_columns)
+        control = np.zeros(n_rows * n_columns) if self._control is None else self._control(batch)
+        skipped = np.repeat(outcome.n_skipped.reshape(self._n_blocks, 1, -1), n_rows, axis=1)
+        return Outcome(surplus, control, skipped.ravel(), [])
 
 
 class LinearSteps(CheapWalk):
@@ -182,7 +190,8 @@ class LocalPlan(Plan):
         self.rows: Rows = np.arange(self.game.n_rows)
         if rows_per_ordering is not None:
             check_count(rows_per_ordering, "rows_per_ordering")
-        self._chunk_size = rows_per_ordering or max(1, _COLUMNS // len(self.names))
+        n_each = len(self.names) * (1 + self.n_outputs)
+        self._chunk_size = rows_per_ordering or max(1, _COLUMNS // n_each)
         # With all orderings, only draws vary, and the first level has none.
         has_control = first_level == "auto" and not self.is_given and self.enumeration is None
         cheap = self.row_game.linear_game() if has_control else None
@@ -216,10 +225,11 @@ class LocalPlan(Plan):
         plan = copy(self)
         plan.rows = rows
         plan.shards = plan.audit_shards = [_ONE_ROW]
-        plan.n_columns = len(rows) * len(self.names)
+        n_blocks = 1 + self.n_outputs
+        plan.n_columns = n_blocks * len(rows) * len(self.names)
         control = None if self._row_control is None else self._row_control(rows)
         plan.control = control
         main, *others = self.terms
-        own = ByRow(main, rows, None if control is None else control.of_unit)
+        own = ByRow(main, rows, None if control is None else control.of_unit, n_blocks)
         plan.terms = [own, *(ByRow(term, rows) for term in others)]
         return plan

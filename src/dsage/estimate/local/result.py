@@ -50,6 +50,39 @@ class RowAudit:
 
 
 @dataclass(frozen=True, eq=False)
+class RowParts:
+    """The direct and the indirect parts of causal values, which add up to them.
+
+    Attributes
+    ----------
+    direct, indirect : arrays of shape (n_rows, n_features)
+        What the value itself adds, and what setting the feature changes of the others.
+    se_direct, se_indirect : arrays of shape (n_rows, n_features)
+        Their standard errors from orderings and draws.
+    """
+
+    direct: Floats
+    indirect: Floats
+    se_direct: Floats
+    se_indirect: Floats
+
+    def take(self, rows: Rows) -> RowParts:
+        """Return the parts of some rows, by position."""
+        return RowParts(*(array[rows] for array in vars(self).values()))
+
+    def shifted(self, shift: Floats) -> RowParts:
+        """Return parts whose sums have changed: the change is divided by their variances."""
+        direct, indirect = self.se_direct**2, self.se_indirect**2
+        total = direct + indirect
+        share = np.divide(direct, total, out=np.ones_like(total), where=total > 0)
+        return replace(
+            self,
+            direct=self.direct + share * shift,
+            indirect=self.indirect + (1 - share) * shift,
+        )
+
+
+@dataclass(frozen=True, eq=False)
 class LocalEstimate(WithErrors, Finished):
     """Estimated local values with their errors.
 
@@ -85,10 +118,12 @@ class LocalEstimate(WithErrors, Finished):
         Why the estimation ended.
     is_loss : bool
         Whether losses are explained.
-    estimand : {"d-sage", "sage"}
-        Whether separation was used without a correction.
+    estimand : {"d-sage", "sage", "causal"}
+        Whether separation was used without a correction, or features were set.
     audit : RowAudit or None
         What separation changes, if that was estimated.
+    parts : RowParts or None
+        The direct and indirect parts of causal values.
 
     Examples
     --------
@@ -123,6 +158,7 @@ class LocalEstimate(WithErrors, Finished):
     is_loss: bool = False
     estimand: str = "sage"
     audit: RowAudit | None = None
+    parts: RowParts | None = None
 
     @property
     def unexplained(self) -> Floats:
@@ -145,7 +181,7 @@ class LocalEstimate(WithErrors, Finished):
         squares of the values. Values with an oracle, and those of losses, are
         returned as they are.
         """
-        if self.estimand != "sage" or self.is_loss:
+        if self.estimand == "d-sage" or self.is_loss:
             return self
         variances = self.se**2
         # Draws may agree by chance, so that no value has an error, and yet they do not add up.
@@ -156,7 +192,9 @@ class LocalEstimate(WithErrors, Finished):
         totals = variances.sum(axis=1, keepdims=True)
         is_known = np.isfinite(totals) & (totals > 0)
         shares = np.divide(variances, totals, out=np.zeros_like(variances), where=is_known)
-        return replace(self, values=self.values + shares * self.unexplained[:, None])
+        shift = shares * self.unexplained[:, None]
+        parts = None if self.parts is None else self.parts.shifted(shift)
+        return replace(self, values=self.values + shift, parts=parts)
 
     def take(self, rows: Rows) -> LocalEstimate:
         """Return the estimate of some rows, by position."""
@@ -171,6 +209,7 @@ class LocalEstimate(WithErrors, Finished):
             predictions=self.predictions[rows],
             data=take_rows(self.data, rows),
             audit=None if audit is None else audit.take(rows),
+            parts=None if self.parts is None else self.parts.take(rows),
         )
 
     def to_frame(self, confidence: float = 0.95) -> pd.DataFrame:
@@ -184,7 +223,8 @@ class LocalEstimate(WithErrors, Finished):
         Returns
         -------
         pandas.DataFrame
-            Columns ``row`` (its number), ``feature``, ``value``, ``se``, ``lower``, ``upper``.
+            Columns ``row`` (its number), ``feature``, ``value``, ``se``, ``lower``, ``upper``, and
+            for causal values ``direct``, ``indirect``, ``se_direct``, ``se_indirect``.
         """
         n_rows, n_features = self.values.shape
         values, se = self.values.ravel(), self.se.ravel()
@@ -197,6 +237,11 @@ class LocalEstimate(WithErrors, Finished):
                 "se": se,
                 "lower": lower,
                 "upper": upper,
+                **(
+                    {}
+                    if self.parts is None
+                    else {n: a.ravel() for n, a in vars(self.parts).items()}
+                ),
             }
         )
 

@@ -11,12 +11,12 @@ import numpy as np
 from dsage._check import check_member
 from dsage.data.frames import take_rows
 from dsage.estimate.local.plan import LocalPlan
-from dsage.estimate.local.result import LocalEstimate, RowAudit
+from dsage.estimate.local.result import LocalEstimate, RowAudit, RowParts
 from dsage.estimate.loop import Estimation
 from dsage.estimate.options import PlanOptions
-from dsage.estimate.result import Estimate
+from dsage.estimate.result import PARTS, Estimate
 from dsage.estimate.running.bar import Listener
-from dsage.estimate.running.checkpoint import Checkpoint, as_checkpoint
+from dsage.estimate.running.checkpoint import Checkpoint, as_checkpoint, hold
 from dsage.estimate.running.run import refine_quietly
 from dsage.estimate.running.stopping import AnyOf, Stopping, TimeBudget, Tolerance
 from dsage.games.base import Floats, Game
@@ -91,6 +91,19 @@ def run_local(
     for option in options:
         check_member(option, PlanOptions.names(), "each option", "the options of local values")
     first = as_checkpoint(checkpoint)
+    with hold(first):
+        return _run(game, oracle, stopping, progress, first, options)
+
+
+def _run(
+    game: Game,
+    oracle: Oracle | None,
+    stopping: Stopping | None,
+    progress: bool | Listener,
+    first: Checkpoint | None,
+    options: dict[str, Any],
+) -> LocalEstimate:
+    """Estimate the chunks of rows in turn, each with a checkpoint of its own."""
     if first is not None and options.get("random_state") is None:
         options["random_state"] = first.entropy()
     plan = LocalPlan(game, oracle=oracle, **options)
@@ -154,7 +167,20 @@ def _join(plan: LocalPlan, found: list[Estimate]) -> LocalEstimate:
         is_loss=game.is_loss,
         estimand=plan.estimand,
         audit=_join_audits(found, n_features),
+        parts=_join_parts(found, n_features),
     )
+
+
+def _join_parts(found: list[Estimate], n_features: int) -> RowParts | None:
+    """Return the parts of causal values of the chunks together; None for other values."""
+    parts = [each.parts for each in found if each.parts is not None]
+    if not parts:
+        return None
+    values, se = (
+        np.concatenate([array.reshape(len(PARTS), -1, n_features) for array in arrays], axis=1)
+        for arrays in ([each.values for each in parts], [each.se for each in parts])
+    )
+    return RowParts(*values, *se)
 
 
 def _join_audits(found: list[Estimate], n_features: int) -> RowAudit | None:

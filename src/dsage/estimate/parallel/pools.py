@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
-from threading import Event, Lock, Thread, current_thread, main_thread
+from contextlib import contextmanager
+from threading import Event, Lock, Thread
 from typing import Any
 
 import joblib
@@ -85,10 +85,8 @@ def single_blas() -> Iterator[Any]:
     last lifts it.
     """
     controller = _pools.controller()
-    # The main thread is alone, or enters before all others and leaves after them.
-    is_alone = current_thread() is main_thread()
     with (
-        nullcontext() if is_alone else _pools.hold(controller),
+        _pools.hold(controller),
         # Some libraries have one pool per thread.
         controller.limit(limits=1, user_api="blas"),
     ):

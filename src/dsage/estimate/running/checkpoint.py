@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -12,18 +13,26 @@ from dsage._files import DAMAGES, Arrays, arrays_under, nest_arrays, read_arrays
 from dsage.estimate.loop import Estimation
 from dsage.estimate.plan import Plan
 from dsage.estimate.running.fingerprint import Fingerprint, fingerprint
+from dsage.estimate.running.lock import FileLock
 
 _FORMAT = 4
 # Largest share of the time that is spent writing.
 _SHARE = 0.05
+# The arrays of a state that grow while a run goes on, by the start of their names.
+_GROWING = ("history/", "memory/", "totals/terms/noted")
+_MAY_BE_NEGATIVE = "loop/refined_at"
+# Larger counts cannot come from a run.
+_MOST = 2**48
 
 
 class Checkpoint:
     """A file with the state of a run.
 
     A new state is written to a temporary file, which then replaces the old one, so a complete file
-    exists at any time; the previous state is kept in a file with the suffix ``.previous``. The
-    file contains arrays and JSON, and reading it executes no code.
+    exists at any time; the previous state is kept in a file with the suffix ``.previous``, for the
+    user: a run resumes from the file itself, and starts over if it was deleted. While a run uses
+    the file, other runs are refused; a file with the suffix ``.lock`` marks it. The file contains
+    arrays and JSON, and reading it executes no code.
 
     Parameters
     ----------
@@ -39,6 +48,7 @@ class Checkpoint:
         self.every = check_real(every, "every", low=0.0, high=math.inf)
         if not self.path.parent.is_dir():
             raise refusal("checkpoint", "in a folder that exists", str(path), "Create the folder")
+        self._lock = FileLock(self.path, "checkpoint")
         self._written_at = perf_counter()
         self._took = 0.0
         self._has_warned = False
@@ -54,15 +64,19 @@ class Checkpoint:
         """
         return Checkpoint(self.path.with_name(f"{self.path.name}.{name}"), every=self.every)
 
+    def hold(self) -> AbstractContextManager[None]:
+        """Return a context in which no other run can use the file."""
+        return self._lock
+
     def entropy(self) -> int | None:
         """Return the seed of the run in the file; None without a file."""
         found = self._read()
-        return None if found is None else int(found[0]["entropy"])
+        return None if found is None else found[0]["entropy"]
 
     def seconds(self) -> float:
         """Return the time that the run in the file has taken; 0 without a file."""
         found = self._read()
-        return 0.0 if found is None else float(found[1]["state/loop/seconds"])
+        return 0.0 if found is None else found[0]["seconds"]
 
     def restore(self, estimation: Estimation) -> bool:
         """Restore an estimation from the file, and return whether there is a file."""
@@ -70,10 +84,12 @@ class Checkpoint:
         if found is None:
             return False
         self._require_same(estimation, *found)
+        state = arrays_under(found[1], "state")
         try:
-            estimation.restore(arrays_under(found[1], "state"))
-        except (KeyError, TypeError, ValueError, IndexError) as error:
-            raise self._damaged(self.path, error) from error
+            _check_state(estimation.state(), state)
+            estimation.restore(state)
+        except DAMAGES as error:
+            raise self._damaged(error) from error
         return True
 
     def require_same(self, estimation: Estimation) -> None:
@@ -114,29 +130,67 @@ class Checkpoint:
         mark, entropy = self._mark_of(estimation), str(estimation.plan.streams.entropy)
         header = {"format": _FORMAT, "entropy": entropy, "texts": mark.texts}
         arrays = nest_arrays({"fingerprint": mark.numbers, "state": estimation.state()})
+        if not self.path.exists():
+            # It belongs to a run whose file was deleted.
+            self.previous.unlink(missing_ok=True)
         write_arrays(self.path, header, arrays, self.previous)
 
-    def _damaged(self, path: Path, error: Exception) -> Exception:
+    def _damaged(self, error: Exception) -> Exception:
         advice = f"It is damaged or another kind of file ({error}). Delete it to start over"
         if self.previous.exists():
             advice += f". The previous state is {self.previous}"
-        return refusal("checkpoint", "a complete file written by dsage", str(path), advice)
+        return refusal("checkpoint", "a complete file written by dsage", str(self.path), advice)
 
     def _read(self) -> tuple[dict[str, Any], Arrays] | None:
         """Return header and arrays; None without a file."""
-        # Without the file itself, the run was killed between the two moves.
-        path = next((each for each in (self.path, self.previous) if each.exists()), None)
-        if path is None:
+        if not self.path.exists():
             return None
         try:
-            header, arrays = read_arrays(path)
+            header, arrays = read_arrays(self.path)
             written_in = header["format"]
+            if written_in == _FORMAT:
+                _check_header(header, arrays)
         except DAMAGES as error:
-            raise self._damaged(path, error) from error
+            raise self._damaged(error) from error
         if written_in != _FORMAT:
             advice = "Use the version of dsage that wrote it"
             raise refusal("checkpoint", f"of format {_FORMAT}", written_in, advice)
         return header, arrays
+
+
+def _check_header(header: dict[str, Any], arrays: Arrays) -> None:
+    """Check the parts of a header, and convert the seed and the time; ValueError if they are not.
+
+    The seed is written as text, since it may be larger than the integers of other JSON readers.
+    """
+    texts = header.get("texts")
+    if not isinstance(texts, dict) or not all(isinstance(each, str) for each in texts.values()):
+        raise ValueError("it does not say of which run it is")
+    header["entropy"] = int(str(header.get("entropy")))
+    if header["entropy"] < 0:
+        raise ValueError("its seed is negative")
+    header["seconds"] = float(arrays["state/loop/seconds"].item())
+    if not 0.0 <= header["seconds"] < math.inf:
+        raise ValueError("its time is not a number of seconds")
+
+
+def _check_state(fresh: Arrays, found: Arrays) -> None:
+    """Refuse a state whose arrays have other names, types or shapes than those of a fresh one."""
+    if differ := sorted(fresh.keys() ^ found.keys()):
+        raise ValueError(f"its state has other parts: {differ[0]}")
+    for name, own in fresh.items():
+        array = found[name]
+        grows = name.startswith(_GROWING)
+        shape, wanted = (each.shape[1:] if grows else each.shape for each in (array, own))
+        if array.dtype != own.dtype or array.ndim != own.ndim or shape != wanted:
+            raise ValueError(f"{name} has another type or shape")
+        if array.dtype.kind == "i" and array.size:
+            lowest = -1 if name == _MAY_BE_NEGATIVE else 0
+            if array.min() < lowest or array.max() > _MOST:
+                raise ValueError(f"{name} has impossible numbers")
+    lengths = {len(array) for name, array in found.items() if name.startswith("history/")}
+    if len(lengths) > 1:
+        raise ValueError("its history has several lengths")
 
 
 def as_checkpoint(checkpoint: str | Path | Checkpoint | None) -> Checkpoint | None:
@@ -146,3 +200,8 @@ def as_checkpoint(checkpoint: str | Path | Checkpoint | None) -> Checkpoint | No
     if isinstance(checkpoint, (str, Path)):
         return Checkpoint(checkpoint)
     raise refusal("checkpoint", "a path or a Checkpoint", checkpoint, "Pass a file name", TypeError)
+
+
+def hold(checkpoint: Checkpoint | None) -> AbstractContextManager[None]:
+    """Return a context in which no other run can use the file of a checkpoint, if there is one."""
+    return nullcontext() if checkpoint is None else checkpoint.hold()

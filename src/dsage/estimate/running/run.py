@@ -14,7 +14,7 @@ from dsage.estimate.loop import Estimation
 from dsage.estimate.reasons import StopKind, StopReason, as_reason
 from dsage.estimate.result import Estimate
 from dsage.estimate.running.bar import Bar, Listener
-from dsage.estimate.running.checkpoint import Checkpoint, as_checkpoint
+from dsage.estimate.running.checkpoint import Checkpoint, as_checkpoint, hold
 from dsage.estimate.running.outlook import look_ahead, time_limit
 from dsage.estimate.running.stopping import DataTolerance, Stopping, needs_errors
 from dsage.games.base import Game
@@ -84,18 +84,19 @@ def run(
             raise refusal(option, "part of a stopping rule", value, advice, TypeError)
     _check_rule(stopping)
     checkpoint = as_checkpoint(checkpoint)
-    if checkpoint is not None and options.get("random_state") is None:
-        options["random_state"] = checkpoint.entropy()
-    try:
-        estimation = Estimation(game, **options)
-    except KeyboardInterrupt:
-        # While the first level was fitted. What is in a file stays there.
-        if checkpoint is not None and checkpoint.path.exists():
-            raise
-        return _give_up(game, options)
-    if checkpoint is not None:
-        checkpoint.restore(estimation)
-    return refine(estimation, stopping=stopping, progress=progress, checkpoint=checkpoint)
+    with hold(checkpoint):
+        if checkpoint is not None and options.get("random_state") is None:
+            options["random_state"] = checkpoint.entropy()
+        try:
+            estimation = Estimation(game, **options)
+        except KeyboardInterrupt:
+            # While the first level was fitted. What is in a file stays there.
+            if checkpoint is not None and checkpoint.path.exists():
+                raise
+            return _give_up(game, options)
+        if checkpoint is not None:
+            checkpoint.restore(estimation)
+        return refine(estimation, stopping=stopping, progress=progress, checkpoint=checkpoint)
 
 
 def refine(
@@ -150,8 +151,18 @@ def refine_quietly(
     checkpoint: str | Path | Checkpoint | None = None,
 ) -> Estimate:
     """Continue an estimation as :func:`refine` does, without a warning of what its audit finds."""
-    rule = _choose_rule(estimation, stopping)
     checkpoint = as_checkpoint(checkpoint)
+    with hold(checkpoint):
+        return _refine(estimation, _choose_rule(estimation, stopping), progress, checkpoint)
+
+
+def _refine(
+    estimation: Estimation,
+    rule: Stopping | None,
+    progress: bool | Listener,
+    checkpoint: Checkpoint | None,
+) -> Estimate:
+    """Continue an estimation until a rule is met, and keep its state in the checkpoint."""
     estimation.on_pause = None
     if checkpoint is not None:
         checkpoint.require_same(estimation)

@@ -9,19 +9,24 @@ from importlib import import_module
 from os import PathLike
 from pathlib import Path
 from typing import Any
-from zipfile import is_zipfile
+from zipfile import ZipFile, is_zipfile
 
 import joblib
 
 from dsage._check import Setting, Text, check_names, import_extra, refusal
 from dsage.data.files import check_file
-from dsage.models.files.lightgbm_text import DamagedTextError, check_text
+from dsage.models.files.damage import DamagedModelError
+from dsage.models.files.estimators import check_estimator
+from dsage.models.files.lightgbm_text import check_text
+from dsage.models.files.xgboost_model import check_content
 
 _SKOPS = (".skops",)
 _ONNX = (".onnx",)
 _XGBOOST = (".json", ".ubj", ".xgb")
 _LIGHTGBM = (".txt", ".lgb")
 _PICKLE = (".pkl", ".pickle", ".joblib")
+# Arrays of models are compressed at most so much; small files may be packed better.
+_RATIO, _SPARE = 200, 2**26
 _AGAIN = "Save the model again"
 
 
@@ -98,6 +103,7 @@ def _load_skops(file: Path, trusted: tuple[str, ...]) -> Any:  # noqa: ANN401
     skops = import_extra("skops.io", f"Loading {file.name}", "skops")
     if not is_zipfile(file):
         raise _refuse_file(file, "a skops file", "it is not an archive")
+    _check_archive(file)
     try:
         unknown = sorted(set(skops.get_untrusted_types(file=file)) - set(trusted))
     # Damaged archives raise many errors: absent members, invalid JSON, unknown nodes.
@@ -109,9 +115,25 @@ def _load_skops(file: Path, trusted: tuple[str, ...]) -> Any:  # noqa: ANN401
         raise refusal(f"the types in {file.name}", condition, unknown, advice)
     try:
         model = skops.load(file, trusted=list(trusted))
+        check_estimator(model)
+    # Checks of parts fail in many ways where arrays are missing.
     except Exception as error:
         raise _refuse_file(file, "a skops file", _first_line(error)) from error
     return _check_model(model, file)
+
+
+def _check_archive(file: Path) -> None:
+    """Refuse an archive whose members are far larger than the file."""
+    n_bytes = file.stat().st_size
+    try:
+        with ZipFile(file) as archive:
+            declared = sum(member.file_size for member in archive.infolist())
+    # The names of members are decoded, and their places computed.
+    except Exception as error:
+        raise _refuse_file(file, "a skops file", _first_line(error)) from error
+    if declared > _RATIO * n_bytes + _SPARE:
+        found = f"its parts have {declared:,} bytes, and the file {n_bytes:,}"
+        raise _refuse_file(file, "a skops file", found)
 
 
 def _load_onnx(file: Path) -> Any:  # noqa: ANN401
@@ -126,7 +148,10 @@ def _load_xgboost(file: Path) -> Any:  # noqa: ANN401
     if not content.startswith(b"{") or b"learner" not in content:
         raise _refuse_file(file, "an XGBoost model", "it is something else")
     try:
+        check_content(bytes(content))
         return xgboost.Booster(model_file=content)
+    except DamagedModelError as error:
+        raise _refuse_file(file, "a whole XGBoost model", str(error)) from error
     # XGBoost passes on errors of C++ and decoders.
     except Exception as error:
         raise _refuse_file(file, "a whole XGBoost model", _first_line(error)) from error
@@ -141,7 +166,10 @@ def _load_lightgbm(file: Path) -> Any:  # noqa: ANN401
         return lightgbm.Booster(model_str=text)
     except UnicodeDecodeError as error:
         raise _refuse_file(file, "a LightGBM model", "it is not text") from error
-    except (DamagedTextError, lightgbm.basic.LightGBMError) as error:
+    except DamagedModelError as error:
+        raise _refuse_file(file, "a whole LightGBM model", str(error)) from error
+    # LightGBM passes on errors of C++ and of decoders.
+    except Exception as error:
         raise _refuse_file(file, "a whole LightGBM model", _first_line(error)) from error
 
 

@@ -9,7 +9,7 @@ matrix product, and so are the sums that the next parameters need.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Self
 
@@ -52,12 +52,31 @@ class Components:
     @classmethod
     def pool(cls, fits: Sequence[Components]) -> Self:
         """Return the average of mixtures, which has the components of all."""
+        together = cls.concatenate(fits)
+        return replace(together, weights=together.weights / len(fits))
+
+    @classmethod
+    def concatenate(cls, fits: Sequence[Components]) -> Self:
+        """Return the components of several mixtures, one after the other, as they are."""
         return cls(
-            np.concatenate([fit.weights for fit in fits]) / len(fits),
+            np.concatenate([fit.weights for fit in fits]),
             np.concatenate([fit.means for fit in fits]),
             np.concatenate([fit.covariances for fit in fits]),
             tuple(np.concatenate(tables) for tables in zip(*(f.tables for f in fits), strict=True)),
         )
+
+    def split(self, n_parts: int) -> list[Self]:
+        """Return mixtures of equal size whose components stand one after the other."""
+        size = len(self) // n_parts
+        return [
+            type(self)(
+                self.weights[at],
+                self.means[at],
+                self.covariances[at],
+                tuple(table[at] for table in self.tables),
+            )
+            for at in (slice(size * part, size * (part + 1)) for part in range(n_parts))
+        ]
 
     def sort(self) -> Self:
         """Return the components along the first principal axis of their means and tables.
@@ -117,7 +136,8 @@ class Rows:
         n_numbers = Z.shape[1]
         n_products = n_numbers * (n_numbers + 1) // 2
         self.n_columns = 1 + n_numbers + n_products + sum(self._n_cells)
-        self._step = max(1, _CHUNK_BYTES // (8 * self.n_columns))
+        # Rows that are read at a time.
+        self.step = max(1, min(len(Z), _CHUNK_BYTES // (8 * self.n_columns)))
         self._kept: Floats | None = None
         if 8 * self.n_columns * len(Z) <= _KEPT_BYTES:
             self._kept = self._make(slice(None))
@@ -127,8 +147,8 @@ class Rows:
 
     def chunks(self) -> Iterator[tuple[slice, Floats]]:
         """Yield chunks of rows, with their columns as (n_columns, n_rows)."""
-        for start in range(0, len(self), self._step):
-            at = slice(start, min(start + self._step, len(self)))
+        for start in range(0, len(self), self.step):
+            at = slice(start, min(start + self.step, len(self)))
             yield at, self._make(at) if self._kept is None else self._kept[:, at]
 
     def _make(self, at: slice) -> Floats:
@@ -209,62 +229,115 @@ def fit_components(
     start : Components, optional
         Start from these; by default from clusters.
     """
-    pooled = rows.pooled_tables()
-    if start is None:
-        sums = _first_sums(rows, n_components, rng)
-        start = _to_components(sums, rows, shrinkage, pooled)
-    components, last = start, -np.inf
-    enough = tolerance * (rows.Z.shape[1] + rows.states.shape[1])
-    for _ in range(_MAX_STEPS):
-        coefficients = components.coefficients()
-        sums = np.zeros_like(coefficients)
-        total = 0.0
-        for _, columns in rows.chunks():
-            logs = coefficients @ columns
-            top = logs.max(axis=0)
+    if start is not None:
+        return _Together(rows, n_components, shrinkage, tolerance).refine([start])[0]
+    return fit_each(rows, n_components, shrinkage, [rng], tolerance=tolerance)[0]
+
+
+def fit_each(
+    rows: Rows,
+    n_components: int,
+    shrinkage: float,
+    rngs: Sequence[np.random.Generator],
+    *,
+    tolerance: float = TOLERANCE,
+) -> list[Components]:
+    """Fit a mixture from each of several starts, see :func:`fit_components`.
+
+    Steps of several fits are computed together, so that the columns are read once for all of them.
+    """
+    together = _Together(rows, n_components, shrinkage, tolerance)
+    features = rows.features(_START_STATES)
+    starts = [
+        together.to_components(_first_sums(rows, features, n_components, rng)) for rng in rngs
+    ]
+    at_once = max(1, _CHUNK_BYTES // (8 * n_components * rows.step))
+    found: list[Components] = []
+    for first in range(0, len(starts), at_once):
+        found += together.refine(starts[first : first + at_once])
+    return found
+
+
+class _Together:
+    """Fits of one size to the same rows."""
+
+    def __init__(self, rows: Rows, size: int, shrinkage: float, tolerance: float) -> None:
+        self._rows, self._size, self._shrinkage = rows, size, shrinkage
+        self._pooled = rows.pooled_tables()
+        self._enough = tolerance * (rows.Z.shape[1] + rows.states.shape[1])
+
+    def refine(self, starts: Sequence[Components]) -> list[Components]:
+        """Go on with each fit until its likelihood hardly grows."""
+        found = list(starts)
+        running, last = list(range(len(starts))), np.full(len(starts), -np.inf)
+        components = Components.concatenate(starts)
+        for _ in range(_MAX_STEPS):
+            sums, total = self._sums(components.coefficients())
+            components = self.to_components(sums)
+            total /= len(self._rows)
+            is_over = total - last[running] < self._enough
+            last[running] = total
+            if not is_over.any():
+                continue
+            for number, part in zip(running, components.split(len(running)), strict=True):
+                found[number] = part
+            running = [number for number, ends in zip(running, is_over, strict=True) if not ends]
+            if not running:
+                return found
+            components = Components.concatenate([found[number] for number in running])
+        for number, part in zip(running, components.split(len(running)), strict=True):
+            found[number] = part
+        return found
+
+    def _sums(self, coefficients: Floats) -> tuple[Floats, Floats]:
+        """Return the expected sums of the columns by component, and log likelihoods by fit."""
+        sums, size = np.zeros_like(coefficients), self._size
+        total = np.zeros(len(coefficients) // size)
+        for _, columns in self._rows.chunks():
+            flat = coefficients @ columns
+            logs = flat.reshape(len(total), size, -1)
+            top = logs.max(axis=1, keepdims=True)
             logs -= top
             shares = np.exp(logs, out=logs)
-            norm = shares.sum(axis=0)
+            norm = shares.sum(axis=1, keepdims=True)
             shares /= norm
-            total += float((top + np.log(norm)).sum())
-            sums += shares @ columns.T
-        components = _to_components(sums, rows, shrinkage, pooled)
-        gain, last = total / len(rows) - last, total / len(rows)
-        if gain < enough:
-            break
-    return components
+            total += (top + np.log(norm)).sum(axis=(1, 2))
+            sums += flat @ columns.T
+        return sums, total
 
-
-def _to_components(
-    sums: Floats, rows: Rows, shrinkage: float, pooled_tables: Sequence[Floats]
-) -> Components:
-    """Return the parameters that maximize the posterior given expected sums of the columns."""
-    n_numbers = rows.Z.shape[1]
-    above = _above(n_numbers)
-    sizes = sums[:, 0] + 1e-12
-    weights = (sizes + _WEIGHT_PRIOR) / (sizes + _WEIGHT_PRIOR).sum()
-    means = sums[:, 1 : 1 + n_numbers] / sizes[:, None]
-    first = 1 + n_numbers + len(above[0])
-    scatter = np.zeros((len(sums), n_numbers, n_numbers))
-    scatter[:, above[0], above[1]] = scatter[:, above[1], above[0]] = sums[:, 1 + n_numbers : first]
-    scatter -= sizes[:, None, None] * means[:, :, None] * means[:, None, :]
-    floor = FLOOR * np.eye(n_numbers)
-    pooled = scatter.sum(axis=0) / sizes.sum()
-    covariances = (scatter + shrinkage * pooled) / (sizes + shrinkage)[:, None, None] + floor
-    tables = []
-    for table in pooled_tables:
-        counts = sums[:, first : first + table.size].reshape(-1, *table.shape)
-        tables.append((counts + table) / (counts.sum(axis=2, keepdims=True) + 1.0))
-        first += table.size
-    return Components(weights, means, covariances, tuple(tables))
+    def to_components(self, sums: Floats) -> Components:
+        """Return the parameters that maximize the posterior given expected sums of the columns."""
+        n_numbers, size = self._rows.Z.shape[1], self._size
+        n_fits = len(sums) // size
+        above = _above(n_numbers)
+        sizes = sums[:, 0] + 1e-12
+        priors = (sizes + _WEIGHT_PRIOR).reshape(n_fits, size)
+        weights = (priors / priors.sum(axis=1, keepdims=True)).reshape(-1)
+        means = sums[:, 1 : 1 + n_numbers] / sizes[:, None]
+        first = 1 + n_numbers + len(above[0])
+        scatter = np.zeros((len(sums), n_numbers, n_numbers))
+        products = sums[:, 1 + n_numbers : first]
+        scatter[:, above[0], above[1]] = scatter[:, above[1], above[0]] = products
+        scatter -= sizes[:, None, None] * means[:, :, None] * means[:, None, :]
+        pooled = scatter.reshape(n_fits, size, n_numbers, n_numbers).sum(axis=1)
+        pooled /= sizes.reshape(n_fits, size).sum(axis=1)[:, None, None]
+        shrunk = scatter + np.repeat(self._shrinkage * pooled, size, axis=0)
+        covariances = shrunk / (sizes + self._shrinkage)[:, None, None] + FLOOR * np.eye(n_numbers)
+        tables = []
+        for table in self._pooled:
+            counts = sums[:, first : first + table.size].reshape(-1, *table.shape)
+            tables.append((counts + table) / (counts.sum(axis=2, keepdims=True) + 1.0))
+            first += table.size
+        return Components(weights, means, covariances, tuple(tables))
 
 
 _START_ROWS, _START_STEPS, _START_STATES = 5_000, 5, 64
 
 
-def _first_sums(rows: Rows, n_components: int, rng: np.random.Generator) -> Floats:
+def _first_sums(
+    rows: Rows, features: Floats, n_components: int, rng: np.random.Generator
+) -> Floats:
     """Return the sums of the columns in clusters of the rows, found by k-means."""
-    features = rows.features(_START_STATES)
     labels = np.full(len(rows), -1)
     chosen = np.arange(len(rows))
     if len(rows) > _START_ROWS:

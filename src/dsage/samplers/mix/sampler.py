@@ -12,8 +12,9 @@ import numpy.typing as npt
 from dsage._check import check_count
 from dsage._random import RandomState, Streams
 from dsage.data.layout import Layout
-from dsage.samplers.base import BaseSampler
+from dsage.samplers.base import BaseSampler, Sampler
 from dsage.samplers.checks import Floats, Ints, Mask
+from dsage.samplers.device import DeviceMix, DeviceSampler, Place
 from dsage.samplers.gaps import read_rows
 from dsage.samplers.mix.paths import Drawer
 from dsage.samplers.mix.select import fit_mixture
@@ -116,6 +117,20 @@ class Mix(BaseSampler):
         """Return an object that draws for all prefixes of an ordering of the features."""
         positions = self._check_order(order)
         return MixOrdering(self._drawer, self.layout_, positions)
+
+    @property
+    def draws_on_device(self) -> bool:  # type: ignore[override]
+        """Whether `on_device` is available: all columns are numbers without special values."""
+        is_able = super().draws_on_device
+        return is_able and (not self.is_fitted or self._drawer.variables.is_plain)
+
+    def on_device(self, device: Any, dtype: Any) -> DeviceSampler:  # noqa: ANN401
+        """Return an object that draws on a device of PyTorch, in the precision of `dtype`."""
+        if not self.draws_on_device:
+            return Sampler.on_device(self, device, dtype)
+        drawer = self._drawer
+        place = Place(device, dtype)
+        return DeviceMix(drawer.components, drawer.margins, self.layout_, place)
 
     def prepare(self, noise: Floats) -> Floats:
         """Return the noise itself, which `ordering` takes."""

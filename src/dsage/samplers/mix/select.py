@@ -10,7 +10,7 @@ import numpy as np
 
 from dsage._random import Streams
 from dsage.samplers.checks import Floats, Ints
-from dsage.samplers.mix.em import Components, Rows, fit_components
+from dsage.samplers.mix.em import Components, Rows, fit_components, fit_each
 from dsage.samplers.mix.impute import fill_from_rows, fill_gaps
 from dsage.samplers.mix.margins import Margins, Scale
 from dsage.samplers.mix.trees import Trees
@@ -95,16 +95,18 @@ def fit_mixture(
     trees = Trees.of(states, n_states) if design.has_trees else Trees.none(n_states)
     margins = Margins.of(values, design.scale)
     used = _affordable(n_rows, n_numbers, trees, size, _FINAL_COST / max(1, n_fits))
-    fits, rows = [], None
-    for number in range(n_fits if size > 1 or gaps.any else 1):
-        rng = streams("mix-final", number)
-        # All rows without gaps are the same for every fit.
-        if rows is None or used < n_rows or gaps.any:
+    rngs = [streams("mix-final", number) for number in range(n_fits if size > 1 or gaps.any else 1)]
+    if used == n_rows and not gaps.any:
+        rows = Rows(margins.to_scores(values), states, trees)
+        fits = fit_each(rows, size, design.shrinkage, rngs)
+    else:
+        fits = []
+        for number, rng in enumerate(rngs):
             chosen = np.sort(rng.permutation(n_rows)[:used]) if used < n_rows else np.arange(n_rows)
             # Each fit fills the gaps on its own, so that the average knows how uncertain they are.
             full = gaps.fill(chosen, 1 + number)
-            rows = Rows(margins.to_scores(full), states[chosen], trees)
-        fits.append(fit_components(rows, size, design.shrinkage, rng))
+            some = Rows(margins.to_scores(full), states[chosen], trees)
+            fits.append(fit_components(some, size, design.shrinkage, rng))
     return Fit(Components.pool(fits).sort(), margins, trees, design, tried)
 
 
@@ -220,10 +222,7 @@ class _Trials:
             known, held, slopes = self._rows[design.scale, design.has_trees]
             n_fits = _N_TRIED if design.size > 1 else 1
             seeds = [self._streams("mix-try", design.size, number) for number in range(n_fits)]
-            fits = [
-                fit_components(known, design.size, design.shrinkage, seed, tolerance=_COARSE)
-                for seed in seeds
-            ]
+            fits = fit_each(known, design.size, design.shrinkage, seeds, tolerance=_COARSE)
             logs = held.log_densities(Components.pool(fits))
             self.found[design] = float((logs + slopes).mean())
         return self.found[design]

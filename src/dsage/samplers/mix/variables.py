@@ -162,6 +162,12 @@ class Variables:
                 n_states.append(len(special) + 1)
         return cls(tuple(numbers), tuple(tables), tuple(n_states))
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether all columns are numbers, without special values and copies."""
+        are_plain = all(len(n.columns) == 1 and n.table < 0 for n in self.numbers)
+        return are_plain and not self.tables
+
     def read(self, X: Floats) -> tuple[Floats, Ints]:
         """Return numbers (n_rows, n_numbers), NaN if special, and states (n_rows, all tables)."""
         states = np.zeros((len(X), len(self.n_states)), np.intp)

@@ -17,11 +17,12 @@ from dsage.structure.scores.base import SCORES, Parents, Score
 from dsage.structure.scores.cached import CachedScore
 from dsage.structure.scores.dirichlet import BDeu
 from dsage.structure.scores.discrete import DiscreteLikelihood
+from dsage.structure.scores.logistic import LogisticRegressions
 from dsage.structure.scores.noise import shape_gain
 from dsage.structure.scores.products import Pair, ProductRegressions, near_pairs, parent_pairs
 from dsage.structure.scores.softmax import softmax_likelihood
 
-# With so few rows, regressions of indicators do not tell how many functions a class needs.
+# With so few rows, regressions of indicators do not tell what a class depends on.
 _FEW_ROWS = 2_000
 # What a parent explains is clear if the approximation gains as much for each row.
 _CLEAR = 0.05
@@ -47,7 +48,9 @@ class BasisScore(Score):
     density, see :func:`~dsage.structure.scores.noise.shape_gain`, a class has the likelihood of a
     multinomial logistic regression, or of a table of frequencies if that is better and all parents
     are classes. These need rows: at most 20,000, evenly spread, each of which then stands for
-    several. With at most 2,000 rows, all numbers of functions are tried in the logistic regression.
+    several. With at most 2,000 rows, logistic regressions themselves choose the number of functions
+    of each parent of a class, and say which further parents are promising; see
+    :class:`~dsage.structure.scores.logistic.LogisticRegressions`.
 
     Parameters
     ----------
@@ -92,6 +95,13 @@ class BasisScore(Score):
         # Regressions of values and of scores, if products of parents are considered.
         self._products: dict[int, ProductRegressions] = {}
         self._families: dict[tuple[int, Parents], float] = {}
+        # The likelihoods of classes have no smooth density in them: a number that is explained
+        # less exactly than a class would be taken for its cause.
+        self._is_sharp = bool(blocks.is_class.any())
+        self._logistics: LogisticRegressions | None = None
+        if len(blocks.sample) <= _FEW_ROWS and blocks.is_class.any() and not blocks.is_class.all():
+            price = self._near.penalty * math.log(len(blocks.sample)) / 2
+            self._logistics = LogisticRegressions(blocks, price)
 
     def rough(self) -> Score:
         """Return the approximation by Gaussian regressions."""
@@ -147,7 +157,29 @@ class BasisScore(Score):
 
     def growth(self, node: int, parents: Parents) -> tuple[Floats, float]:
         """Return the approximations of the additions and of the family."""
+        logistics = self._regressions_of(node)
+        if logistics is not None:
+            return self._growth_of_class(logistics, node, parents)
         near = self._near.additions(node, parents)
+        self._raise_by_products(near, node, parents)
+        near[[node, *parents]] = -np.inf
+        return near, self._near_family(node, parents)
+
+    def _growth_of_class(
+        self, logistics: LogisticRegressions, node: int, parents: Parents
+    ) -> tuple[Floats, float]:
+        """Return the same for a class with few rows, from its logistic regression."""
+        family = self.family(node, parents)
+        near = np.full(len(self.names), -np.inf)
+        self._raise_by_products(near, node, parents)
+        near += self._shift(node, parents, self._near_family(node, parents))
+        gains = self._blocks.scale * logistics.gains(node, parents) - self._near.extra
+        np.maximum(near, family + gains, out=near)
+        near[[node, *parents]] = -np.inf
+        return near, family
+
+    def _raise_by_products(self, near: Floats, node: int, parents: Parents) -> None:
+        """Raise the approximations of additions where products explain more."""
         for place, products in self._products_of(node):
             response = self._responses(node, place)
             left, n_products = products.left_with(response, parents)
@@ -155,8 +187,6 @@ class BasisScore(Score):
             n_known = products.widths[list(parents)].sum() + products.widths
             worth = self._worth(left, n_known, n_products + n_before, len(parents) + 1, node)
             np.maximum(near, worth + self._blocks.offsets[place, node], out=near)
-        near[[node, *parents]] = -np.inf
-        return near, self._near_family(node, parents)
 
     def additions(self, node: int, parents: Parents) -> Floats:
         """Return, for every variable, the score with it as one more parent, approximately."""
@@ -186,8 +216,12 @@ class BasisScore(Score):
             scores[at] = np.maximum(scores[at], worth + self._blocks.offsets[place, node])
         near = self._near_family(node, parents)
         scores[at] += self._shift(node, parents, near)
-        best = max(parents, key=scores.__getitem__)
         whole = self.family(node, parents)
+        logistics = self._regressions_of(node)
+        if logistics is not None:
+            lost = self._blocks.scale * logistics.losses(node, parents) - self._near.extra
+            scores[at] = whole - lost
+        best = max(parents, key=scores.__getitem__)
         if np.isfinite(whole) and whole - scores[best] > _CLEAR * self._blocks.n_rows:
             return scores
         exact = self.family(node, tuple(parent for parent in parents if parent != best))
@@ -273,7 +307,7 @@ class BasisScore(Score):
             if node in blocks.absent:
                 residuals = residuals[~blocks.absent[node]]
             stands_for = blocks.n_rows / len(blocks.thinned)
-            results.append(value + stands_for * shape_gain(residuals))
+            results.append(value + stands_for * shape_gain(residuals, sharp=self._is_sharp))
         return results
 
     def _of_class(self, node: int, parents: Parents) -> float:
@@ -281,15 +315,12 @@ class BasisScore(Score):
         blocks, near = self._blocks, self._near
         values = [float(scores[0]) for scores in near.values(node, parents)]
         best = max(values)
-        variants = near.variants[node]
-        if len(blocks.sample) > _FEW_ROWS:
-            variants = [variants[int(np.argmax(values))]]
-        value = -math.inf
-        # Of parents that are classes, all variants have the same columns.
-        tried = [each.regressions.columns(parents) for each in variants]
-        for columns in {each.tobytes(): each for each in tried}.values():
-            inner = blocks.correlation[np.ix_(columns, columns)]
-            value = max(value, self._logistic(node, parents, blocks.sample[:, columns], inner))
+        logistics = self._regressions_of(node)
+        if logistics is not None:
+            worth = logistics.best(node, parents).worth
+            value = blocks.scale * worth - near.extra * len(parents)
+        else:
+            value = self._of_variants(node, parents, values)
         for place, products in self._products_of(node):
             worth, columns = self._with_products(node, parents, place, products)
             if worth > best:
@@ -303,6 +334,26 @@ class BasisScore(Score):
             of_tables = [each.family(own, known) for each in self._tables]
             of_table = self._table_scale * max(of_tables)
             value = max(value, of_table - near.extra * len(parents))
+        return value
+
+    def _regressions_of(self, node: int) -> LogisticRegressions | None:
+        """Return the regressions that choose functions parent by parent, if they are used."""
+        if self._logistics is None or not self._blocks.is_class[node]:
+            return None
+        return self._logistics if self._logistics.is_cheap(node) else None
+
+    def _of_variants(self, node: int, parents: Parents, values: list[float]) -> float:
+        """Return the best of several numbers of functions; with many rows, the one of `values`."""
+        variants = self._near.variants[node]
+        if len(self._blocks.sample) > _FEW_ROWS:
+            variants = [variants[int(np.argmax(values))]]
+        value = -math.inf
+        # Of parents that are classes, all variants have the same columns.
+        tried = [each.regressions.columns(parents) for each in variants]
+        for columns in {each.tobytes(): each for each in tried}.values():
+            inner = self._blocks.correlation[np.ix_(columns, columns)]
+            rows = self._blocks.sample[:, columns]
+            value = max(value, self._logistic(node, parents, rows, inner))
         return value
 
     def _logistic(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import math
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import eval_legendre, ndtr
+from scipy.special import eval_legendre, ndtr, ndtri
 
 Floats = npt.NDArray[np.float64]
 
@@ -21,13 +22,17 @@ _TILTS = np.stack(
 _MAX_STEPS = 20
 
 
-def shape_gain(residuals: Floats) -> float:
-    """Return by how much a tilted normal density raises the log-likelihood, less its penalty.
+def shape_gain(residuals: Floats, *, sharp: bool = False) -> float:
+    """Return by how much a flexible density raises the log-likelihood above the normal one.
 
-    Residuals are standardised, and u are the probabilities that a normal variable is below them.
-    The density of u, 1 if the residuals are normal, is the exponential of a polynomial of degree
-    2 or 6, fitted to 64 bins; a coefficient costs log(n) / 2. The gain is at least 0: normal
-    residuals stay normal.
+    A tilted normal density tells whether residuals are normal: they are standardised, and u are
+    the probabilities that a normal variable is below them. The density of u, 1 if the residuals are
+    normal, is the exponential of a polynomial of degree 2 or 6, fitted to 64 bins; a coefficient
+    costs log(n) / 2. The gain is at least 0: normal residuals stay normal.
+
+    A polynomial does not follow sharp edges. With `sharp`, the entropy by spacings counts where
+    residuals are not normal, up to twice the gain of the tilt; it is nearly as good as the true
+    density.
 
     Examples
     --------
@@ -41,7 +46,16 @@ def shape_gain(residuals: Floats) -> float:
     if not deviation > 1e-6:
         return 0.0
     centered /= deviation
-    below = ndtr(centered)
+    tilted = _tilt_gain(centered)
+    if not sharp or tilted == 0.0:
+        return tilted
+    return max(tilted, min(n_rows * _negentropy(centered), 2 * tilted))
+
+
+def _tilt_gain(standard: Floats) -> float:
+    """Return by how much a tilted normal density raises the log-likelihood, less its penalty."""
+    n_rows = len(standard)
+    below = ndtr(standard)
     bins = np.minimum((below * _N_BINS).astype(np.intp), _N_BINS - 1)
     moments = _TILTS.T @ (np.bincount(bins, minlength=_N_BINS) / n_rows)
     # Twice the gain is about the sum of squares: normal residuals need no fit.
@@ -55,6 +69,26 @@ def shape_gain(residuals: Floats) -> float:
         if after and n_rows * _promise(after, moments, weights) < (after - size) * price:
             break
     return best
+
+
+def _negentropy(standard: Floats) -> float:
+    """Return how much lower the entropy is than that of a normal variable; 0 with equal values."""
+    step, normal = _normal_spacings(len(standard))
+    ordered = np.sort(standard)
+    spacings = ordered[step:] - ordered[:-step]
+    if not len(spacings) or float(spacings.min()) <= 0.0:
+        return 0.0
+    return normal - float(np.log(spacings).mean())
+
+
+@functools.lru_cache(maxsize=64)
+def _normal_spacings(n_rows: int) -> tuple[int, float]:
+    """Return the number of ranks of a spacing, and the mean logarithm of normal spacings."""
+    step = 2 * max(1, round(math.sqrt(n_rows)))
+    scores = ndtri((np.arange(n_rows) + 0.5) / n_rows)
+    scores /= max(float(scores.std()), 1e-12)
+    spacings = scores[step:] - scores[:-step]
+    return step, float(np.log(spacings).mean()) if len(spacings) else 0.0
 
 
 def _fit(size: int, moments: Floats, start: Floats, accuracy: float) -> tuple[float, Floats]:

@@ -37,12 +37,24 @@ def softmax_likelihood(X: Floats, levels: Ints, correlation: Floats | None = Non
     >>> round(softmax_likelihood(np.empty((4, 0)), levels), 2)
     -2.77
     """
+    return softmax_fit(X, levels, correlation)[0]
+
+
+def softmax_fit(X: Floats, levels: Ints, correlation: Floats | None = None) -> tuple[float, Floats]:
+    """Return the largest log-likelihood, and the log odds of levels 1, 2, ... against level 0.
+
+    The odds have the shape (n_levels - 1, n_rows). Otherwise as :func:`softmax_likelihood`.
+    """
     n_rows, n_levels = len(levels), int(levels.max(initial=0)) + 1
     counts = np.bincount(levels, minlength=n_levels)
     null = float(counts @ np.log(np.maximum(counts / n_rows, 1e-300)))
-    if not X.shape[1] or n_levels < 2:
-        return null
-    return max(null, -_Fit(_orthonormal(X, correlation), levels, counts).smallest_loss())
+    if X.shape[1] and n_levels > 1:
+        fit = _Fit(_orthonormal(X, correlation), levels, counts)
+        value = -fit.smallest_loss()
+        if value >= null:
+            return value, fit.odds()
+    logs = np.log(np.maximum(counts, 1e-12))
+    return null, np.broadcast_to((logs[1:] - logs[0])[:, None], (n_levels - 1, n_rows))
 
 
 class _Fit:
@@ -57,6 +69,12 @@ class _Fit:
         hot[levels[rows] - 1, rows] = 1.0
         # The part of the loss that is linear in the weights.
         self._sums = (hot @ basis.T).astype(np.float64)
+        self._weights = np.zeros(self._sums.size)
+
+    def odds(self) -> Floats:
+        """Return the log odds of the rows at the smallest loss."""
+        weights = self._weights.reshape(self._shape).astype(np.float32)
+        return np.asarray(weights @ self._basis, dtype=np.float64)
 
     def smallest_loss(self) -> float:
         """Return the smallest negative log-likelihood."""
@@ -67,6 +85,7 @@ class _Fit:
         is_curved, solve = weights.size <= _MAX_CURVED, self._start_curvature()
         steps: list[tuple[Floats, Floats, float]] = []
         for step in range(_MAX_STEPS):
+            self._weights = weights
             direction = _direction(slope, steps, solve)
             promise = float(slope @ direction)
             if promise < _ACCURACY:

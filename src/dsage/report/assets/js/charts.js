@@ -169,6 +169,36 @@ function rankingChart(rows) {
   });
 }
 
+// Direct and indirect parts side by side; parts of opposite signs go to both sides of zero.
+function causalChart(rows) {
+  if (!data.causal) return;
+  const box = (row, x, middle, from, to, classes) => row.append(draw("rect", {
+    class: classes, x: Math.min(x(from), x(to)), y: middle - 9,
+    width: Math.abs(x(to) - x(from)), height: 18, rx: 2,
+  }));
+  const swatch = (kind) => make("span", { class: `swatch ${kind}` });
+  rowChart("causal-chart", {
+    rows,
+    title: `Direct and indirect parts of the values of ${rows.length} ${data.noun}s`,
+    label: `value: lower ${data.loss}`,
+    legend: () => [
+      [swatch("direct"), "direct: from the value itself"],
+      [swatch("indirect"), "indirect: from what setting it changes"],
+    ],
+    domain: (features) => domainOf(features, ["value", "direct", "indirect"], []),
+    figure: (feature) => feature.words.value,
+    marks: (row, { direct, indirect, value }, x, middle) => {
+      const start = direct * indirect > 0 ? direct : 0;
+      box(row, x, middle, 0, direct, "part direct");
+      box(row, x, middle, start, start + indirect, "part indirect");
+      row.append(draw("circle", { class: "dot", cx: x(value), cy: middle, r: 4.2 }));
+    },
+    tip: (feature, at) => data.causal.lines[at].slice(1).map(
+      (text, number) => `${data.causal.columns[number + 1].toLocaleLowerCase()} ${text}`,
+    ),
+  });
+}
+
 function savingsChart(rows) {
   if (!data.skips) return;
   rowChart("savings-chart", {

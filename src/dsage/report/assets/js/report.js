@@ -15,6 +15,7 @@ function filtered() {
 function renderRows() {
   const rows = filtered();
   rankingChart(rows);
+  causalChart(rows);
   savingsChart(rows);
   auditChart(rows);
   showLit();
@@ -30,11 +31,25 @@ function renderCharts() {
 function renderTables() {
   const rows = filtered();
   rankingTable(rows);
+  causalTable(rows);
   auditTable(rows);
+}
+
+// The section on causal values is there for these only.
+function causalTexts() {
+  if (!data.causal) {
+    byId("causal").remove();
+    for (const link of document.querySelectorAll('a[href="#causal"]')) (link.closest("li") || link).remove();
+    return;
+  }
+  byId("causal-terms").append(...data.causal.terms.map(({ term, text }) =>
+    make("div", {}, make("dt", {}, term), make("dd", {}, text))));
+  paragraph("causal-text", data.causal.sentences);
 }
 
 function texts() {
   meaning();
+  causalTexts();
   paragraph("savings-text", data.savings);
   paragraph("audit-text", data.audit.sentences);
   paragraph("graph-text", data.graph.sentences);

@@ -93,6 +93,18 @@ function auditTable(rows) {
   scrolling("audit-table", "The audit", make("table", {}, caption, head, body));
 }
 
+function causalTable(rows) {
+  if (!data.causal) return;
+  const { lines, columns } = data.causal;
+  const body = make("tbody", {}, ...rows.map((at) => make(
+    "tr", { "data-feature": at },
+    make("th", { scope: "row", class: "name" }, nameOf(lines[at][0])),
+    ...lines[at].slice(1).map((text) => make("td", { class: "nowrap" }, text)),
+  )));
+  const caption = captioned("The parts of the values, with their standard errors from computing.");
+  scrolling("causal-table", "Parts", make("table", {}, caption, header(columns, []), body));
+}
+
 function errorsTable() {
   const body = make("tbody", {}, ...data.errors.map(({ name, what, largest, remedy }) => make(
     "tr", {},

@@ -1,0 +1,125 @@
+"""The values that the race measures errors against.
+
+- Up to 11 features: all coalitions, each risk without bias from many draws (squared error), or
+  from all training rows (the marginal law). This code shares nothing with dsage.
+- A linear model with the conditional law: risks in closed form, orderings are sampled.
+- Otherwise: a long run of dsage, with another seed than those of the race.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from benchmarks.race.ground import Floats, Mask, Normal, Problem, RiskGame
+from benchmarks.race.peers.dsage import explained
+
+_MOST_FEATURES = 11
+_N_SETS, _N_DRAWS = 4, 64
+_SEED = 987_654
+_LONG_TOLERANCE = 0.01
+
+
+@dataclass(frozen=True, eq=False)
+class Truth:
+    """Values, their standard errors, and how they were found."""
+
+    values: Floats
+    se: Floats
+    source: str
+
+
+def find_truth(problem: Problem, seconds: float) -> Truth:
+    """Return the truth of a problem; a long run takes at most `seconds`."""
+    if problem.law == "conditional" and hasattr(problem.model, "coef_") and problem.loss == "mse":
+        return _linear(problem)
+    if problem.n_features <= _MOST_FEATURES and (
+        problem.law == "marginal" or problem.loss == "mse"
+    ):
+        return _all_coalitions(problem)
+    return _long_run(problem, seconds)
+
+
+def shapley_values(risks: Floats, n_features: int) -> Floats:
+    """Return the Shapley values of minus the risks of all coalitions, in binary order."""
+    masks = _masks(n_features)
+    sizes, powers = masks.sum(axis=1), 2 ** np.arange(n_features)[::-1]
+    weights = np.array(
+        [1.0 / (n_features * math.comb(n_features - 1, size)) for size in range(n_features)]
+    )
+    values = np.empty(n_features)
+    for j in range(n_features):
+        without = np.flatnonzero(~masks[:, j])
+        values[j] = weights[sizes[without]] @ (risks[without] - risks[without + powers[j]])
+    return values
+
+
+def _all_coalitions(problem: Problem) -> Truth:
+    n_features = problem.n_features
+    masks = _masks(n_features)
+    if problem.law == "marginal":
+        game = RiskGame(problem, 0, _SEED)
+        risks = np.array([game.risk(known) for known in masks])
+        values = shapley_values(risks, n_features)
+        return Truth(values, np.zeros(n_features), "all coalitions, all training rows")
+    found = []
+    for number in range(_N_SETS):
+        pair = [RiskGame(problem, _N_DRAWS, _SEED + 2 * number + k) for k in range(2)]
+        risks = np.empty(len(masks))
+        for at, known in enumerate(masks):
+            first, second = (problem.y_test - game.mean_predictions(known) for game in pair)
+            risks[at] = float((first * second).mean())
+        found.append(shapley_values(risks, n_features))
+    values = np.array(found)
+    source = f"all coalitions, {2 * _N_SETS * _N_DRAWS} draws a row, without bias"
+    return Truth(values.mean(axis=0), values.std(axis=0, ddof=1) / math.sqrt(_N_SETS), source)
+
+
+def _linear(problem: Problem) -> Truth:
+    """Return the truth of a linear model: all prefixes of an ordering from one factor."""
+    law = Normal(problem.X_train)
+    weights, intercept = np.ravel(problem.model.coef_), float(problem.model.intercept_)
+    n_features = problem.n_features
+    if n_features <= _MOST_FEATURES:
+        risks = [_linear_risk(problem, law, np.array(known)) for known in _masks(n_features)]
+        values = shapley_values(np.array(risks), n_features)
+        return Truth(values, np.zeros(n_features), "closed-form risks, all coalitions")
+    rng = np.random.default_rng(_SEED)
+    n_orderings = 4_000 if n_features <= 100 else 400
+    orders = [rng.permutation(n_features) for _ in range(n_orderings // 2)]
+    found = np.empty((n_orderings, n_features))
+    centred = problem.X_test - law.mean
+    start = intercept + law.mean @ weights
+    for number in range(n_orderings):
+        # Pairs of an ordering and its reverse.
+        order = orders[number // 2][:: 1 - 2 * (number % 2)]
+        factor = np.linalg.cholesky(law.covariance[np.ix_(order, order)])
+        steps = np.linalg.solve(factor, centred[:, order].T) * (factor.T @ weights[order])[:, None]
+        predicted = start + np.vstack([np.zeros(len(centred)), np.cumsum(steps, axis=0)])
+        risks = ((problem.y_test - predicted) ** 2).mean(axis=1)
+        found[number, order] = risks[:-1] - risks[1:]
+    pairs = (found[::2] + found[1::2]) / 2
+    se = pairs.std(axis=0, ddof=1) / math.sqrt(len(pairs))
+    return Truth(pairs.mean(axis=0), se, f"closed-form risks, {n_orderings} orderings")
+
+
+def _linear_risk(problem: Problem, law: Normal, known: Mask) -> float:
+    x = problem.X_test[:, None, :]
+    free = np.broadcast_to(law.mean, x.shape)
+    return float(problem.losses(problem.predict(law.given_one(x[:, 0], known, free)[:, 0])).mean())
+
+
+def _masks(n_features: int) -> Mask:
+    return np.array(list(itertools.product([False, True], repeat=n_features)))
+
+
+def _long_run(problem: Problem, seconds: float) -> Truth:
+    found: Any = explained(
+        problem, _SEED, {"tolerance": _LONG_TOLERANCE, "seconds": seconds, "graph": None}
+    )
+    estimate = found.estimate
+    return Truth(estimate.values, estimate.se, "a long run of dsage, another seed")

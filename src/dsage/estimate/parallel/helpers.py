@@ -1,0 +1,212 @@
+"""Processes that help with a long run without being asked to, where that is safe.
+
+The process of the run answers requests itself. If that takes longer than some seconds, it starts
+helpers on the idle processors, goes on until they have the game, and then shares the requests with
+them. The answers are the same to the bit, so nobody notices but the clock.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import sys
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from threading import current_thread, main_thread
+from time import perf_counter
+from typing import Any
+
+import joblib
+from joblib.externals.loky import ProcessPoolExecutor
+from joblib.parallel import get_active_backend
+
+from dsage.estimate.parallel.pools import steady_digits
+from dsage.estimate.parallel.work import Done, Payload, ignore_interrupts, pack, work
+from dsage.games.base import Floats, Game, Request, ask
+
+# Seconds of evaluations from which a run is long: starting a process takes about half of that,
+# and a run that has taken so long usually takes as long again.
+_SECONDS_ALONE = 4.0
+# Processors that are used at most, and seconds for which idle helpers wait for the next run.
+_MOST_PROCESSORS, _SECONDS_IDLE = 4, 60
+# Bytes of a game up to which copies are made.
+_MOST_BYTES = 2**27
+# Requests that are under way for each helper: one to work on, and the next one.
+_AT_ONCE = 2
+# What keeps a helper to one processor. joblib's count is what some models go by.
+_ONE = dict.fromkeys(
+    (
+        "OMP_NUM_THREADS",
+        "OPENBLAS_NUM_THREADS",
+        "MKL_NUM_THREADS",
+        "BLIS_NUM_THREADS",
+        "VECLIB_MAXIMUM_THREADS",
+        "NUMEXPR_NUM_THREADS",
+        "NUMBA_NUM_THREADS",
+        "LOKY_MAX_CPU_COUNT",
+    ),
+    "1",
+)
+
+OnPiece = Callable[[int, int], None]
+
+
+class Helpers:
+    """Answers the requests of a run in this process, and in others once the run is long.
+
+    There are none where the user said how many jobs there should be, by `n_jobs` or by joblib; in a
+    process or a thread that is itself one of several; and for games that may not be copied, see
+    :attr:`dsage.games.Game.may_be_copied`.
+    """
+
+    def __init__(self) -> None:
+        self._seconds = 0.0
+        self._game: Game | None = None
+        self._is_refused = False
+        self._is_working = False
+        self._token = ""
+        self._payload: Payload | None = None
+        self._executor: Any = None
+        self._loading: list[Future[Any]] = []
+        self._n_helpers = 0
+
+    def answers(self, game: Game, requests: Sequence[Request], on_piece: OnPiece | None) -> Done:
+        """Return the answers of a game to requests."""
+        start = perf_counter()
+        found: dict[int, Floats] = {}
+        left = deque(range(len(requests)))
+        warned: list[Any] = []
+        if game is not self._game:
+            self._leave(game)
+        with steady_digits():
+            while left and not self._is_working:
+                if on_piece is not None:
+                    on_piece(len(found), len(requests))
+                at = left.popleft()
+                found[at] = ask(game, requests[at])
+                self._look(game, perf_counter() - start)
+        if left:
+            with steady_digits(1):
+                warned = self._share(game, requests, left, found, on_piece)
+        seconds = perf_counter() - start
+        self._seconds += seconds
+        return Done([found[at] for at in range(len(requests))], seconds, warned)
+
+    def _leave(self, game: Game) -> None:
+        """Begin with another game."""
+        self._game, self._seconds = game, 0.0
+        self._is_working, self._loading = False, []
+        self._is_refused = not _is_allowed(game)
+
+    def _look(self, game: Game, seconds: float) -> None:
+        """Start helpers once the run is long, and let them work once one of them has the game."""
+        if self._is_refused or self._seconds + seconds < _SECONDS_ALONE:
+            return
+        if not self._loading:
+            self._start(game)
+            return
+        done = [each for each in self._loading if each.done()]
+        if done:
+            is_well = all(each.exception() is None for each in done)
+            is_well = is_well and all(isinstance(each.result(), Done) for each in done)
+            self._is_working, self._is_refused = is_well, not is_well
+
+    def _start(self, game: Game) -> None:
+        """Send the game to helpers, without waiting for them."""
+        try:
+            self._token, self._payload = pack(game, self._n_helpers)
+            is_small = self._payload.nbytes <= _MOST_BYTES
+            if is_small:
+                self._n_helpers = min(int(joblib.cpu_count()), _MOST_PROCESSORS) - 1
+                self._executor = _executors.get(self._n_helpers)
+                self._loading = [self._send(()) for _ in range(self._n_helpers)]
+        except Exception:
+            # What cannot be copied or started is no error: this process goes on alone.
+            is_small = False
+        self._is_refused = not is_small
+
+    def _send(self, requests: Sequence[Request], *, has_game: bool = False) -> Future[Any]:
+        payload = None if has_game else self._payload
+        sent: Future[Any] = self._executor.submit(work, self._token, payload, requests)
+        return sent
+
+    def _share(
+        self,
+        game: Game,
+        requests: Sequence[Request],
+        left: deque[int],
+        found: dict[int, Floats],
+        on_piece: OnPiece | None,
+    ) -> list[Any]:
+        """Answer what is left together with the helpers; return their warnings."""
+        sent: dict[Future[Any], int] = {}
+        warned: list[Any] = []
+        has_game = True
+        while left or sent:
+            if on_piece is not None:
+                on_piece(len(found), len(requests))
+            # The last requests are better answered here than waited for.
+            while self._is_working and len(left) > 1 and len(sent) < _AT_ONCE * self._n_helpers:
+                at = left.popleft()
+                future = self._try_to_send(requests[at], has_game=has_game)
+                if future is None:
+                    left.appendleft(at)
+                    break
+                sent[future], has_game = at, True
+            if left:
+                at = left.popleft()
+                found[at] = ask(game, requests[at])
+            else:
+                wait(sent, return_when=FIRST_COMPLETED)
+            for future in [each for each in sent if each.done()]:
+                at = sent.pop(future)
+                done = None if future.exception() is not None else future.result()
+                if isinstance(done, Done):
+                    found[at] = done.answers[0]
+                    warned += done.warned
+                    continue
+                # A new helper needs the game. An error is best raised here; if it does not occur
+                # here, or a helper died, this process goes on alone.
+                self._is_working, has_game = done is None and future.exception() is None, False
+                self._is_refused = not self._is_working
+                left.append(at)
+        return warned
+
+    def _try_to_send(self, request: Request, *, has_game: bool) -> Future[Any] | None:
+        try:
+            return self._send([request], has_game=has_game)
+        except RuntimeError:
+            # The executor is broken, or was shut down.
+            self._is_working, self._is_refused = False, True
+            return None
+
+
+class _Executors:
+    """The processes of this process, which wait for further runs."""
+
+    def __init__(self) -> None:
+        self._kept: dict[int, Any] = {}
+
+    def get(self, n_helpers: int) -> Any:  # noqa: ANN401
+        """Return an executor of so many processes, a new one if the last is broken."""
+        kept = self._kept.get(n_helpers)
+        if kept is None or kept._flags.broken or kept._flags.shutdown:
+            kept = ProcessPoolExecutor(
+                n_helpers, timeout=_SECONDS_IDLE, initializer=ignore_interrupts, env=dict(_ONE)
+            )
+            self._kept[n_helpers] = kept
+        return kept
+
+
+_executors = _Executors()
+
+
+def _is_allowed(game: Game) -> bool:
+    """Return whether helpers may be started for a game, here and now."""
+    backend, n_jobs = get_active_backend()
+    is_first = current_thread() is main_thread() and multiprocessing.parent_process() is None
+    is_first = is_first and backend.nesting_level == 0 and not hasattr(sys, "frozen")
+    is_free = n_jobs is None and type(backend).__name__ == "LokyBackend"
+    if not (is_first and is_free and joblib.cpu_count() > 1):
+        return False
+    return all(part.may_be_copied for part in game.parts)

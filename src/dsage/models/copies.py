@@ -1,0 +1,36 @@
+"""Which models other processes may get a copy of without being asked to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+# Packages whose estimators predict in the main memory, from nothing but what pickle copies.
+_PACKAGES = "sklearn", "lightgbm", "xgboost"
+# Those with threads of their own, which keep all processors busy unless there is just one.
+_WITH_THREADS = "lightgbm", "xgboost"
+_METHODS = "predict", "predict_proba", "transform", "decision_function"
+
+
+def may_be_copied(model: Any) -> bool:  # noqa: ANN401
+    """Return whether copies of a model in other processes predict the same, and gain time.
+
+    They do for estimators of scikit-learn, and pipelines of them. Functions and other classes may
+    have effects beside their predictions, or hold a device. LightGBM and XGBoost have threads of
+    their own, so that nothing is gained unless they are told to use one, ``n_jobs=1``.
+
+    Examples
+    --------
+    >>> from sklearn.tree import DecisionTreeRegressor
+    >>> may_be_copied(DecisionTreeRegressor()), may_be_copied(lambda X: X[:, 0])
+    (True, False)
+    """
+    package = type(model).__module__.split(".")[0]
+    is_patched = any(name in getattr(model, "__dict__", {}) for name in _METHODS)
+    if package not in _PACKAGES or is_patched or not hasattr(model, "get_params"):
+        return False
+    settings = model.get_params(deep=True)
+    if package in _WITH_THREADS:
+        devices = (settings.get(name) for name in ("device", "device_type"))
+        is_elsewhere = any(device not in (None, "cpu") for device in devices)
+        return settings.get("n_jobs") == 1 and not is_elsewhere
+    return all(may_be_copied(each) for each in settings.values() if hasattr(each, "get_params"))

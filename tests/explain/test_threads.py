@@ -1,0 +1,152 @@
+"""Several `explain` at once: the results of one after the other, and nothing global is changed."""
+
+import asyncio
+import signal
+import subprocess
+import sys
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.linear_model import LogisticRegression
+from threadpoolctl import ThreadpoolController
+
+import dsage
+
+N_RUNS = 10
+
+
+def make_case(seed):
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(rng.normal(size=(160, 4)), columns=list("abcd"))
+    X["b"] += X["a"]
+    signal_ = X["a"] + np.sin(2 * X["c"])
+    if seed % 2:
+        y = np.where(signal_ + rng.normal(size=160) > 0, "yes", "no")
+        model = LogisticRegression().fit(X, y)
+    else:
+        y = (signal_ + 0.3 * rng.normal(size=160)).to_numpy()
+        model = RandomForestRegressor(5, max_depth=4, random_state=0).fit(X, y)
+    sampler = ("gaussian", "mixture", "copula")[seed % 3]
+    return model, X, y, sampler
+
+
+def explain(case, seed=0, **options):
+    model, X, y, sampler = case
+    given = {"sampler": sampler, "n_orderings": 16, "sampler_check": False} | options
+    return dsage.explain(
+        model, X[:80], y[:80], X[80:], y[80:], random_state=seed, progress=False, **given
+    )
+
+
+def numbers(explanation):
+    frame = explanation.to_frame()
+    kept = [name for name in frame if frame[name].dtype.kind in "if"]
+    return frame[["feature", *kept]]
+
+
+def global_state():
+    pools = ThreadpoolController().info()
+    return {
+        "filters": list(warnings.filters),
+        "show": warnings.showwarning,
+        "signals": signal.getsignal(signal.SIGINT),
+        "pools": [(each["filepath"], each["num_threads"]) for each in pools],
+        "errors": np.geterr(),
+    }
+
+
+@pytest.fixture(scope="module")
+def cases():
+    return [make_case(seed) for seed in range(N_RUNS)]
+
+
+@pytest.fixture(scope="module")
+def in_turn(cases):
+    return [numbers(explain(case)) for case in cases]
+
+
+def test_ten_at_once_are_ten_in_turn_and_leave_nothing_behind(cases, in_turn):
+    before = global_state()
+    start = Barrier(N_RUNS)
+
+    def run(case):
+        start.wait()
+        return numbers(explain(case))
+
+    with ThreadPoolExecutor(N_RUNS) as threads:
+        at_once = list(threads.map(run, cases))
+    for one, other in zip(in_turn, at_once, strict=True):
+        pd.testing.assert_frame_equal(one, other, check_exact=True)
+    assert global_state() == before
+
+
+def test_the_main_thread_and_another_at_once_leave_the_pools_as_they_were(cases, in_turn):
+    before = global_state()
+    with ThreadPoolExecutor(2) as threads:
+        others = [threads.submit(explain, case) for case in cases[:2]]
+        here = explain(cases[2])
+    for one, other in zip(in_turn, [*(each.result() for each in others), here], strict=False):
+        pd.testing.assert_frame_equal(one, numbers(other), check_exact=True)
+    assert global_state() == before
+
+
+def test_the_automatic_choices_do_not_depend_on_other_threads(cases):
+    with ThreadPoolExecutor(3) as threads:
+        options = [{"sampler": "auto", "sampler_check": True}] * 3
+        at_once = list(threads.map(lambda case, given: explain(case, **given), cases, options))
+    alone = [explain(case, sampler="auto", sampler_check=True) for case in cases[:3]]
+    for one, other in zip(alone, at_once, strict=True):
+        assert one.choices.sampler.name == other.choices.sampler.name
+        pd.testing.assert_frame_equal(numbers(one), numbers(other), check_exact=True)
+
+
+def test_an_asyncio_task_explains_directly_and_in_a_thread(cases, in_turn):
+    async def main():
+        in_threads = [asyncio.to_thread(explain, case) for case in cases[:2]]
+        found = await asyncio.gather(*in_threads)
+        return [*found, explain(cases[2])]
+
+    before = global_state()
+    for one, other in zip(in_turn, asyncio.run(main()), strict=False):
+        pd.testing.assert_frame_equal(one, numbers(other), check_exact=True)
+    assert global_state() == before
+
+
+def test_warnings_of_one_thread_are_in_its_own_result_only(cases):
+    _, X, y, _ = cases[0]
+
+    def run(copied):
+        given = X.assign(e=X["a"]) if copied else X
+        fitted = RandomForestRegressor(3, random_state=0).fit(given, y)
+        return dsage.explain(
+            fitted, given, y, random_state=0, progress=False, n_orderings=8, sampler="gaussian"
+        ).warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with ThreadPoolExecutor(4) as threads:
+            found = list(threads.map(run, [True, False, True, False]))
+    assert found[0] == found[2]
+    assert found[1] == found[3]
+    assert len(found[0]) > len(found[1])
+
+
+def test_threads_that_are_the_first_to_use_a_registry_find_all_names():
+    program = (
+        "from concurrent.futures import ThreadPoolExecutor\n"
+        "from threading import Barrier\n"
+        "from dsage.samplers.registry import SAMPLERS\n"
+        "start = Barrier(8)\n"
+        "def look(_):\n"
+        "    start.wait()\n"
+        "    return SAMPLERS.names()\n"
+        "with ThreadPoolExecutor(8) as threads:\n"
+        "    found = list(threads.map(look, range(8)))\n"
+        "assert len(set(found)) == 1, found"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)

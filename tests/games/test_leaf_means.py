@@ -1,0 +1,103 @@
+import itertools
+
+import numpy as np
+import pytest
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+
+from dsage import explain
+from dsage.games import LossGame
+from dsage.games.leaf_means import LeafMeans
+from dsage.samplers import Gaussian, Marginal
+
+N_FEATURES = 4
+
+
+def rows():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(120, N_FEATURES))
+    return X, X[:, 0] + X[:, 1] * X[:, 2]
+
+
+def forest(**options):
+    X, y = rows()
+    return RandomForestRegressor(5, random_state=0, **options).fit(X[:80], y[:80])
+
+
+def game_of(model, sampler, y, **options):
+    X, _ = rows()
+    return LossGame(model, sampler, X[80:], y[80:], random_state=0, **options)
+
+
+def all_coalitions():
+    return np.array(list(itertools.product([False, True], repeat=N_FEATURES)))
+
+
+def test_risks_of_a_forest_are_exact_over_all_training_rows():
+    X, y = rows()
+    model, background = forest(), X[:30]
+    game = game_of(model, Marginal().fit(background), y)
+    assert not game.is_drawn
+    known = all_coalitions()
+    got = game.risks(known, np.arange(40))[:, :, 0]
+    for coalition, risks in zip(known, got, strict=True):
+        mixed = np.where(coalition, X[80:, None], background)
+        means = model.predict(mixed.reshape(-1, N_FEATURES)).reshape(40, 30).mean(axis=1)
+        np.testing.assert_allclose(risks, (y[80:] - means) ** 2, atol=1e-12)
+
+
+def test_probabilities_of_a_forest_are_exact_over_all_training_rows():
+    X, y = rows()
+    labels = np.digitize(y, [-0.5, 0.5])
+    model = RandomForestClassifier(5, max_depth=3, random_state=0).fit(X[:80], labels[:80])
+    game = game_of(model, Marginal().fit(X[:30]), labels, loss="brier")
+    coalition = np.array([[True, False, True, False]])
+    mixed = np.where(coalition[0], X[80:, None], X[:30]).reshape(-1, N_FEATURES)
+    means = model.predict_proba(mixed).reshape(40, 30, 3).mean(axis=1)
+    wanted = ((np.eye(3)[labels[80:]] - means) ** 2).sum(axis=1)
+    found = game.risks(coalition, np.arange(40))[0, :, 0]
+    np.testing.assert_allclose(found, wanted, atol=1e-12)
+
+
+def test_the_risk_of_a_row_does_not_depend_on_the_rows_beside_it():
+    X, y = rows()
+    game = game_of(forest(), Marginal().fit(X[:30]), y)
+    together = game.risks(all_coalitions(), np.arange(40))
+    alone = [game.risks(all_coalitions(), np.array([at])) for at in range(40)]
+    assert np.array_equal(together, np.concatenate(alone, axis=1))
+
+
+@pytest.mark.parametrize("case", ["conditional", "features apart", "boosting of classes", "memory"])
+def test_draws_are_made_where_means_are_not_known(case):
+    X, y = rows()
+    model, sampler, options = forest(), Marginal().fit(X[:30]), {}
+    if case == "conditional":
+        sampler = Gaussian().fit(X[:30])
+    elif case == "features apart":
+        sampler = Marginal(joint=False).fit(X[:30])
+    elif case == "boosting of classes":
+        y = (y > 0).astype(int)
+        model = HistGradientBoostingClassifier(max_iter=3).fit(X[:80], y[:80])
+    else:
+        options = {"max_bytes": 1_000}
+    assert game_of(model, sampler, y, **options).is_drawn
+
+
+def test_too_many_training_rows_do_not_pay():
+    X, y = rows()
+    leaves = game_of(forest(), Marginal().fit(X[:30]), y)._leaf_means._leaves
+    assert LeafMeans.pays(leaves, 1_000, 1_000, 2**28)
+    assert not LeafMeans.pays(leaves, 10_000_000, 1_000, 2**60)
+
+
+def test_exact_marginal_values_agree_with_drawn_ones():
+    X, y = rows()
+    model = forest()
+    options = {"sampler": "marginal", "random_state": 0, "progress": False}
+    exact = explain(model, X[:30], y[:30], X[80:], y[80:], **options)
+    drawn = explain(model.predict, X[:30], y[:30], X[80:], y[80:], **options, tolerance=0.05)
+    assert exact.se.max() == 0.0
+    assert np.all(np.abs(exact.values - drawn.values) <= 4 * drawn.se)

@@ -36,7 +36,8 @@ def gaussian_rows(n_rows=700):
     generator = np.random.default_rng(0)
     covariance = 0.5 * np.ones((4, 4)) + 0.5 * np.eye(4)
     X = pd.DataFrame(
-        generator.multivariate_normal(np.zeros(4), covariance, n_rows), columns=list("abcd")
+        generator.multivariate_normal(np.zeros(4), covariance, n_rows, method="cholesky"),
+        columns=list("abcd"),
     )
     return X, pd.Series(bent(X) + generator.normal(size=n_rows), name="y")
 

@@ -11,7 +11,7 @@ from dsage.samplers.resolve import ScoringOptions, find_sampler, parse_sampler
 
 def inputs(n_rows=200):
     rng = np.random.default_rng(0)
-    values = rng.multivariate_normal([0, 0], [[1, 0.8], [0.8, 1]], 2 * n_rows)
+    values = rng.multivariate_normal([0, 0], [[1, 0.8], [0.8, 1]], 2 * n_rows, method="cholesky")
     X = pd.DataFrame(values, columns=["a", "b"])
     y = X["a"].rename("y")
     return check_inputs(X[:n_rows], y[:n_rows], X[n_rows:], y[n_rows:])

@@ -18,7 +18,9 @@ WEIGHTS = np.array([1.0, -2.0, 0.5])
 
 
 def table_of(n_rows, players=None, seed=0):
-    X = np.random.default_rng(seed).multivariate_normal(np.zeros(3), COVARIANCE, n_rows)
+    X = np.random.default_rng(seed).multivariate_normal(
+        np.zeros(3), COVARIANCE, n_rows, method="cholesky"
+    )
     frame = pd.DataFrame(X, columns=list("abc"))
     return Table.of(frame, Layout.of(frame), players=players, streams=Streams(seed))
 

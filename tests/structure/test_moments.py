@@ -120,7 +120,9 @@ def test_parquet_is_read_in_a_stream(tmp_path):
 
 @pytest.mark.parametrize("kind", ["file", "data set"])
 def test_a_parquet_file_is_never_in_memory_as_a_whole(tmp_path, kind):
-    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(1_000_000, 5)), columns=list("abcde"))
+    frame = pd.DataFrame(
+        np.random.default_rng(0).normal(size=(1_000_000, 5)), columns=list("abcde")
+    )
     frame.to_parquet(tmp_path / "large.parquet", row_group_size=5_000, compression=None)
     before = pa.total_allocated_bytes()
     path = tmp_path / "large.parquet"

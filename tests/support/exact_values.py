@@ -148,7 +148,7 @@ class LinearGaussianCase:
 
     def sample(self, n_rows, rng):
         """Rows X (n_rows, n_features) and y (n_rows,)."""
-        rows = rng.multivariate_normal(self.mean, self.covariance, size=n_rows)
+        rows = rng.multivariate_normal(self.mean, self.covariance, size=n_rows, method="cholesky")
         return rows[:, :-1], rows[:, -1]
 
 

@@ -19,7 +19,9 @@ NAMES = ["a", "b", "c"]
 WEIGHTS = np.array([1.0, -2.0, 0.5])
 COVARIANCE = np.array([[1.0, 0.6, 0.0], [0.6, 2.0, 0.5], [0.0, 0.5, 1.0]])
 N_ROWS = 300
-X = pd.DataFrame(RNG.multivariate_normal(np.zeros(3), COVARIANCE, size=N_ROWS), columns=NAMES)
+X = pd.DataFrame(
+    RNG.multivariate_normal(np.zeros(3), COVARIANCE, size=N_ROWS, method="cholesky"), columns=NAMES
+)
 Y = X.to_numpy() @ WEIGHTS + RNG.normal(size=N_ROWS)
 SAMPLER = Gaussian.from_moments(np.zeros(3), COVARIANCE, NAMES)
 LINEAR = LinearRegression().fit(X, X.to_numpy() @ WEIGHTS)
@@ -100,7 +102,9 @@ def test_errors_of_rows_are_those_between_samples():
 
     def values(seed):
         rng = np.random.default_rng(seed)
-        rows = pd.DataFrame(rng.multivariate_normal(np.zeros(3), COVARIANCE, 300), columns=NAMES)
+        rows = pd.DataFrame(
+            rng.multivariate_normal(np.zeros(3), COVARIANCE, 300, method="cholesky"), columns=NAMES
+        )
         y = rows.to_numpy() @ WEIGHTS + rng.normal(size=300)
         return average(LossGame(LINEAR, SAMPLER, rows, y), ~one, every)
 

@@ -358,7 +358,7 @@ class Plan:
         if size is None:
             drawn = max(_ROWS_DRAWN, _ROWS_PER_FEATURE * n_features)
             drawn = min(drawn, max(_FEWEST_ROWS, _PAIRS_A_UNIT // (2 * (n_features + 1))))
-            size = drawn if self.is_drawn else _ROWS_EXACT
+            size = drawn if self.game.has_dear_rows else _ROWS_EXACT
             size = n_rows if self.is_given else size
         shuffled = self.streams("blocks").permutation(n_rows)
         n_shards = -(-n_rows // min(size, n_rows))

@@ -178,6 +178,11 @@ class Game(ABC):
         return self.n_replicates > 1
 
     @property
+    def has_dear_rows(self) -> bool:
+        """Whether rows cost more than orderings: then few rows are evaluated along each."""
+        return self.is_drawn
+
+    @property
     def n_predicted(self) -> int:
         """Number of rows predicted by the model so far; 0 for a game without a model."""
         return 0
@@ -226,6 +231,11 @@ class Wrapped(Game):
     def is_drawn(self) -> bool:
         """Whether risks are estimated from random draws."""
         return self.game.is_drawn
+
+    @property
+    def has_dear_rows(self) -> bool:
+        """Whether rows cost more than orderings."""
+        return self.game.has_dear_rows
 
     @property
     def n_predicted(self) -> int:

@@ -86,6 +86,11 @@ class Difference(Game):
         return self.a.is_drawn or self.b.is_drawn
 
     @property
+    def has_dear_rows(self) -> bool:
+        """Whether rows of either game cost more than orderings."""
+        return self.a.has_dear_rows or self.b.has_dear_rows
+
+    @property
     def n_predicted(self) -> int:
         """Number of rows predicted by both models so far."""
         return self.a.n_predicted + self.b.n_predicted

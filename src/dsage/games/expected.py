@@ -17,10 +17,12 @@ from dsage.games.base import Floats, Game, Mask, Orders, Rows, mean_within
 from dsage.games.chunk import Chunk
 from dsage.games.device import DeviceMeans, device_means
 from dsage.games.draw_control import DrawControl
+from dsage.games.exact_means import ExactMeans
 from dsage.games.leaf_means import LeafMeans
 from dsage.games.options import GameOptions
 from dsage.games.predictor import Predictor
 from dsage.games.received import expected_output, given, received
+from dsage.games.score_means import ScoreMeans
 from dsage.models.affine import Affine
 from dsage.samplers.base import Sampler, check_sampler
 from dsage.samplers.interface import LatentPrefixes, Prefixes
@@ -96,7 +98,7 @@ class Expected(Game):
         # Conditional means are of numbers that are always present.
         if self.layout.may_miss.any() or not is_usable:
             self._affine = None
-        self._leaf_means = None if self._affine is not None else self._find_leaf_means()
+        self._exact = None if self._affine is not None else self._find_exact_means()
         self.n_replicates = self.noise.n_replicates if self.is_drawn else 1
         sampler, n_replicates = self._sampler, self.n_replicates
         self._device = None
@@ -107,6 +109,8 @@ class Expected(Game):
             self.pairs_at_once = self._device.pairs_at_once
         is_able = self.is_drawn or (self._affine is not None and sampler.has_factors)
         self.has_paths = sampler.has_orderings and is_usable and is_able
+        if self._exact is not None:
+            self.has_paths = self._exact.has_paths
         # Long orderings come in pieces of few rows, one after the other.
         self._last_ordering: Recent[Prefixes] = Recent(1)
         # Subclasses may find one.
@@ -115,24 +119,31 @@ class Expected(Game):
     @property
     def is_drawn(self) -> bool:
         """Whether predictions are means over draws; False where these are known."""
-        return self._affine is None and self._leaf_means is None
+        return self._affine is None and self._exact is None
+
+    @property
+    def has_dear_rows(self) -> bool:
+        """Whether rows cost more than orderings: only affine models have cheap ones."""
+        return self._affine is None
 
     @property
     def is_affine(self) -> bool:
         """Whether predictions are those of an affine map at conditional means."""
         return self._affine is not None
 
-    def _find_leaf_means(self) -> LeafMeans | None:
-        """Return the exact means of trees over the rows of a marginal sampler; None elsewhere."""
+    def _find_exact_means(self) -> ExactMeans | None:
+        """Return the means over all rows of a marginal sampler; None where they are not known."""
         background = self._sampler.equal_rows
         if background is None or self.layout.names != self._frames.names:
             return None
         leaves = self.model.leaves(self._frames, background)
-        if leaves is None:
+        if leaves is not None:
+            pays = LeafMeans.pays(leaves, len(background), self.n_rows, self._max_bytes)
+            return LeafMeans(leaves, background, self.matrix) if pays else None
+        scores = self.model.scores(self._frames, background)
+        if scores is None or not ScoreMeans.pays(scores, len(background)):
             return None
-        if not LeafMeans.pays(leaves, len(background), self.n_rows, self._max_bytes):
-            return None
-        return LeafMeans(leaves, background, self.matrix)
+        return ScoreMeans(scores, background, self.matrix)
 
     @property
     def may_be_copied(self) -> bool:  # type: ignore[override]
@@ -194,6 +205,21 @@ class Expected(Game):
         draws = self._sampler.draw(self._rows[:1], nothing, first)[0]
         return draws, self._check_outputs(self._predict_rows(draws), 1)
 
+    def mix_rows(self, n_rows: int) -> tuple[Floats, Floats, Floats] | None:
+        """Return the rows of a marginal sampler, and mixed rows with the predictions for them.
+
+        A mixed row has some features of an evaluation row, and the others of a row of the sampler:
+        it is what the model is asked about. None where a sampler has no rows of equal weight.
+        """
+        background = self._sampler.equal_rows
+        if background is None:
+            return None
+        rng = self._streams("mixed rows")
+        known = rng.random((n_rows, len(self.feature_names))) < rng.random((n_rows, 1))
+        own, other = (rng.integers(len(each), size=n_rows) for each in (self.matrix, background))
+        mixed = np.where(known, self.matrix[own], background[other])
+        return background, mixed, self._check_outputs(self._predict_rows(mixed), 1)
+
     def _find_control(self) -> DrawControl | None:
         """Return a control of the draws along orderings, where there is one that saves work."""
         is_able = self._is_controlled and self.is_drawn and self.has_paths
@@ -244,7 +270,12 @@ class Expected(Game):
         Draws belong to the ordering: see :meth:`~dsage.games.Game.path_risks`. `with_loss` says
         whether risks of the game's own loss may take the place of the means.
         """
-        if self._affine is not None:
+        if self._exact is not None and self._exact.has_paths:
+            lengths, here = np.arange(len(self.feature_names)), slice(0, len(rows))
+            for number, order in enumerate(orders):
+                means = self._shape_means(self._exact.path_means(order, rows))
+                yield number, Chunk(lengths, here, means)
+        elif self._affine is not None:
             yield from self._mean_paths(self._affine, orders, rows)
         elif self._device is None:
             yield from self._drawn_paths(orders, rows, epoch, needed)
@@ -351,8 +382,8 @@ class Expected(Game):
 
         `source` takes the place of the game's noise.
         """
-        if self._leaf_means is not None:
-            return self._shape_means(self._leaf_means.means(known, rows))
+        if self._exact is not None:
+            return self._shape_means(self._exact.means(known, rows))
         X = self._rows[rows]
         if self._affine is None:
             if self._device is not None and self._is_plain(known):

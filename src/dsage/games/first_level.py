@@ -17,6 +17,7 @@ from dsage.games.linear import LinearPredictor
 from dsage.games.link_game import LinkGame
 from dsage.games.links import Link
 from dsage.games.moment import MomentGame
+from dsage.games.score_game import ScoreGame, fit_scores
 from dsage.samplers.checks import Ints
 
 N_DRAWN = 1 << 13
@@ -55,13 +56,16 @@ def find_first_levels(
     Where the model has one output and `linked` says on which scale it is nearly additive, the game
     on that scale comes on top, unless there are so many rows that it would not be cheap.
 
-    Without draws, the linear predictor is enough. With a marginal sampler none pays: the game
-    of an additive predictor is quadratic, and the ordering does not matter once it is run in both
-    directions.
+    Without draws, the linear predictor is enough. With a marginal sampler only one on the scale of
+    a link pays: otherwise the game of an additive predictor is quadratic, and the ordering does not
+    matter once it is run in both directions.
     """
     names = game.feature_names
     if game.is_marginal and not game.is_affine:
-        return ()
+        if linked is None or len(outputs) > 1:
+            return ()
+        found = _find_score_game(game, weights, linked)
+        return () if found is None else (found,)
     linear = tuple(
         MomentGame(game.matrix, output, target, names, sample_weight=weights)
         for output, target in zip(outputs, targets, strict=True)
@@ -85,11 +89,30 @@ def find_first_levels(
         return chain[-1]
     # A predictor on another scale would take the place of the dearest, which costs as much.
     (under,), (plain,) = chain[min(1, len(chain) - 1)], chain[-1]
-    found = _find_link_game(game, predictors_of, predicted, weights, under, linked)
-    if found is None:
+    on_link = _find_link_game(game, predictors_of, predicted, weights, under, linked)
+    if on_link is None:
         return (plain,)
-    on_scale, as_it_is = _shares_left(game, (found, plain))
-    return (found if on_scale < _CLEARLY * as_it_is else plain,)
+    on_scale, as_it_is = _shares_left(game, (on_link, plain))
+    return (on_link if on_scale < _CLEARLY * as_it_is else plain,)
+
+
+def _find_score_game(game: Expected, weights: Floats, linked: LinkedLoss) -> Game | None:
+    """Return the game of additive scores for a marginal sampler; None where it does not pay."""
+    n_outputs = game.predictions.size // game.n_rows
+    link = "exp" if linked.link.is_of_numbers else "softmax" if n_outputs > 2 else "logistic"
+    if not ScoreGame.fits(game.n_rows, len(game.feature_names), n_outputs):
+        return None
+    mixed = game.mix_rows(N_DRAWN)
+    if mixed is None:
+        return None
+    background, rows, predicted = mixed
+    scores = fit_scores(link, rows, predicted, game.layout.n_categories)
+    if scores is None:
+        return None
+    given = linked.losses, game.feature_names, weights
+    found = ScoreGame(scores, background, game.matrix, *given)
+    (share,) = _shares_left(game, (found,), by_row=False)
+    return found if share < _CLEARLY else None
 
 
 def _find_link_game(
@@ -116,19 +139,21 @@ def _find_link_game(
     return None
 
 
-def _shares_left(game: Expected, levels: Sequence[Game]) -> list[float]:
+def _shares_left(game: Expected, levels: Sequence[Game], *, by_row: bool = True) -> list[float]:
     """Return the shares of the variance over orderings that remain with each of some first levels.
 
-    They are estimated from few orderings of few rows: what remains differs from row to row.
+    They are estimated from few orderings of few rows, `by_row` where what remains differs from row
+    to row, and otherwise from the means over the rows.
     """
     rng = np.random.default_rng(0)
     rows = np.sort(rng.choice(game.n_rows, min(_PILOT_ROWS, game.n_rows), replace=False))
     first = [rng.permutation(len(game.feature_names)) for _ in range(_PILOT_ORDERINGS)]
     orders = np.array([each for one in first for each in (one, one[::-1])], dtype=np.intp)
-    own = _surpluses(game, orders, rows)
+    own, *others = (_surpluses(each, orders, rows) for each in (game, *levels))
+    if not by_row:
+        own, *others = (each.mean(axis=2) for each in (own, *others))
     total, found = float((own**2).sum()), []
-    for level in levels:
-        similar = _surpluses(level, orders, rows)
+    for similar in others:
         square = float((similar**2).sum())
         explained = float((own * similar).sum()) ** 2 / square if square > 0.0 else 0.0
         found.append(1.0 - explained / total if total > 0.0 else 1.0)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from dsage.games.base import Floats, Mask, Rows
+from dsage.games.exact_means import ExactMeans
 from dsage.models.leaves import Leaves
 
 # Conditions of training rows that a coalition may ask for: more take longer than predictions.
 _MOST_CONDITIONS = 30_000_000
 
 
-class LeafMeans:
+class LeafMeans(ExactMeans):
     """The means of a model's predictions over all training rows, given what is known.
 
     With known features from an evaluation row x and the others from a training row b, a leaf is

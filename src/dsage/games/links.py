@@ -16,7 +16,12 @@ _SMALLEST, _SMALLEST_SHARE = 0.005, 0.01
 
 
 class Link(Protocol):
-    """A scale, and the way back from normal distributions on it."""
+    """A scale, and the way back from normal distributions on it.
+
+    `is_of_numbers` says whether outputs are numbers, not probabilities.
+    """
+
+    is_of_numbers: bool
 
     def apply(self, output: Floats) -> Floats:
         """Return the outputs (n_rows, ...) of a model on the scale, (n_rows, n_scaled)."""
@@ -37,6 +42,8 @@ class Probit:
     array([0.159, 0.841])
     """
 
+    is_of_numbers = False
+
     def apply(self, output: Floats) -> Floats:
         """Return probabilities on the scale."""
         if output.ndim == 2 and output.shape[1] == 2:
@@ -55,6 +62,8 @@ class Probit:
 
 class Log:
     """Positive numbers on the scale of their logarithm: with η normal, the mean of exp(η)."""
+
+    is_of_numbers = True
 
     def apply(self, output: Floats) -> Floats:
         """Return the logarithms."""

@@ -18,6 +18,7 @@ from dsage.games.options import GameOptions
 from dsage.models.adapt import adapt
 from dsage.models.affine import Affine
 from dsage.models.leaves import Leaves
+from dsage.models.link_scores import Scores
 from dsage.models.losses import gives_classes
 from dsage.models.model import Model, as_model
 from dsage.models.torch_module import TorchPredictor
@@ -177,6 +178,13 @@ class _OneOutput:
         if leaves is None or (leaves.n_outputs == 1 and self._is_first_of_two):
             return None
         return leaves if leaves.n_outputs == 1 else leaves.output(self._column(leaves.n_outputs))
+
+    def scores(self, layout: Layout, X: Floats) -> Scores | None:
+        """Return scores that give the output; None for other models."""
+        scores = self._model.scores(layout, X)
+        if scores is None or scores.link == "exp":
+            return scores
+        return scores.pick(self._column(max(scores.n_scores, 2)))
 
     def _column(self, n_outputs: int) -> int:
         """Return the number of the chosen column."""

@@ -8,6 +8,7 @@ from dsage.data.layout import Layout
 from dsage.games.base import Floats
 from dsage.models.affine import Affine
 from dsage.models.leaves import Leaves
+from dsage.models.link_scores import Scores
 from dsage.models.torch_module import TorchPredictor
 
 
@@ -37,6 +38,9 @@ class Predictor(Protocol):
 
     def leaves(self, layout: Layout, X: Floats) -> Leaves | None:
         """Return the leaves of trees whose sum the model predicts; None for other models."""
+
+    def scores(self, layout: Layout, X: Floats) -> Scores | None:
+        """Return scores of whose sums the model predicts a link; None for other models."""
 
     def check_means(self, means: Floats, n_outputs: tuple[int, ...]) -> Floats:
         """Check means (..., *n_outputs) and return them as the game uses them."""

@@ -84,11 +84,12 @@ def is_affine_type(model: object) -> bool:
         return is_affine_type(getattr(model, _DELEGATES[name], None))
     if name == "Pipeline":
         steps = [step for _, step in model.steps]  # type: ignore[attr-defined]
-        return all(map(_is_affine_transformer, steps[:-1])) and is_affine_type(steps[-1])
+        return all(map(is_affine_transformer, steps[:-1])) and is_affine_type(steps[-1])
     return False
 
 
-def _is_affine_transformer(transformer: Any) -> bool:  # noqa: ANN401
+def is_affine_transformer(transformer: Any) -> bool:  # noqa: ANN401
+    """Return whether a step of a pipeline is affine in its columns."""
     if transformer is None or isinstance(transformer, str):
         return transformer in (None, "passthrough", "drop")
     name = sklearn_name(transformer)
@@ -101,11 +102,11 @@ def _is_affine_transformer(transformer: Any) -> bool:  # noqa: ANN401
         return isinstance(value, float) and np.isnan(value)
     if name == "ColumnTransformer":
         parts = getattr(transformer, "transformers_", [(None, "unfitted", None)])
-        return all(_is_affine_transformer(part) for _, part, _ in parts)
+        return all(is_affine_transformer(part) for _, part, _ in parts)
     if name == "FeatureUnion":
-        return all(_is_affine_transformer(part) for _, part in transformer.transformer_list)
+        return all(is_affine_transformer(part) for _, part in transformer.transformer_list)
     if name == "Pipeline":
-        return all(_is_affine_transformer(step) for _, step in transformer.steps)
+        return all(is_affine_transformer(step) for _, step in transformer.steps)
     return False
 
 

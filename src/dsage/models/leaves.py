@@ -7,16 +7,15 @@ whose unknown features come from elsewhere needs no predictions.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from dsage.data.layout import Layout
-from dsage.models.calling import sklearn_name
+from dsage.models.trees import Tree, boxes, read_trees
 
 Floats = npt.NDArray[np.float64]
 Bits = npt.NDArray[np.unsignedinteger[Any]]
@@ -25,25 +24,10 @@ Bits = npt.NDArray[np.unsignedinteger[Any]]
 _MOST_FEATURES = 64
 # More leaves take longer than predictions.
 _MOST_LEAVES = 200_000
-# Largest distance from the model's own predictions, as a share of their size.
-_TOLERANCE = 1e-6
+TOLERANCE = 1e-6
+"""Largest distance from the model's own predictions, as a share of their size."""
 # Rows on which the sum is compared with the model's own predictions.
 _N_COMPARED = 256
-
-
-class _Node(NamedTuple):
-    """A split, or a leaf if there is a value; rows with ``x <= threshold`` go to the left."""
-
-    feature: int
-    threshold: float
-    left: int
-    right: int
-    missing_left: bool
-    value: Floats | None
-
-
-_Tree = list[_Node]
-_Box = dict[int, tuple[float, float, bool]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,21 +131,13 @@ def find_leaves(
     """
     if layout.n_categories.any():
         return None
-    try:
-        found = _read(model)
-    # Another version of a library may keep its trees elsewhere.
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+    ensemble = read_trees(model)
+    if ensemble is None or ensemble.link != "identity" or ensemble.n_scores > 1:
         return None
-    if found is None:
-        return None
-    trees, is_single = found
-    leaves = _collect(trees, is_single=is_single)
+    leaves = _collect(ensemble.trees, is_single=ensemble.is_single)
     if leaves is None:
         return None
-    rng = np.random.default_rng(0)
-    rows = X[rng.integers(len(X), size=_N_COMPARED)]
-    mixed = X[rng.integers(len(X), size=rows.shape), np.arange(X.shape[1])]
-    points = np.concatenate([rows, mixed])
+    points = mix_rows(X)
     own = np.asarray(predict(layout.decode(points)), dtype=np.float64).reshape(len(points), -1)
     if own.shape[1] != leaves.n_outputs:
         return None
@@ -169,143 +145,22 @@ def find_leaves(
     shift = own - leaves.predict(points)
     exact = replace(leaves, intercept=leaves.intercept + np.median(shift, axis=0))
     size = np.abs(own).max() + np.ptp(own)
-    return exact if np.abs(own - exact.predict(points)).max() <= _TOLERANCE * size else None
+    return exact if np.abs(own - exact.predict(points)).max() <= TOLERANCE * size else None
 
 
-def _read(model: Any) -> tuple[list[_Tree], bool] | None:  # noqa: ANN401
-    """Return the trees of a model, and whether it sees single precision."""
-    name = sklearn_name(model) or ""
-    if name == "HistGradientBoostingRegressor":
-        return _of_hist(model)
-    if name in _FORESTS:
-        return [_of_sklearn(each.tree_, name, len(model.estimators_)) for each in model], True
-    if name in _TREES:
-        return [_of_sklearn(model.tree_, name, 1)], True
-    if name == "GradientBoostingRegressor":
-        rate = model.learning_rate
-        trees = [_of_sklearn(each.tree_, name, 1.0 / rate) for each in model.estimators_[:, 0]]
-        return trees, True
-    package = type(model).__module__.partition(".")[0]
-    if package == "lightgbm" and type(model).__name__ == "LGBMRegressor":
-        infos = model.booster_.dump_model()["tree_info"]
-        return [_of_lightgbm(each) for each in infos], False
-    if package == "xgboost" and type(model).__name__ == "XGBRegressor":
-        booster = model.get_booster()
-        names = booster.feature_names
-        at = None if names is None else {each: k for k, each in enumerate(names)}
-        dumped = booster.get_dump(dump_format="json")
-        return [_of_xgboost(json.loads(each), at) for each in dumped], True
-    return None
+def mix_rows(X: Floats) -> Floats:
+    """Return rows, and rows that mix features of different ones, to compare predictions at."""
+    rng = np.random.default_rng(0)
+    rows = X[rng.integers(len(X), size=_N_COMPARED)]
+    mixed = X[rng.integers(len(X), size=rows.shape), np.arange(X.shape[1])]
+    return np.concatenate([rows, mixed])
 
 
-_FORESTS = frozenset(
-    (
-        "ExtraTreesClassifier",
-        "ExtraTreesRegressor",
-        "RandomForestClassifier",
-        "RandomForestRegressor",
-    )
-)
-_TREES = frozenset(
-    ("DecisionTreeClassifier", "DecisionTreeRegressor", "ExtraTreeClassifier", "ExtraTreeRegressor")
-)
-
-
-def _of_sklearn(tree: Any, name: str, n_trees: float) -> _Tree:  # noqa: ANN401
-    if tree.n_outputs != 1:
-        raise ValueError("One output is read.")
-    values = tree.value[:, 0, :] / n_trees
-    if name.endswith("Classifier"):
-        values = values / tree.value[:, 0, :].sum(axis=1, keepdims=True)
-    goes_left = np.asarray(tree.missing_go_to_left, dtype=bool)
-    return [
-        _Node(
-            int(tree.feature[at]),
-            float(tree.threshold[at]),
-            int(tree.children_left[at]),
-            int(tree.children_right[at]),
-            bool(goes_left[at]),
-            values[at] if tree.children_left[at] < 0 else None,
-        )
-        for at in range(tree.node_count)
-    ]
-
-
-def _of_hist(model: Any) -> tuple[list[_Tree], bool]:  # noqa: ANN401
-    if model._preprocessor is not None or model.loss != "squared_error":
-        raise ValueError("Columns are transformed, or predictions are.")
-    trees = []
-    for (predictor,) in model._predictors:
-        nodes = predictor.nodes
-        if nodes["is_categorical"].any():
-            raise ValueError("Splits of classes are not read.")
-        trees.append(
-            [
-                _Node(
-                    int(each["feature_idx"]),
-                    float(each["num_threshold"]),
-                    int(each["left"]),
-                    int(each["right"]),
-                    bool(each["missing_go_to_left"]),
-                    np.array([each["value"]]) if each["is_leaf"] else None,
-                )
-                for each in nodes
-            ]
-        )
-    return trees, False
-
-
-def _of_lightgbm(info: dict[str, Any]) -> _Tree:
-    nodes: _Tree = []
-
-    def add(node: dict[str, Any]) -> int:
-        at = len(nodes)
-        if "leaf_value" in node:
-            nodes.append(_Node(-1, 0.0, -1, -1, False, np.array([node["leaf_value"]])))
-            return at
-        if node["decision_type"] != "<=" or node["missing_type"] == "Zero":
-            raise ValueError("Splits of classes are not read.")
-        threshold = float(node["threshold"])
-        # Without missing values in training, they count as zeros.
-        is_left = node["default_left"] if node["missing_type"] == "NaN" else threshold >= 0.0
-        nodes.append(_Node(node["split_feature"], threshold, -1, -1, bool(is_left), None))
-        left, right = add(node["left_child"]), add(node["right_child"])
-        nodes[at] = nodes[at]._replace(left=left, right=right)
-        return at
-
-    if "leaf_const" in info["tree_structure"]:
-        raise ValueError("Linear trees are not read.")
-    add(info["tree_structure"])
-    return nodes
-
-
-def _of_xgboost(root: dict[str, Any], at: dict[str, int] | None) -> _Tree:
-    nodes: _Tree = []
-
-    def add(node: dict[str, Any]) -> int:
-        place = len(nodes)
-        if "leaf" in node:
-            nodes.append(_Node(-1, 0.0, -1, -1, False, np.array([float(node["leaf"])])))
-            return place
-        feature = int(node["split"][1:]) if at is None else at[node["split"]]
-        # XGBoost goes to the left below the threshold, in single precision.
-        threshold = float(np.nextafter(np.float32(node["split_condition"]), np.float32(-np.inf)))
-        is_left = node["missing"] == node["yes"]
-        nodes.append(_Node(feature, threshold, -1, -1, is_left, None))
-        children = {each["nodeid"]: each for each in node["children"]}
-        left, right = add(children[node["yes"]]), add(children[node["no"]])
-        nodes[place] = nodes[place]._replace(left=left, right=right)
-        return place
-
-    add(root)
-    return nodes
-
-
-def _collect(trees: list[_Tree], *, is_single: bool) -> Leaves | None:
+def _collect(trees: list[Tree], *, is_single: bool) -> Leaves | None:
     """Return the leaves of trees; None if there are too many, or paths are too long."""
     if sum((len(tree) + 1) // 2 for tree in trees) > _MOST_LEAVES:
         return None
-    found = [each for tree in trees for each in _boxes(tree)]
+    found = [each for tree in trees for each in boxes(tree)]
     n_bits = max(1, *(len(box) for box, _ in found))
     if n_bits > _MOST_FEATURES:
         return None
@@ -319,19 +174,3 @@ def _collect(trees: list[_Tree], *, is_single: bool) -> Leaves | None:
     values = np.array([value for _, value in found], dtype=np.float64)
     intercept = np.zeros(values.shape[1])
     return Leaves(feature, low, high, takes_missing, values, intercept, is_single)
-
-
-def _boxes(tree: _Tree) -> Iterator[tuple[_Box, Floats]]:
-    """Yield the intervals of the features on the path to each leaf, and its value."""
-    stack: list[tuple[int, _Box]] = [(0, {})]
-    while stack:
-        at, box = stack.pop()
-        node = tree[at]
-        if node.value is not None:
-            yield box, node.value
-            continue
-        low, high, is_taken = box.get(node.feature, (-np.inf, np.inf, True))
-        left = low, min(high, node.threshold), is_taken and node.missing_left
-        right = max(low, node.threshold), high, is_taken and not node.missing_left
-        stack.append((node.left, {**box, node.feature: left}))
-        stack.append((node.right, {**box, node.feature: right}))

@@ -25,8 +25,10 @@ from dsage.models.calling import (
 from dsage.models.copies import may_be_copied
 from dsage.models.forests import ask_trees
 from dsage.models.leaves import Leaves, find_leaves
+from dsage.models.link_scores import Scores
 from dsage.models.losses import Loss, as_loss
 from dsage.models.losses.choose import CALIBRATE, as_column, gives_classes
+from dsage.models.scores import find_scores
 from dsage.models.torch_module import Probabilities, TorchPredictor, as_predictor
 
 Array = npt.NDArray[Any]
@@ -223,6 +225,15 @@ class Model:
         if self._trees is None:
             return None
         return find_leaves(self._trees, self.predict, layout, X)
+
+    def scores(self, layout: Layout, X: Floats) -> Scores | None:
+        """Return the scores of a model whose predictions are a link of sums.
+
+        None for other models, and where that cannot be verified. `X` are encoded rows.
+        """
+        if self._trees is None:
+            return None
+        return find_scores(self._trees, self.predict, layout, X)
 
     def _to_floats(self, raw: Any) -> Floats:  # noqa: ANN401
         """Return the model's output as floats, and labels as votes; refuse other labels."""

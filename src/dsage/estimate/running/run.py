@@ -11,6 +11,7 @@ from typing import Any
 from dsage._check import AuditWarning, Setting, Text, refusal, warn
 from dsage.estimate.draw_bias import add_draw_bias
 from dsage.estimate.loop import Estimation
+from dsage.estimate.parallel.pools import single_blas
 from dsage.estimate.reasons import StopKind, StopReason, as_reason
 from dsage.estimate.result import Estimate
 from dsage.estimate.running.bar import Bar, Listener
@@ -168,7 +169,8 @@ def _refine(
         checkpoint.require_same(estimation)
         estimation.on_pause = partial(checkpoint.save, estimation)
     estimation.clock.limit = None if rule is None else time_limit(rule)
-    with Bar(is_shown=progress is True) as bar:
+    # BLAS is limited once for the whole run: every new limit takes a thread.
+    with single_blas(), Bar(is_shown=progress is True) as bar:
         follow = partial(_report, rule, [bar.show, *([progress] if callable(progress) else [])])
         estimation.on_piece = bar.tick
         try:

@@ -1,0 +1,28 @@
+"""Mean predictions over all rows of a marginal sampler, without draws, for models that allow it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from dsage._check import refusal
+from dsage.games.base import Floats, Mask, Rows
+
+
+class ExactMeans(ABC):
+    """Means of a model's predictions over all training rows, given what is known.
+
+    Attributes
+    ----------
+    has_paths : bool
+        Whether all prefixes of an ordering together take less time than one by one.
+    """
+
+    has_paths: bool = False
+
+    @abstractmethod
+    def means(self, known: Mask, rows: Rows) -> Floats:
+        """Return the means (n_coalitions, n_rows, n_outputs)."""
+
+    def path_means(self, order: Rows, rows: Rows) -> Floats:  # noqa: ARG002
+        """Return the means (n_features, n_rows, n_outputs) of all proper prefixes."""
+        raise refusal("means", "of a kind with paths", self, "Ask for coalitions", TypeError)

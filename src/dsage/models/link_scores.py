@@ -1,0 +1,166 @@
+"""Scores behind a link: predictions that are functions of sums over features or over trees.
+
+Scores of rows that mix known features of one row with unknown ones of another follow from parts of
+both, so their mean predictions need no calls of the model.
+"""
+
+from __future__ import annotations
+
+import copy
+from abc import ABC, abstractmethod
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+Rows = npt.NDArray[np.intp]
+
+# Products of the exponentials of two such scores are numbers.
+_FARTHEST = 350.0
+
+
+def apply_link(link: str, scores: Floats) -> Floats:
+    """Return predictions (n_outputs, ...) of scores (n_scores, ...), which are overwritten.
+
+    Examples
+    --------
+    >>> apply_link("logistic", np.zeros((1, 1)))[:, 0], apply_link("exp", np.zeros((1, 1)))[:, 0]
+    (array([0.5, 0.5]), array([1.]))
+    """
+    if link == "softmax":
+        scores -= scores.max(axis=0)
+        np.exp(scores, out=scores)
+        scores /= scores.sum(axis=0)
+        return scores
+    if link == "exp":
+        return np.exp(scores, out=scores)
+    with np.errstate(over="ignore"):
+        np.exp(-scores, out=scores)
+    scores += 1.0
+    np.divide(1.0, scores, out=scores)
+    return np.concatenate([1.0 - scores, scores])
+
+
+def invert_link(link: str, predicted: Floats) -> Floats:
+    """Return scores (n_scores, ...) of predictions (n_outputs, ...); those of softmax up to a sum.
+
+    They are infinite where probabilities are 0 or 1.
+    """
+    with np.errstate(divide="ignore"):
+        found: Floats = np.log(predicted)
+        return found[1:] - found[:1] if link == "logistic" else found
+
+
+class Scores(ABC):
+    """Scores of rows that have some features from x and the others from b.
+
+    Attributes
+    ----------
+    link : {"logistic", "softmax", "exp"}
+        What turns scores into predictions.
+    n_scores : int
+        Number of scores.
+    output : int or None
+        The only output that matters; None for all.
+    """
+
+    link: str
+    n_scores: int
+    output: int | None = None
+
+    def pick(self, output: int) -> Self:
+        """Return the scores of a single output of the model."""
+        picked = copy.copy(self)
+        picked.output = output
+        return picked
+
+    @property
+    @abstractmethod
+    def n_steps(self) -> float:
+        """Lookups for one more known feature of a pair of rows, on average."""
+
+    @abstractmethod
+    def encode(self, X: Floats) -> npt.NDArray[Any]:
+        """Return rows (n_rows, n_features) in the form that the other methods take."""
+
+    @abstractmethod
+    def means(self, known: Mask, x: npt.NDArray[Any], b: npt.NDArray[Any]) -> Floats:
+        """Return the means over b of predictions, (n_x, n_outputs), known features from x."""
+
+    @abstractmethod
+    def path_means(self, order: Rows, x: npt.NDArray[Any], b: npt.NDArray[Any]) -> Floats:
+        """Return the means (n_features, n_x, n_outputs) of all proper prefixes of an ordering."""
+
+    def _picked(self, means: Floats) -> Floats:
+        """Return the outputs that matter of means (..., n_outputs)."""
+        return means if self.output is None else means[..., [self.output]]
+
+
+class SumScores(Scores):
+    """Scores that are sums of a term for each feature.
+
+    The score of a pair is the sum of what known features of x and unknown ones of b add, so its
+    exponential is a product of two: a pair needs no exponential of its own, unless it is huge.
+
+    Parameters
+    ----------
+    link : str
+        The link.
+    intercept : array of shape (n_scores,)
+        What is added to the terms.
+    """
+
+    def __init__(self, link: str, intercept: Floats) -> None:
+        self.link, self.n_scores, self._intercept = link, len(intercept), intercept
+
+    @property
+    def n_steps(self) -> float:
+        """One for each score."""
+        return float(self.n_scores)
+
+    @abstractmethod
+    def encode(self, X: Floats) -> Floats:
+        """Return the terms of the features, (n_features, n_scores, n_rows)."""
+
+    def means(self, known: Mask, x: Floats, b: Floats) -> Floats:
+        """Return the means of a coalition."""
+        own, other = x[known].sum(axis=0), b[~known].sum(axis=0) + self._intercept[:, None]
+        means: Floats = self._means_of(own[None], other[None])[0]
+        return means
+
+    def path_means(self, order: Rows, x: Floats, b: Floats) -> Floats:
+        """Return the means of all proper prefixes."""
+        own = np.zeros((len(order), *x.shape[1:]))
+        np.cumsum(x[order[:-1]], axis=0, out=own[1:])
+        other = np.cumsum(b[order[::-1]], axis=0)[::-1] + self._intercept[:, None]
+        return self._means_of(own, other)
+
+    def _means_of(self, own: Floats, other: Floats) -> Floats:
+        """Return means (n, n_x, n_outputs) of sums (n, n_scores, n_x) and (n, n_scores, n_b)."""
+        if self.link == "exp":
+            means = np.exp(own) * np.exp(other).mean(axis=2, keepdims=True)
+        elif self.link == "logistic":
+            factors = [np.exp(-np.clip(each[:, 0], -_FARTHEST, _FARTHEST)) for each in (own, other)]
+            pairs = factors[0][:, :, None] * factors[1][:, None, :]
+            pairs += 1.0
+            np.divide(1.0 / pairs.shape[2], pairs, out=pairs)
+            # NumPy is slow to sum along an axis of a few entries.
+            first = np.einsum("nrb->nr", pairs)
+            means = np.stack([1.0 - first, first], axis=1)
+        else:
+            mine, rest = (np.exp(np.clip(each, -_FARTHEST, _FARTHEST)) for each in (own, other))
+            # Not matrix products, which round a row depending on the rows beside it.
+            pairs = np.einsum("nkr,nkb->nrb", mine, rest)
+            np.divide(1.0 / pairs.shape[2], pairs, out=pairs)
+            means = mine * np.einsum("nrb,nkb->nkr", pairs, rest)
+        means = np.moveaxis(means, 1, 2)
+        if self.link != "exp":
+            far_b = np.abs(other).max(axis=(1, 2)) > _FARTHEST
+            is_far: Mask = (np.abs(own).max(axis=1) > _FARTHEST) | far_b[:, None]
+            for at in np.flatnonzero(is_far.any(axis=1)):
+                rows = np.flatnonzero(is_far[at])
+                scores = own[at][:, rows, None] + other[at][:, None, :]
+                means[at, rows] = apply_link(self.link, scores).mean(axis=2).T
+        return self._picked(means)

@@ -1,0 +1,178 @@
+"""Exact means and a first level of classifiers with a marginal sampler."""
+
+import itertools
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from dsage import explain, explain_rows
+from dsage.data.layout import Layout
+from dsage.estimate import as_stopping, run
+from dsage.games import LossGame, OutputGame
+from dsage.games.score_game import ScoreGame
+from dsage.games.score_means import ScoreMeans
+from dsage.models import as_model
+from dsage.samplers import Marginal
+
+N_FEATURES = 6
+RNG = np.random.default_rng(2)
+X = RNG.normal(size=(260, N_FEATURES))
+SCORE = 2 * X[:, 0] - X[:, 1] + np.sin(2 * X[:, 2]) + 0.5 * RNG.logistic(size=260)
+LABELS = {2: (SCORE > 0).astype(int), 3: np.digitize(SCORE, [-1, 1])}
+TRAIN, TEST = slice(0, 150), slice(150, 260)
+
+
+def boosting(n_classes=2):
+    model = HistGradientBoostingClassifier(max_iter=8, min_samples_leaf=5)
+    return model.fit(X[TRAIN], LABELS[n_classes][TRAIN])
+
+
+def game_of(model, n_classes=2, **options):
+    given = {"loss": "cross_entropy", "random_state": 0, **options}
+    return LossGame(model, Marginal().fit(X[:40]), X[TEST], LABELS[n_classes][TEST], **given)
+
+
+def true_risks(model, known, n_classes):
+    labels = LABELS[n_classes][TEST]
+    mixed = np.where(known, X[TEST][:, None], X[:40])
+    means = model.predict_proba(mixed.reshape(-1, N_FEATURES)).reshape(len(labels), 40, -1).mean(1)
+    return -np.log(means[np.arange(len(labels)), labels])
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("make", [boosting, None])
+def test_risks_are_exact_over_all_training_rows(make, n_classes):
+    labels = LABELS[n_classes][TRAIN]
+    model = LogisticRegression().fit(X[TRAIN], labels) if make is None else make(n_classes)
+    game = game_of(model, n_classes)
+    assert not game.is_drawn
+    assert game.has_dear_rows
+    rows = np.arange(game.n_rows)
+    order = np.array([[4, 1, 0, 5, 2, 3]])
+    along = game.path_risks(order, rows, 0, np.ones((1, N_FEATURES + 1), dtype=bool))[0, ..., 0]
+    for length, risks in enumerate(along):
+        known = np.isin(np.arange(N_FEATURES), order[0, :length])
+        np.testing.assert_allclose(risks, true_risks(model, known, n_classes), atol=1e-12)
+        alone = game.risks(known[None], rows)[0, :, 0]
+        np.testing.assert_allclose(risks, alone, atol=1e-12)
+
+
+def test_the_risk_of_a_row_does_not_depend_on_the_rows_beside_it():
+    game = game_of(boosting(3), 3)
+    orders, needed = np.arange(N_FEATURES)[None], np.ones((1, N_FEATURES + 1), dtype=bool)
+    together = game.path_risks(orders, np.arange(9), 0, needed)
+    alone = [game.path_risks(orders, np.array([at]), 0, needed) for at in range(9)]
+    assert np.array_equal(together, np.concatenate(alone, axis=2))
+
+
+def test_many_training_rows_are_drawn_from():
+    scores = as_model(boosting(), "cross_entropy").scores(Layout.of(X), X)
+    assert ScoreMeans.pays(scores, 500)
+    assert not ScoreMeans.pays(scores, 100_000)
+
+
+def test_the_output_of_a_class_is_exact_too():
+    model = boosting(3)
+    game = OutputGame(model, Marginal().fit(X[:40]), X[TEST], output=2, random_state=0)
+    known = np.array([True, False, True, False, False, True])
+    mixed = np.where(known, X[TEST][:, None], X[:40]).reshape(-1, N_FEATURES)
+    wanted = model.predict_proba(mixed)[:, 2].reshape(-1, 40).mean(axis=1)
+    found = -game.risks(known[None], np.arange(game.n_rows))[0, :, 0]
+    np.testing.assert_allclose(found, wanted, atol=1e-12)
+    rows = explain_rows(
+        model, X[:40], LABELS[3][:40], X[150:153], sampler="marginal", output=2, random_state=0,
+        progress=False,
+    )  # fmt: skip
+    np.testing.assert_allclose(
+        rows.values.sum(axis=1) + rows.base_values,
+        model.predict_proba(X[150:153])[:, 2],
+        atol=1e-10,
+    )
+
+
+def breast_cancer(make):
+    """Eight features, 60 evaluation rows and 30 rows to draw from."""
+    rows, labels = load_breast_cancer(return_X_y=True)
+    rows = rows[:, [0, 1, 4, 7, 20, 21, 24, 27]]
+    model = make().fit(rows[:300], labels[:300])
+    sampler = Marginal().fit(rows[:30])
+    options = {"loss": "cross_entropy", "random_state": 0}
+    return LossGame(model, sampler, rows[300:360], labels[300:360], **options)
+
+
+MODELS = {
+    "boosting": lambda: HistGradientBoostingClassifier(max_iter=30),
+    "logistic": lambda: make_pipeline(StandardScaler(), LogisticRegression()),
+    "network": lambda: make_pipeline(
+        StandardScaler(), MLPClassifier((8,), alpha=1.0, max_iter=3000, random_state=0)
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_first_level_lowers_the_error_and_keeps_the_values(name):
+    game = breast_cancer(MODELS[name])
+    assert game.is_drawn == (name == "network")
+    level = game.first_level()
+    assert isinstance(level, ScoreGame)
+    options = {"stopping": as_stopping(n_orderings=200), "random_state": 0}
+    with_level = run(game, exact="never", **options)
+    without = run(game, exact="never", first_level="none", **options)
+    truth = run(game, exact="always", stopping=as_stopping(n_orderings=400), random_state=1)
+    for found in (with_level, without):
+        off = np.abs(found.values - truth.values)
+        assert (off <= 4.5 * np.hypot(found.se, truth.se)).all()
+    variances = [np.square(found.se_orderings).sum() for found in (with_level, without)]
+    assert variances[0] < variances[1] / 2
+
+
+def test_coalitions_and_orderings_of_the_first_level_agree():
+    level = breast_cancer(MODELS["boosting"]).first_level()
+    order = np.array([[3, 1, 0, 2, 7, 6, 5, 4]])
+    rows, needed = np.arange(20), np.ones((1, 9), dtype=bool)
+    along = level.path_risks(order, rows, 0, needed)[0]
+    known = np.array([np.isin(np.arange(8), order[0, :k]) for k in range(9)])
+    np.testing.assert_allclose(along, level.risks(known, rows), atol=1e-12)
+    means = level.mean_path_risks(order)[0]
+    np.testing.assert_allclose(means, level.mean_risks(known), atol=1e-12)
+
+
+def exact_values(model, n_classes):
+    """The values by all coalitions, from predictions alone."""
+    masks = np.array(list(itertools.product([False, True], repeat=N_FEATURES)))
+    risks = {tuple(known): true_risks(model, known, n_classes).mean() for known in masks}
+    values = np.zeros(N_FEATURES)
+    orders = list(itertools.permutations(range(N_FEATURES)))
+    for order in orders:
+        known = np.zeros(N_FEATURES, dtype=bool)
+        for feature in order:
+            before = risks[tuple(known)]
+            known[feature] = True
+            values[feature] += before - risks[tuple(known)]
+    return values / len(orders)
+
+
+def test_squared_error_has_no_first_level_with_a_marginal_sampler():
+    model = boosting()
+    game = LossGame(
+        lambda rows: model.predict_proba(rows)[:, 1], Marginal().fit(X[:40]), X[TEST],
+        LABELS[2][TEST].astype(float), loss="squared_error", random_state=0,
+    )  # fmt: skip
+    assert game.first_level() is None
+
+
+def test_marginal_values_of_a_classifier_need_few_predictions():
+    found = explain(
+        boosting(), X[:40], LABELS[2][:40], X[TEST], LABELS[2][TEST], sampler="marginal",
+        random_state=0, progress=False,
+    )  # fmt: skip
+    assert np.abs(found.values - exact_values(boosting(), 2)).max() <= 4.5 * max(
+        found.se.max(), 1e-9
+    )
+    assert found.estimate.se_draws.max() == 0.0

@@ -118,7 +118,10 @@ def means_of_replicates(model, n_replicates, n_draws, seed=7):
 @pytest.mark.parametrize("is_soft", [False, True])
 @pytest.mark.parametrize(("n_replicates", "n_draws"), [(2, 2), (3, 1)])
 def test_risks_of_cross_entropy_are_delta_pseudo_values(n_replicates, n_draws, is_soft):
-    """``-log p - v / (2 p^2) + (p - g) / p`` for the probability of the class."""
+    """``-log p - v / (2 p^2) + c (p - g) / p`` for the probability of the class.
+
+    The spread over replicates is that of the losses ``-log g``, or up to a third of it.
+    """
     options = {"n_replicates": n_replicates, "n_draws": n_replicates * n_draws, "random_state": 7}
     model = as_model(three, "cross_entropy", classes=[0, 1, 2])
     y = three(X.to_numpy()[:, ::-1]) if is_soft else CODES
@@ -126,10 +129,16 @@ def test_risks_of_cross_entropy_are_delta_pseudo_values(n_replicates, n_draws, i
     each = means_of_replicates(three, n_replicates, n_draws)
     mean = each.mean(axis=2, keepdims=True)
     variance = each.var(axis=2, ddof=1, keepdims=True) / n_replicates
-    pseudo = -np.log(mean) - variance / (2 * mean**2) + (mean - each) / mean
-    weights = y if is_soft else np.eye(3)[y]
-    expected = (pseudo * weights[FIRST][:, None, :]).sum(axis=-1)
-    np.testing.assert_allclose(game.risks(EVERY, FIRST), expected, rtol=1e-9, atol=1e-12)
+    weights = (y if is_soft else np.eye(3)[y])[FIRST][:, None, :]
+    center = ((-np.log(mean) - variance / (2 * mean**2)) * weights).sum(axis=-1)
+    slopes = ((mean - each) / mean * weights).sum(axis=-1)
+    own = (-np.log(each) * weights).sum(axis=-1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        spread = own.std(axis=2, keepdims=True) / np.sqrt((slopes**2).mean(axis=2, keepdims=True))
+    expected = center + np.clip(np.nan_to_num(spread, nan=1.0), 1.0, 3.0) * slopes
+    found = game.risks(EVERY, FIRST)
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+    assert (found.std(axis=2) > 1.01 * np.sqrt((slopes**2).mean(axis=2))).any()
 
 
 def test_one_probability_and_two_have_the_same_risks():

@@ -8,6 +8,8 @@ from dsage.games.base import Floats, Rows
 from dsage.models.losses import Loss
 from dsage.models.torch_tools import require_torch
 
+MOST_SPREAD = 3.0
+"""Largest factor by which the spread of losses of replicates exceeds that of their slopes."""
 # Predictions up to this size have losses that can be squared; others are looked at by the CPU.
 _LARGEST = 1e60
 # How far probabilities may be from [0, 1], and their sums from one; in 16-bit floats, whose sums
@@ -101,10 +103,18 @@ def _squared_errors(means: Any, target: Any, weights: Any) -> Any:  # noqa: ANN4
 
 
 def _cross_entropies(chosen: Any, weights: Any) -> Any:  # noqa: ANN401
-    """Return ``l(f) - l''(f) v / 2 + l'(f) (f_g - f)`` of probabilities of the classes."""
+    """Return ``l(f) - l''(f) v / 2 + c l'(f) (f_g - f)`` of probabilities of the classes.
+
+    The factor c makes them vary as the losses of the replicates do, see `LossGame`.
+    """
     n_replicates = chosen.shape[2]
     together = chosen.mean(dim=2, keepdim=True)
     share = chosen / together - 1.0
-    variance = share.square().sum(dim=2, keepdim=True) / (n_replicates * (n_replicates - 1))
+    squares = share.square().sum(dim=2, keepdim=True)
+    variance = squares / (n_replicates * (n_replicates - 1))
     losses = together.clamp(max=1.0).log().neg_()
-    return (losses - variance / 2 - share) * weights
+    own = chosen.clamp(max=1.0).log()
+    spread = (own - own.mean(dim=2, keepdim=True)).square_().sum(dim=2, keepdim=True)
+    # Where all replicates agree there is no ratio, and nothing to multiply.
+    ratio = (spread / squares).sqrt_().nan_to_num_(nan=1.0).clamp_(1.0, MOST_SPREAD)
+    return (losses - variance / 2 - ratio * share) * weights

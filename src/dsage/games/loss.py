@@ -16,7 +16,7 @@ from dsage.data.categories import sort_labels
 from dsage.data.targets import values
 from dsage.games.apart import Apart, SumOfOutputs
 from dsage.games.base import Floats, Game, Mask, Rows, mean_within
-from dsage.games.device_loss import DeviceLoss
+from dsage.games.device_loss import MOST_SPREAD, DeviceLoss
 from dsage.games.draw_bias import DrawBias
 from dsage.games.first_level import LinkedLoss, find_first_levels
 from dsage.games.linear_causal import LinearCausal
@@ -258,7 +258,8 @@ class LossGame(SumOfOutputs):
     ) -> Floats:
         """Return the pseudo-values of a loss with derivatives, see `_jackknife`.
 
-        They are ``l(f) - l''(f) v / 2 + l'(f) (f_g - f)``, with v the variance of f.
+        They are ``l(f) - l''(f) v / 2 + c l'(f) (f_g - f)``, with v the variance of f, and c so
+        that they vary as the losses ``l(f_g)`` do: slopes alone say too little about few draws.
         """
         n_coalitions, n_rows, n_replicates, *_ = means.shape
         together = mean_within(means, axis=2)
@@ -268,11 +269,14 @@ class LossGame(SumOfOutputs):
         each = self.loss.expand(flat).reshape(n_coalitions, n_replicates, *first.shape[1:])
         off = each - np.expand_dims(self.loss.expand(together), 1)
         variance = np.square(off).sum(axis=1) / (n_replicates * (n_replicates - 1))
-        shift = np.expand_dims(first, 1) * off - np.expand_dims(second * variance / 2, 1)
+        off, bias = np.expand_dims(first, 1) * off, np.expand_dims(second * variance / 2, 1)
         if first.ndim > losses.ndim:
-            shift = shift.sum(axis=-1)
+            off, bias = off.sum(axis=-1), bias.sum(axis=-1)
         weights = self.weights[rows].reshape(-1, *[1] * (losses.ndim - 2))
-        pseudo: Floats = np.moveaxis(np.expand_dims(losses, 1) + weights * shift, 1, 2)
+        own = losses_of(flat, rows).reshape(n_coalitions, n_replicates, *losses.shape[1:])
+        shift = weights * off
+        shift *= _spread_ratio(own - own.mean(axis=1, keepdims=True), shift)
+        pseudo: Floats = np.moveaxis(np.expand_dims(losses, 1) + shift - weights * bias, 1, 2)
         return pseudo
 
     def _jackknife(
@@ -366,3 +370,14 @@ def _check_model(
     has_votes = chosen.reason is LossReason.LABELS
     labels = sort_labels(pd.unique(pd.Series(values(y))).tolist()) if has_votes else None
     return as_model(model, chosen.loss, classes=labels)
+
+
+def _spread_ratio(own: Floats, linear: Floats) -> Floats:
+    """Return how much more losses of replicates vary than their slopes tell, (n, 1, n_rows, ...).
+
+    At least 1, and at most `MOST_SPREAD` where a mean is next to a pole.
+    """
+    found, told = (np.square(each).sum(axis=1, keepdims=True) for each in (own, linear))
+    squares: Floats = np.divide(found, told, out=np.ones_like(found), where=told > 0.0)
+    ratio: Floats = np.clip(np.sqrt(squares), 1.0, MOST_SPREAD)
+    return ratio

@@ -241,12 +241,9 @@ class _OrderSearch:
         """Mark the places where the variable may gain most, given the gains of the others.
 
         If the score has upper bounds, the place with the highest bound is tried, and places whose
-        bound is below the gain found there are left out. An approximate score, whose steps are
-        slow, is taken for one that rises with the number of predecessors.
+        bound is below the gain found there are left out.
         """
         value, tree = self._values[variable], self._trees[variable]
-        if self._score.is_approximate and value > -math.inf:
-            return self._climb(variable, gains)
         if self._has_moved:
             self._ceilings = self._score.ceilings(self._order)
             self._has_moved = False
@@ -257,30 +254,6 @@ class _OrderSearch:
         reached = tree.shrink(tree.grow(self._rank, place))[1] - value + gains[place]
         promising: npt.NDArray[np.bool_] = hopes > max(reached, 0.0) - self._tolerance
         return promising
-
-    def _climb(self, variable: int, gains: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
-        """Try places, the one with the highest hope first, until one keeps what it promises.
-
-        With more predecessors a variable is explained at least as well, up to accidents of greedy
-        steps. So what it gains at one place bounds what it gains at all places before.
-        """
-        here, value, tree = self._rank[variable], self._values[variable], self._trees[variable]
-        tried = np.zeros(len(gains), dtype=np.bool_)
-        bounds = np.where(gains > -np.inf, np.inf, 0.0)
-        bounds[: here + 2] = 0.0
-        reached = self._tolerance
-        while True:
-            hopes = np.where(tried, -np.inf, gains + bounds)
-            place = int(hopes.argmax())
-            if hopes[place] == np.inf:
-                # Nothing is known yet about later places: the last one bounds them all.
-                place = int(np.flatnonzero(hopes == np.inf)[-1])
-            elif hopes[place] <= reached:
-                return tried
-            own = tree.shrink(tree.grow(self._rank, place))[1] - value
-            tried[place] = True
-            np.minimum(bounds[: place + 1], own, out=bounds[: place + 1])
-            reached = max(reached, float(gains[place]) + own)
 
     def _update(self, nodes: Iterable[int]) -> None:
         """Update the graph and the score after the ends of these nodes changed."""

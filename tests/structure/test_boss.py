@@ -404,7 +404,7 @@ def test_no_variable_moves_after_the_last_of_the_steps():
     start, whole = boss(score, order=order, max_passes=0), boss(score, order=order)
     assert boss(score, order=order, max_steps=0).graph == start.graph
     assert boss(score, order=order, max_steps=10**9).graph == whole.graph
-    some = [boss(score, order=order, max_steps=limit) for limit in (120, 200, 400)]
+    some = [boss(score, order=order, max_steps=limit) for limit in (60, 90, 120)]
     lengths = [len(start.trace), *(len(each.trace) for each in some), len(whole.trace)]
     assert lengths == sorted(lengths)
     assert lengths[0] < lengths[2] < lengths[-1]
@@ -460,15 +460,3 @@ def test_bad_input_is_refused():
         boss(score, max_passes=-1)
     with pytest.raises(ValueError, match="max_steps must be at least 0"):
         boss(score, max_steps=-1)
-
-
-def test_large_sets_of_parents_are_more_work():
-    names = tuple("abcdefghij")
-    rng = np.random.default_rng(0)
-    rows = rng.normal(size=(500, 10))
-    rows[:, 9] = rows[:, :9].sum(axis=1) + rng.normal(size=500)
-    score = GaussianScore(Moments.from_array(rows, names=names), penalty=math.log(500) / 2)
-    tree = GrowShrink(score, 9, np.arange(10) < 9)
-    end = tree.grow(list(range(10)), 9)
-    assert len(end.parents) == 9
-    assert tree.work == pytest.approx(sum(max(1.0, (size / 4) ** 2) for size in range(10)))

@@ -51,7 +51,7 @@ def boss(
         The largest number of passes; unlimited by default.
     max_steps : int, optional
         How many sets of parents may be grown further, about: no variable is moved after so many
-        steps. One of k > 4 parents counts as (k / 4)^2. Unlimited by default.
+        steps. Unlimited by default.
     callback : callable, optional
         Called with each :class:`~dsage.structure.result.Step`. A ``KeyboardInterrupt``, raised
         here or by the user, ends the search and returns the best graph so far.
@@ -137,7 +137,7 @@ class _OrderSearch:
             n_passes -= 1
             is_done = True
             for variable in tuple(self._order):
-                if sum(tree.work for tree in self._trees) >= n_steps:
+                if sum(tree.n_steps for tree in self._trees) >= n_steps:
                     return
                 move = self._improve(variable)
                 if move is not None:

@@ -13,8 +13,6 @@ from dsage.structure.scores.base import Parents, Score
 NOWHERE = 1 << 60
 """A rank after all others."""
 
-# Larger sets of parents than this take more time to grow further.
-_USUAL_PARENTS = 4
 # Relative changes of a score below this are rounding errors, not improvements.
 _RELATIVE_TOLERANCE = 1e-11
 
@@ -53,14 +51,6 @@ class GrowShrink:
     steps are kept, so another order costs only the steps that no order took before. The array
     `allowed`, (n_nodes,), marks the possible parents; `max_parents` bounds their number while
     growing.
-
-    Attributes
-    ----------
-    n_scored : int
-        The number of families that were scored.
-    work : float
-        The number of sets of parents that were grown further; one of k > 4 parents counts as
-        (k / 4)^2 of them, about the time that it takes with functions of the parents.
     """
 
     def __init__(
@@ -82,8 +72,12 @@ class GrowShrink:
         self._shrunk: dict[Parents, tuple[Parents, float]] = {}
         self._values: dict[Parents, float] = {}
         self.n_scored = 0
-        self.work = 0.0
         self._first = self._step(self._required, None, -1)
+
+    @property
+    def n_steps(self) -> int:
+        """The number of sets of parents that were grown further."""
+        return len(self._candidates)
 
     def grow(self, rank: Sequence[int], limit: int) -> Step:
         """Grow among the variables of rank below `limit`; return the last step."""
@@ -162,7 +156,6 @@ class GrowShrink:
         if len(parents) >= self._max_parents:
             return array(self._type[0])
         values, value = self._score.growth(self._node, parents)
-        self.work += max(1.0, (len(parents) / _USUAL_PARENTS) ** 2)
         self.n_scored += 1 + len(values)
         found = (values > value + tolerance(value)).nonzero()[0]
         if not self._is_free:

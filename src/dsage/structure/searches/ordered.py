@@ -17,7 +17,7 @@ from dsage.structure.searches.boss import boss
 from dsage.structure.searches.local import tabu
 
 # Steps of BOSS for each variable, if they are slow. Sparse graphs need 20 to 70; only dense ones,
-# in which hardly anything is separated, would need more. Large sets of parents count as several.
+# in which hardly anything is separated, would need more.
 _STEPS_PER_NODE = 80
 
 

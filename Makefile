@@ -59,6 +59,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.separation
 	$(BIN)/python -m benchmarks.structure_speed
 	$(BIN)/python -m benchmarks.structure_quality
+	$(BIN)/python -m benchmarks.structure_last_check
 	# Skipped without a folder of bnlearn's networks: make bench NETWORKS=folder.
 	$(BIN)/python -m benchmarks.structure_networks $(NETWORKS)
 	# Skipped without causal-learn and lingam.

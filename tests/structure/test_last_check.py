@@ -12,7 +12,7 @@ from dsage.graphs import Graph
 from dsage.structure import search_graph
 from dsage.structure.blocks import Blocks
 from dsage.structure.constraints import Constraints
-from dsage.structure.last_check import add_edges, reject_claims
+from dsage.structure.last_check import Known, add_edges, reject_claims
 
 
 def make(n_rows=1000, seed=0, effect=1.0):
@@ -41,6 +41,34 @@ def test_missing_edges_into_and_out_of_the_target_are_found():
     chain = Graph(["a", "b", "c", "y", "z"], [("a", "y"), ("y", "b"), ("b", "z")])
     found = reject_claims(chain, blocks_of(make()), "y")
     assert [(each.tail, each.head) for each in found] == [("y", "z")]
+
+
+def test_residuals_are_those_of_regressions_on_the_other_folds():
+    rng = np.random.default_rng(0)
+    design = np.column_stack([np.ones(60), rng.normal(size=(60, 3))])
+    y = rng.normal(size=(60, 2))
+    left = Known(np.linalg.qr(design)[0], 5).residuals(y)
+    for fold in range(5):
+        inside = np.arange(60) % 5 == fold
+        slopes = np.linalg.lstsq(design[~inside], y[~inside], rcond=None)[0]
+        np.testing.assert_allclose(left[inside], y[inside] - design[inside] @ slopes, atol=1e-10)
+
+
+def test_a_level_of_a_single_fold_has_no_residuals_of_its_own():
+    rng = np.random.default_rng(0)
+    rare = np.zeros(60)
+    rare[0] = 1.0
+    design = np.column_stack([np.ones(60), rare])
+    left = Known(np.linalg.qr(design)[0], 5).residuals(rng.normal(size=(60, 1)))
+    assert abs(left[0, 0]) < 1e-8
+    assert np.abs(left).max() < 10
+
+
+@pytest.mark.parametrize("n_folds", [0, 5])
+def test_a_missing_edge_is_found_with_and_without_folds(n_folds):
+    empty = Graph(["a", "b", "c", "y", "z"], [])
+    found = reject_claims(empty, blocks_of(make()), "y", n_folds=n_folds)
+    assert {(each.tail, each.head) for each in found} == {("a", "y"), ("z", "y")}
 
 
 def test_a_true_graph_is_rarely_changed():

@@ -6,7 +6,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import eval_legendre, ndtri
+from scipy.special import ndtri
 
 Floats = npt.NDArray[np.float64]
 
@@ -105,8 +105,9 @@ class NumberBasis(NamedTuple):
         rank -= 1.0
         degrees = _ORDER[: max(0, len(self.weights) - len(self.leads))]
         leads = [score if lead == "score" else value for lead in self.leads]
-        polynomials = [eval_legendre(degree, rank) for degree in degrees]
-        return value, score, np.stack([*leads, *polynomials], axis=1)[:, : len(self.weights)]
+        polynomials = _legendre(max(degrees, default=0), rank)
+        raw = [*leads, *(polynomials[degree] for degree in degrees)][: len(self.weights)]
+        return value, score, np.array(raw).T
 
 
 def _filled(present: Floats, absent: npt.NDArray[np.bool_]) -> Floats:
@@ -162,25 +163,33 @@ def indicators(levels: npt.NDArray[np.intp]) -> Floats:
     return made
 
 
+def _legendre(degree: int, x: Floats) -> list[Floats]:
+    """Return the Legendre polynomials of degrees 0, 1, ..., `degree`, by their recurrence.
+
+    >>> _legendre(2, np.array([0.0, 1.0]))[2]
+    array([-0.5,  1. ])
+    """
+    made = [np.ones_like(x), x]
+    for at in range(1, degree):
+        made.append(((2 * at + 1) * x * made[at] - at * made[at - 1]) / (at + 1))
+    return made
+
+
 def _orthogonalize(raw: Floats) -> Floats:
     """Return weights that make centered columns orthonormal, one after the other.
 
-    Columns that those before them explain are left out.
+    Columns that those before them explain are left out. Their covariances suffice: what is left of
+    a column that is kept is far above rounding errors.
     """
     n_rows, n_raw = raw.shape
+    covariance = raw.T @ raw / n_rows
     weights = np.zeros((n_raw, 0))
-    columns = np.zeros((n_rows, 0))
     for place in range(n_raw):
-        column, weight = raw[:, place].copy(), np.zeros(n_raw)
+        weight = np.zeros(n_raw)
         weight[place] = 1.0
-        total = float(column @ column)
         for _ in range(2):
-            part = columns.T @ column / n_rows
-            column -= columns @ part
-            weight -= weights @ part
-        left = float(column @ column)
-        if left > _EXPLAINED * max(total, _CONSTANT * n_rows):
-            factor = np.sqrt(n_rows / left)
-            columns = np.column_stack([columns, column * factor])
-            weights = np.column_stack([weights, weight * factor])
+            weight -= weights @ (weights.T @ (covariance @ weight))
+        left = float(weight @ covariance @ weight)
+        if left > _EXPLAINED * max(float(covariance[place, place]), _CONSTANT):
+            weights = np.column_stack([weights, weight / np.sqrt(left)])
     return weights

@@ -231,13 +231,15 @@ class _Maker:
             levels = self._find_levels(numbers, codes)
             if correlate:
                 design = self._design(numbers, levels, np.arange(at, at + len(numbers)))
-                parts.append((design[inside], numbers[inside], levels[inside]))
+                parts.append((_pick(design, inside), numbers[inside], levels[inside]))
                 running.add(design)
             else:
                 design = self._design(numbers[inside], levels[inside], at + inside)
                 parts.append((design, numbers[inside], levels[inside]))
             at += len(numbers)
-        sample, numbers, levels = (np.concatenate(each) for each in zip(*parts, strict=True))
+        sample, numbers, levels = (
+            each[0] if len(each) == 1 else np.concatenate(each) for each in zip(*parts, strict=True)
+        )
         if correlate:
             n_rows = self._rows.n_rows
             _, _, mean, scatter = running.result()
@@ -288,7 +290,8 @@ class _Maker:
         return levels
 
     def _design(self, numbers: Floats, levels: Ints, rows: Ints) -> Floats:
-        design = np.empty((len(numbers), self._n_columns))
+        # Column by column in memory, as they are written and read.
+        design = np.empty((len(numbers), self._n_columns), order="F")
         for at, node in enumerate(self._levels):
             place = slice(self.starts[node], self.starts[node] + self.widths[node])
             columns = np.arange(1, int(self.widths[node]) + 1)
@@ -302,6 +305,11 @@ class _Maker:
             design[:, self.responses[0, node]] = value
             design[:, self.responses[1, node]] = score
         return design
+
+
+def _pick(design: Floats, rows: Ints) -> Floats:
+    """Return a copy of some of the rows, or of all of them, column by column in memory."""
+    return design.copy(order="F") if len(rows) == len(design) else design[rows]
 
 
 def negentropy(values: Floats, score: Floats) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import qr
@@ -22,8 +23,40 @@ _NEGLIGIBLE = 0.02
 _ROWS_PER_COLUMN = 10
 
 
+class Known(NamedTuple):
+    """Functions of the parents, to regress on them."""
+
+    basis: Floats  # (n_rows, n_known): orthonormal columns
+    n_folds: int
+
+    def residuals(self, columns: Floats) -> Floats:
+        """Return what regressions leave of columns; of those on the other folds, if there are any.
+
+        With the rows Q of a fold, what the regression on all rows leaves of it, e, becomes
+        ``(I - Q Q')^-1 e = e + Q (I - Q'Q)^-1 Q'e``.
+        """
+        left: Floats = columns - self.basis @ (self.basis.T @ columns)
+        for fold in range(self.n_folds):
+            rows = self.basis[fold :: self.n_folds]
+            # What the other folds do not determine, such as the effect of a rare level, stays.
+            inner = np.linalg.pinv(np.eye(rows.shape[1]) - rows.T @ rows, 1e-6, hermitian=True)
+            own = left[fold :: self.n_folds]
+            left[fold :: self.n_folds] = own + rows @ (inner @ (rows.T @ own))
+        return left
+
+    @property
+    def share_left(self) -> float:
+        """The share of rows that the regressions do not use up."""
+        return 1.0 if self.n_folds else max(0.0, 1.0 - self.basis.shape[1] / len(self.basis))
+
+
 def reject_claims(
-    graph: Graph, blocks: Blocks, target: str, constraints: Constraints | None = None
+    graph: Graph,
+    blocks: Blocks,
+    target: str,
+    constraints: Constraints | None = None,
+    *,
+    n_folds: int = 0,
 ) -> tuple[Rejection, ...]:
     """Return the edges between the target and other variables that the graph lacks.
 
@@ -48,6 +81,10 @@ def reject_claims(
     target : str
     constraints : Constraints, optional
         Edges that these forbid are not returned.
+    n_folds : int, default=0
+        Into how many folds the rows are split for the regressions, so that each row is predicted
+        by those on other folds. With 0, regressions use all rows, which is more exact: with a
+        column for every ten rows, those on folds reject true claims four times too often.
     """
     names = blocks.names
     place = {name: node for node, name in enumerate(names)}
@@ -61,11 +98,11 @@ def reject_claims(
         parents = sorted(place[parent] for parent in graph.parents(child))
         if not tails:
             continue
-        known = _known(blocks, parents)
+        known = _known(blocks, parents, n_folds)
         for tail, p_value in zip(tails, _test(blocks, place[child], tails, known), strict=True):
             if p_value < _LEVEL / max(1, len(names) - 1):
                 found.append(Rejection(tail, child, p_value))
-    found += _test_pairs(graph, blocks, target, earlier)
+    found += _test_pairs(graph, blocks, target, earlier, n_folds)
     kept = {
         (each.tail, each.head): each
         for each in found
@@ -83,12 +120,12 @@ def add_edges(graph: Graph, rejections: Sequence[Rejection]) -> Graph:
 
 
 def _test_pairs(
-    graph: Graph, blocks: Blocks, target: str, earlier: Sequence[str]
+    graph: Graph, blocks: Blocks, target: str, earlier: Sequence[str], n_folds: int
 ) -> list[Rejection]:
     """Return the edges of variables that matter to the target only together."""
     place = {name: node for node, name in enumerate(blocks.names)}
     parents = sorted(place[parent] for parent in graph.parents(target))
-    known = _known(blocks, parents)
+    known = _known(blocks, parents, n_folds)
     own = _unexplained(blocks, place[target], known)
     nodes = [*parents, *(place[name] for name in earlier)]
     columns = np.array([column for node in nodes for column in _lead(blocks, node)], dtype=np.intp)
@@ -103,11 +140,11 @@ def _test_pairs(
         if not len(others):
             continue
         products = blocks.sample[:, [columns[at]]] * blocks.sample[:, columns[others]]
-        products = _residuals(products, known)
+        products = known.residuals(products)
         spread = (own**2).T @ products**2
         statistic = ((own.T @ products) ** 2 / np.maximum(spread, 1e-12)).max(axis=0)
         n_tests += own.shape[1] * len(others)
-        for other, p_value in zip(others, _p_values(statistic, 1, len(known)), strict=True):
+        for other, p_value in zip(others, _p_values(statistic, 1, len(own)), strict=True):
             for node in (int(owner[at]), int(owner[other])):
                 smallest[node] = min(smallest.get(node, 1.0), float(p_value))
     return [
@@ -117,7 +154,7 @@ def _test_pairs(
     ]
 
 
-def _known(blocks: Blocks, parents: list[int]) -> Floats:
+def _known(blocks: Blocks, parents: list[int], n_folds: int) -> Known:
     """Return orthonormal columns that span functions of the parents, and of pairs of them."""
     n_rows = len(blocks.sample)
     room = max(1, n_rows // _ROWS_PER_COLUMN)
@@ -128,22 +165,23 @@ def _known(blocks: Blocks, parents: list[int]) -> Floats:
     plain = np.column_stack([np.ones(n_rows), *columns])[:, :room]
     basis, triangle, _ = qr(plain, mode="economic", pivoting=True, check_finite=False)
     size = np.abs(triangle.diagonal())
-    return np.asarray(basis[:, size > 1e-6 * size[0]])
+    return Known(np.asarray(basis[:, size > 1e-6 * size[0]]), n_folds)
 
 
 def _lead(blocks: Blocks, node: int) -> Ints:
     return blocks.columns(node, 1)
 
 
-def _test(blocks: Blocks, child: int, tails: Sequence[str], known: Floats) -> Iterator[float]:
+def _test(blocks: Blocks, child: int, tails: Sequence[str], known: Known) -> Iterator[float]:
     """Yield the p-value of each tail: whether its functions tell more about the child."""
     own = _unexplained(blocks, child, known)
     for tail in tails:
         columns = blocks.columns(blocks.names.index(tail))
-        yield _covariance_test(own, _residuals(blocks.sample[:, columns], known), known.shape[1])
+        other = known.residuals(blocks.sample[:, columns])
+        yield covariance_test(own, other, known.share_left)
 
 
-def _covariance_test(one: Floats, other: Floats, n_known: int) -> float:
+def covariance_test(one: Floats, other: Floats, share_left: float) -> float:
     """Return the p-value of the generalised covariance measure of residuals."""
     n_rows = len(one)
     products = (one[:, :, None] * other[:, None, :]).reshape(n_rows, -1)
@@ -151,7 +189,7 @@ def _covariance_test(one: Floats, other: Floats, n_known: int) -> float:
     spread = products.T @ products / n_rows - np.outer(mean, mean)
     statistic = n_rows * float(mean @ np.linalg.pinv(spread, hermitian=True) @ mean)
     # Regressions use up rows.
-    statistic *= max(0.0, 1.0 - n_known / n_rows)
+    statistic *= share_left
     return float(_p_values(np.array(statistic), products.shape[1], n_rows))
 
 
@@ -161,21 +199,16 @@ def _p_values(statistic: Floats, n_degrees: int, n_rows: int) -> Floats:
     return np.where(is_small, 1.0, chi2.sf(statistic, n_degrees))
 
 
-def _unexplained(blocks: Blocks, node: int, known: Floats) -> Floats:
+def _unexplained(blocks: Blocks, node: int, known: Known) -> Floats:
     """Return the residuals of a variable: of its indicators, or of its value or its score.
 
     Of the two, the one whose regression has the higher likelihood: the parents act on it more
     nearly by a sum of functions, and so the regression is less wrong.
     """
     if blocks.is_class[node]:
-        return _residuals(blocks.sample[:, blocks.columns(node)], known)
+        return known.residuals(blocks.sample[:, blocks.columns(node)])
     responses = blocks.responses[:, node]
-    left = _residuals(blocks.sample[:, responses], known)
+    left = known.residuals(blocks.sample[:, responses])
     spread = np.maximum((left**2).mean(axis=0), 1e-12)
     likelihood = blocks.offsets[:, node] - 0.5 * blocks.n_rows * np.log(spread)
     return left[:, [int(likelihood.argmax())]]
-
-
-def _residuals(columns: Floats, known: Floats) -> Floats:
-    left: Floats = columns - known @ (known.T @ columns)
-    return left

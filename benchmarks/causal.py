@@ -201,19 +201,26 @@ def coverage_sections(n_runs: int) -> list[tuple[str, str]]:
     )
     return [
         (
-            f"**Causal values of fixed rows, and their parts.** {common} Models are evaluated on "
-            "draws; 66 sampled orderings on shards of 16 rows, or all orderings.",
+            (
+                f"**Causal values of fixed rows, and their parts.** {common} Models are "
+                "evaluated on draws; 66 sampled orderings on shards of 16 rows, or all "
+                "orderings."
+            ),
             markdown(head, rows),
         ),
         (
-            "**Causal values of the population.** Each run has new rows. Orderings are sampled (64, "
-            "on shards of 50 rows), or all of them are taken.",
+            (
+                "**Causal values of the population.** Each run has new rows. Orderings are "
+                "sampled (64, on shards of 50 rows), or all of them are taken."
+            ),
             markdown(head, whole),
         ),
         (
-            "**Flows along edges.** A linear graph of three features, linear mechanisms that were "
-            "fitted once, 24 orderings. Exact flows: all orderings, for the rows of each run; for "
-            "the population, those of 200,000 rows.",
+            (
+                "**Flows along edges.** A linear graph of three features, linear mechanisms "
+                "that were fitted once, 24 orderings. Exact flows: all orderings, for the "
+                "rows of each run; for the population, those of 200,000 rows."
+            ),
             markdown(["sources", "rows", "for", *last], lines),
         ),
     ]
@@ -228,24 +235,31 @@ def cost_sections(problems: list[Problem], n_seeds: int) -> list[tuple[str, str]
     forests = "A forest of 15 trees, Gaussian sampler"
     return [
         (
-            f"**The first level.** {forests}. Percent of the variance from orderings that is left "
-            "with the first level (of linear structural equations for causal values), relative to "
-            "runs without it; 48 orderings on 25 rows each. *Curved*: half of the effects are sines "
-            "and absolute values, and the noise has Student's distribution with 3 degrees of "
-            "freedom.",
+            (
+                f"**The first level.** {forests}. Percent of the variance from orderings that "
+                "is left with the first level (of linear structural equations for causal "
+                "values), relative to runs without it; 48 orderings on 25 rows each. "
+                "*Curved*: half of the effects are sines and absolute values, and the noise "
+                "has Student's distribution with 3 degrees of freedom."
+            ),
             markdown(["data", "values", "left", "direct", "indirect"], levels),
         ),
         (
-            f"**Costs.** {forests}. Rows that the model predicted / CPU seconds, until the largest "
-            "standard error is 5, 2 and 1 % of the range of the values. The run includes fitting "
-            "the sampler, not learning the graph.",
+            (
+                f"**Costs.** {forests}. Rows that the model predicted / CPU seconds, until the "
+                "largest standard error is 5, 2 and 1 % of the range of the values. The run "
+                "includes fitting the sampler, not learning the graph."
+            ),
             markdown(["data", "values", *heads], table),
         ),
         (
-            "**The range over graphs**, by default rules of stopping: predicted rows / CPU seconds "
-            "with one graph, and with the range over its equivalence class. *Width* is the largest "
-            "range of a feature over graphs, and *error* the largest standard error of a "
-            "difference between two graphs, both in percent of the range of the values.",
+            (
+                "**The range over graphs**, by default rules of stopping: predicted rows / "
+                "CPU seconds with one graph, and with the range over its equivalence class. "
+                "*Width* is the largest range of a feature over graphs, and *error* the "
+                "largest standard error of a difference between two graphs, both in percent "
+                "of the range of the values."
+            ),
             markdown(
                 ["data", "members", "compared", "one graph", "with range", "width", "error"], over
             ),

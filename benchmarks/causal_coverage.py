@@ -60,9 +60,7 @@ def linear_law(name: str, weights: dict[tuple[str, str], float], names: Sequence
     """Return linear structural equations with a linear model, which is evaluated on draws."""
     hidden = tuple(each for each in names if each == "h")
     world = worlds.LinearWorld(tuple(names), weights, hidden)
-    seen = Gaussian.from_moments(
-        np.zeros(4), world.covariance([*FEATURES, "y"]), [*FEATURES, "y"]
-    )
+    seen = Gaussian.from_moments(np.zeros(4), world.covariance([*FEATURES, "y"]), [*FEATURES, "y"])
     sampler = Interventional(sampler=seen, graph=world.graph, target="y")
     sampler.fit(world.sample(30, np.random.default_rng(0))[FEATURES])
 
@@ -252,8 +250,8 @@ def simulate_flows(sources: str, n_rows: int, n_runs: int) -> list[list[str]]:
     degrees = {"these rows": 11.0, "population": n_rows - 1.0}
     both = {"these rows": (off, se), "population": (off_all, se_all)}
     lines = []
-    for name, (error, own) in both.items():
-        error, own = np.array(error), np.array(own)
+    for name, lists in both.items():
+        error, own = np.array(lists[0]), np.array(lists[1])
         half = [intervals(np.zeros(len(each)), each, df=degrees[name])[1] for each in own]
         lines.append([sources, str(n_rows), name, *summarize(error, own, np.array(half))])
     return lines

@@ -25,7 +25,8 @@ _SHARE, _FEWEST_UNITS = 1.0, 16
 _PRECISE = 0.01
 # Ranks are told of values that differ by more than this share of their range.
 _MATTERS = 0.02
-_ROWS = 64
+# Rows of an ordering, and those when the user's time is over.
+_ROWS, _FEW_ROWS = 64, 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,10 +206,10 @@ def range_over_graphs(
     """
     if not others or estimate.interrupted:
         return None
-    n_pairs = int(_SHARE * estimate.n_evaluated / len(others))
+    n_pairs, n_rows = int(_SHARE * estimate.n_evaluated / len(others)), _ROWS
     if estimate.reason is not None and estimate.reason.kind is StopKind.TIME:
         # The user's time is over: no more than the least that is needed.
-        n_pairs = 0
+        n_pairs, n_rows = 0, _FEW_ROWS
     allowed = _PRECISE * float(np.ptp(estimate.values))
     settings = vars(
         replace(
@@ -218,7 +219,7 @@ def range_over_graphs(
             # Where sampled orderings were better for the run, they are better for differences.
             exact="auto" if estimate.is_exact else "never",
             random_state=seed,
-            rows_per_ordering=min(_ROWS, game.n_rows) if game.is_drawn else None,
+            rows_per_ordering=min(n_rows, game.n_rows) if game.is_drawn else None,
         )
     )
     found = []

@@ -77,6 +77,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.losses
 	$(BIN)/python -m benchmarks.engine_coverage
 	$(BIN)/python -m benchmarks.default_coverage
+	$(BIN)/python -m benchmarks.causal
 	$(BIN)/python -m benchmarks.engine_design
 	$(BIN)/python -m benchmarks.engine_orderings
 	$(BIN)/python -m benchmarks.folds

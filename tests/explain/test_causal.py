@@ -1,6 +1,7 @@
 """`explain` and `explain_rows` with features that are set."""
 
 import dataclasses
+import itertools
 import warnings
 
 import numpy as np
@@ -11,11 +12,14 @@ from sklearn.linear_model import LinearRegression
 import dsage
 from dsage import Graph, explain, explain_rows
 from dsage._check import DsageWarning, GraphWarning
+from dsage.data.inputs import check_inputs
 from dsage.estimate.graph_range import GraphRange, warn_of_range
 from dsage.graphs import PartialGraph, cpdag
 from dsage.report import report_data
 from dsage.samplers import Gaussian
 from dsage.structure import stability
+from dsage.structure.causes import find_causes
+from dsage.structure.knowledge import Knowledge
 from explain_case import QUIET, chain
 
 CAUSAL = {**QUIET, "estimand": "causal", "sampler": "gaussian"}
@@ -188,6 +192,77 @@ def test_differences_within_their_errors_change_nothing():
     assert found.changes_sign() == []
     assert found.changes_rank() == []
     warn_of_range(found)
+
+
+def test_the_errors_of_the_run_itself_count():
+    found = make_range([3.0, 2.0, -0.5], [[-2.0, 0.0, 2.0]])
+    assert found.changes_sign() == ["c"]
+    assert ("a", "b") in found.changes_rank()
+    errors = {"se_values": np.full(3, 1.0), "df_values": np.full(3, 30.0)}
+    found = dataclasses.replace(found, **errors)
+    assert found.changes_sign() == []
+    assert found.changes_rank() == []
+
+
+def test_explain_warns_where_the_rank_depends_on_the_graph_and_only_there(rows):
+    # The model uses b, the middle of a chain: which of a and c acts on it is not known.
+    middle = LinearRegression().fit(rows[0] * [0, 1, 0, 0], rows[1])
+    with pytest.warns(GraphWarning, match="which is larger of 'a' and 'c'.* depends on it"):
+        found = explain(middle, *rows, **{**CAUSAL, "graph": cpdag(GRAPH)})
+    assert ("a", "c") in found.range_graph.changes_rank()
+    # c alone matters to this model, whatever causes it.
+    alone = LinearRegression().fit(rows[0] * [0, 0, 1, 0], rows[1])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", GraphWarning)
+        found = explain(alone, *rows, **{**CAUSAL, "graph": cpdag(GRAPH)})
+    assert len(found.range_graph.graphs) == 3
+
+
+def causes_of(graph, features, **options):
+    X = np.random.default_rng(0).normal(size=(30, len(features)))
+    table = pd.DataFrame(X, columns=features)
+    y = pd.Series(X[:, 0], name="y")
+    inputs = check_inputs(table[:20], y[:20], table[20:], y[20:])
+    options = {"knowledge": Knowledge(), "n_resamples": None} | options
+    return find_causes(
+        graph,
+        inputs,
+        is_of_classes=False,
+        min_share=None,
+        n_jobs=None,
+        seed=0,
+        progress=False,
+        **options,
+    )
+
+
+def test_members_of_large_classes_are_sampled_in_proportion():
+    # A chain of 40 nodes has 40 members, one for each source.
+    names = [f"x{at}" for at in range(39)]
+    chain_of = Graph([*names, "y"], list(itertools.pairwise([*names, "y"])))
+    found = causes_of(cpdag(chain_of), names)
+    assert found.n_members == 40
+    shares = [each.share for each in found.alternatives]
+    assert len(shares) <= 12
+    # Of 12 draws, those that are the graph of the run itself are not listed.
+    np.testing.assert_allclose(np.array(shares) * 12 % 1, 0, atol=1e-9)
+    assert 9 / 12 <= sum(shares) <= 1 + 1e-9
+    assert not any(each.is_resampled for each in found.alternatives)
+    # What is known leaves three of the members, all of which are listed.
+    known = Knowledge.read([*names, "y"], forbidden=[("x3", "x2")])
+    found = causes_of(cpdag(chain_of), names, knowledge=known)
+    assert found.n_members == 3
+    assert [each.share for each in found.alternatives] == [1 / 3, 1 / 3]
+
+
+def test_the_range_does_not_depend_on_jobs(model, rows):
+    options = {**CAUSAL, "graph": cpdag(GRAPH), "loss": "squared_error", "n_orderings": 16}
+    options["exact"] = "never"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", GraphWarning)
+        one, two = (explain(model.predict, *rows, n_jobs=n, **options) for n in (1, 2))
+    assert one.range_graph.se.max() > 0
+    np.testing.assert_array_equal(one.range_graph.differences, two.range_graph.differences)
 
 
 def test_plots_draw_parts_and_ranges(given):

@@ -15,6 +15,7 @@ from dsage.estimate.reasons import StopKind, StopReason
 from dsage.estimate.result import Estimate
 from dsage.estimate.running.run import run
 from dsage.games.base import Floats, Game
+from dsage.games.cached import Cached
 from dsage.games.difference import Difference
 
 # Evaluations for all graphs together, as a share of those of the run, and units for each graph in
@@ -24,7 +25,8 @@ _SHARE, _FEWEST_UNITS = 1.0, 16
 _PRECISE = 0.01
 # Ranks are told of values that differ by more than this share of their range.
 _MATTERS = 0.02
-_ROWS = 64
+# Rows of an ordering, and those when the user's time is over.
+_ROWS, _FEW_ROWS = 64, 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +54,10 @@ class GraphRange:
     n_members : int or None
         Number of members of the equivalence class, if it was counted.
     n_evaluated : int
-        Pairs of a coalition and a row that were evaluated, with each of two graphs.
+        Pairs of a coalition and a row that were evaluated with the other graphs.
+    se_values, df_values : arrays of shape (n_features,), or None
+        Standard errors of the values of the run, from orderings and draws, and their degrees of
+        freedom; None if they are exact.
     """
 
     feature_names: tuple[str, ...]
@@ -65,6 +70,8 @@ class GraphRange:
     graphs: tuple[str, ...]
     n_members: int | None = None
     n_evaluated: int = 0
+    se_values: Floats | None = None
+    df_values: Floats | None = None
 
     @property
     def all_values(self) -> Floats:
@@ -106,7 +113,7 @@ class GraphRange:
         Both differences are significant, and larger than 2 % of the range of the values.
         """
         least, values = _MATTERS * float(np.ptp(self.values)), self.all_values
-        slack = np.concatenate([np.zeros((1, values.shape[1])), self._slack()])
+        slack = self._slack()
         found = []
         for one, name in enumerate(self.feature_names):
             for other in range(one + 1, len(self.feature_names)):
@@ -117,15 +124,21 @@ class GraphRange:
         return found
 
     def _slack(self) -> Floats:
-        """Return the half widths of the intervals of the differences."""
+        """Return the half widths of the intervals of `all_values`, (1 + n_graphs, n_features)."""
+        n_features = len(self.feature_names)
+        se = np.zeros(n_features) if self.se_values is None else self.se_values
+        df = np.full(n_features, np.inf) if self.df_values is None else self.df_values
+        # A value with another graph has the error of the run's value and that of the difference.
+        errors = [se, *np.hypot(se, self.se)]
+        degrees = [df, *np.minimum(df, self.df)]
         widths = [
-            simultaneous_intervals(difference, se, df=df)[1] - difference
-            for difference, se, df in zip(self.differences, self.se, self.df, strict=True)
+            simultaneous_intervals(np.zeros(n_features), each, df=own)[1]
+            for each, own in zip(errors, degrees, strict=True)
         ]
-        return np.stack(widths) if widths else np.zeros((0, len(self.feature_names)))
+        return np.stack(widths)
 
     def _bounds(self) -> tuple[Floats, Floats]:
-        slack = np.concatenate([np.zeros((1, len(self.feature_names))), self._slack()])
+        slack = self._slack()
         return self.all_values - slack, self.all_values + slack
 
     def to_frame(self) -> pd.DataFrame:
@@ -167,6 +180,14 @@ class _Enough:
         return StopReason(StopKind.ORDERINGS, {"n": progress.n_orderings, "is_all": False})
 
 
+class _Common(Cached):
+    """The game of the run, evaluated once for all comparisons, with its first level."""
+
+    def first_level(self) -> Game | None:
+        """Return the cheaper game of the game itself."""
+        return self.game.first_level()
+
+
 def range_over_graphs(
     game: Game,
     others: Sequence[OtherGame],
@@ -179,31 +200,34 @@ def range_over_graphs(
     """Estimate how causal values change with other graphs; None without others.
 
     Each graph is compared with that of the run in the :class:`~dsage.games.Difference` of their
-    games: the same model, orderings, rows and noise. All comparisons together use about as many
-    evaluations as the run.
+    games: the same model, orderings, rows and noise. What the graph of the run needs for that is
+    evaluated once for all. The other graphs together use about as many evaluations as the run, but
+    each at least 16 pairs of orderings.
     """
     if not others or estimate.interrupted:
         return None
-    n_pairs = int(_SHARE * estimate.n_evaluated / (2 * len(others)))
+    n_pairs, n_rows = int(_SHARE * estimate.n_evaluated / len(others)), _ROWS
     if estimate.reason is not None and estimate.reason.kind is StopKind.TIME:
         # The user's time is over: no more than the least that is needed.
-        n_pairs = 0
+        n_pairs, n_rows = 0, _FEW_ROWS
     allowed = _PRECISE * float(np.ptp(estimate.values))
     settings = vars(
         replace(
             options,
             estimand="sage",
-            first_level="none",
             audit=False,
+            # Where sampled orderings were better for the run, they are better for differences.
+            exact="auto" if estimate.is_exact else "never",
             random_state=seed,
-            rows_per_ordering=min(_ROWS, game.n_rows) if game.is_drawn else None,
+            rows_per_ordering=min(n_rows, game.n_rows) if game.is_drawn else None,
         )
     )
     found = []
+    common = _Common(game)
     for other in others:
         # The warnings of the run have been told.
         with record_warnings(show=False):
-            difference = Difference(other.make(), game)
+            difference = Difference(other.make(), common)
             found.append(run(difference, stopping=_Enough(n_pairs, allowed), **settings))
         if found[-1].interrupted:
             return None
@@ -218,6 +242,8 @@ def range_over_graphs(
         tuple(each.graph for each in others),
         n_members,
         sum(each.n_evaluated for each in found),
+        None if estimate.is_exact and not estimate.se.any() else estimate.se,
+        None if estimate.is_exact and not estimate.se.any() else estimate.df,
     )
 
 

@@ -63,7 +63,11 @@ class LinearDrawer:
 
 
 class SampledDrawer:
-    """A sampler of its own, fitted to the variable and those that it depends on."""
+    """A sampler of its own, fitted to the variable and those that it depends on.
+
+    The variable is the first column: samplers that choose a component, or a row, do so by the noise
+    of that column.
+    """
 
     def __init__(
         self,
@@ -74,7 +78,7 @@ class SampledDrawer:
         given: Sequence[int],
         max_bytes: int,
     ) -> None:
-        family = [*given, node]
+        family = [node, *given]
         part, own = sampler.for_part(), layout.select(family)
         # All columns together have been fitted before, and their warnings told.
         with record_warnings(show=False):
@@ -83,7 +87,7 @@ class SampledDrawer:
                 self._sampler: Sampler = part.fit_encoded(own, matrix[:, family])
             else:
                 self._sampler = part.fit(own.decode(matrix[:, family]))
-        self._known = np.arange(len(family)) < len(given)
+        self._known = np.arange(len(family)) > 0
 
     def draw(self, given: Sequence[Floats], noise: Floats) -> Floats:
         """Return draws (n_rows, n_draws); see :class:`Drawer`."""
@@ -92,7 +96,7 @@ class SampledDrawer:
             # Each draw is a row of its own.
             flat = [np.broadcast_to(values, noise.shape).reshape(-1, 1) for values in given]
             return self.draw(flat, noise.reshape(-1, 1)).reshape(n_rows, n_draws)
-        rows = np.concatenate([*given, np.zeros((n_rows, 1))], axis=1)
+        rows = np.concatenate([np.zeros((n_rows, 1)), *given], axis=1)
         whole = np.full((n_rows, n_draws, rows.shape[1]), 0.5)
-        whole[:, :, -1] = noise
-        return self._sampler.draw_rows(rows, self._known, whole)[:, :, -1]
+        whole[:, :, 0] = noise
+        return self._sampler.draw_rows(rows, self._known, whole)[:, :, 0]

@@ -135,7 +135,12 @@ def find_graph(
         return GraphFound(as_oracle(graph), None, None, info)
     if isinstance(graph, str) or (callable(graph) and not is_graph):
         if isinstance(graph, str):
-            check_member(graph, ("auto", "learn", *METHODS), "graph", "the names of graphs")
+            check_member(
+                graph,
+                tuple(dict.fromkeys(("auto", "learn", *METHODS))),
+                "graph",
+                "the names of graphs",
+            )
         learned = _learn(
             "auto" if graph == "learn" else graph,
             inputs,

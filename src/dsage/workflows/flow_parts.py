@@ -92,7 +92,12 @@ def _learn(
     knowledge: Knowledge,
 ) -> Graph:
     if isinstance(method, str):
-        check_member(method, ("auto", "learn", *METHODS), "graph", "the names of graphs")
+        check_member(
+            method,
+            tuple(dict.fromkeys(("auto", "learn", *METHODS))),
+            "graph",
+            "the names of graphs",
+        )
     found = find_graph(
         "learn" if isinstance(method, str) and method == "auto" else method,
         inputs,

@@ -60,6 +60,11 @@ Helpers` in long runs. The backend is also that of joblib, such as
         self._seconds = self._n_pairs = 0.0
         self._warned: set[tuple[str, int]] = set()
 
+    @property
+    def n_helpers(self) -> int:
+        """The processes that help now although nobody asked for them."""
+        return self._helpers.n_working
+
     def __call__(self, game: Game, requests: Sequence[Request]) -> list[Floats]:
         """Return the answers of the game to requests."""
         backend, _ = get_active_backend()

@@ -7,11 +7,13 @@ import joblib
 import numpy as np
 import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.pipeline import make_pipeline
 
 import dsage
 from dsage.models import as_model, origin
 from dsage.models.adapt import adapt
 from dsage.models.files import load_model
+from dsage.models.losses.choose import decide_loss, gives_classes
 from dsage.models.origin import file_of, naming_file, remember_file
 
 ROWS = np.random.default_rng(0).normal(size=(30, 3))
@@ -51,6 +53,14 @@ def test_a_classifier_without_its_classes_names_the_file():
     del model.classes_
     with pytest.raises(ValueError, match=r"the model in m\.skops"):
         as_model(remember_file(model, "m.skops"), "cross_entropy").predict(ROWS)
+
+
+def test_a_model_that_cannot_say_what_it_is_names_the_file():
+    model = remember_file(make_pipeline(LinearRegression()), "m.skops")
+    model.steps = [()]
+    for look in (gives_classes, decide_loss, lambda each: as_model(each, "squared_error")):
+        with pytest.raises(ValueError, match=r"the model in m\.skops .*IndexError"):
+            look(model)
 
 
 def test_a_native_booster_from_a_file_names_it(tmp_path):

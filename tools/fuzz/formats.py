@@ -66,6 +66,7 @@ def _predict(path: Path) -> None:
     A model that was read may still fail at rows: the error has to be one of the package, too, and
     to name the file.
     """
+    from dsage.cli.models import align_columns
     from dsage.data.layout import Layout
     from dsage.models import as_model
     from dsage.models.files import load_model
@@ -77,7 +78,7 @@ def _predict(path: Path) -> None:
         try:
             votes = gives_classes(model) and not hasattr(model, "predict_proba")
             found = as_model(model, "zero_one" if votes else decide_loss(model).loss)
-            found.predict(rows)
+            found.predict(align_columns(model, rows))
             layout = Layout.of(rows)
             found.affine(layout, rows)
             found.leaves(layout, layout.encode(rows))

@@ -53,6 +53,7 @@ class ChosenLoss(NamedTuple):
     reason: LossReason
 
 
+@names_file
 def gives_classes(model: object) -> bool:
     """Return whether a model is a classifier, by scikit-learn's tags or by its `predict_proba`.
 

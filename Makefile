@@ -81,7 +81,8 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.engine_design
 	$(BIN)/python -m benchmarks.engine_orderings
 	$(BIN)/python -m benchmarks.folds
-	$(BIN)/python -m benchmarks.jobs
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.jobs
+	$(BIN)/python -m benchmarks.helpers
 	$(BIN)/python -m benchmarks.comparison
 	$(BIN)/python -m benchmarks.convergence
 

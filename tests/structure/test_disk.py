@@ -16,6 +16,7 @@ from dsage.data.stream import Stream
 from dsage.data.table import Table
 from dsage.structure import Counts, Moments, blocks, counts, search_graph, stability
 from dsage.structure.blocks import Blocks
+from dsage.structure.scores import discrete
 
 N_ROWS = 2_000
 
@@ -125,6 +126,7 @@ def test_memory_does_not_grow_with_the_rows(tmp_path, monkeypatch):
     monkeypatch.setattr(blocks, "_MAX_FITTED", 2_000)
     monkeypatch.setattr(blocks, "_MAX_SAMPLE", 2_000)
     monkeypatch.setattr(counts, "_MIN_MERGED", 2_000)
+    monkeypatch.setattr(discrete, "_MOST_TABULATED", 2_000)
     rng = np.random.default_rng(0)
     peaks = []
     for n_groups in (8, 48):

@@ -61,21 +61,34 @@ _TRUSTED = (
 
 
 def _predict(path: Path) -> None:
-    """Load a model, and predict rows of numbers, and of numbers and a class."""
-    from dsage.models.adapt import adapt
-    from dsage.models.files import load_model
+    """Load a model and ask it as a run does, for rows of numbers, and of numbers and a class.
 
-    model = adapt(load_model(path, trusted=_TRUSTED if path.suffix == ".skops" else ()))
+    A model that was read may still fail at rows: the error has to be one of the package, too, and
+    to name the file.
+    """
+    from dsage.cli.models import align_columns
+    from dsage.data.layout import Layout
+    from dsage.models import as_model
+    from dsage.models.files import load_model
+    from dsage.models.losses.choose import decide_loss, gives_classes
+
+    model = load_model(path, trusted=_TRUSTED if path.suffix == ".skops" else ())
+    refused = []
     for rows in (numbers()[0], mixed()):
         try:
-            method = getattr(model, "predict_proba", model.predict)
-            method(rows)
+            votes = gives_classes(model) and not hasattr(model, "predict_proba")
+            found = as_model(model, "zero_one" if votes else decide_loss(model).loss)
+            found.predict(align_columns(model, rows))
+            layout = Layout.of(rows)
+            found.affine(layout, rows)
+            found.leaves(layout, layout.encode(rows))
         except Exception as error:
-            # A model that was read may fail at rows, in the words of its own library.
-            if not isinstance(error, (ValueError, TypeError, LookupError, AttributeError)):
-                name = type(error).__module__.partition(".")[0]
-                if name not in ("xgboost", "lightgbm", "onnxruntime"):
-                    raise
+            if not hasattr(error, "problem"):
+                raise
+            refused.append(error)
+    # A model of a class cannot predict rows without it, and the other way around.
+    if len(refused) == 2:
+        raise refused[0]
 
 
 # Boosters

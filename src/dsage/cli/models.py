@@ -30,6 +30,7 @@ from dsage.models.adapt import adapt
 from dsage.models.calling import some_rows
 from dsage.models.losses import as_loss, choose_loss
 from dsage.models.model import as_model
+from dsage.models.origin import names_file
 from dsage.models.statsmodels_results import ResultsOfNumbers
 
 # With pure leaves, forests predict probabilities of 0 and 1, and cross entropy would be infinite.
@@ -141,6 +142,7 @@ def _join(
     return make_pipeline(make_column_transformer(*parts, remainder=rest), estimator)
 
 
+@names_file
 def align_columns(model: Any, X: pd.DataFrame) -> pd.DataFrame:  # noqa: ANN401
     """Return the columns in the order in which the model was fitted, if it stores their names."""
     names = _column_names(model)
@@ -197,6 +199,7 @@ def _parse_label(text: str, dtype: Any) -> str | int | float | bool:  # noqa: AN
     return float(text) if pd.api.types.is_numeric_dtype(dtype) else text
 
 
+@names_file
 def note_column_order(model: Any, X: pd.DataFrame) -> None:  # noqa: ANN401
     """Warn of the assumed order of columns if the model does not store their names.
 
@@ -223,6 +226,7 @@ def _has_names(model: Any) -> bool:  # noqa: ANN401
     return bool(named) or len(getattr(model, "__dict__", {}).get("_inputs", ())) > 1
 
 
+@names_file
 def score_held_out(
     model: Any,  # noqa: ANN401
     X: pd.DataFrame,

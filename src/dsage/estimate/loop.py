@@ -14,6 +14,7 @@ from dsage.estimate.accumulate.history import History
 from dsage.estimate.assemble import assemble
 from dsage.estimate.clock import Clock, TimeUpError
 from dsage.estimate.inference import MIN_UNITS
+from dsage.estimate.parallel.pools import single_blas
 from dsage.estimate.plan import Plan
 from dsage.estimate.result import Estimate
 from dsage.estimate.terms import Outcome
@@ -244,11 +245,13 @@ class Estimation:
             self.plan.terms[term](batch, shards[shard], self._epoch) for batch, shard in units
         ]
         with self.clock.measure(term, len(units), self._n_needed(term)) as watch:
+            control = self.plan.control
             self.plan.jobs.on_piece = partial(self._look_at, watch)
+            self.plan.jobs.meanwhile = None if control is None else control.prepare
             try:
                 outcomes = _play_together(asking, self.plan.game)
             finally:
-                self.plan.jobs.on_piece = None
+                self.plan.jobs.on_piece = self.plan.jobs.meanwhile = None
         # Not the number of evaluations, which depends on the size of the memory.
         self._totals.costs[term] += self.plan.game.n_distinct - before
         self.is_whole = False
@@ -353,7 +356,10 @@ class Estimation:
         rate = 0.0
         if len(self.plan.names) > _FEW_FEATURES:
             rate = rest / slope**2 / n_main / self.plan.seconds_a_unit
-        if control.refine(bound, n_main, self.clock.is_over, rate):
+        # Some of it may have been computed beside other processes, with one thread.
+        with single_blas():
+            is_done = control.refine(bound, n_main, self.clock.is_over, rate)
+        if is_done:
             self._refined_at = n_units
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from dsage.models.boosters import as_booster
 from dsage.models.catboost_model import as_catboost
+from dsage.models.origin import file_of, remember_file
 from dsage.models.statsmodels_results import as_results
 
 
@@ -17,5 +18,6 @@ def adapt(model: Any) -> Any:  # noqa: ANN401
     for wrap in (as_booster, as_catboost, as_results):
         wrapped = wrap(model)
         if wrapped is not model:
-            return wrapped
+            file = file_of(model)
+            return remember_file(wrapped, file) if file else wrapped
     return model

@@ -12,19 +12,21 @@ import pandas as pd
 
 from dsage._check import refusal
 from dsage.data.frames import is_frame, take_rows
+from dsage.models.origin import naming_file
 
 N_ASKED = 256
 """The number of rows that a function is asked about, to see what it returns."""
 
 
-def call(function: Callable[[Any], Any], name: str, X: Any) -> Any:  # noqa: ANN401
+def call(function: Callable[[Any], Any], name: str, X: Any, file: str = "") -> Any:  # noqa: ANN401
     """Return the output of a model for rows, as it is.
 
     The model runs with one job: forests that sum their trees in several threads differ in the last
-    digits each time. Errors of the model are passed on with a note that names it.
+    digits each time. Errors of the model are passed on with a note that names it; those of a model
+    from a file are errors of the package, see :func:`~dsage.models.origin.naming_file`.
     """
     try:
-        with joblib.parallel_config(backend="sequential"):
+        with naming_file(file), joblib.parallel_config(backend="sequential"):
             return function(X)
     except Exception as error:
         error.add_note(

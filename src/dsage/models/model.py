@@ -28,7 +28,11 @@ from dsage.models.leaves import Leaves, find_leaves
 from dsage.models.link_scores import Scores
 from dsage.models.losses import Loss, as_loss
 from dsage.models.losses.choose import CALIBRATE, as_column, gives_classes
+<<<<<<< HEAD
 from dsage.models.scores import find_scores
+=======
+from dsage.models.origin import file_of, names_file, naming_file
+>>>>>>> h21
 from dsage.models.torch_module import Probabilities, TorchPredictor, as_predictor
 
 Array = npt.NDArray[Any]
@@ -76,8 +80,10 @@ class Model:
         predictor: TorchPredictor | None = None,
         may_be_copied: bool = False,
         trees: object = None,
+        file: str = "",
     ) -> None:
         self.name = name
+        self._file = file
         self.may_be_copied = may_be_copied
         self._trees = trees
         self.classes = classes
@@ -119,11 +125,12 @@ class Model:
         ------
         ValueError
             If there is not one finite prediction of at most 1e70 per row. Errors of the model
-            itself are passed on with a note.
+            itself are passed on with a note, unless it was loaded from a file by
+            :func:`~dsage.models.files.load_model`.
         """
         # A module is given tensors of its own.
         is_safe = is_disposable or self.predictor is not None
-        raw = call(self._function, self.name, X if is_safe else copy_rows(X))
+        raw = call(self._function, self.name, X if is_safe else copy_rows(X), self._file)
         is_float = type(raw) is np.ndarray and raw.dtype == _FLOAT and not self._takes_votes
         prediction: Floats = raw if is_float else self._to_floats(raw)
         shape = prediction.shape
@@ -224,7 +231,8 @@ class Model:
         """
         if self._trees is None:
             return None
-        return find_leaves(self._trees, self.predict, layout, X)
+        with naming_file(self._file):
+            return find_leaves(self._trees, self.predict, layout, X)
 
     def scores(self, layout: Layout, X: Floats) -> Scores | None:
         """Return the scores of a model whose predictions are a link of sums.
@@ -306,6 +314,7 @@ _NAME_CLASSES = Text(["Name all classes that it predicts with ", Setting("classe
 _ONE_PER_ROW = "Return one prediction, or one row of predictions, per row of X"
 
 
+@names_file
 def as_model(
     model: Any,  # noqa: ANN401
     loss: str | Callable[..., Any] | Loss,
@@ -376,6 +385,7 @@ def as_model(
         predictor=predictor,
         may_be_copied=may_be_copied(model),
         trees=model if predictor is None else None,
+        file=file_of(model),
     )
 
 

@@ -27,6 +27,8 @@ RESPONSES = ("value", "score")
 
 # Rows that are kept for likelihoods that moments do not give, and their memory.
 _MAX_SAMPLE, _SAMPLE_BYTES, _MAX_THINNED = 20_000, 128 * 2**20, 4_000
+# Bytes of the basis columns of a chunk of rows.
+_CHUNK_BYTES = 32 * 2**20
 # Rows that functions are fitted to.
 _MAX_FITTED = 1 << 16
 NEGENTROPY = 1.5
@@ -223,23 +225,25 @@ class _Maker:
         All of them come from one pass over the rows.
         """
         running = Running(tuple(str(column) for column in range(self._n_columns)))
-        parts: list[tuple[Floats, Floats, Ints]] = []
+        n_sampled = len(self._sampled)
+        sample = np.empty((n_sampled, self._n_columns))
+        numbers = np.empty((n_sampled, len(self._rows.continuous)))
+        levels = np.empty((n_sampled, len(self._levels)), dtype=np.intp)
         at = 0
-        for numbers, codes in self._chunks():
-            first, last = np.searchsorted(self._sampled, [at, at + len(numbers)])
-            inside = self._sampled[first:last] - at
-            levels = self._find_levels(numbers, codes)
+        for chunk, codes in self._chunks():
+            first, last = np.searchsorted(self._sampled, [at, at + len(chunk)])
+            inside, place = self._sampled[first:last] - at, slice(first, last)
+            found = self._find_levels(chunk, codes)
+            numbers[place], levels[place] = chunk[inside], found[inside]
             if correlate:
-                design = self._design(numbers, levels, np.arange(at, at + len(numbers)))
-                parts.append((_pick(design, inside), numbers[inside], levels[inside]))
+                design = self._design(chunk, found, np.arange(at, at + len(chunk)))
+                sample[place] = _pick(design, inside)
                 running.add(design)
+                # Before the next one is made.
+                del design
             else:
-                design = self._design(numbers[inside], levels[inside], at + inside)
-                parts.append((design, numbers[inside], levels[inside]))
-            at += len(numbers)
-        sample, numbers, levels = (
-            each[0] if len(each) == 1 else np.concatenate(each) for each in zip(*parts, strict=True)
-        )
+                sample[place] = self._design(chunk[inside], found[inside], at + inside)
+            at += len(chunk)
         if correlate:
             n_rows = self._rows.n_rows
             _, _, mean, scatter = running.result()
@@ -271,7 +275,7 @@ class _Maker:
                 np.concatenate([part[1] for part in parts]),
             )
             return
-        step = max(1, _SAMPLE_BYTES // (16 * max(1, self._n_columns)))
+        step = max(1, _CHUNK_BYTES // (8 * max(1, self._n_columns)))
         for numbers, codes in self._rows.batches():
             for start in range(0, len(numbers), step):
                 yield numbers[start : start + step], codes[start : start + step]

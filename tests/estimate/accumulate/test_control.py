@@ -206,3 +206,26 @@ def test_a_nested_control_goes_on_from_its_state(game):
         control.refine(bound, 1000)
     np.testing.assert_array_equal(second.mean, whole.mean)
     np.testing.assert_array_equal(second.variance, whole.variance)
+
+
+def test_units_that_were_computed_ahead_change_no_bit(game):
+    plain, ahead = nested(game), nested(game)
+    asked = []
+    for n_main in (4, 12, 24, 40):
+        ahead.prepare(lambda: False)
+        asked.append(len(ahead._ready))
+        plain.refine(0.0, n_main)
+        ahead.refine(0.0, n_main)
+        for name, value in plain.state().items():
+            np.testing.assert_array_equal(ahead.state()[name], value)
+    # Nothing is known before the first refinement; later, most pieces are there.
+    assert asked[0] == 0
+    assert min(asked[1:]) > 0
+    ahead.prepare(lambda: False)
+    n_ready = len(ahead._ready)
+    ahead.prepare(lambda: False)
+    assert len(ahead._ready) == n_ready
+    ahead.restore(plain.state())
+    assert not ahead._ready
+    ahead.prepare(lambda: True)
+    assert not ahead._ready

@@ -16,6 +16,7 @@ from sklearn.neural_network import MLPRegressor
 
 from dsage import Graph
 from dsage.estimate import NOrderings, as_stopping, run
+from dsage.estimate.accumulate.control import Control
 from dsage.estimate.parallel import work as work_module
 from dsage.estimate.parallel.jobs import Jobs
 from dsage.games import Grouped, LossGame, MomentGame
@@ -257,3 +258,39 @@ def test_memory_is_flat_over_many_runs(data):
     tracemalloc.stop()
     # A run holds some 100 kB; were it kept, 30 more runs would show.
     assert sizes[-1] - sizes[0] < 200_000
+
+
+def test_the_first_level_is_computed_beside_the_workers_and_changes_no_bit(data, models):
+    X, y = data
+    game = LossGame(models["forest"], Gaussian().fit(X), X, y, random_state=0)
+    options = {"stopping": NOrderings(64), "exact": "never", "random_state": 0}
+    threads = []
+    prepare = Control.prepare
+
+    def watched(self, is_over):
+        threads.append((threading.current_thread().name, np.geterr()["over"]))
+        prepare(self, is_over)
+
+    with pytest.MonkeyPatch.context() as patch, np.errstate(over="raise"):
+        patch.setattr(Control, "prepare", watched)
+        alone = run(game, n_jobs=1, **options)
+        assert not threads
+        together = run(game, n_jobs=2, **options)
+        assert set(threads) == {("dsage-beside", "raise")}
+    for name in ARRAYS:
+        np.testing.assert_array_equal(getattr(alone, name), getattr(together, name))
+
+
+def test_what_fails_beside_the_workers_is_left_to_the_main_thread(data, models):
+    X, y = data
+    game = LossGame(models["forest"], Gaussian().fit(X), X, y, random_state=0)
+
+    def fails_there(self, is_over):
+        raise ValueError("only there")
+
+    options = {"stopping": NOrderings(16), "exact": "never", "random_state": 0}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Control, "prepare", fails_there)
+        found = run(game, n_jobs=2, **options)
+    np.testing.assert_array_equal(found.values, run(game, n_jobs=1, **options).values)
+    assert all(thread.name != "dsage-beside" for thread in threading.enumerate())

@@ -28,6 +28,8 @@ _STATE = ("counts", "means", "spreads", "slopes")
 # What all orderings may cost: so many times one ordering of the cheapest game, and that times the
 # units of the main term plus four.
 _MOST_TIMES = 1024
+# Pieces that are computed ahead: those of the last refinement, and a share of them.
+_AHEAD = 1.25
 # Seconds of an ordering, about, for each unit of a game's `cost`.
 SECONDS_A_COST = 4e-8
 
@@ -127,6 +129,10 @@ class Control:
         self._spreads: Floats = np.zeros((n_levels, n_columns))
         # The slope of each game on the next one, found with the first units.
         self._slopes: Floats = np.zeros(n_levels)
+        # Units that were computed ahead, by game and number; the game that was refined last, and
+        # in how many pieces.
+        self._ready: dict[tuple[int, int], Floats] = {}
+        self._last_level, self._n_pieces = 0, 0
 
     def state(self) -> Arrays:
         """Return what has been added up, by name."""
@@ -136,6 +142,7 @@ class Control:
         """Return to what `state` returned."""
         for name, own in self.state().items():
             own[...] = state[name]
+        self._ready.clear()
 
     @property
     def n_orderings(self) -> int:
@@ -194,6 +201,7 @@ class Control:
         # Without any unit the first level has no mean.
         if not self._counts.any():
             self._begin()
+        self._n_pieces = 0
         most = _MOST_TIMES * (n_main_units + 4) * self._costs.min()
         while self._cost < most and not self._is_within(bound):
             if is_over():
@@ -206,6 +214,21 @@ class Control:
             self._add(int(np.argmax(gains)))
         return True
 
+    def prepare(self, is_over: Callable[[], bool]) -> None:
+        """Compute the units that the next refinement will probably add, until the time is over.
+
+        Nothing is added: the estimates are those without it. It may run in a thread, while nothing
+        else uses the first level.
+        """
+        level = self._last_level
+        n_wanted = round(_AHEAD * self._n_pieces)
+        first = int(self._counts[level])
+        for number in range(first, first + n_wanted * self.at_once, self.at_once):
+            if is_over():
+                return
+            if (level, number) not in self._ready:
+                self._ready[level, number] = self._units(level, number)
+
     def _is_within(self, bound: float) -> bool:
         """Return whether the variances sum to at most `bound`, and can be trusted."""
         return bool(self._counts.min() >= _TRUSTED and self.variance.sum() <= bound)
@@ -213,6 +236,7 @@ class Control:
     def _begin(self) -> None:
         """Estimate the slopes, from orderings that are not used for the means."""
         self._slopes[:] = 0.0
+        self._ready.clear()
         if len(self._walks) > 1:
             orders = self._orders(_PILOT, self.at_once)
             values = [self._unit_means(walk(orders)) for walk in self._walks]
@@ -232,16 +256,24 @@ class Control:
         return means
 
     def _add(self, level: int) -> None:
-        """Add units of a game, less the next one times its slope."""
+        """Add units of a game, which may have been computed ahead."""
         done = int(self._counts[level])
-        orders = self._orders(FIRST_UNIT + level * _APART + done, self.at_once)
-        values = self._walks[level](orders)
-        if level + 1 < len(self._walks) and self._slopes[level]:
-            values = values - self._slopes[level] * self._walks[level + 1](orders)
-        units = self._unit_means(values)
+        units = self._ready.pop((level, done), None)
+        if units is None:
+            units = self._units(level, done)
+        self._last_level = level
+        self._n_pieces += 1
         mean, total = units.mean(axis=0), done + len(units)
         shift = mean - self._means[level]
         self._spreads[level] += ((units - mean) ** 2).sum(axis=0)
         self._spreads[level] += shift**2 * (done * len(units) / total)
         self._means[level] += shift * (len(units) / total)
         self._counts[level] = total
+
+    def _units(self, level: int, first: int) -> Floats:
+        """Return units of a game, less the next one times its slope."""
+        orders = self._orders(FIRST_UNIT + level * _APART + first, self.at_once)
+        values = self._walks[level](orders)
+        if level + 1 < len(self._walks) and self._slopes[level]:
+            values = values - self._slopes[level] * self._walks[level + 1](orders)
+        return self._unit_means(values)

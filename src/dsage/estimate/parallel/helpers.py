@@ -2,33 +2,36 @@
 
 The process of the run answers requests itself. If that takes longer than some seconds, it starts
 helpers on the idle processors, goes on until they have the game, and then shares the requests with
-them. The answers are the same to the bit, so nobody notices but the clock.
+them. The answers are the same to the bit. The progress bar and the log name the processes.
 """
 
 from __future__ import annotations
 
+import logging
 import multiprocessing
+import os
 import sys
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
+from pathlib import Path
 from threading import current_thread, main_thread
 from time import perf_counter
 from typing import Any
 
-import joblib
 from joblib.externals.loky import ProcessPoolExecutor
 from joblib.parallel import get_active_backend
 
 from dsage.estimate.parallel.pools import steady_digits
+from dsage.estimate.parallel.spare import count_idle, count_processors
 from dsage.estimate.parallel.work import Done, Payload, ignore_interrupts, pack, work
 from dsage.games.base import Floats, Game, Request, ask
 
 # Seconds of evaluations from which a run is long: starting a process takes about half of that,
 # and a run that has taken so long usually takes as long again.
 _SECONDS_ALONE = 4.0
-# Processors that are used at most, and seconds for which idle helpers wait for the next run.
-_MOST_PROCESSORS, _SECONDS_IDLE = 4, 60
+# Seconds for which idle helpers wait for the next run.
+_SECONDS_IDLE = 60
 # Bytes of a game up to which copies are made.
 _MOST_BYTES = 2**27
 # Requests that are under way for each helper: one to work on, and the next one.
@@ -48,14 +51,20 @@ _ONE = dict.fromkeys(
     "1",
 )
 
+# Interpreters that can be started again; a program that embeds Python would start itself.
+_INTERPRETERS = "python", "pypy"
+
 OnPiece = Callable[[int, int], None]
+
+logger = logging.getLogger("dsage")
 
 
 class Helpers:
     """Answers the requests of a run in this process, and in others once the run is long.
 
-    There are none where the user said how many jobs there should be, by `n_jobs` or by joblib; in a
-    process or a thread that is itself one of several; and for games that may not be copied, see
+    There are none where the user said how many jobs there should be, by `n_jobs` or by joblib, or
+    that there should be one thread, by ``OMP_NUM_THREADS``; in a process or a thread that is itself
+    one of several; where processors or memory are busy; and for games that may not be copied, see
     :attr:`dsage.games.Game.may_be_copied`.
     """
 
@@ -69,6 +78,12 @@ class Helpers:
         self._executor: Any = None
         self._loading: list[Future[Any]] = []
         self._n_helpers = 0
+        self._look_from = _SECONDS_ALONE
+
+    @property
+    def n_working(self) -> int:
+        """The helpers that work on the run now."""
+        return self._n_helpers if self._is_working else 0
 
     def answers(self, game: Game, requests: Sequence[Request], on_piece: OnPiece | None) -> Done:
         """Return the answers of a game to requests."""
@@ -96,14 +111,18 @@ class Helpers:
         """Begin with another game."""
         self._game, self._seconds = game, 0.0
         self._is_working, self._loading = False, []
+        self._look_from = _SECONDS_ALONE
         self._is_refused = not _is_allowed(game)
 
     def _look(self, game: Game, seconds: float) -> None:
         """Start helpers once the run is long, and let them work once one of them has the game."""
-        if self._is_refused or self._seconds + seconds < _SECONDS_ALONE:
+        if self._is_refused or self._seconds + seconds < self._look_from:
             return
         if not self._loading:
             self._start(game)
+            if not self._loading:
+                # Processors that are busy now may be idle later.
+                self._look_from = 2 * (self._seconds + seconds)
             return
         done = [each for each in self._loading if each.done()]
         if done:
@@ -113,17 +132,21 @@ class Helpers:
 
     def _start(self, game: Game) -> None:
         """Send the game to helpers, without waiting for them."""
+        if count_idle(0) == 0:
+            return
         try:
-            self._token, self._payload = pack(game, self._n_helpers)
-            is_small = self._payload.nbytes <= _MOST_BYTES
-            if is_small:
-                self._n_helpers = min(int(joblib.cpu_count()), _MOST_PROCESSORS) - 1
+            self._token, self._payload = pack(game, None, _MOST_BYTES)
+            self._n_helpers = count_idle(self._payload.nbytes)
+            if self._n_helpers:
                 self._executor = _executors.get(self._n_helpers)
                 self._loading = [self._send(()) for _ in range(self._n_helpers)]
-        except Exception:
-            # What cannot be copied or started is no error: this process goes on alone.
-            is_small = False
-        self._is_refused = not is_small
+                text = "starting helper processes: %d (n_jobs=1 prevents it)"
+                logger.info(text, self._n_helpers)
+        except Exception as error:
+            # What is too large, or cannot be copied or started, is no error: this process goes on
+            # alone.
+            logger.info("no helper processes: %r", error)
+            self._is_refused = True
 
     def _send(self, requests: Sequence[Request], *, has_game: bool = False) -> Future[Any]:
         payload = None if has_game else self._payload
@@ -140,6 +163,23 @@ class Helpers:
     ) -> list[Any]:
         """Answer what is left together with the helpers; return their warnings."""
         sent: dict[Future[Any], int] = {}
+        try:
+            return self._share_with(game, requests, left, found, on_piece, sent)
+        except BaseException:
+            # After an interrupt, nobody waits for what was not begun.
+            for future in sent:
+                future.cancel()
+            raise
+
+    def _share_with(
+        self,
+        game: Game,
+        requests: Sequence[Request],
+        left: deque[int],
+        found: dict[int, Floats],
+        on_piece: OnPiece | None,
+        sent: dict[Future[Any], int],
+    ) -> list[Any]:
         warned: list[Any] = []
         has_game = True
         while left or sent:
@@ -185,16 +225,23 @@ class _Executors:
     """The processes of this process, which wait for further runs."""
 
     def __init__(self) -> None:
-        self._kept: dict[int, Any] = {}
+        self._kept: Any = None
+        self._of = (0, 0)
 
     def get(self, n_helpers: int) -> Any:  # noqa: ANN401
-        """Return an executor of so many processes, a new one if the last is broken."""
-        kept = self._kept.get(n_helpers)
-        if kept is None or kept._flags.broken or kept._flags.shutdown:
+        """Return an executor of so many processes, a new one if the last is broken.
+
+        The executor of a process that was forked from this one would wait for threads that are not
+        there.
+        """
+        wanted, kept = (os.getpid(), n_helpers), self._kept
+        if kept is None or kept._flags.broken or kept._flags.shutdown or self._of != wanted:
+            if kept is not None and self._of[0] == os.getpid():
+                kept.shutdown(wait=False)
             kept = ProcessPoolExecutor(
                 n_helpers, timeout=_SECONDS_IDLE, initializer=ignore_interrupts, env=dict(_ONE)
             )
-            self._kept[n_helpers] = kept
+            self._kept, self._of = kept, wanted
         return kept
 
 
@@ -205,8 +252,14 @@ def _is_allowed(game: Game) -> bool:
     """Return whether helpers may be started for a game, here and now."""
     backend, n_jobs = get_active_backend()
     is_first = current_thread() is main_thread() and multiprocessing.parent_process() is None
-    is_first = is_first and backend.nesting_level == 0 and not hasattr(sys, "frozen")
+    is_first = is_first and backend.nesting_level == 0
     is_free = n_jobs is None and type(backend).__name__ == "LokyBackend"
-    if not (is_first and is_free and joblib.cpu_count() > 1):
+    if not (is_first and is_free and _can_start() and count_processors() > 1):
         return False
     return all(part.may_be_copied for part in game.parts)
+
+
+def _can_start() -> bool:
+    """Return whether the program that runs is an interpreter, which can be started again."""
+    name = Path(sys.executable or "").name.lower()
+    return name.startswith(_INTERPRETERS) and not hasattr(sys, "frozen")

@@ -8,8 +8,11 @@ results do not depend on where they are computed.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor
+from contextlib import contextmanager, suppress
+from contextvars import copy_context
+from threading import Event, Thread
 from typing import Any
 
 import joblib
@@ -29,6 +32,31 @@ _SECONDS_A_TASK = 1.0
 _TASKS_A_JOB, _SHORTEST_TASK = 4, 0.05
 
 
+Meanwhile = Callable[[Callable[[], bool]], None]
+
+
+@contextmanager
+def _beside(work: Meanwhile | None) -> Iterator[None]:
+    """Let a thread work until the end of the block; what it raises is raised where it matters."""
+    if work is None:
+        yield
+        return
+    is_over = Event()
+
+    def run() -> None:
+        with suppress(Exception), single_blas():
+            work(is_over.is_set)
+
+    # The thread has the settings of this one, such as those of NumPy for errors.
+    thread = Thread(target=copy_context().run, args=(run,), name="dsage-beside", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        thread.join()
+
+
 def check_n_jobs(n_jobs: int | None) -> int | None:
     """Return a number of jobs, as joblib counts them."""
     if n_jobs == 0 or not (n_jobs is None or isinstance(n_jobs, (int, np.integer))):
@@ -45,12 +73,14 @@ Helpers` in long runs. The backend is also that of joblib, such as
     ``joblib.parallel_config(backend="dask")`` for a cluster.
 
     `on_piece` is called between requests that are answered one after the other in this process,
-    with the number of those that are done, and of all.
+    with the number of those that are done, and of all. `meanwhile` is called in a thread while
+    other processes answer, with a function that tells whether they have done so.
     """
 
     def __init__(self, n_jobs: int | None = None) -> None:
         self.n_jobs = check_n_jobs(n_jobs)
         self.on_piece: Callable[[int, int], None] | None = None
+        self.meanwhile: Meanwhile | None = None
         self._game: Game | None = None
         self._token = ""
         self._payload: Payload | None = None
@@ -59,6 +89,11 @@ Helpers` in long runs. The backend is also that of joblib, such as
         self._helpers = Helpers()
         self._seconds = self._n_pairs = 0.0
         self._warned: set[tuple[str, int]] = set()
+
+    @property
+    def n_helpers(self) -> int:
+        """The processes that help now although nobody asked for them."""
+        return self._helpers.n_working
 
     def __call__(self, game: Game, requests: Sequence[Request]) -> list[Floats]:
         """Return the answers of the game to requests."""
@@ -84,7 +119,10 @@ Helpers` in long runs. The backend is also that of joblib, such as
                     joblib.delayed(work_here)(game, bundle, n_threads) for bundle in bundles
                 )
             else:
-                done = self._send(game, bundles)
+                # Where processes are forked, a copy of this thread's locks would never be free.
+                is_safe = self._cluster is not None or type(backend).__name__ == "LokyBackend"
+                with _beside(self.meanwhile if is_safe else None):
+                    done = self._send(game, bundles)
         self._seconds += sum(each.seconds for each in done)
         self._n_pairs += sum(map(count_pairs, requests))
         self._warn(done)

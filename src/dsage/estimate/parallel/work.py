@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import pickle
 import signal
 import traceback
@@ -12,7 +13,7 @@ from contextlib import contextmanager
 from hashlib import blake2b
 from threading import Lock, current_thread, main_thread
 from time import perf_counter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import cloudpickle
 import numpy as np
@@ -132,10 +133,34 @@ def _are_too_many() -> bool:
     return len(_games) > _N_KEPT or n_bytes > _BYTES_KEPT
 
 
-def pack(game: Game, n_jobs: int | None) -> tuple[str, Payload]:
-    """Return a game as bytes, with their name."""
+class TooLargeError(Exception):
+    """A game has more bytes than it may have."""
+
+
+class _Bytes(io.BytesIO):
+    """Bytes, up to a number of them."""
+
+    def __init__(self, most: int | None) -> None:
+        super().__init__()
+        self._most = most
+
+    def write(self, data: Any) -> int:  # noqa: ANN401
+        """Add bytes; refuse those that are too many before they are copied."""
+        if self._most is not None and self.tell() + memoryview(data).nbytes > self._most:
+            raise TooLargeError
+        return super().write(data)
+
+
+def pack(game: Game, n_jobs: int | None, most_bytes: int | None = None) -> tuple[str, Payload]:
+    """Return a game as bytes, with their name.
+
+    With `most_bytes`, a larger game raises :class:`TooLargeError` before it takes more memory.
+    """
+    stream = _Bytes(most_bytes)
     try:
-        packed = cloudpickle.dumps(game)
+        cloudpickle.dump(game, stream)
+    except TooLargeError:
+        raise
     except Exception as error:
         condition, found = (
             f"possible to pickle for {n_jobs} jobs",
@@ -144,6 +169,7 @@ def pack(game: Game, n_jobs: int | None) -> tuple[str, Payload]:
         threads = ", or in Python threads: with joblib.parallel_config(backend='threading')"
         advice = Text(["Use ", Setting("n_jobs", 1), threads])
         raise refusal(_culprit(game), condition, found, advice, TypeError) from error
+    packed = stream.getbuffer()
     return blake2b(packed, digest_size=16).hexdigest(), np.frombuffer(packed, dtype=np.uint8)
 
 

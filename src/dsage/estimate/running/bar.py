@@ -74,6 +74,8 @@ def describe(outlook: Outlook) -> str:
     --------
     >>> describe(Outlook(0.032, 0.01, 40, 10_000, 100_000, 4.0, 40.0))
     'error 3.2 % -> 1.0 %, about 40 s left'
+    >>> describe(Outlook(0.032, 0.01, 40, 10_000, 100_000, 4.0, 40.0, n_helpers=1))
+    'error 3.2 % -> 1.0 %, about 40 s left, 2 processes'
     """
     parts = []
     if outlook.error is not None:
@@ -81,6 +83,8 @@ def describe(outlook: Outlook) -> str:
         parts.append(f"error {_percent(outlook.error)}{goal}")
     if outlook.seconds_left is not None:
         parts.append(f"about {_duration(outlook.seconds_left)} left")
+    if outlook.n_helpers:
+        parts.append(f"{1 + outlook.n_helpers} processes")
     return ", ".join(parts) or f"{outlook.n_evaluated:,} evaluations"
 
 

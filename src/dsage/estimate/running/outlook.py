@@ -46,6 +46,8 @@ class Outlook(NamedTuple):
         Seconds so far.
     seconds_left : float or None
         Seconds until the end of the run; None if they are unknown.
+    n_helpers : int
+        Processes that help with the run although nobody asked for them.
     """
 
     error: float | None
@@ -55,6 +57,7 @@ class Outlook(NamedTuple):
     n_expected: int | None
     seconds: float
     seconds_left: float | None
+    n_helpers: int = 0
 
     @property
     def share(self) -> float | None:

@@ -218,6 +218,7 @@ def _report(
 ) -> None:
     """Tell listeners where a run stands."""
     outlook = look_ahead(rule, current, estimation.most_pieces)
+    outlook = outlook._replace(n_helpers=estimation.plan.jobs.n_helpers)
     for listener in listeners:
         listener(outlook)
 

@@ -19,6 +19,7 @@ from dsage.models.files.damage import DamagedModelError
 from dsage.models.files.estimators import check_estimator
 from dsage.models.files.lightgbm_text import check_text
 from dsage.models.files.xgboost_model import check_content
+from dsage.models.origin import remember_file
 
 _SKOPS = (".skops",)
 _ONNX = (".onnx",)
@@ -61,7 +62,8 @@ def load_model(
     Returns
     -------
     object
-        A model for :func:`dsage.models.as_model`.
+        A model for :func:`dsage.models.as_model`. Errors that it raises there, since a file can be
+        damaged in ways that only predictions show, name the file.
 
     Raises
     ------
@@ -93,7 +95,7 @@ def load_model(
     suffix = file.suffix.lower()
     for suffixes, loader in loaders.items():
         if suffix in suffixes:
-            return loader(file)
+            return remember_file(loader(file), file.name)
     condition = f"one of {', '.join(each for suffixes in loaders for each in suffixes)}"
     advice = "Save the model with skops or ONNX, or load it and call dsage.explain in Python"
     raise refusal("the model file", condition, file.name, advice)

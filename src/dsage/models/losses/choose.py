@@ -19,6 +19,7 @@ from dsage.models.calling import call, copy_rows, name_model, prediction_functio
 from dsage.models.fitted_loss import find_fitted_loss
 from dsage.models.losses.base import Loss
 from dsage.models.losses.find import as_loss
+from dsage.models.origin import file_of, names_file
 from dsage.models.torch_module import ends_in
 from dsage.models.torch_tools import is_module
 
@@ -52,6 +53,7 @@ class ChosenLoss(NamedTuple):
     reason: LossReason
 
 
+@names_file
 def gives_classes(model: object) -> bool:
     """Return whether a model is a classifier, by scikit-learn's tags or by its `predict_proba`.
 
@@ -101,6 +103,7 @@ def choose_loss(model: object, y: Any = None, X: Any = None) -> Loss:  # noqa: A
     return decide_loss(model, y, X).loss
 
 
+@names_file
 def decide_loss(model: object, y: Any = None, X: Any = None) -> ChosenLoss:  # noqa: ANN401
     """Return the loss that suits a model, and why; see :func:`choose_loss`."""
     model = adapt(model)
@@ -121,7 +124,7 @@ def decide_loss(model: object, y: Any = None, X: Any = None) -> ChosenLoss:  # n
     if last == "Softmax" or is_binary:
         return _chosen("cross_entropy", LossReason.LAST_LAYER)
     if y is not None and X is not None and not last:
-        raw = call(prediction_function(model), name_model(model), copy_rows(X))
+        raw = call(prediction_function(model), name_model(model), copy_rows(X), file_of(model))
         return _by_output(as_column(np.asarray(raw)), values(y))
     return _by_target(None if y is None else values(y))
 

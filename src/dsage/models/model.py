@@ -28,11 +28,8 @@ from dsage.models.leaves import Leaves, find_leaves
 from dsage.models.link_scores import Scores
 from dsage.models.losses import Loss, as_loss
 from dsage.models.losses.choose import CALIBRATE, as_column, gives_classes
-<<<<<<< HEAD
-from dsage.models.scores import find_scores
-=======
 from dsage.models.origin import file_of, names_file, naming_file
->>>>>>> h21
+from dsage.models.scores import find_scores
 from dsage.models.torch_module import Probabilities, TorchPredictor, as_predictor
 
 Array = npt.NDArray[Any]
@@ -241,7 +238,8 @@ class Model:
         """
         if self._trees is None:
             return None
-        return find_scores(self._trees, self.predict, layout, X)
+        with naming_file(self._file):
+            return find_scores(self._trees, self.predict, layout, X)
 
     def _to_floats(self, raw: Any) -> Floats:  # noqa: ANN401
         """Return the model's output as floats, and labels as votes; refuse other labels."""

@@ -226,7 +226,7 @@ class _Maker:
         """
         running = Running(tuple(str(column) for column in range(self._n_columns)))
         n_sampled = len(self._sampled)
-        sample = np.empty((n_sampled, self._n_columns))
+        sample = np.empty((n_sampled, self._n_columns), order="F")
         numbers = np.empty((n_sampled, len(self._rows.continuous)))
         levels = np.empty((n_sampled, len(self._levels)), dtype=np.intp)
         at = 0
@@ -237,7 +237,7 @@ class _Maker:
             numbers[place], levels[place] = chunk[inside], found[inside]
             if correlate:
                 design = self._design(chunk, found, np.arange(at, at + len(chunk)))
-                sample[place] = _pick(design, inside)
+                sample[place] = design[inside]
                 running.add(design)
                 # Before the next one is made.
                 del design
@@ -309,11 +309,6 @@ class _Maker:
             design[:, self.responses[0, node]] = value
             design[:, self.responses[1, node]] = score
         return design
-
-
-def _pick(design: Floats, rows: Ints) -> Floats:
-    """Return a copy of some of the rows, or of all of them, column by column in memory."""
-    return design.copy(order="F") if len(rows) == len(design) else design[rows]
 
 
 def negentropy(values: Floats, score: Floats) -> float:

@@ -49,7 +49,8 @@ format: $(VENV)/.dev
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-# The code of the pages first, which prints what they show; then the gallery and the pages.
+# The code of the README and of the pages first, which prints what they show; then the gallery and
+# the pages.
 docs: $(VENV)/.dev $(VENV)/.docs
 	OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/pytest --quiet --numprocesses 2 docs
 	$(BIN)/sphinx-build --fail-on-warning --keep-going -b html docs docs/_build/html

@@ -19,7 +19,7 @@ from benchmarks.race.ground import Floats, Mask, Normal, Problem, RiskGame
 from benchmarks.race.peers.dsage import explained
 
 _MOST_FEATURES = 11
-_N_SETS, _N_DRAWS = 4, 64
+_N_SETS, _N_DRAWS = 4, 16
 _SEED = 987_654
 _LONG_TOLERANCE = 0.01
 

@@ -76,10 +76,11 @@ def test_sampled_orderings_come_to_the_exact_values(way, levels, orderings):
         exact="never",
         first_level=levels,
         orderings=orderings,
+        stopping=as_stopping(tolerance=0.02),
         random_state=0,
     )
     truth = exact_local(SUBOPTIMAL, X, *way)
-    assert found.se.max() <= 0.01 * np.ptp(found.values)
+    assert found.se.max() <= 0.02 * np.ptp(found.values)
     assert (np.abs(found.values - truth) <= 4.5 * found.se + 1e-9).all()
 
 

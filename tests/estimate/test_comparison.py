@@ -104,7 +104,7 @@ def test_one_graph_for_both_is_audited():
     np.testing.assert_allclose(corrected.values, [3.0, 0.0, 1.0, 0.0], atol=1e-12)
 
 
-SHORT = {"exact": "never", "audit": False, "stopping": as_stopping(n_orderings=16)}
+SHORT = {"exact": "never", "audit": False, "stopping": as_stopping(n_orderings=8)}
 
 
 @functools.cache

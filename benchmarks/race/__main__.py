@@ -120,7 +120,7 @@ def main(given: argparse.Namespace) -> None:
             for seed in range(given.seeds):
                 runs += run_package(package, name, given.seconds, seed)
             write_runs(runs)
-    publish(runs, truths, PACKAGES, given.seconds)
+    publish(runs, truths, PACKAGES, given.seconds, [*RECIPES, *GROWTH])
 
 
 if __name__ == "__main__":

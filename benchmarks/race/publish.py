@@ -109,8 +109,9 @@ def publish(
     truths: Mapping[str, Truth],
     packages: Mapping[str, str],
     seconds: float,
+    problems: Sequence[str],
 ) -> None:
-    """Write the page and the picture."""
+    """Write the page and the picture; `problems` are the names of all, raced or not."""
     lines, found = table(runs, truths)
     entrants = ", ".join(packages[name] for name in dict.fromkeys(packages) if name in _raced(runs))
     n_seeds = len({run["seed"] for run in runs})
@@ -126,8 +127,12 @@ def publish(
         "training rows (*marginal*), for all packages alike; 300 evaluation rows at most. `sage` "
         "has no conditional imputer and gets a vectorized one; shapiq and shap get the risk of a "
         "coalition as a game; `hidimstat` averages losses and not predictions, which is another "
-        "estimand, so that its error does not vanish."
+        "estimand, so that its error does not vanish. Two problems may have run at the same time, one "
+        "a processor."
     )
+    missing = [name for name in problems if name not in found]
+    if missing:
+        text += f" Not raced here: {'; '.join(missing)}."
     header = ["problem", "way", "5 %", "2 %", "1 %", "slower", "coverage", "peak, MB"]
     sources = markdown(
         ["problem", "truth", "its own error, %"],

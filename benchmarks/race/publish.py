@@ -15,6 +15,8 @@ from benchmarks.table import RESULTS, markdown
 from benchmarks.table import publish as write_page
 
 ERRORS = (0.05, 0.02, 0.01)
+# Errors beyond so many times the range are not those of an estimate that gets better.
+_SENSELESS = 100.0
 _OWN = ("dsage", "dsage, graph")
 
 
@@ -27,6 +29,8 @@ class Cost:
     is_reached: bool
 
     def __str__(self) -> str:
+        if not np.isfinite(self.cpu):
+            return "diverges"
         mark = "" if self.is_reached else "≈"
         return f"{mark}{_seconds(self.cpu)} s, {mark}{_count(self.rows)}"
 
@@ -62,6 +66,7 @@ def costs(runs: Sequence[dict[str, Any]], truth: Truth) -> dict[float, Cost]:
         met = next((look for look in looks if look[0] <= wanted), None)
         error, cpu, rows = looks[-1] if met is None else met
         times = 1.0 if met is not None else (error / wanted) ** 2
+        times = times if error < _SENSELESS else np.inf
         found[wanted] = Cost(cpu * times, rows * times, met is not None)
     return found
 
@@ -96,7 +101,7 @@ def table(
                     name,
                     way,
                     *[str(here[error]) for error in ERRORS],
-                    "" if way in _OWN else f"{factor:,.1f} x",
+                    "" if way in _OWN or not np.isfinite(factor) else f"{factor:,.1f} x",
                     coverage(some, truth),
                     f"{max(run['peak'] for run in some) / 1e6:,.0f}",
                 ]
@@ -122,13 +127,14 @@ def publish(
         f"{n_seeds} seeds of the difference to the truth. ≈ marks what no run reached within "
         f"{seconds:g} s; it is extrapolated from the longest run by the square of the error, which "
         "is too little for a way that is biased. *Slower* compares the time to 1 % with the faster "
-        "of our two ways. *Coverage*: 95 % intervals of the longest runs that hold the truth. "
+        "of our two ways. *Coverage*: 95 % intervals of the longest runs that hold the truth; those of "
+        "`dsage, graph` are for d-SAGE values, which differ from SAGE where a model is not optimal. "
         "Unknown features are normal with the moments of the training rows (*conditional*), or 128 "
         "training rows (*marginal*), for all packages alike; 300 evaluation rows at most. `sage` "
         "has no conditional imputer and gets a vectorized one; shapiq and shap get the risk of a "
         "coalition as a game; `hidimstat` averages losses and not predictions, which is another "
-        "estimand, so that its error does not vanish. Two problems may have run at the same time, one "
-        "a processor."
+        "estimand, so that its error does not vanish. Two problems may have run at the same time, "
+        "one a processor."
     )
     missing = [name for name in problems if name not in found]
     if missing:
@@ -167,7 +173,7 @@ def draw(found: Mapping[str, Mapping[str, Mapping[float, Cost]]]) -> None:
             mine = [
                 each[0.01].cpu for way, each in found[name].items() if way.split(",")[0] == package
             ]
-            if mine:
+            if mine and np.isfinite(min(mine)):
                 label = package if number == len(names) - 1 else None
                 size = 60 if package == "dsage" else 32
                 axes.scatter(min(mine), number, color=color, s=size, label=label, zorder=3)

@@ -184,7 +184,7 @@ def _read_array(file: zipfile.ZipFile, member: zipfile.ZipInfo) -> npt.NDArray[A
     except Exception as error:
         raise ValueError(f"{member.filename} has no valid header") from error
     if dtype.kind not in _KINDS or dtype.subdtype is not None or dtype.itemsize < 1:
-        raise ValueError(f"{member.filename} holds something else than numbers and texts")
+        raise ValueError(f"{member.filename} does not consist of numbers and texts")
     if any(length < 0 for length in shape):
         raise ValueError(f"{member.filename} has a negative length")
     start = stream.tell()

@@ -1,4 +1,4 @@
-"""Measure how well `explain(seconds=...)` keeps its time, for many features and slow models.
+"""Measure how well `explain(seconds=...)` keeps its limit, with many features or slow models.
 
 Run: python -m benchmarks.budgets [--seconds N ...] [--features N ...]
 """

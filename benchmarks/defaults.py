@@ -2,7 +2,7 @@
 
 Run: python -m benchmarks.defaults [--only NAME ...] [--profile]
 
-Every line is a process of its own. `--profile` prints where the time of a case goes.
+Every case runs in its own process. `--profile` prints how a case spends its time.
 """
 
 from __future__ import annotations

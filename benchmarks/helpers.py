@@ -1,8 +1,9 @@
-"""Measure what helper processes gain, which long runs start by themselves, with identical results.
+"""Measure the speedup by helper processes, which long runs start automatically.
 
 Run: python -m benchmarks.helpers [--orderings N] [--tiny]
 
-It needs idle processors, and no ``OMP_NUM_THREADS``: both would keep helpers away.
+The results must be identical. Run it with idle processors and without ``OMP_NUM_THREADS``;
+otherwise no helpers are started.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 Run: python -m benchmarks.memory [--only NAME ...]
 
-Every line is a process of its own. The peak is that beyond the memory before the call, when data
-and model were there, and beyond `max_bytes`.
+Every case runs in its own process. The peak is the memory beyond `max_bytes` and beyond what was in
+use before the call, which includes the data and the model.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""From the runs of the race to its page and its picture."""
+"""Write the page and draw the picture of the race from its runs."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ explanation.plot.waterfall(0)
 # All rows
 # --------
 # Each point is a row. Its color shows the value of the feature: from low to high for numbers; for a
-# class, the names below it have the same colors. Penguins of unknown sex are pale, with a dark edge.
+# class, the names below it have the same colors. Penguins of unknown sex are pale with a dark edge.
 
 explanation.plot.beeswarm()
 

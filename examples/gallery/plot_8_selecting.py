@@ -50,8 +50,8 @@ explanation.plot.bar()
 # What the selection costs
 # ------------------------
 # With a third of the features, the model explains somewhat less of the variance of rows that
-# neither model has seen. A feature that is not *significantly* useful may still be useful: with more rows
-# the selector would find more of them, and ``k=8`` would select eight in any case.
+# neither model has seen. A feature that is not *significantly* useful may still be useful: with
+# more rows the selector would find more of them, and ``k=8`` would select eight in any case.
 
 everything = make_pipeline(StandardScaler(), LinearRegression()).fit(X_train, y_train)
 scores = pd.Series(

@@ -112,9 +112,9 @@ causal.plot.parts()
 # %%
 # If the graph is learned
 # -----------------------
-# Data cannot determine the direction between temperature and thermometer: both graphs imply the same
-# independences. dsage computes the values for all directions that fit the data, and warns
-# if the sign or the rank of a value depends on them.
+# Data cannot determine the direction between temperature and thermometer: both graphs imply the
+# same independences. dsage computes the values for all directions that fit the data, and warns if
+# the sign or the rank of a value depends on them.
 
 learned = dsage.explain(
     model, *rows, estimand="causal", graph="learn", sampler="gaussian", **options

@@ -173,9 +173,9 @@ def publish_table(header: list[str], table: list[list[str]], seconds: float) -> 
     """Write the published page."""
     text = (
         "Processor time and rows predicted until the largest standard error is 5, 2 and 1 % of the "
-        f"range of the values; ≈ marks what is extrapolated from a run of {seconds:g} s by the "
-        "square of the error, which errs on the side of too much where the first units are the "
-        "worst. The time to learn the graph and to choose the sampler is not included. *Before* is "
+        f"range of the values; ≈ marks figures that are extrapolated from a run of {seconds:g} s "
+        "by the square of the error, which overestimates them if the first units are the worst. "
+        "The time to learn the graph and to choose the sampler is not included. *Before* is "
         "the version that used every graph, had a linear first level, and 8 draws for each risk "
         "whatever the loss: fewer than cross entropy needs to be unbiased (16), so its rows are "
         "not comparable for classifiers."

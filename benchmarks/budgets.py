@@ -1,4 +1,4 @@
-"""Measure how well `explain(seconds=...)` keeps its time, for many features and slow models.
+"""Measure how well `explain(seconds=...)` keeps its limit, with many features or slow models.
 
 Run: python -m benchmarks.budgets [--seconds N ...] [--features N ...]
 """
@@ -112,9 +112,10 @@ def main() -> None:
         return
     head = ["features", "model", "asked", "used", "with the game", "units", "error", "end", "kept"]
     text = (
-        "`explain(seconds=...)` without a graph and with a Gaussian sampler: the seconds asked for "
-        "and used, those of the whole phase with the predictions for the evaluation rows, the "
-        f"units that were complete, and the largest error in % of the range. The slow model takes "
+        "`explain(seconds=...)` without a graph and with a Gaussian sampler: the time limit and "
+        "the time used, the time of the whole phase including the predictions for the evaluation "
+        "rows, the number of complete units, and the largest error in % of the range. "
+        "The slow model takes "
         f"{1e6 * SLOW:.0f} microseconds for a row."
     )
     publish("budgets", "Time limits", [(text, markdown(head, lines))], ["dsage", "numpy"])

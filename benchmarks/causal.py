@@ -197,7 +197,8 @@ def coverage_sections(n_runs: int) -> list[tuple[str, str]]:
         "squared standard error divided by the standard deviation of the estimates, smallest and "
         "largest over features; ideally 1. *Bias* is the largest mean error of a feature, in "
         "standard errors of that mean. Exact values: structural equations, or all interventional "
-        "distributions of the discrete network. Parts that are zero by rule do not count."
+        "distributions of the discrete network. Parts that are exactly zero by a rule are not "
+        "counted."
     )
     return [
         (
@@ -254,7 +255,7 @@ def cost_sections(problems: list[Problem], n_seeds: int) -> list[tuple[str, str]
         ),
         (
             (
-                "**The range over graphs**, by default rules of stopping: predicted rows / "
+                "**The range over graphs**, with the default stopping rule: predicted rows / "
                 "CPU seconds with one graph, and with the range over its equivalence class. "
                 "*Width* is the largest range of a feature over graphs, and *error* the "
                 "largest standard error of a difference between two graphs, both in percent "

@@ -1,6 +1,6 @@
 """Coverage of the intervals of causal values, their parts, and flows: part of benchmarks.causal.
 
-The laws and the exact values come from the folder of the tests.
+The distributions and the exact values come from the folder of the tests.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
 Run: python -m benchmarks.default_coverage [--runs N] [--only NAME ...] [--keep FOLDER] [--tiny]
 
-Each line is kept in a file of the folder --keep, and not measured again; the page is written when
-all of them are there.
-Every run has new rows, orderings and draws, and stops when computing hardly matters beside them.
+Each line is stored in a file in the folder --keep, and not measured again; the page is written when
+all lines are there. Every run has new rows, orderings and draws, and stops when the error from
+computing is small compared with the error from the rows.
 """
 
 from __future__ import annotations

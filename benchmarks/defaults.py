@@ -2,7 +2,7 @@
 
 Run: python -m benchmarks.defaults [--only NAME ...] [--profile]
 
-Every line is a process of its own. `--profile` prints where the time of a case goes.
+Every case runs in its own process. `--profile` prints how a case spends its time.
 """
 
 from __future__ import annotations
@@ -187,12 +187,12 @@ def main() -> None:
     head = ["rows and model", "sampler", "graph", "seconds", "processor", "MB"]
     head += [*PARTS.values(), "limit", "kept"]
     text = (
-        "`explain(model, X_train, y_train, X_test, y_test)` with nothing else but a seed, each in "
-        "a process of its own, imports apart: seconds, processor time, memory at the peak beyond "
-        "that before the call, and the parts of the processor time in %. Long cases are helped by "
-        "a process on the other processor, whose time and memory, with its libraries, are "
-        "included; the parts are those of the process that was called. Cases that take far longer "
-        "than their limit are ended."
+        "`explain(model, X_train, y_train, X_test, y_test)` with no other option but a seed, each "
+        "in its own process, without the time of imports: seconds, processor time, peak memory "
+        "beyond what was in use before the call, and the parts of the processor time in %. In "
+        "long cases a helper process uses the other processor; its time and memory, including its "
+        "libraries, are counted, but the parts are those of the main process. Cases that take far "
+        "longer than their limit are stopped."
     )
     if left_out:
         text += f" Not measured here: {'; '.join(left_out)}."

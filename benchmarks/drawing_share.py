@@ -219,9 +219,9 @@ def main(seconds: float, only: str | None) -> None:
     text = (
         f"`explain(tolerance={TOLERANCE}, seconds={seconds:.0f})` of forests of 100 trees, with "
         "the default graph and without one. Processor time in seconds, and its parts in %; the "
-        "largest error is in % of the range of the values, above 5 where the time was over. "
+        "largest error is in % of the range of the values, above 5 if the time limit was reached. "
         "Predictions and draws for the check of the sampler count as such; those for its choice "
-        "belong to the choice, which is made once and kept for the line without a graph."
+        "belong to the choice, which is made once and reused for the line without a graph."
     )
     if only is None:
         packages = ["dsage", "numpy", "scikit-learn"]

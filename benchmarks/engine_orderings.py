@@ -1,4 +1,4 @@
-"""Which kind of orderings has the smallest variance for the same number of orderings.
+"""Compare the variances of the kinds of orderings, for the same number of orderings.
 
 Run: python -m benchmarks.engine_orderings [--seeds N] [--tiny]
 """

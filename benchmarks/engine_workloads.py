@@ -1,12 +1,12 @@
-"""Measure what an error of 5, 2 and 1 % of the range costs on tables of all kinds.
+"""Measure the cost of reaching an error of 5, 2 and 1 % of the range, on tables of all kinds.
 
 Run: python -m benchmarks.engine_workloads [--seconds N] [--only NAME ...] [--way NAME ...]
      [--save FILE] [--lines FILE ...] [--before FILE]
 
-Every way to estimate has the sampler that `explain` chooses, its loss and its numbers of draws;
-with `--sampler gaussian`, a Gaussian one. `--save` keeps the lines, and `--lines` publishes kept
-ones, the last of a workload and way. `--before` shows those of another version beside the present
-ones: copy this file and workloads.py into its benchmarks.
+All ways to estimate use the sampler, the loss and the number of draws that `explain` chooses; with
+`--sampler gaussian`, a Gaussian sampler. `--save` stores the lines, and `--lines` publishes stored
+ones, the latest of each workload and way. `--before` shows the lines of another version next to the
+present ones: copy this file and workloads.py into its benchmarks to measure them.
 """
 
 from __future__ import annotations
@@ -173,9 +173,9 @@ def publish_table(header: list[str], table: list[list[str]], seconds: float) -> 
     """Write the published page."""
     text = (
         "Processor time and rows predicted until the largest standard error is 5, 2 and 1 % of the "
-        f"range of the values; ≈ marks what is extrapolated from a run of {seconds:g} s by the "
-        "square of the error, which errs on the side of too much where the first units are the "
-        "worst. The time to learn the graph and to choose the sampler is not included. *Before* is "
+        f"range of the values; ≈ marks figures that are extrapolated from a run of {seconds:g} s "
+        "by the square of the error, which overestimates them if the first units are the worst. "
+        "The time to learn the graph and to choose the sampler is not included. *Before* is "
         "the version that used every graph, had a linear first level, and 8 draws for each risk "
         "whatever the loss: fewer than cross entropy needs to be unbiased (16), so its rows are "
         "not comparable for classifiers."

@@ -1,8 +1,9 @@
-"""Measure what helper processes gain, which long runs start by themselves, with identical results.
+"""Measure the speedup by helper processes, which long runs start automatically.
 
 Run: python -m benchmarks.helpers [--orderings N] [--tiny]
 
-It needs idle processors, and no ``OMP_NUM_THREADS``: both would keep helpers away.
+The results must be identical. Run it with idle processors and without ``OMP_NUM_THREADS``;
+otherwise no helpers are started.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ def row_of(name: str, model: Any, n_orderings: int) -> list[str]:  # noqa: ANN40
 def main(n_orderings: int, *, is_tiny: bool) -> None:
     """Measure and publish the table."""
     if "OMP_NUM_THREADS" in os.environ:
-        raise SystemExit("OMP_NUM_THREADS must not be set: it keeps helpers away.")
+        raise SystemExit("OMP_NUM_THREADS must not be set: otherwise no helpers are started.")
     warnings.simplefilter("ignore")
     size = 5 if is_tiny else 100
     models = {
@@ -88,9 +89,9 @@ def main(n_orderings: int, *, is_tiny: bool) -> None:
     text = (
         f"Models of the paper's `{GRAPH}` with 19 features, {N_ROWS:,} rows, {n_orderings} "
         f"orderings, on {joblib.cpu_count()} processors: a run on one of them (`n_jobs=1`, one "
-        "thread), one with the threads that the model has (`n_jobs=1`), and the default, which "
-        "starts helper processes (*started*) when it has taken four seconds. *gain* is the time "
-        "on one processor by that with helpers."
+        "thread), a run with the model's own threads (`n_jobs=1`), and the default, which starts "
+        "helper processes (*started*) after four seconds. *gain* is the time on one processor "
+        "divided by the time with helpers."
     )
     packages = ["dsage", "joblib", "numpy", "scikit-learn"]
     publish("helpers", "Helper processes", [(text, table)], packages)

@@ -2,8 +2,8 @@
 
 Run: python -m benchmarks.larger [--rows N] [--folder PATH]
 
-Every run is a process of its own. What it may allocate, beyond what it has after the imports, is
-limited by the operating system (`RLIMIT_AS`).
+Every run has its own process. The operating system limits the memory that it may allocate after the
+imports (`RLIMIT_AS`).
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Measure bias and coverage for each loss, where exact values are known.
+"""Measure bias and coverage for each loss, on problems with known exact values.
 
 Run: python -m benchmarks.losses [--part NAME ...] [--runs N] [--tiny]
 
-Each part keeps its figures in a file of its own under the folder --keep; without --part the page is
-written from all that are there, and those that are missing are measured.
+Each part stores its figures in its own file in the folder --keep. Without --part, parts without a
+file are measured, and the page is written from all of them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Measure a call in a process of its own: time, processor time and peak memory."""
+"""Measure a call in its own process: time, processor time and peak memory."""
 
 from __future__ import annotations
 

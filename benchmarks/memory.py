@@ -2,8 +2,8 @@
 
 Run: python -m benchmarks.memory [--only NAME ...]
 
-Every line is a process of its own. The peak is that beyond the memory before the call, when data
-and model were there, and beyond `max_bytes`.
+Every case runs in its own process. The peak is the memory beyond `max_bytes` and beyond what was in
+use before the call, which includes the data and the model.
 """
 
 from __future__ import annotations
@@ -99,9 +99,9 @@ def main() -> None:
     head = ["rows x features, container, model", "data, MB", "peak, MB", "times the data"]
     head += ["seconds", f"at most {MOST:g}"]
     text = (
-        f"`explain(max_bytes={MAX_BYTES}, n_orderings=16)` with a Gaussian sampler: the evaluation "
-        "rows, the memory at the peak beyond that before the call, and what of it is beyond "
-        "`max_bytes`, as a multiple of the evaluation rows."
+        f"`explain(max_bytes={MAX_BYTES}, n_orderings=16)` with a Gaussian sampler: the size of "
+        "the evaluation rows, the peak memory beyond what was in use before the call, and the "
+        "part of it beyond `max_bytes`, as a multiple of the evaluation rows."
     )
     publish("memory", "Memory", [(text, markdown(head, lines))], ["dsage", "numpy", "pandas"])
 

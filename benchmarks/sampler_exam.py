@@ -1,14 +1,14 @@
-"""The errors of SAGE values that a sampler causes, where the conditional distributions are known.
+"""The errors of SAGE values due to a sampler, for tables with known conditional distributions.
 
 The model f of a problem is the mean of the target given all columns. So, for the population, the
-risk of a coalition S with a sampler's mean prediction g exceeds that with the true one, t, by
-``E[(g - t)^2]``: all that depends on the target averages out. The errors of the values are the
-Shapley values of this game, with the opposite sign. Two independent groups of draws, and two
+risk of a coalition S with a sampler's mean prediction g exceeds the risk with the true one, t, by
+``E[(g - t)^2]``: everything that depends on the target averages out. The errors of the values are
+the Shapley values of this game, with the opposite sign. Two independent groups of draws, and two
 independent estimates of the truth, make the product ``(g1 - t1)(g2 - t2)`` an unbiased estimate
 whose noise is of second order, so that few draws resolve errors of 0.1 % of the range.
 
-On given rows the risks differ by the mean of ``2 (y - t)(t - g)`` more, which is zero in the
-population. How much it varies is estimated too, from the covariance of the two groups over rows.
+On given rows the risks also differ by the mean of ``2 (y - t)(t - g)``, which is zero in the
+population. Its variance is estimated, too, from the covariance of the two groups over rows.
 """
 
 from __future__ import annotations

@@ -3,11 +3,11 @@
 A problem is a network: each column has a distribution given the columns before it, a normal with a
 mean that depends on them, or a class with probabilities that do; a number may be missing with a
 probability that depends on them. The expectation of a model's output given some of the columns is
-found by likelihood weighting: columns are simulated in their order, known ones are set, and each
-simulation has the weight of what was set. The first unknown number, on which the others depend, is
-simulated with twice its deviation and in strata, with weights: so rows in the tails have enough
-simulations. Problems of classes alone are enumerated, and mixtures of normals are conditioned in
-closed form.
+found by likelihood weighting: columns are simulated in their order, known ones are set to their
+values, and each simulation is weighted by the likelihood of these values. The first unknown number,
+on which the others depend, is simulated with twice its standard deviation and in strata, with
+weights, so that rows in the tails have enough simulations. Problems of classes alone are
+enumerated, and mixtures of normals are conditioned in closed form.
 """
 
 from __future__ import annotations

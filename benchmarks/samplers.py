@@ -1,9 +1,9 @@
-"""What draws cost: each sampler, the Gaussian sampler against fippy's, growth, and memory.
+"""Measure the cost of draws: each sampler, the Gaussian one against fippy's, growth, and memory.
 
 Run: python -m benchmarks.samplers
 
-fippy is no dependency of dsage: ``pip install fippy==0.2.0`` beside it for the comparison, which
-takes a few minutes; it is left out, and says so, without it.
+fippy is not a dependency of dsage. Install it with ``pip install fippy==0.2.0`` for the comparison,
+which takes a few minutes; without it, the comparison is left out, with a note.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How near samplers come to the true conditional distributions, and what they cost.
+"""Measure how close samplers come to the true conditional distributions, and what they cost.
 
 Run: python -m benchmarks.samplers_quality
 """

@@ -1,8 +1,8 @@
-"""Compare ways to test what a graph claims about the target after the search.
+"""Compare ways to test the separations of a graph from the target after the search.
 
-No test; a test on the rows of the search; the same with regressions that predict each row from
-other folds; and a search on 80 % of the rows with a test on the others. No setting was chosen by
-these graphs. With ``--only``, the other table stays as it is published.
+The ways are: no test; a test on the rows of the search; the same with cross-fitted regressions,
+which predict each row from other folds; and a search on 80 % of the rows with a test on the others.
+These graphs were not used to choose any setting. With ``--only``, the other table is not changed.
 Run: python -m benchmarks.structure_last_check [--only PART]
 """
 

@@ -1,8 +1,8 @@
 """Compare the separations that other learners find on non-linear and mixed tables.
 
-It needs causal-learn, lingam and pgmpy, which are no dependencies of dsage: install them into an
-environment of their own, with dsage.
-Run: python -m benchmarks.structure_learners [--limit SECONDS]
+It needs causal-learn, lingam and pgmpy, which are not dependencies of dsage: install them together
+with dsage into a separate environment. Run: python -m benchmarks.structure_learners [--limit
+SECONDS]
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
 The networks are files of the repository of bnlearn, in the formats in which pgmpy's wheel packs
 them (``pgmpy/utils/example_models``): discrete ones as ``.bif.gz`` or ``.bif``, Gaussian ones as
-``.json``. They do not come with dsage; pgmpy itself is not needed. With ``--only``, the other
-networks stay as they are published.
-Run: python -m benchmarks.structure_networks FOLDER [--limit SECONDS] [--only NETWORK ...]
+``.json``. They do not come with dsage; pgmpy itself is not needed. With ``--only``, the published
+results of the other networks are not changed. Run: python -m benchmarks.structure_networks FOLDER
+[--limit SECONDS] [--only NETWORK ...]
 """
 
 from __future__ import annotations

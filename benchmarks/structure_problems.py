@@ -1,4 +1,4 @@
-"""Random models with known graphs, of the kinds of dependence that real tables have."""
+"""Random models with known graphs, with the kinds of dependence that occur in real tables."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Measure the accuracy of the separations of learned graphs.
 
-The paper's twelve graphs, fresh random graphs, and data that violate the assumptions. With
-``--only``, the other tables stay as they are published, and with ``--rows``, the rows of the kinds
-and of the fresh graphs whose names do not contain the text.
-Run: python -m benchmarks.structure_quality [--only PART ...] [--rows TEXT]
+The graphs are the paper's twelve graphs, new random graphs, and graphs of data that violate the
+assumptions. With ``--only``, the other published tables are not changed; with ``--rows``, neither
+are the rows whose names do not contain the text, in the tables of kinds and of new graphs. Run:
+python -m benchmarks.structure_quality [--only PART ...] [--rows TEXT]
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Test on held-out rows what graphs of real tables claim, and whether other rows claim it too.
+"""Test the separations of graphs of real tables on held-out rows, and whether other rows agree.
 
 The drug consumption data are used if the environment variable DSAGE_DRUG_DATA names their file;
-diamonds, wages and the Titanic's passengers if their packages are there (see sampler_tables).
-With ``--only``, the rows of other tables, and the test of the test, stay as they are published.
+diamonds, wages and the Titanic's passengers if their packages are there (see sampler_tables). With
+``--only``, the published rows of other tables, and the test of the test itself, are not changed.
 Run: python -m benchmarks.structure_real [--claims N] [--only TABLE ...]
 """
 

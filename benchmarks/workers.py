@@ -1,10 +1,10 @@
-"""Measure what the main process does itself while workers evaluate: joblib's, and those of Dask.
+"""Measure how much of a run the main process computes itself, with workers of joblib and of Dask.
 
 Run: python -m benchmarks.workers [--orderings N] [--trees N]
 
-Processor time is measured, which other programs on the machine hardly change. It predicts the time
-on a free machine: that of the main process while workers wait, plus that of everything else divided
-by the processors.
+Processor time is measured, which other programs on the machine hardly affect. It predicts the time
+on an idle machine: the time of the main process while workers wait, plus the rest divided by the
+number of processors.
 """
 
 from __future__ import annotations

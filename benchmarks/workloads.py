@@ -1,4 +1,4 @@
-"""The workloads of the engine's benchmarks: laboratory and real tables with common models."""
+"""The workloads of the engine's benchmarks: simulated and real tables with common models."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Print the lowest allowed version of every dependency as constraints for pip.
 
-``python tools/lowest_versions.py > lowest.txt`` reads pyproject.toml. Tools for
-development are left out: only what users install is tested at its lowest version, with polars,
-which is no extra.
+``python tools/lowest_versions.py > lowest.txt`` reads pyproject.toml. Development tools are left
+out: only packages that users install are tested at their lowest version, and polars, which is not
+an extra.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 Most of the time of a short test run goes into imports. This process imports everything but dsage,
 reads jobs as lines of JSON, and answers each with a line: the exit status of pytest, negative for a
-signal. A job has the folder `source` that stands for ``src``, the file `tests` with names of tests,
-and limits in `seconds` of processor time and in seconds to `wait`.
+signal. A job has the folder `source`, which replaces ``src``, the file `tests` with names of tests,
+and limits: `seconds` of processor time, and `wait` in seconds.
 """
 
 from __future__ import annotations

@@ -5,11 +5,11 @@ test of its own package fails or computes far too long. Only tests that execute 
 are run, the fastest first, as many as fit into ``--seconds``. Survivors are listed with the reasons
 that ``tools/mutants.toml`` gives for them; those that are marked as equivalent there do not count.
 The table is written to ``benchmarks/results/mutants.md``. Coverage and verdicts are kept in
-``.mutants``: with ``--resume`` a run that was stopped goes on.
+``.mutants``: with ``--resume`` an interrupted run continues.
 
-To measure which tests execute which lines takes as long as the tests do. With ``--near 2`` the two
-files of tests that are nearest to a module, by the names in them, are run instead; then
-``--survivors --near 8`` judges again what is left, but for what is known to be equivalent.
+Measuring which tests execute which lines takes as long as the tests do. With ``--near 2`` the two
+test files that refer to a module most are run instead; ``--survivors --near 8`` then repeats this
+for the survivors with eight files, except for those known to be equivalent.
 """
 
 from __future__ import annotations

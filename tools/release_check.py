@@ -1,4 +1,4 @@
-"""Build the package, and test what was built in an environment that has nothing else.
+"""Build the package, and test the result in an otherwise empty environment.
 
 ``python tools/release_check.py`` writes a source archive and a wheel to ``dist``, checks what they
 hold, installs the wheel into a fresh environment, runs ``dsage demo`` there, and then some of the

@@ -1,10 +1,10 @@
-"""Run dsage for long and through faults, and compare every result with an undisturbed one.
+"""Run dsage for a long time and with induced faults, and compare all results with undisturbed runs.
 
 ``python tools/soak.py`` explains a model 500 times in one process and watches memory, open files
-and threads; kills a run with a checkpoint 50 times and resumes it; lets the disk be full; kills
-workers of a pool and of a Dask cluster, and its scheduler. All results must be those of undisturbed
-runs, to the bit. The figures are written to ``benchmarks/results/soak.md``; the exit code tells
-whether all of it holds.
+and threads; kills a run with a checkpoint 50 times and resumes it; fills the disk; kills workers of
+a pool and of a Dask cluster, and its scheduler. All results must equal those of undisturbed runs,
+to the bit. The figures are written to ``benchmarks/results/soak.md``; the exit code shows whether
+all checks passed.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Race dsage against other packages, each in an environment of its own, on the same problems.
+"""Race dsage against other packages on the same problems, each package in its own environment.
 
 Run: python -m benchmarks.race [--seconds S] [--seeds N] [--only NAME ...] [--growth]
      [--truths] [--publish]
 
-Runs are kept in benchmarks/results/race.csv: those that are there are not made again, unless they
-are named by --only. --truths computes the truths anew; --publish only writes the page.
+Runs are stored in benchmarks/results/race.csv, and not repeated unless --only names them. --truths
+computes the true values again; --publish only writes the page.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""An environment for each package, at pinned versions; models are read in all of them."""
+"""Create an environment for each package, with pinned versions; all of them can read the models."""
 
 from __future__ import annotations
 

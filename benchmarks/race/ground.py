@@ -1,7 +1,7 @@
-"""What all runners of the race share: a problem, its law of unknown features, its risks.
+"""What all runners of the race share: a problem, the distribution of its features, its risks.
 
-It needs numpy and joblib alone, as it runs in the environments of all packages. None of it is
-taken from dsage: the truth of a problem is computed by this code where that is possible.
+It needs only numpy and joblib, because it runs in the environments of all packages. It uses nothing
+of dsage: if possible, this code computes the true values of a problem.
 """
 
 from __future__ import annotations

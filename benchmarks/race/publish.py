@@ -1,4 +1,4 @@
-"""From the runs of the race to its page and its picture."""
+"""Write the page and draw the picture of the race from its runs."""
 
 from __future__ import annotations
 
@@ -121,13 +121,16 @@ def publish(
     entrants = ", ".join(packages[name] for name in dict.fromkeys(packages) if name in _raced(runs))
     n_seeds = len({run["seed"] for run in runs})
     text = (
-        f"dsage against {entrants}, each in an environment of its own, one thread. Processor time "
+        f"dsage against {entrants}, each in its own environment, with one thread. Processor time "
         "and rows predicted by the model until the error is 5, 2 and 1 % of the range of the "
         "values. The error is the root mean square over features and "
-        f"{n_seeds} seeds of the difference to the truth. ≈ marks what no run reached within "
-        f"{seconds:g} s; it is extrapolated from the longest run by the square of the error, which "
-        "is too little for a way that is biased. *Slower* compares the time to 1 % with the faster "
-        "of our two ways. *Coverage*: 95 % intervals of the longest runs that hold the truth; "
+        f"{n_seeds} seeds of the difference from the true values. ≈ marks precisions that no run "
+        "reached within "
+        f"{seconds:g} s; they are extrapolated from the longest run by the square of the error, "
+        "which is too optimistic for biased methods. *Slower* compares the time to 1 % with the "
+        "faster "
+        "of our two ways. *Coverage*: the share of 95 % intervals of the longest runs that "
+        "contain the true value; "
         "those of `dsage, graph` are for d-SAGE values, which differ from SAGE where a model is "
         "not optimal. "
         "Unknown features are normal with the moments of the training rows (*conditional*), or 128 "

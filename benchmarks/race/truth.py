@@ -1,9 +1,9 @@
-"""The values that the race measures errors against.
+"""The true values, from which the race measures errors.
 
 - Up to 11 features: all coalitions, each risk without bias from many draws (squared error), or
   from all training rows (the marginal law). This code shares nothing with dsage.
-- A linear model with the conditional law: risks in closed form, orderings are sampled.
-- Otherwise: a long run of dsage, with another seed than those of the race.
+- A linear model with conditional draws: risks in closed form, orderings are sampled.
+- Otherwise: a long run of dsage, with a seed that the race does not use.
 """
 
 from __future__ import annotations

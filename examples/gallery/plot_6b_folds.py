@@ -1,16 +1,16 @@
 """
-Folds
-=====
+Cross-validation
+================
 
-One division into training and evaluation rows gives one answer, and another division another. With
-cross-validation every row is evaluated, and the spread between folds becomes visible.
+Different splits into training and evaluation rows give different answers. With cross-validation
+every row is evaluated, and the spread between folds becomes visible.
 """
 
 # %%
-# One division says little
-# ------------------------
-# A forest that predicts the progression of diabetes, explained on three different quarters of the
-# rows. The options save time here: a Gaussian sampler, and no graph.
+# A single split says little
+# --------------------------
+# We explain a forest that predicts the progression of diabetes on three different quarters of the
+# rows. To save time, we use a Gaussian sampler and no graph.
 
 import numpy as np
 from sklearn.datasets import load_diabetes
@@ -38,7 +38,7 @@ for seed in range(3):
 # %%
 # All rows, in five folds
 # -----------------------
-# In every fold a copy of the forest is fitted to the other rows and explained on its own.
+# In every fold, a copy of the forest is fitted to the other rows and explained on the fold.
 
 folded = dsage.explain_cv(forest, X, y, KFold(5, shuffle=True, random_state=0), **options)
 folded
@@ -46,9 +46,9 @@ folded
 # %%
 # Values of the folds, and two intervals
 # --------------------------------------
-# A circle is a fold, the diamond the mean over all rows. The thick interval is for these five
-# forests on new rows. The thin one is for the way of fitting, with new training rows, too: it is
-# wider, since it has only five folds to learn from.
+# Each circle is a fold, and the diamond is the mean over all rows. The thick interval is for these
+# five forests on new rows. The thin one is for the learning procedure, with new training rows as
+# well: it is wider, since it is estimated from only five folds.
 
 folded.plot.folds()
 
@@ -62,10 +62,10 @@ frame = folded.to_frame()
 frame.loc[frame["p_value"] < 0.05, ["feature", "value", "lower_procedure", "p_value"]].round(3)
 
 # %%
-# Are folds different for a reason?
-# ---------------------------------
-# ``cv`` may be any splitter, or pairs of rows. Here each fold is the patients of one sex: which
-# features tell the progression for them, in a model that was fitted to the other sex?
+# Folds with a meaning
+# --------------------
+# ``cv`` may be any splitter, or pairs of rows. Here each fold consists of the patients of one sex:
+# which features predict the progression for them, in a model that was fitted to the other sex?
 
 is_one = (X["sex"] == 1).to_numpy()
 pairs = [(np.flatnonzero(part), np.flatnonzero(~part)) for part in (is_one, ~is_one)]

@@ -9,7 +9,7 @@ among the features. The same call divides the losses, whose means are the SAGE v
 # %%
 # The data and the model
 # ----------------------
-# Three columns are classes, and some values are missing. The model takes them as they are.
+# Three columns are classes, and some values are missing. The model supports both.
 
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingRegressor
@@ -41,15 +41,15 @@ explanation
 # One row
 # -------
 # Start at the mean prediction on top. Each bar is a feature, with its value in this row, and the
-# interval that orderings and draws leave.
+# interval from orderings and draws.
 
 explanation.plot.waterfall(0)
 
 # %%
 # All rows
 # --------
-# A point is a row. Colors are the values of the feature: from low to high for numbers, and the
-# colors of the names below a class. Penguins of unknown sex are pale, with a dark edge.
+# Each point is a row. Its color shows the value of the feature: from low to high for numbers; for a
+# class, the names below it have the same colors. Penguins of unknown sex are pale with a dark edge.
 
 explanation.plot.beeswarm()
 

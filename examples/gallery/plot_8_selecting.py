@@ -3,7 +3,7 @@ Selecting features in a pipeline
 ================================
 
 Which measurements does a model of the progression of diabetes need? A selector finds those that
-surely help, inside of a pipeline of scikit-learn.
+help significantly, inside a pipeline of scikit-learn.
 """
 
 # %%
@@ -40,7 +40,7 @@ pipeline.set_output(transform="pandas").fit(X_train, y_train)
 print("Selected:", ", ".join(pipeline[:-1].get_feature_names_out()))
 
 # %%
-# No noise is among them. The thin intervals of the selected features are above zero, also if we
+# No noise is among them. The thin intervals of the selected features are above zero, even if we
 # account for the number of features.
 
 explanation = pipeline["featureselector"].explanation_
@@ -50,8 +50,8 @@ explanation.plot.bar()
 # What the selection costs
 # ------------------------
 # With a third of the features, the model explains somewhat less of the variance of rows that
-# neither model has seen. A feature that is not *surely* useful may still be useful: with more rows
-# the selector would find more of them, and ``k=8`` would select eight in any case.
+# neither model has seen. A feature that is not *significantly* useful may still be useful: with
+# more rows the selector would find more of them, and ``k=8`` would select eight in any case.
 
 everything = make_pipeline(StandardScaler(), LinearRegression()).fit(X_train, y_train)
 scores = pd.Series(

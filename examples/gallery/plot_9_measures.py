@@ -39,7 +39,8 @@ print(found)
 # %%
 # One picture
 # -----------
-# The panels have a common scale. Permutation importance (PFI) ranks ``s1`` third, because random
-# values of it make patients that do not exist. Given the other features (CFI), it hardly matters.
+# The panels have a common scale. Permutation importance (PFI) ranks ``s1`` third, because with
+# random values of it, rows describe patients that cannot exist. If it is drawn given the other
+# features (CFI), it hardly matters.
 
 axes = found.plot()

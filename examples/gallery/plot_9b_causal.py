@@ -1,6 +1,6 @@
 """
-Seen or set: four values of one model
-=====================================
+Observed or set: four kinds of values for one model
+===================================================
 
 An ice cream stand predicts its sales. On warm days more visitors come to the park, and visitors
 buy ice cream. A thermometer shows the temperature. Four kinds of values answer four questions about
@@ -40,24 +40,24 @@ graph = dsage.Graph(
 options = {"sampler_check": False, "random_state": 0, "progress": False}
 
 # %%
-# Marginal: what does the model look at?
-# --------------------------------------
+# Marginal: which features does the model use?
+# --------------------------------------------
 # Unknown features are drawn regardless of the known ones, so a feature matters only if the model
-# looks at it. The answer is about the formula, not about the park.
+# uses it. The answer is about the formula, not about the park.
 
 marginal = dsage.explain(model, *rows, sampler="marginal", **options)
 
 # %%
-# Conditional: what can the model know from a feature?
-# ----------------------------------------------------
-# These are SAGE values. Who sees the thermometer knows how warm it is, and how many visitors to
-# expect. So it has a value, although the model ignores it and it causes nothing.
+# Conditional: how much can the model learn from a feature?
+# ---------------------------------------------------------
+# These are SAGE values. The thermometer tells us how warm it is, and how many visitors to expect.
+# So it has a value, although the model ignores it and it causes nothing.
 
 conditional = dsage.explain(model, *rows, estimand="sage", sampler="gaussian", **options)
 
 # %%
-# Asymmetric: what does a feature add to its causes?
-# --------------------------------------------------
+# Asymmetric: what does a feature add to the information in its causes?
+# ---------------------------------------------------------------------
 # Only orderings in which causes come before effects count. The thermometer adds nothing to the
 # temperature. Credit moves to the root causes.
 
@@ -67,9 +67,9 @@ asymmetric = dsage.explain(
 )
 
 # %%
-# Causal: what does a feature bring about when it is set?
-# -------------------------------------------------------
-# A known feature is *set* to its value: its effects follow, its causes do not. Setting the
+# Causal: how much do predictions improve when a feature is set?
+# ---------------------------------------------------------------
+# A known feature is *set* to its value: its effects change, its causes do not. Setting the
 # temperature brings visitors. Setting the thermometer does not warm the park.
 
 causal = dsage.explain(model, *rows, estimand="causal", graph=graph, sampler="gaussian", **options)
@@ -97,24 +97,24 @@ plt.tight_layout()
 # right depends on the question:
 #
 # - *Which inputs does this formula use?* Marginal: the visitors.
-# - *Which measurements are worth having?* Conditional: any of the three tells about the others.
+# - *Which measurements are worth having?* Conditional: each is informative about the others.
 # - *Where does the information enter?* Asymmetric: with the temperature.
-# - *What would change the predictions, if we could turn it?* Causal: the visitors themselves, and
+# - *What would change the predictions if we could control it?* Causal: the visitors themselves, and
 #   the temperature through them; the thermometer, never.
 #
 # Direct and indirect parts
 # -------------------------
-# Causal values have two parts. The direct one comes from the value that the model receives, the
-# indirect one from what setting the feature changes.
+# Causal values have two parts. The direct part comes from the value that the model receives, the
+# indirect part from the other features that change when the feature is set.
 
 causal.plot.parts()
 
 # %%
 # If the graph is learned
 # -----------------------
-# Data do not tell the direction between temperature and thermometer: both graphs imply the same
-# independences. dsage computes the values for all directions that fit the data as well, and warns
-# if the sign or the rank of a value depends on them.
+# Data cannot determine the direction between temperature and thermometer: both graphs imply the
+# same independences. dsage computes the values for all directions that fit the data, and warns if
+# the sign or the rank of a value depends on them.
 
 learned = dsage.explain(
     model, *rows, estimand="causal", graph="learn", sampler="gaussian", **options
@@ -122,8 +122,8 @@ learned = dsage.explain(
 learned.plot.graph_range()
 
 # %%
-# What is known helps. A thermometer is no cause of the temperature, and neither sales nor visitors
-# make the weather:
+# Prior knowledge helps. A thermometer is not a cause of the temperature, and neither sales nor
+# visitors change the weather:
 
 known = dsage.explain(
     model,

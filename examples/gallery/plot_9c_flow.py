@@ -1,9 +1,10 @@
 """
-Along the edges of a causal graph
-=================================
+Flows along the edges of a causal graph
+=======================================
 
-How does a model come to know what it predicts? The reduction of its risk flows along the edges of
-a causal graph: from what each column is beyond its causes, through other columns, to the model.
+Where does a model get its information from? The reduction of its risk flows along the edges of a
+causal graph: from the noise of each column, which its causes do not determine, through other
+columns, to the model.
 """
 
 # %%
@@ -48,25 +49,25 @@ found = dsage.explain_flow(
 found.node_table().round(3)
 
 # %%
-# Nearly everything starts with the species itself: what it *is*, not what the other columns add.
+# Nearly all of the flow starts at the species itself, not at the noise of other columns.
 # The bill and the flippers carry most of it to the model. The bodies' own noise, the differences
 # between penguins of one species and sex, does no good: the model would do better without it.
 
 ax = found.plot.flow()
 
 # %%
-# Is it right?
-# ------------
-# The mechanisms are regressions. What the parents explain of each column tells how well they fit.
+# How well do the mechanisms fit?
+# -------------------------------
+# The mechanisms are regressions. The table shows how much the parents explain of each column.
 
 found.mechanisms
 
 # %%
-# Set instead of seen
-# -------------------
-# With ``sources="do"`` each feature is set to its value, whatever its causes are. What starts at a
-# feature is then its causal SAGE value. No feature of a penguin acts on its species, so nothing
-# flows through the species, and the edges from it carry exactly nothing.
+# Set instead of observed
+# -----------------------
+# With ``sources="do"`` each feature is set to its value, whatever its causes are. The flow that
+# starts at a feature is then its causal SAGE value. No feature of a penguin acts on its species, so
+# nothing flows through the species, and the flow along its edges is exactly zero.
 
 acting = dsage.explain_flow(
     model,

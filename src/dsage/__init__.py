@@ -94,7 +94,7 @@ _HOMES = {
 if not TYPE_CHECKING:  # type checkers know the names above only
 
     def __getattr__(name: str) -> Any:  # noqa: ANN401
-        """Import a name when it is used: importing all takes seconds."""
+        """Import a name when it is first used, since importing everything takes seconds."""
         if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         if name not in _HOMES:

@@ -16,14 +16,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-# Characters that a terminal obeys, or that change the order or the lines of what is shown.
+# Control characters of terminals, and characters that change the order or the lines of a text.
 _UNSEEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
 
 
 def visible(text: str) -> str:
-    r"""Return a text for a terminal: control characters are escaped, but tabs and line ends.
+    r"""Return a text for a terminal: control characters are escaped, except tabs and line ends.
 
     Examples
     --------
@@ -133,7 +133,7 @@ def name_place(place: str) -> Iterator[None]:
 
 
 class DsageWarning(UserWarning):
-    """A warning of the package; `text` keeps its settings apart from its words."""
+    """A warning of the package; `text` holds its words and settings separately."""
 
     def __init__(self, text: str | Text) -> None:
         super().__init__(visible(str(text)))
@@ -145,7 +145,7 @@ class AuditWarning(DsageWarning):
 
 
 class GraphWarning(DsageWarning):
-    """Warns that the sign or the rank of causal values depends on which graph is right."""
+    """The sign or the rank of causal values depends on which graph is correct."""
 
 
 class SamplerWarning(DsageWarning):
@@ -153,11 +153,11 @@ class SamplerWarning(DsageWarning):
 
 
 class _Filters:
-    """The filters of warnings, if several runs in threads use them at the same time.
+    """The filters of warnings, restored after several runs in threads.
 
-    Libraries change filters for a while by :class:`warnings.catch_warnings`, as scikit-learn does
-    to check rows and in its jobs. If threads do so at the same time, filters stay behind or are
-    lost. The last of several runs puts them back.
+    Libraries change filters temporarily with :class:`warnings.catch_warnings`; scikit-learn does so
+    to check rows and in its jobs. If threads do this at the same time, filters may remain or get
+    lost. The last of several runs restores them.
     """
 
     def __init__(self) -> None:
@@ -184,10 +184,10 @@ class _Filters:
                 self._repair()
 
     def _repair(self) -> None:
-        """Put the filters back that were there when the first run began.
+        """Restore the filters that were there when the first run began.
 
-        Nothing tells filters that stayed behind from those that another thread has set on purpose
-        meanwhile, so these are lost, too.
+        Filters that another thread has set on purpose in the meantime cannot be distinguished from
+        leftovers, so they are lost, too.
         """
         if warnings.filters is self._filters and list(warnings.filters) == self._content:
             return
@@ -296,7 +296,7 @@ def check_members(
 def check_same_names(
     names: Iterable[str], others: Iterable[str], parameter: str, condition: str
 ) -> None:
-    """Refuse `names` that are not `others`, in any order."""
+    """Refuse `names` that differ from `others`; the order does not matter."""
     if odd := sorted(set(names) ^ set(others)):
         raise refusal(parameter, condition, odd, "These names are only in one of the two")
 

@@ -1,7 +1,7 @@
 """Files of arrays, JSON and text, written atomically; reading them executes no code.
 
-What a file declares is compared with its size before anything of it is read, so that memory is
-bounded by the size of the file.
+The sizes that a file declares are compared with its own size before its content is read, so that
+memory is bounded by the size of the file.
 """
 
 from __future__ import annotations
@@ -63,14 +63,14 @@ def check_path(path: str | Path) -> Path:
 def write_file(
     path: Path, write: Callable[[BinaryIO], object], previous: Path | None = None
 ) -> None:
-    """Write a file atomically: it has its old content or all of the new one at any time.
+    """Write a file atomically: at any time it has either its old content or all of the new one.
 
     `write` fills a temporary file in the same folder, which then replaces the file; on failure, the
     file is unchanged. What already exists is kept as `previous`, if given. A link stays a link. A
     pipe or a terminal is written to directly.
 
-    The temporary file of a file with a previous state has a fixed name, so that runs that are
-    killed again and again leave only one. Such a file must not be written by several runs.
+    With `previous`, the temporary file has a fixed name, so that runs that are repeatedly killed
+    leave only one. Such a file must not be written by several runs at the same time.
     """
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():
@@ -184,7 +184,7 @@ def _read_array(file: zipfile.ZipFile, member: zipfile.ZipInfo) -> npt.NDArray[A
     except Exception as error:
         raise ValueError(f"{member.filename} has no valid header") from error
     if dtype.kind not in _KINDS or dtype.subdtype is not None or dtype.itemsize < 1:
-        raise ValueError(f"{member.filename} holds something else than numbers and texts")
+        raise ValueError(f"{member.filename} does not consist of numbers and texts")
     if any(length < 0 for length in shape):
         raise ValueError(f"{member.filename} has a negative length")
     start = stream.tell()

@@ -12,8 +12,8 @@ from tqdm.std import tqdm
 def make_bar(**options: Any) -> tqdm[Any]:  # noqa: ANN401
     """Return a progress bar of tqdm that suits the place where it is shown.
 
-    In a notebook it is a widget; without ipywidgets, a line of plain text, since what goes to
-    stderr is shown there in red. Everywhere else it is a line of stderr.
+    In a notebook it is a widget or, without ipywidgets, a line of plain text, since notebooks show
+    stderr in red. Everywhere else it is a line on stderr.
     """
     if options.get("disable") or not _is_notebook():
         return tqdm(**options)

@@ -16,8 +16,8 @@ RngLike = RandomState | np.random.SeedSequence | np.random.BitGenerator
 def one_seed(random_state: RandomState, rng: RngLike, default: RandomState = None) -> RandomState:
     """Return the seed that was given as `random_state` or as `rng`; refuse both.
 
-    `default` is the default of `random_state`: as it cannot be told from one that was given, it
-    gives way to `rng`.
+    `default` is the default of `random_state`. If `random_state` equals it, `rng` takes precedence,
+    because a default cannot be distinguished from a passed value.
 
     Examples
     --------

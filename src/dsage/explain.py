@@ -82,67 +82,74 @@ def explain(
 ) -> Explanation:
     """Estimate how much each feature contributes to a model's predictive performance.
 
-    Learn a causal graph of features and target, choose a conditional sampler and a loss, and
-    estimate SAGE values with their errors; or, where the graph saves evaluations, d-SAGE values,
-    and an audit of what the graph changed. Graph, sampler
-    and loss can also be passed. `choices` of the result holds everything that was chosen.
+    Learn a causal graph of the features and the target, choose a conditional sampler and a loss,
+    and estimate SAGE values with their errors. If the graph saves evaluations, estimate d-SAGE
+    values instead, with an audit of how much the graph changes them. The graph, the sampler and
+    the loss can also be passed. The attribute `choices` of the result records all choices.
 
     Parameters
     ----------
     model : estimator, pipeline, booster, results, torch.nn.Module or callable
         The fitted model; see :func:`dsage.models.as_model`.
     X_train, y_train : data frame or array of shape (n_rows, n_features), array of shape (n_rows,)
-        Rows from which graph and sampler are learned: usually the training rows of the model. The
-        target may have several columns, of shape (n_rows, n_outputs), for a model that predicts
-        them all: losses of numbers are summed over them, the result also has the values of each
-        (`per_output`), and no graph is learned.
+        Rows from which the graph and the sampler are learned, usually the training rows of the
+        model. The target may have several columns, of shape (n_rows, n_outputs), for a model that
+        predicts them all. Losses of numbers are then summed over the columns, the result also has
+        the values for each column (`per_output`), and no graph is learned.
     X_test, y_test : data frame or array, array, optional
-        Rows on which the model is evaluated: it must not have been fitted to them. Without them,
-        as in ``explain(model, X, y)``, all rows serve for everything, to learn and to evaluate:
-        then the model must not have been fitted to `X` and `y`, of which a warning reminds.
+        Rows on which the model is evaluated. It must not have been fitted to them. Without them,
+        as in ``explain(model, X, y)``, all rows are used both to learn and to evaluate; the model
+        must then not have been fitted to `X` and `y`, and a warning is raised as a reminder.
         Rows may also be on disk, as in ``explain(model, "train.parquet", "price",
-        "test.parquet")``: Parquet files, folders of them or data sets of pyarrow, and `y_train`
-        the name of the target's column. They need not fit into memory: see the guide on long runs.
+        "test.parquet")``: Parquet files, folders of such files or pyarrow data sets; `y_train` is
+        then the name of the target's column. The rows need not fit into memory: see the guide on
+        long runs.
     graph : str, callable, Graph, other graph, Stability, Oracle or None, default="auto"
-        ``"auto"`` learns one, and uses it only where it saves evaluations: otherwise the values are
-        plain SAGE, and `choices.graph` says why. It learns none if the sampler is marginal, for
-        ``estimand="sage"``, or for 20 features and more of which linear regressions separate next
-        to nothing. ``"learn"``, or a method of :func:`dsage.learn_graph` by name, learns
-        and uses one; or a graph of any kind that :func:`dsage.graphs.as_graph` reads, the target
-        among its nodes; a callable that receives the training rows, with the target as a column,
-        and returns such a graph; or None for plain SAGE.
+        - ``"auto"`` learns a graph, and uses it only if it saves evaluations. Otherwise the values
+          are plain SAGE, and `choices.graph` says why. No graph is learned if the sampler is
+          marginal, if the estimand is ``"sage"``, or if there are 20 features or more and linear
+          regressions separate hardly any of them from the target.
+        - ``"learn"``, or the name of a method of :func:`dsage.learn_graph`, learns a graph and
+          always uses it.
+        - A graph is used as it is. It can be of any kind that :func:`dsage.graphs.as_graph` reads,
+          and must have the target among its nodes. A callable receives the training rows, with
+          the target as a column, and returns such a graph.
+        - None means plain SAGE.
     sampler : str or Sampler, default="auto"
-        ``"auto"`` chooses the simplest one with good held-out scores, see
+        ``"auto"`` chooses the simplest sampler with good held-out scores, see
         :func:`dsage.samplers.choose_sampler`. Or a name such as ``"gaussian"`` or ``"mix"``, or
         an object, see :mod:`dsage.samplers`. ``"marginal"`` gives marginal SAGE values. A fitted
-        one, such as the `sampler` of another explanation, is used as it is.
+        sampler, such as the `sampler` of another explanation, is used as it is.
     loss : str, callable or Loss, default="auto"
-        See :func:`dsage.models.as_loss`; ``"auto"`` is cross entropy for classes, the loss that a
-        regressor was fitted with if it tells, else squared error for numbers, and for a function
-        what suits its output, see :func:`dsage.models.choose_loss`.
+        See :func:`dsage.models.as_loss`. ``"auto"`` is cross entropy for classes; for a regressor,
+        the loss that it was fitted with, if this can be read from the model, and otherwise squared
+        error. For a function the loss depends on its output, see
+        :func:`dsage.models.choose_loss`.
     estimand : {"d-sage", "sage", "causal"}, default="d-sage"
-        ``"sage"`` is unbiased for any model and graph: nothing is skipped by a learned graph, and
-        what a given one skips is corrected for. ``"causal"`` is another question: what features
-        contribute when they are *set* to their values, not seen, see the guide on causal values.
-        It needs a graph, given or learned. The result also has the direct and the indirect part of
-        each value and, where data leave directions of edges open, the range of the values over
-        them (`range_graph`).
+        ``"sage"`` is unbiased for any model and graph: no graph is learned, and if you pass one,
+        the effect of skipping is estimated and corrected. ``"causal"`` answers a different
+        question: what features contribute when they are *set* to their values instead of
+        observed, see the guide on causal values. It needs a graph, passed or learned. The result
+        then also has the direct and the indirect part of each value and, if the data do not
+        determine all directions of edges, the range of the values over the possible graphs
+        (`range_graph`).
     tolerance, absolute, top_k, seconds, n_orderings : float or int, optional
-        Stop at the first of these limits that is met, see :func:`dsage.estimate.as_stopping`. By
-        default stop when computing hardly matters any more: when each standard error from orderings
-        and draws is at most a third of that from the choice of the rows, or 1 % of the range of the
-        values. `seconds` limits the estimation, its first level included, and is used up if it is
-        the only limit; the graph, the choice of the sampler and the predictions for the evaluation
-        rows come before. It may be exceeded by the time of about 32,768 predictions.
+        Stop at whichever of these limits is reached first, see
+        :func:`dsage.estimate.as_stopping`. By default stop when more computing would hardly help:
+        when each standard error from orderings and draws is at most a third of the error from the
+        choice of the rows, or 1 % of the range of the values. `seconds` limits the estimation,
+        including its first level, and is used up if it is the only limit. The graph, the choice of
+        the sampler and the predictions for the evaluation rows come before and are not counted.
+        The limit may be exceeded by the time of about 32,768 predictions.
     groups : mapping of str to iterables of str, optional
-        Features that are known or unknown together; the others are on their own.
+        Features that become known together, as one player. Features in no group stay single.
     orderings : str, Order, sequence or Orderings, default="antithetic"
-        A kind of orderings, the orderings themselves, or a partial order that they keep
+        A kind of orderings, the orderings themselves, or a partial order that they respect
         (asymmetric SAGE), see :mod:`dsage.orderings`.
     target : str, optional
-        Name of the target; by default that of `y_train`.
+        Name of the target; by default the name of `y_train`.
     classes : sequence, optional
-        The classes of a model that does not have them, in the order of the columns of its
+        The classes of a model that does not store them, in the order of the columns of its
         probabilities, or all labels that it may predict; by default the sorted labels of all rows.
     discrete : str or iterable of str, default=()
         Numeric columns that are classes.
@@ -154,31 +161,31 @@ def explain(
         Number of resamples of the rows from which the graph is learned again, to see how stable its
         edges are; by default 0, or 20 with `min_share`.
     min_share : float, optional
-        Use only separations that this share of the graphs learned from resamples have, such as 0.9:
-        for few rows, or where a wrong separation would be worse than a longer run.
+        Use only separations that hold in at least this share of the graphs learned from resamples,
+        such as 0.9. Useful with few rows, or if a wrong separation is worse than a longer run.
     tiers : iterable of iterables of str, optional
-        Groups of features (and the target) in temporal order: in a learned graph, none causes one
-        of an earlier group.
+        Groups of features (and the target) in temporal order: in a learned graph, no variable
+        causes a variable of an earlier group.
     forbidden, required : iterables of (str, str), default=()
         Edges, from cause to effect, that a learned graph must not, or must, have.
     sampler_check : bool, default=True
         Whether to estimate how much the values would change with another sampler that scores as
-        well (`se_sampler` of the result), with at most 25 % of the run's evaluations. It is left
-        out if the run is interrupted, its time is up, or its evaluations are too few.
+        well (`se_sampler` of the result), with at most 25 % of the run's evaluations. The check is
+        skipped if the run is interrupted, its time is up, or it has too few evaluations.
     n_jobs : int, optional
-        Number of parallel jobs; results do not depend on it. By default one, to which processes on
-        idle processors are added in long runs of models that can be copied safely.
+        Number of parallel jobs; results do not depend on it. By default a run starts with one job;
+        long runs of models that can be copied safely also use idle processors.
     checkpoint : str, Path or Checkpoint, optional
         A file for the state of the estimation: the same call resumes where it stopped.
     random_state : int, numpy Generator or None, default=None
-        Seed of everything. None draws a new one, which `choices` holds.
+        Seed of all random numbers. None draws a new seed, which `choices` records.
     rng : int, numpy Generator, SeedSequence, BitGenerator or None, default=None
-        Another name of `random_state`, as in SciPy; pass one of the two.
+        Another name for `random_state`, as in SciPy; pass only one of the two.
     keep_losses : bool, default=False
-        Whether to keep the loss of each evaluation row, with nothing and with everything known
-        (`row_losses` of the result).
+        Whether to keep the loss of each evaluation row, with no feature and with all features
+        known (`row_losses` of the result).
     progress : bool or callable, default=True
-        Show progress bars, and what the estimation will cost. A callable receives the events of
+        Whether to show progress bars and the expected duration. A callable receives the events of
         :mod:`dsage.result.events` instead.
     **options
         The other fields of :class:`dsage.games.GameOptions` (`n_draws`, `n_replicates`, `noise`,
@@ -188,8 +195,8 @@ def explain(
     Returns
     -------
     Explanation
-        An interrupt (Ctrl-C) of the estimation returns the values so far. An earlier one ends the
-        call, since a partial graph would separate too much.
+        An interrupt (Ctrl-C) during the estimation returns the values so far. An earlier interrupt
+        ends the call, since an unfinished graph would separate too much.
 
     Examples
     --------

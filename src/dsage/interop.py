@@ -32,10 +32,10 @@ def to_shapiq(
     """Convert a game for the approximators and interaction indices of shapiq.
 
     The value of a coalition is the reduction of risk, ``v(S) = L(empty) - L(S)``, a mean over rows
-    and draws; that of the empty coalition is zero, so the game is normalized. The jackknife removes
-    the bias of few draws from the values, and from every index, which is linear in the values. All
-    coalitions share their draws: the error of the draws does not decrease with the number of
-    coalitions, and shapiq does not estimate it. Compare two epochs to see it.
+    and draws; the value of the empty coalition is zero, so the game is normalized. The jackknife
+    removes the bias of few draws from the values, and from every index, which is linear in the
+    values. All coalitions share their draws: the error of the draws does not decrease with the
+    number of coalitions, and shapiq does not estimate it. Compare two epochs to see it.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def to_shapiq(
         The game.
     oracle : Oracle, optional
         Evaluates each coalition at its Markov boundary, as in d-SAGE: coalitions that share one are
-        evaluated once. By default each is evaluated itself.
+        evaluated once. By default every coalition itself is evaluated.
     rows : int array, optional
         Positions of the evaluation rows to average over; all by default.
     epoch : int, default=0

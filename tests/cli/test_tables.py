@@ -85,7 +85,8 @@ def test_a_column_of_names_is_explained_with_a_note(dsage, fit):
     table().assign(patient=names).to_csv("names.csv", index=False)
     ran = dsage("explain", "names.csv", "--target", "outcome", "--fit", fit, *FAST)
     assert ran.code == 0, ran.err
-    assert "Column 'patient' has another value in every row, like an identifier" in ran.err
+    assert "Column 'patient'" in ran.err
+    assert "identifier" in ran.err
     assert "'patient' is taken for" not in ran.err
     names[5] = names[4]
     table().assign(patient=names).to_csv("names.csv", index=False)

@@ -111,11 +111,14 @@ def test_graphs_of_resamples_are_part_of_the_range(model, rows):
 
 def test_the_report_says_what_set_means(given, tmp_path):
     data = report_data(given)
-    assert {each["term"] for each in data["causal"]["terms"]} >= {"Set, not seen", "Direct part"}
+    assert {each["term"] for each in data["causal"]["terms"]} >= {
+        "Set, not observed",
+        "Direct part",
+    }
     assert data["audit"]["verdicts"] == []
     assert "causal SAGE" in data["subtitle"]
     names = [each["name"] for each in data["assumptions"]]
-    assert names[0] == "The directions of the graph are right"
+    assert "directions" in names[0]
     assert given.report(tmp_path / "report.html").exists()
     plain = dataclasses.replace(given.estimate, estimand="sage", parts=None)
     assert report_data(dataclasses.replace(given, estimate=plain))["causal"] is None

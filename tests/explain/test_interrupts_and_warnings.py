@@ -79,7 +79,7 @@ def test_classes_of_a_function_are_taken_sorted_with_a_warning_or_as_named():
 
     rows = (X[:160], y[:160], X[160:], y[160:])
     options = {"graph": None, "sampler": "gaussian", "n_orderings": 4, **QUIET}
-    with pytest.warns(UserWarning, match="taken to be 'heavy', 'light', in this order"):
+    with pytest.warns(UserWarning, match="to be 'heavy', 'light', in this order"):
         right = dsage.explain(light, *rows, **options)
     assert right.values[0] > 0
     assert right.choices.model.classes == ("heavy", "light")

@@ -9,7 +9,7 @@ import dsage
 from explain_case import QUIET
 
 OPTIONS = {"graph": None, "sampler": "gaussian", **QUIET}
-WARNING = "used both to learn graph and sampler and to evaluate the model"
+WARNING = "and to evaluate the model"
 
 
 def test_without_evaluation_rows_all_rows_serve_for_everything(model, rows):

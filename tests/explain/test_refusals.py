@@ -27,7 +27,7 @@ from explain_case import QUIET, chain, mixed
         ({"n_resamples": -1}, ValueError, "n_resamples must be at least 0"),
         ({"groups": {"g": ["z"]}}, ValueError, "z"),
         ({"target": 3}, TypeError, "target must be a name"),
-        ({"target": "a"}, ValueError, "the target must be named unlike the features; got 'a'"),
+        ({"target": "a"}, ValueError, "name of the target must be .* features; got 'a'"),
         ({"discrete": "z"}, ValueError, "discrete must be one of the columns"),
         ({"random_state": "x"}, TypeError, "random_state"),
         ({"checkpoint": "/nowhere/at/all/run.npz"}, ValueError, "in a folder that exists"),

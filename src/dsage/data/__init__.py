@@ -1,4 +1,4 @@
-"""The one gate for data: every data frame, array, target and file enters the package here.
+"""The gate for data: every data frame, array, target and file enters the package here.
 
 ======================  =====================================================================
 `frames`                data frames and arrays behind one interface

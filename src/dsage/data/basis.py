@@ -1,4 +1,4 @@
-"""The basis columns that stand for one column: functions of a number, indicators of a class."""
+"""Basis columns that represent one column: functions of a number, or indicators of a class."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ Floats = npt.NDArray[np.float64]
 
 # Knots of the distribution function of a column: all of its values, up to this number.
 _MAX_KNOTS = 1 << 14
-# A function that those before it explain up to this share is left out of the basis.
+# A function is left out if the functions before it explain all but this share of its variance.
 _EXPLAINED = 1e-3
-# A function whose variance is below this is constant up to rounding; they are of size one.
+# A function whose variance is below this is constant up to rounding; functions are of order one.
 _CONSTANT = 1e-9
-# The degrees of the polynomials: a lead is nearly the first.
+# The degrees of the polynomials, in the order in which they are added: degree 1 comes late, because
+# a lead is nearly the same.
 _ORDER = (2, 3, 1, 4, 5, 6, 7, 8)
 # Categories with an indicator of their own; all others share one.
 _MAX_INDICATORS = 15
@@ -27,8 +28,8 @@ class NumberBasis(NamedTuple):
 
     The leads are the standardised number itself, its normal score, or both. The others are Legendre
     polynomials of ``2 F(x) - 1``, where F is the distribution function of the column. Each function
-    is made orthogonal to those before it, and left out if they explain it. A missing value has 0
-    in all functions.
+    is made orthogonal to the ones before it, and left out if they explain it. All functions of a
+    missing value are 0.
 
     Examples
     --------
@@ -49,17 +50,17 @@ class NumberBasis(NamedTuple):
 
     @classmethod
     def fit(cls, values: Floats, n_functions: int, *, leads: tuple[str, ...] = ("value",)) -> Self:
-        """Fit at most `n_functions` to the values of a column; those that are NaN are left out."""
+        """Fit at most `n_functions` to the values of a column; NaN is ignored."""
         return cls.fit_evaluate(values, n_functions, leads=leads)[0]
 
     @classmethod
     def fit_evaluate(
         cls, values: Floats, n_functions: int, *, leads: tuple[str, ...] = ("value",)
     ) -> tuple[Self, tuple[Floats, Floats, Floats]]:
-        """Fit, and return what `evaluate` returns for the same values, too."""
+        """Fit the functions, and evaluate them at the same values."""
         absent = np.isnan(values)
         present = values[~absent]
-        knots, levels, rank = _ranked(present)
+        knots, levels, rank = _rank(present)
         center, scale = float(present.mean()), float(present.std())
         nothing = np.empty((n_functions, 0))
         made = cls(knots, levels, center, scale or 1.0, leads, np.empty(0), nothing)
@@ -69,11 +70,13 @@ class NumberBasis(NamedTuple):
         made = made._replace(means=means, weights=_orthogonalize(raw))
         functions: Floats = raw @ made.weights
         if absent.any():
-            functions, value, score = (_filled(each, absent) for each in (functions, value, score))
+            functions, value, score = (
+                _fill_missing(each, absent) for each in (functions, value, score)
+            )
         return made, (functions, value, score)
 
     def first(self, n_functions: int) -> Self:
-        """Return what a fit of at most `n_functions` gives: some of these, the first ones."""
+        """Return the basis of the first functions, as if at most `n_functions` had been fitted."""
         among = ~self.weights[n_functions:].any(axis=0)
         weights = self.weights[:n_functions, among]
         return self._replace(means=self.means[:n_functions], weights=weights)
@@ -110,7 +113,7 @@ class NumberBasis(NamedTuple):
         return value, score, np.array(raw).T
 
 
-def _filled(present: Floats, absent: npt.NDArray[np.bool_]) -> Floats:
+def _fill_missing(present: Floats, absent: npt.NDArray[np.bool_]) -> Floats:
     """Return rows with 0 where values are missing."""
     whole = np.zeros((len(absent), *present.shape[1:]))
     whole[~absent] = present
@@ -123,10 +126,10 @@ def distribution(values: Floats) -> tuple[Floats, Floats]:
     >>> distribution(np.array([3.0, 1.0, 1.0, 2.0]))
     (array([1., 2., 3.]), array([0.25 , 0.625, 0.875]))
     """
-    return _ranked(values)[:2]
+    return _rank(values)[:2]
 
 
-def _ranked(values: Floats) -> tuple[Floats, Floats, Floats]:
+def _rank(values: Floats) -> tuple[Floats, Floats, Floats]:
     """Return knots, the distribution function there, and at the values."""
     knots, at, counts = np.unique(values, return_inverse=True, return_counts=True)
     levels = (np.cumsum(counts) - 0.5 * counts) / len(values)
@@ -140,7 +143,7 @@ def _ranked(values: Floats) -> tuple[Floats, Floats, Floats]:
 def level_places(counts: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
     """Return the level of each code, for the number of times that each of them occurs.
 
-    There are at most 17 levels: the commonest is 0, rare ones share the last.
+    There are at most 17 levels: the most frequent code has level 0, and rare ones share the last.
 
     >>> level_places(np.array([0, 1, 3]))
     array([2, 1, 0])
@@ -178,8 +181,8 @@ def _legendre(degree: int, x: Floats) -> list[Floats]:
 def _orthogonalize(raw: Floats) -> Floats:
     """Return weights that make centered columns orthonormal, one after the other.
 
-    Columns that those before them explain are left out. Their covariances suffice: what is left of
-    a column that is kept is far above rounding errors.
+    Columns that are explained by the ones before them are left out. Covariances are precise enough
+    for this, because the rest of a column that is kept is far above rounding errors.
     """
     n_rows, n_raw = raw.shape
     covariance = raw.T @ raw / n_rows

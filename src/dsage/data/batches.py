@@ -38,7 +38,7 @@ class Batches(ABC):
 class ParquetFiles(Batches):
     """A Parquet file, or all of them in a folder, by their paths.
 
-    Only one batch is in memory at a time, beside the row group that it is read from.
+    Only one batch is in memory at a time, and the row group that it is read from.
     """
 
     def __init__(self, path: str | PathLike[str], batch_rows: int = BATCH_ROWS) -> None:

@@ -19,7 +19,7 @@ Codes = npt.NDArray[np.intp]
 
 
 def sorted_positions(values: Sequence[Any]) -> list[int]:
-    """Return the positions of the values in sorted order; by their text if they do not compare."""
+    """Return the positions of the values in sorted order, by text if they are not comparable."""
     positions = range(len(values))
     try:
         return sorted(positions, key=values.__getitem__)
@@ -28,7 +28,7 @@ def sorted_positions(values: Sequence[Any]) -> list[int]:
 
 
 def sort_labels(labels: Sequence[Any]) -> list[Any]:
-    """Return labels sorted, by their text if they do not compare."""
+    """Return sorted labels, by text if they are not comparable."""
     return [labels[position] for position in sorted_positions(labels)]
 
 
@@ -70,7 +70,7 @@ def to_values(native: Any) -> Any:  # noqa: ANN401
 class Categories(Storage):
     """The categories of a class column, in the order of their codes.
 
-    Missing values are a category, if there are any: the last one of training.
+    If there are missing values, they are a category, the last one that was seen in training.
     """
 
     native: Any  # an array of the column's library, in the column's dtype
@@ -98,7 +98,7 @@ class Categories(Storage):
 
     @property
     def n_categories(self) -> int:  # type: ignore[override]
-        """The number of categories, with that of missing values."""
+        """The number of categories, including the one of missing values."""
         return len(self.labels) + (self.missing_code >= 0)
 
     def encode(self, native: Any, name: str) -> Floats:  # noqa: ANN401
@@ -127,7 +127,7 @@ class Categories(Storage):
         return taken
 
     def extended(self, native: Any, name: str, *, may_miss: bool) -> Self:  # noqa: ANN401, ARG002
-        """Return the categories with those of this column that are new at the end, sorted."""
+        """Return the categories, followed by the new ones of this column, sorted."""
         found, values = self._find(native, name)
         if (found >= 0).all():
             return self

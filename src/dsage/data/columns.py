@@ -85,7 +85,7 @@ def check_kinds(
     kinds: Iterable[str],
     allowed: Iterable[str] = ("number", "class", "time"),
 ) -> None:
-    """Refuse columns that hold something else than numbers, classes and times, by name."""
+    """Refuse columns that hold anything but numbers, classes and times; the error names them."""
     wanted = tuple(allowed)
     if odd := [name for name, kind in zip(names, kinds, strict=True) if kind not in wanted]:
         times = ", dates or times" if "time" in wanted else ""
@@ -180,7 +180,7 @@ class Column:
 
     @property
     def sort(self) -> object:
-        """What columns have in common whose floats stand for the same values."""
+        """A key that is equal for columns whose floats represent the same values."""
         if isinstance(self.storage, Categories):
             return ("class", *map(repr, self.storage.labels))
         if isinstance(self.storage, Times):
@@ -205,7 +205,7 @@ class Column:
         return self if storage is self.storage else replace(self, storage=storage)
 
     def check_encoded(self, values: npt.NDArray[Any]) -> Floats:
-        """Return values that are encoded already as floats, after checking that they are."""
+        """Return encoded values as floats, after checking that they are encoded."""
         if column_kind(values) != "number":
             name, condition = f"column {self.name!r} of the array", "floats, or codes of classes,"
             advice = "Training data was a data frame: pass one, or encode it with the layout"
@@ -220,7 +220,7 @@ class Column:
         return self.storage.decode(values, self.name, container)
 
     def _fits(self, native: Any) -> bool:  # noqa: ANN401
-        """Return whether a column holds what it held in training; False if it is all missing."""
+        """Return whether a column holds the same as in training; False if all are missing."""
         found = column_kind(native)
         if found == self.holds:
             return True
@@ -238,7 +238,7 @@ class Column:
 
     @property
     def advice(self) -> Text:
-        """What to do about a surprise."""
+        """What the user can do about a surprise."""
         start = (
             "Leave it out if it is a key; if" if self.holds == "number" else "Convert them, or, if"
         )
@@ -246,7 +246,7 @@ class Column:
 
 
 def _find_surprise(column: Column, present: Floats, native: Any, given: Kind | None) -> str:  # noqa: ANN401
-    """Return what a user may not expect of a column, empty if there is nothing."""
+    """Return what may surprise the user about a column, or an empty text."""
     storage = column.storage
     if isinstance(storage, Numbers) and storage.is_rounded(present):
         if storage.limits is None:
@@ -259,7 +259,7 @@ def _find_surprise(column: Column, present: Floats, native: Any, given: Kind | N
     # Objects that are all numbers are hardly meant to be classes.
     are_objects = given is None and own_dtype(native) == np.dtype(object)
     if are_objects and isinstance(storage, Categories) and _are_numbers(storage):
-        return "holds numbers as objects, which are taken for classes"
+        return "holds numbers as objects, which are treated as classes"
     return ""
 
 

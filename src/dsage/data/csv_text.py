@@ -1,4 +1,4 @@
-"""Tables as CSV, with texts that no spreadsheet takes for formulas."""
+"""Tables as CSV, with texts that spreadsheets do not run as formulas."""
 
 from __future__ import annotations
 

@@ -38,8 +38,8 @@ def sample_rows(
 ) -> pd.DataFrame:
     """Read rows from disk, drawn at random if there are many.
 
-    One batch is in memory at a time, beside the rows that are drawn. Which these are depends on the
-    number of rows and on the seed alone, not on batches, row groups or files.
+    Only one batch and the drawn rows are in memory. Which rows are drawn depends only on the number
+    of rows and on the seed, not on batches, row groups or files.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def sample_rows(
 
 
 def most_rows(n_columns: int) -> int:
-    """Return the number of rows that are held in memory at most."""
+    """Return the largest number of rows that are held in memory."""
     return max(1, min(MAX_ROWS, MAX_BYTES // (8 * max(1, n_columns))))
 
 
@@ -125,7 +125,7 @@ def read_inputs(
     y_test: Any,  # noqa: ANN401
     random_state: RandomState,
 ) -> DiskInputs | None:
-    """Return the rows of files and data sets; None if the training rows are no such.
+    """Return the rows of files and data sets; None if the training rows are in memory.
 
     The target is a column of the file, by its name. Evaluation rows may be on disk or in memory.
     """
@@ -168,6 +168,6 @@ def _read(
             else "the model is evaluated on"
         )
         start = f"{parameter} has {batches.n_rows:,} rows on disk: {use} {len(rows):,} of them, "
-        ending = ". Standard errors of the choice of rows tell what that costs."
+        ending = ". The standard errors from the choice of rows include the effect."
         warn(Text([f"{start}drawn at random with ", Setting("random_state"), ending]))
     return rows

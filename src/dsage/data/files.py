@@ -28,7 +28,7 @@ __all__ = ["read_table"]
 _SEPARATORS = {".csv": ",", ".tsv": "\t"}
 PARQUET = (".parquet", ".pq")
 _COMPRESSED = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".zip": "zip", ".zst": "zstd"}
-# Tables are compressed at most so much; small files may be packed better.
+# Tables are hardly compressed more than this; small files may be.
 _RATIO, _SPARE, _CHUNK = 300, 2**26, 2**20
 _OPENERS: dict[str, Any] = {"gzip": gzip.open, "bz2": bz2.open, "xz": lzma.open}
 _DAMAGES = (OSError, EOFError, ValueError, RuntimeError, BadZipFile, LZMAError, zlib.error)
@@ -67,8 +67,8 @@ def read_table(
     encoding : str, default="utf-8"
         The encoding of a CSV file, such as ``"latin-1"``.
     max_rows : int, optional
-        At most so many rows of a Parquet file, drawn at random; the others are read in batches and
-        need no memory. See :func:`dsage.data.sample_rows`.
+        The largest number of rows to read from a Parquet file, drawn at random. The file is read in
+        batches, so the other rows need no memory. See :func:`dsage.data.sample_rows`.
 
     Returns
     -------
@@ -215,7 +215,7 @@ def _parse(file: Path, compression: str | None, **options: Any) -> pd.DataFrame:
 
 
 def _is_larger(file: Path, compression: str, most: int) -> bool:
-    """Return whether a file has more than so many bytes when it is unpacked."""
+    """Return whether an unpacked file would have more than this number of bytes."""
     if compression == "zip":
         with ZipFile(file) as archive:
             return sum(member.file_size for member in archive.infolist()) > most

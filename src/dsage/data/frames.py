@@ -192,7 +192,7 @@ def check_dense(data: Any, parameter: str) -> None:  # noqa: ANN401
 def check_columns(
     columns: Sequence[str], names: Sequence[str], parameter: str, *, only: bool = False
 ) -> None:
-    """Refuse columns among which `names` are missing; with `only`, also further columns."""
+    """Refuse columns without all of `names`; with `only`, also refuse further columns."""
     present, wanted = set(columns), set(names)
     absent = [name for name in names if name not in present]
     spare = [name for name in columns if name not in wanted] if only else []
@@ -203,7 +203,7 @@ def check_columns(
 
 
 def _was_converted_to_text(data: Any, array: Array) -> bool:  # noqa: ANN401
-    """Report whether NumPy converted numbers to strings because strings stood beside them."""
+    """Report whether NumPy converted numbers to strings because there are strings in the array."""
     if array.dtype.kind not in "US" or hasattr(data, "dtype"):
         return False
     return not all(isinstance(value, (str, bytes)) for value in np.asarray(data, object).flat)

@@ -55,7 +55,8 @@ class Groups:
             check_member(member, self.feature_names, f"groups[{name!r}]", "the features")
         if name in self.feature_names and name not in found:
             advice = "Rename the group, or put the feature into it"
-            raise refusal("groups", "named unlike the features outside them", name, advice)
+            condition = "named differently from the features outside them"
+            raise refusal("groups", condition, name, advice)
         return found
 
     def _find_owners(self) -> dict[str, str]:
@@ -90,8 +91,8 @@ class Groups:
     def orders(self, orders: Orders) -> tuple[Orders, Orders]:
         """Return orderings of players as orderings of features, and where the players end.
 
-        The members of a player are adjacent, in the order of the features; in ordering o,
-        ``ends[o, k]`` features belong to the first k players.
+        The members of a player are adjacent, in the order of the features. In ordering o, the first
+        k players have ``ends[o, k]`` features.
 
         Examples
         --------

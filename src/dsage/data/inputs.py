@@ -21,8 +21,8 @@ from dsage.data.portions import encoded_portions
 from dsage.data.targets import Array, are_numbers, output_names, values
 
 _SHARED = (
-    "X and y are used both to learn graph and sampler and to evaluate the model: the values are "
-    "those of performance on new rows only if the model was not fitted to them."
+    "X and y are used both to learn the graph and the sampler and to evaluate the model: the "
+    "values describe the performance on new rows only if the model was not fitted to these rows."
 )
 
 
@@ -34,18 +34,18 @@ class Inputs:
     y_train: Array
     X_test: Any
     y_test: Array
-    # Learned from the training rows; it knows further categories of the evaluation rows.
+    # Learned from the training rows, and extended by new categories of the evaluation rows.
     layout: Layout
     target: str  # a name that no feature has
     discrete: tuple[str, ...]  # columns of numbers that are classes
-    # Options with which the same layout is learned again.
+    # Options to learn the same layout again.
     kinds: Mapping[str, str] | None = None
     groups: Mapping[str, Iterable[str]] | None = None
-    is_shared: bool = False  # whether all rows serve for everything
+    is_shared: bool = False  # whether the same rows are used to learn and to evaluate
     outputs: tuple[str, ...] = ()  # the columns of the target, if there are several
     # What the caller calls the evaluation rows and their targets.
     named: tuple[str, str] = ("X_test", "y_test")
-    # All training rows, where those above are some of more that are on disk.
+    # All training rows, if those above are only a sample of rows on disk.
     source: Batches | None = None
 
     @property
@@ -99,11 +99,11 @@ def check_inputs(
 ) -> Inputs:
     """Check the rows and targets; errors name the columns.
 
-    Without `X_test` and `y_test` all rows serve for everything, with a warning. The name of the
-    target is by default that of `y_train`, or ``"target"``. For `discrete`, `kinds`
-    and `groups` see :meth:`dsage.data.layout.Layout.of`. The evaluation rows and their targets are
-    `named` as the caller's parameters are. Warnings tell what evaluation rows have
-    and training rows lack, and which columns look like identifiers.
+    Without `X_test` and `y_test`, all rows are used both to learn and to evaluate, with a warning.
+    By default the target has the name of `y_train`, or ``"target"``. For `discrete`, `kinds` and
+    `groups` see :meth:`dsage.data.layout.Layout.of`. `named` are the caller's names for the
+    evaluation rows and their targets, for errors. Warnings name categories and missing values that
+    only the evaluation rows have, and columns that look like identifiers.
     """
     is_shared = X_test is None and y_test is None
     rows, targets = named
@@ -112,7 +112,7 @@ def check_inputs(
         warn(_SHARED)
     elif X_test is None or y_test is None:
         absent, other = named if X_test is None else named[::-1]
-        advice = "Pass both, or neither: then all rows are used to learn and to evaluate"
+        advice = "Pass both, or neither to use all rows both to learn and to evaluate"
         raise refusal(absent, f"given if {other} is", None, advice, TypeError)
     for name, X in (("X_train", X_train), (rows, X_test)):
         check_dense(X, name)
@@ -149,8 +149,9 @@ def _tell_identifiers(layout: Layout) -> None:
         if kind == Kind.IDENTIFIER:
             value = layout.value_kinds[layout.names.index(name)]
             start = (
-                f"Column {name!r} has another value in every row, like an identifier: it carries"
-                " nothing but the row. Leave it out or, if it is no identifier, say so with "
+                f"Column {name!r} has a different value in every row, like an identifier, and"
+                " says nothing about other rows. Leave it out or, if it is not an identifier, say"
+                " so with "
             )
             warn(Text([start, Setting("kinds", {name: str(value)}), "."]))
 
@@ -195,7 +196,7 @@ def _check_target(name: str, y: Any, rows: str, X: Any, n_rows: int) -> Array:  
 
 
 def _check_order(name: str, y: Any, rows: str, X: Any) -> None:  # noqa: ANN401
-    """Refuse targets in another order than their rows, as far as pandas' labels show it."""
+    """Refuse targets in another order than their rows, if the labels of pandas show it."""
     if not (isinstance(X, pd.DataFrame) and isinstance(y, (pd.Series, pd.DataFrame))):
         return
     if X.index.equals(y.index) or not (X.index.is_unique and y.index.is_unique):
@@ -218,7 +219,8 @@ def _target_name(given: str | None, y: Any, features: tuple[str, ...]) -> str:  
         if named in features:
             start = "Drop that column from the features, or name the target with "
             advice = Text([start, Setting("target")])
-            raise refusal("the target", "named unlike the features", named, advice)
+            condition = "different from the names of the features"
+            raise refusal("the name of the target", condition, named, advice)
         return named
     free = "target"
     while free in features:

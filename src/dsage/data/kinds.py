@@ -16,7 +16,7 @@ number              other numbers
 Then these take precedence:
 
 ==================  ======================================================================
-constant            one value and nothing missing, or nothing but missing values
+constant            one value and no missing values, or only missing values
 copy                equal to an earlier column, missing values included
 identifier          classes, or whole numbers that fill at least half of their range, that
                     are different in each of 20 rows or more
@@ -41,9 +41,9 @@ Floats = npt.NDArray[np.float64]
 _MAX_CODES = 10
 _ROWS_PER_CODE = 10
 _EXAMPLE = "For example, kinds={'zip': 'class'}"
-# From so many rows on, values that are all different are hardly so by chance.
+# With this many rows, values are hardly all different by chance.
 _MIN_IDENTIFIED = 20
-# Identifiers, of which some rows were held out, fill this share of their range.
+# Identifiers fill at least this share of their range, even if some rows were held out.
 _FILLED = 0.5
 
 
@@ -77,7 +77,7 @@ SAYABLE = tuple(str(kind) for kind in (*_CHOICES["number"], Kind.BOOLEAN, Kind.T
 
 
 def choices(holds: str, *, is_boolean: bool = False) -> tuple[Kind, ...]:
-    """Return the kinds that a column may be said to be; `holds` is what its dtype holds."""
+    """Return the kinds that a user may give a column; `holds` is what its dtype holds."""
     return _CHOICES["boolean" if is_boolean else holds]
 
 
@@ -100,7 +100,7 @@ def check_given_kinds(
 
 
 def is_code(n_distinct: int, n_rows: int) -> bool:
-    """Return whether so few distinct numbers in so many rows are codes."""
+    """Return whether numbers with this few distinct values in this many rows are codes."""
     return n_distinct == 2 or (n_distinct <= _MAX_CODES and n_distinct * _ROWS_PER_CODE <= n_rows)
 
 

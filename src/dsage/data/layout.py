@@ -39,8 +39,8 @@ class Layout:
     their order (all of them, seen or not), ``False`` before ``True``, other values sorted.
 
     A missing number or time is NaN. Missing values of a class are one more category, the last one;
-    `decode` gives back the missing value of the column's own type. Where a column has several (None
-    and NaN), it is the null of its type, or the first one.
+    `decode` returns the missing value of the column's own type. If a column has several kinds of
+    missing values (None and NaN), it is the null of its type, or the first kind.
 
     Attributes
     ----------
@@ -49,10 +49,10 @@ class Layout:
     names : tuple of str
         The columns.
     kinds, value_kinds : tuple of Kind
-        The kind of each column, see :mod:`dsage.data.kinds`; the latter says of constants, copies
-        and identifiers what their values are.
+        The kind of each column, see :mod:`dsage.data.kinds`. For constants, copies and identifiers,
+        `value_kinds` is the kind that their values would have otherwise.
     n_categories : int array of shape (n_features,)
-        The number of categories with that of missing values; 0 for numbers and times.
+        The number of categories, including the one of missing values; 0 for numbers and times.
     missing_codes : int array of shape (n_features,)
         The code of missing values of a class; -1 if none are missing, and for numbers and times.
     may_miss : bool array of shape (n_features,)
@@ -176,7 +176,7 @@ class Layout:
 
     @property
     def surprises(self) -> tuple[str, ...]:
-        """What a user may not expect of each column, in words; empty if there is nothing."""
+        """What may surprise the user about each column, in words; empty if nothing does."""
         return tuple(column.surprise for column in self._columns)
 
     def decode_column(self, name: str, values: Floats) -> Any:  # noqa: ANN401
@@ -217,9 +217,9 @@ class Layout:
     def extend(self, data: Any, known: Mask | None = None) -> Self:  # noqa: ANN401
         """Return a layout that knows the categories and missing values of further rows, too.
 
-        New categories, and that of missing values, come after those of training, whose codes stay.
-        What training says about the columns stays: `kinds`, `may_miss`, `copies`, `exclusive` and
-        `possible`. If `known` is given, the other columns are not read.
+        New categories, and missing values if they are new, are appended, so that the codes of
+        training stay the same. So do `kinds`, `may_miss`, `copies`, `exclusive` and `possible`. If
+        `known` is given, the other columns are not read.
         """
         frame = Frame(data, self.names)
         if frame.is_array and self.kind != "numpy":
@@ -239,7 +239,7 @@ class Layout:
             place[at]: place[of] for at, of in self.copies.items() if at in place and of in place
         }
         columns = [self._columns[at] for at in positions]
-        # Whether ones exclude each other is a matter of all columns of a set.
+        # A subset of exclusive columns would not determine the class.
         return type(self)(self.kind, columns, copies=copies)
 
     def beside(self, other: Layout) -> Self:

@@ -1,4 +1,4 @@
-"""A table of the columns of a data set: what they are taken for, and what is odd about them."""
+"""A table of the columns of a data set: their kinds, and what is unusual about them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def describe(
     kinds: Mapping[str, str] | None = None,
     groups: Mapping[str, Iterable[str]] | None = None,
 ) -> pd.DataFrame:
-    """Return what each column of a data set is taken for.
+    """Return the kind of each column of a data set, and a short description.
 
     Parameters
     ----------
@@ -127,7 +127,8 @@ def _remarks(layout: Layout, at: int, *, is_given: bool) -> list[str]:
     if at in layout.copies:
         found.append(f"copy of {layout.names[layout.copies[at]]!r}")
     if kind == Kind.IDENTIFIER:
-        found.append(f"another value in every row: leave it out, or say that it is {value_kind!s}")
+        advice = f"leave it out, or say that it is {value_kind!s}"
+        found.append(f"a different value in every row: {advice}")
     for each in layout.exclusive:
         if at in each.columns:
             others = [layout.names[other] for other in each.columns if other != at]

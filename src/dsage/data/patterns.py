@@ -14,7 +14,7 @@ Mask = npt.NDArray[np.bool_]
 
 # Independent columns with so many expected rows of two ones have none with probability exp(-6).
 _MIN_EXPECTED = 6.0
-# Rows that tell most columns apart.
+# The number of rows that suffices to distinguish most columns.
 _HEAD = 64
 
 
@@ -46,10 +46,11 @@ def find_exclusive(
 ) -> tuple[Exclusive, ...]:
     """Return the sets of columns of zeros and ones of which at most one is 1 in any row.
 
-    Such a set is a maximal run of adjacent flags (zeros in every row in between are no flags, but
-    part of it) in which exactly one is 1 in every row, or in which at least 6 rows with two ones
-    would be expected if the columns were independent. The flags of a group form a set if at most
-    one of them is 1 in any row; otherwise the runs in it are looked for.
+    Such a set is a maximal run of adjacent flags in which exactly one is 1 in every row, or in
+    which at least 6 rows with two ones would be expected if the columns were independent. Columns
+    that are 0 in every row are no flags, but belong to the run if they lie inside it. The flags of
+    a group form a set if at most one of them is 1 in any row; otherwise the group is searched for
+    runs.
 
     Parameters
     ----------
@@ -64,16 +65,16 @@ def find_exclusive(
     free = is_flag.copy()
     for members in (groups or {}).values():
         flags = [at for at in sorted(members) if is_flag[at]]
-        whole = _runs(flags, columns)
+        whole = _find_runs(flags, columns)
         sets = [run for run in whole if len(whole) == 1 or _is_certain(run, columns)]
         found += sets
         free[[at for run in sets for at in run]] = False
-    for piece in _adjacent(free):
-        found += [run for run in _runs(piece, columns) if _is_certain(run, columns)]
+    for piece in _find_adjacent(free):
+        found += [run for run in _find_runs(piece, columns) if _is_certain(run, columns)]
     return tuple(_make(run, columns) for run in sorted(found))
 
 
-def _adjacent(free: Mask) -> list[list[int]]:
+def _find_adjacent(free: Mask) -> list[list[int]]:
     """Return the runs of adjacent positions that are free."""
     positions = np.flatnonzero(free)
     return [
@@ -81,7 +82,7 @@ def _adjacent(free: Mask) -> list[list[int]]:
     ]
 
 
-def _runs(flags: Sequence[int], columns: Sequence[Floats]) -> list[list[int]]:
+def _find_runs(flags: Sequence[int], columns: Sequence[Floats]) -> list[list[int]]:
     """Return the runs of two or more flags, as long as possible, without two ones in a row."""
     runs: list[list[int]] = []
     run: list[int] = []
@@ -106,7 +107,7 @@ def _trim(run: list[int], columns: Sequence[Floats]) -> list[int]:
 
 
 def _is_certain(run: Sequence[int], columns: Sequence[Floats]) -> bool:
-    """Return whether exclusive columns are hardly so by chance."""
+    """Return whether columns are unlikely to be exclusive by chance."""
     n_rows = len(columns[run[0]])
     shares = np.array([columns[at].sum() for at in run]) / n_rows
     expected = n_rows * (shares.sum() ** 2 - (shares**2).sum()) / 2

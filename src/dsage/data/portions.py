@@ -1,4 +1,4 @@
-"""Large tables portion by portion, so that what is made of them needs little memory."""
+"""Large tables portion by portion, to save memory."""
 
 from __future__ import annotations
 

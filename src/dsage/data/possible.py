@@ -1,4 +1,4 @@
-"""What values a feature can have, and draws moved to the nearest of them."""
+"""The values that a feature can have, and how draws are moved to the nearest of them."""
 
 from __future__ import annotations
 
@@ -70,11 +70,11 @@ class Codes:
 
 
 class Possible:
-    """What values can occur in each column, as far as the kinds of columns say it.
+    """The values that can occur in each column, according to its kind.
 
     Codes are values that occur in training, whole numbers and times lie between the smallest and
-    the largest ones of training, and exclusive columns have a pattern of training. Other columns
-    are free.
+    the largest value in training, and exclusive columns have a pattern that occurs in training.
+    Other columns can have any value.
 
     Examples
     --------
@@ -99,17 +99,18 @@ class Possible:
 
     @property
     def together(self) -> Possible:
-        """What draws can violate whose unknown columns have values of training, each of its own.
+        """The restrictions that remain if each unknown column already has a value from training.
 
-        Only columns that exclude each other can: they may disagree, with known ones among them too.
+        Only exclusive columns can then be impossible: they may contradict each other, or known
+        ones.
         """
         return Possible({}, self.exclusive)
 
     def snap(self, draws: npt.NDArray[Any], known: Mask) -> None:
         """Move draws (n_rows, n_draws, n_features) to the nearest possible values, in place.
 
-        Features that are `known`, a mask (n_features,), are not changed. What becomes of a row
-        does not depend on the other rows.
+        Features in the mask `known` (n_features,) are not changed. Each row is moved independently
+        of the others.
         """
         for at, values in self.columns.items():
             if not known[at]:

@@ -25,9 +25,9 @@ class Registry(Mapping[str, T]):
     """Parts of one kind (classes, functions or objects), found by name.
 
     Names keep the order in which they were registered. Looking up an unknown name raises a
-    ValueError that suggests the closest one. `parameter` is the parameter of the public functions
-    that takes these names, `of` says what the parts are: "the samplers". On the first lookup all
-    modules of `package` are imported, so that a new file in it is enough to add a part.
+    ValueError that suggests the closest one. `parameter` is the name of the public functions'
+    parameter that takes these names, and `of` describes the parts, such as "the samplers". On the
+    first lookup all modules of `package` are imported, so that a new file is enough to add a part.
 
     Examples
     --------
@@ -64,45 +64,45 @@ class Registry(Mapping[str, T]):
 
     def names(self) -> tuple[str, ...]:
         """Return the names in the order of registration."""
-        return tuple(self._loaded())
+        return tuple(self._load())
 
     def summary(self, name: str) -> str:
         """Return the line that describes a part."""
         return self._entry(name).summary
 
     def traits(self, name: str) -> dict[str, Any]:
-        """Return what a part was registered with beside its summary."""
+        """Return the further properties that a part was registered with."""
         return dict(self._entry(name).traits)
 
     def table(self) -> list[tuple[str, str]]:
         """Return pairs (name, summary), for the help of the command line and the docs."""
-        return [(name, entry.summary) for name, entry in self._loaded().items()]
+        return [(name, entry.summary) for name, entry in self._load().items()]
 
     def __getitem__(self, name: str) -> T:
         part: T = self._entry(name).part
         return part
 
     def __contains__(self, name: object) -> bool:
-        return name in self._loaded()
+        return name in self._load()
 
     def get(self, name: str, default: T | None = None) -> T | None:  # type: ignore[override]
         """Return a part, or `default` if there is none of this name."""
-        entry = self._loaded().get(name)
+        entry = self._load().get(name)
         return default if entry is None else entry.part
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names())
 
     def __len__(self) -> int:
-        return len(self._loaded())
+        return len(self._load())
 
     def __repr__(self) -> str:
         return f"Registry({', '.join(self.names())})"
 
     def _entry(self, name: str) -> _Entry:
-        return self._loaded()[check_member(name, self.names(), self._parameter, self._of)]
+        return self._load()[check_member(name, self.names(), self._parameter, self._of)]
 
-    def _loaded(self) -> dict[str, _Entry]:
+    def _load(self) -> dict[str, _Entry]:
         if not self._is_loaded:
             # Other threads wait until all are there; modules may look up names while they load.
             with self._lock:

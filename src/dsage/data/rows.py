@@ -1,4 +1,4 @@
-"""What the statistics of a table need of its rows, whether or not they are in memory."""
+"""The interface to the rows of a table that statistics need, in memory or on disk."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Rows(ABC):
     indicators : dict of str to tuple of str
         Columns that `completed` has added, and those whose missing values they indicate.
     merged : dict of str to int
-        Discrete columns of which categories were merged, and how many others they have.
+        Discrete columns with merged categories, and how many other categories they have.
     """
 
     names: tuple[str, ...]
@@ -74,7 +74,7 @@ class Rows(ABC):
 
 
 def spread(n_rows: int, most: int) -> Codes:
-    """Return at most so many rows, evenly spread.
+    """Return the positions of at most `most` rows, evenly spread.
 
     >>> spread(9, 3), spread(2, 3)
     (array([0, 4, 8]), array([0, 1]))

@@ -24,7 +24,7 @@ class Storage(ABC):
     Attributes
     ----------
     n_categories : int
-        The number of categories, with that of missing values; 0 for numbers and times.
+        The number of categories, including the one of missing values; 0 for numbers and times.
     missing_code : int
         The code of missing values among the categories, -1 if there is none.
     """

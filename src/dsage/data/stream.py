@@ -32,7 +32,7 @@ _MAX_CATEGORIES = 100_000
 
 
 class _Number(NamedTuple):
-    """What is known of a column of numbers."""
+    """What is known about a column of numbers."""
 
     n_absent: int
     mean: float  # of the present values; 0 if there are none
@@ -42,7 +42,7 @@ class _Number(NamedTuple):
 
 
 class _Class(NamedTuple):
-    """What is known of a column of classes."""
+    """What is known about a column of classes."""
 
     codes: dict[Any, int]  # by category
     missing_code: int
@@ -53,9 +53,9 @@ class _Class(NamedTuple):
 class Stream(Rows):
     """Typed columns of rows on disk: Parquet files, or a data set of pyarrow.
 
-    Types, categories and missing values are those of a :class:`~dsage.data.table.Table` of the
-    same rows. One pass over the rows finds them; every statistic then takes another. In memory
-    there are one batch and the categories.
+    Types, categories and missing values are those of a :class:`~dsage.data.table.Table` of the same
+    rows. One pass over the rows finds them; every statistic then takes another pass. Only one batch
+    and the categories are in memory.
 
     Parameters
     ----------
@@ -263,7 +263,7 @@ class Stream(Rows):
 
 
 class _Seen:
-    """A column of numbers, as far as it was read."""
+    """The state of a column of numbers during the first pass."""
 
     def __init__(self) -> None:
         self._n_absent = self._n_present = 0

@@ -31,7 +31,7 @@ _CHUNK_BYTES = 16 * 2**20
 _WIDE = (nw.Int128, nw.UInt128, nw.Decimal)
 
 TRANSFORMS = ("none", "rank")
-# With fewer missing or fewer present values, an indicator has nothing to be learned from.
+# With fewer missing or fewer present values, nothing can be learned about an indicator.
 MIN_INDICATED = 5
 # A discrete column with more categories than these, and fewer rows for each, is too fine for tables
 # of counts; categories with fewer rows than the last number are then merged.
@@ -60,8 +60,8 @@ class Table(Rows):
     indicators : dict of str to tuple of str
         Columns that `completed` has added, and those whose missing values they indicate.
     merged : dict of str to int
-        Discrete columns that were read and of which categories were merged, and how many others
-        they have.
+        Discrete columns that were read and whose rare categories were merged, and how many other
+        categories they have.
 
     Examples
     --------
@@ -122,7 +122,7 @@ class Table(Rows):
             raise refusal("rows", "positions of rows", rows, "Pass a list of integers", TypeError)
         if len(numbers) and not 0 <= numbers.min() <= numbers.max() < self.n_rows:
             outside = int(numbers.max() if numbers.max() >= self.n_rows else numbers.min())
-            raise refusal("rows", f"from 0 to {self.n_rows - 1}", outside, "There is no such row")
+            raise refusal("rows", f"from 0 to {self.n_rows - 1}", outside, "There are no such rows")
         view = copy.copy(self)
         view._rows = numbers.astype(np.intp) if self._rows is None else self._rows[numbers]
         view.n_rows = len(numbers)
@@ -132,10 +132,11 @@ class Table(Rows):
         """Return a view without missing values, with indicators of them as further columns.
 
         A missing number is replaced by the mean of the others. If at least five are missing and
-        five are not, a column of zeros and ones tells which; columns that are missing in the same
-        rows, or in all the others, share one. The two say together what the column says, and
-        nothing else: values predicted from other columns would carry over what only those know, so
-        that the column would seem to screen them off. And they are uncorrelated.
+        five are not, a column of zeros and ones indicates which; columns that are missing in the
+        same rows, or in exactly the other rows, share one. Together, the filled column and its
+        indicator carry the information of the column and nothing else. Values predicted from other
+        columns would carry the information of those, so that the column would seem to screen them
+        off. And the two are uncorrelated.
 
         A column whose present values are all equal becomes 1 where it is present, 0 elsewhere.
 

@@ -57,7 +57,7 @@ def are_numbers(array: Array) -> bool:
 
 
 def numbers(array: Array, name: str) -> Floats:
-    """Return a target as floats; refuse others, for the loss of this name."""
+    """Return a target as floats; refuse targets that are not numbers, naming the loss."""
     if not (are_numbers(array) or array.dtype.kind == "b"):
         advice = "Convert them, or choose a loss of classes such as 'cross_entropy'"
         raise refusal("y", f"numbers for {name}", array.ravel().tolist()[0], advice, TypeError)
@@ -84,7 +84,7 @@ def are_probabilities(matrix: Floats) -> bool:
 
 
 def as_classes(classes: Any) -> pd.Index[Any]:  # noqa: ANN401
-    """Return classes in their order; labels of different types stay what they are."""
+    """Return classes in their order; labels of different types are not converted."""
     return pd.Index(classes if isinstance(classes, np.ndarray) else list(classes))
 
 

@@ -68,7 +68,7 @@ class Times(Storage):
 
     @property
     def rounded(self) -> float:
-        """To how many ticks the times are rounded; at most 1 if they are exact."""
+        """The number of ticks to which times are rounded; at most 1 if they are exact."""
         if (self.last - self.origin) / self.unit <= EXACT:
             return 0.0
         return max(2.0, (self.last - self.origin) / EXACT)
@@ -116,7 +116,7 @@ class Times(Storage):
         return _write_ticks(ticks, absent if absent.any() else None, self.dtype, name, container)
 
     def _exact_ticks(self, whole: Floats, part: Floats) -> Ints:
-        """Return ticks by Python's numbers, which do not overflow on the way."""
+        """Return ticks computed with Python integers, which do not overflow."""
         pairs = zip(whole.tolist(), part.tolist(), strict=True)
         ticks = [self.origin + int(count) * self.unit + int(rest) for count, rest in pairs]
         return np.array([min(max(each, _NOT_A_TIME + 1), 2**63 - 1) for each in ticks], np.int64)

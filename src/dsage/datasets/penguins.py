@@ -13,7 +13,7 @@ def load_penguins() -> pd.DataFrame:
     """Return measurements of 344 penguins, with missing values as they are.
 
     Adult penguins of three species, nesting on three islands near Palmer Station, Antarctica, from
-    2007 to 2009. Two penguins were not measured, and of eleven the sex is not known.
+    2007 to 2009. Two penguins were not measured, and the sex of eleven is unknown.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""What flows along the edges of a causal graph: mechanisms, orderings of edges, payoffs."""
+"""Flows along the edges of a causal graph: mechanisms, orderings of edges, payoffs."""
 
 from dsage.flow.estimate import FlowEstimate, estimate_flow
 from dsage.flow.game import FlowGame

@@ -1,4 +1,4 @@
-"""What the parents of a node add to the lines of its mechanism: regressions on blocks."""
+"""The effects of parents on the lines (linear predictors) of a mechanism: regressions on blocks."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from dsage.samplers.logistic import fit_logistic
 
 Ints = npt.NDArray[np.intp]
 
-# Functions of a number among which leave-one-out errors choose.
+# Numbers of functions of a number; leave-one-out errors choose one.
 _TERMS = (1, 2, 3, 5, 8)
-# Rows for each column at least, for a number of functions to be tried.
+# A number of functions is tried only with at least this many rows per column.
 _ROWS_PER_COLUMN = 10
-# With fewer rows a column, slopes are shrunk.
+# With fewer rows per column, slopes are shrunk.
 _ROWS_UNSHRUNK = 20
-# Shares of the rows that a penalty may count for.
+# Possible penalties, as shares of the number of rows.
 _PENALTIES = (0.0, 1e-3, 1e-2, 1e-1, 1.0)
 _MAX_ROWS = 20_000
 # Singular values below this share of the largest are noise.
@@ -36,7 +36,7 @@ class Column(NamedTuple):
 
 
 class Effects:
-    """What each parent adds to the lines of a mechanism, as a function of its value.
+    """The effect of each parent on the lines of a mechanism, as a function of its value.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ class Effects:
         return len(self._parents)
 
     def add(self, parent: int, values: Floats) -> Floats:
-        """Return what a parent with some values (...) adds to the lines, (..., n_lines)."""
+        """Return the effect on the lines, (..., n_lines), of a parent with some values (...)."""
         columns = self._parents[parent](values.reshape(-1, 1)).columns
         added: Floats = columns @ self._slopes[parent]
         return added.reshape(*values.shape, -1)
@@ -96,8 +96,8 @@ class _Design:
 def regress(y: Floats, parents: Sequence[Column]) -> tuple[Effects, Floats, int]:
     """Regress a number on the blocks of its parents, by least squares.
 
-    The number of functions of each number is the smallest whose leave-one-out error is, up to its
-    standard error, the smallest one. With few rows, the slopes are shrunk, by a penalty that is
+    The number of functions of each parent is the smallest one whose leave-one-out error is within
+    one standard error of the lowest. With few rows, the slopes are shrunk, by a penalty that is
     chosen in the same way.
 
     Returns
@@ -172,7 +172,7 @@ def classify(levels: Ints, n_levels: int, parents: Sequence[Column]) -> tuple[Ef
         ):
             break
         slopes = np.zeros((n_columns, n_levels))
-        # Levels that occur in other rows only are as rare as they can be, whatever the parents.
+        # Levels that do not occur in these rows get the lowest probability, whatever the parents.
         intercept = np.full(n_levels, -np.log(len(levels)))
         if len(present) > 1:
             moments = design.columns.T @ design.columns / len(y)
@@ -187,7 +187,7 @@ def classify(levels: Ints, n_levels: int, parents: Sequence[Column]) -> tuple[Ef
         bic = np.log(len(y)) * (len(present) - 1) * n_columns - 2 * likelihood
         if best is None or bic < best[0]:
             best = float(bic), design.effects(slopes, intercept), n_terms
-    if best is None:  # the loop tries one function at least
+    if best is None:  # the loop tries at least one function
         raise RuntimeError("no regression was fitted")
     return best[1], best[2]
 

@@ -25,11 +25,12 @@ Mask = npt.NDArray[np.bool_]
 MIN_PAIRS = 12
 """Pairs of passes before errors are trusted; intervals use Student's distribution."""
 
-# Predictions of an ordering at least, so that calls of the model are few, and rows at least.
+# The smallest numbers of predictions and of rows of an ordering, so that calls of the model are
+# few.
 _PREDICTIONS, _MIN_ROWS = 8_192, 8
 PARTS = ("own", "direct", "indirect", "through")
-"""What flows out of a node: that from its own source, of which some goes straight to the model and
-some to other nodes, and that which comes from the sources of others."""
+"""The flow out of a node: the part from its own source, which goes straight to the model or to
+other nodes first, and the part that comes from the sources of other nodes."""
 
 
 class FlowMean(NamedTuple):
@@ -53,7 +54,7 @@ class FlowEstimate:
     by_source, se_by_source : arrays of shape (n_edges, n_nodes)
         The flow along each edge that comes from each source.
     base_risk, risk : float
-        The mean loss with background values only, and of the model.
+        The mean loss with background values only, and with the rows' own values.
     n_pairs, n_orderings, n_predicted : int
         Pairs of passes over the rows; orderings; rows that the model predicted.
     reason : StopReason
@@ -91,11 +92,12 @@ def estimate_flow(
     n_jobs: int | None = None,
     progress: bool = False,
 ) -> FlowEstimate:
-    """Estimate what flows along each edge of a network.
+    """Estimate the flow along each edge of a network.
 
-    A pass goes over all rows once, in shards with an ordering each; the next pass has the reversed
-    orderings. Such pairs have their own orderings, shards and noise, and are independent: their
-    spread is the error from computing. An interrupt returns the values so far.
+    A pass goes over all rows once, in shards with one ordering each. The next pass uses the
+    reversed orderings. Each such pair of passes has its own orderings, shards and noise, so pairs
+    are independent, and their spread gives the error from computing. An interrupt returns the
+    values so far.
 
     Parameters
     ----------
@@ -230,7 +232,7 @@ class _Tally:
         if count < 2:
             unknown = np.full(len(values), np.nan)
             return FlowMean(values, unknown, unknown)
-        # Pairs that agree but for rounding have no error.
+        # If pairs agree up to rounding, the error is zero.
         se = np.where(np.ptp(units, axis=0) == 0, 0.0, units.std(axis=0, ddof=1)) / np.sqrt(count)
         if n_rows == 1:
             return FlowMean(values, se, np.full(len(values), np.nan))
@@ -241,7 +243,7 @@ class _Tally:
         return FlowMean(values, se, np.sqrt(np.maximum(both - spread / n_rows, 0.0)))
 
     def progress(self, passes: _Passes, seconds: float) -> Estimate:
-        """Return what stopping rules look at: the edges."""
+        """Return the estimates that stopping rules use: those of the edges."""
         found = self.mean()
         edges = slice(0, passes.n_edges)
         looked_at = SimpleNamespace(

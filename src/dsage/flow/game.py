@@ -16,14 +16,14 @@ from dsage.models.model import Model
 from dsage.samplers.base import Sampler
 from dsage.samplers.noise import Noise
 
-# States of the model's inputs are held as draws, a frame, and whatever the model makes of it.
+# Copies of the model's inputs in memory: draws, a frame, and the model's own copy.
 _COPIES = 6
 
 Path = tuple[int, ...]
 
 
 class Credits(NamedTuple):
-    """By how much each path reduced the loss of each row, in the order of the ordering."""
+    """How much each path reduced the loss of each row, in the order of the ordering."""
 
     paths: tuple[Path, ...]
     reductions: Floats  # (n_paths, n_rows)
@@ -32,12 +32,13 @@ class Credits(NamedTuple):
 class FlowGame(LossGame):
     """The loss of the mean prediction while messages travel along the edges of a network.
 
-    At first all nodes have values drawn with noise of the mechanisms, the *background*. An
-    ordering then activates the sources one after the other: the noise of a node becomes that of
-    the row, or, if features are set, its value does. A node whose value changes sends it along the
-    edges that leave it, in the order of the ordering, and each message goes all the way to the
-    model before the next one starts (depth first). What the loss of the mean prediction over the
-    draws is reduced by when a message arrives is credited to the path that it took.
+    At first all nodes have values drawn from random noise of the mechanisms, the *background*. An
+    ordering then activates the sources one after the other: the noise of a node is replaced by the
+    noise of the row or, if features are set, its value by the value in the row. A node whose value
+    changes sends it along its outgoing edges, in the order of the ordering, and each message goes
+    all the way to the model before the next one starts (depth first). When a message arrives, the
+    reduction of the loss of the mean prediction over the draws is credited to the path that the
+    message took.
 
     Parameters
     ----------
@@ -109,10 +110,10 @@ class FlowGame(LossGame):
         return self.flow_noise.n_replicates * self.flow_noise.n_draws
 
     def credits(self, ordering: Ordering, rows: Rows, epoch: int) -> Credits:
-        """Return by how much each path reduces the losses of some rows.
+        """Return how much each path reduces the losses of some rows.
 
-        The sum over all paths is the loss with background values only, minus that of the model's
-        predictions: for each row, and whatever the ordering.
+        For each row and every ordering, the sum over all paths is the loss with background values
+        only minus the loss of the model's prediction.
         """
         walk = _Walk(self, ordering, rows, self.flow_noise(rows, epoch))
         n_bytes = 8 * _COPIES * len(rows) * self.n_draws * len(self.feature_names)
@@ -144,7 +145,7 @@ class FlowGame(LossGame):
         return losses
 
     def noises(self, node: int, uniforms: Floats, rows: Rows) -> tuple[Floats, Floats]:
-        """Return the background noise of a node, and that of rows, (n_rows, n_draws, n_noise)."""
+        """Return the background noise and the rows' noise of a node, (n_rows, n_draws, n_noise)."""
         mechanism, n_uniforms = self.mechanisms[node], self.mechanisms[node].n_uniforms
         first = self._ends[node]
         mine = uniforms[..., first : first + n_uniforms]
@@ -227,14 +228,14 @@ class _Walk:
     def _receive(self, head: int, tail: int) -> bool:
         """Take a message; return whether it changes the value of the node."""
         if self._network.is_set and self._is_active[head]:
-            # What is set does not listen.
+            # A feature that is set ignores messages.
             return False
         at = self._places[head, tail]
         effects = self._game.mechanisms[head].effects
         if not len(effects):
             return False
         self._added[head][at] = effects.add(at, self._values[tail])
-        # Summed anew, so that no rounding errors are left.
+        # Recomputed, so that rounding errors do not accumulate.
         self._lines[head] = self._sum(head, self._values[tail].shape)
         return self._update(head)
 

@@ -1,16 +1,17 @@
-"""Mechanisms: a node as a function of its parents and of noise of its own, learned from rows.
+"""Mechanisms: a node as a function of its parents and its own noise, learned from rows.
 
-Each has *lines*, numbers that its parents add up to, and turns lines and noise into a value:
+Each has *lines*, linear predictors to which its parents add, and turns lines and noise into a
+value:
 
 - a number is ``g(parents) + N``: one line, and errors of the regression as noise;
 - a class with an order, two classes, or few numbers, is the level at which the distribution
   function, given the parents, exceeds a uniform;
 - other classes are the level with the largest sum of log probability and Gumbel noise (Oberst &
-  Sontag, 2019), which does not depend on how the levels are ordered;
+  Sontag, 2019), which does not depend on the order of the levels;
 - a number with gaps is missing or not, like two classes, and a number if it is present.
 
-The noise of a row that is known, its *abducted* noise, is what reproduces the value of the row. For
-a number it is one number. For a class it is a distribution, from which uniforms draw.
+The *abducted* noise of a known row is the noise that reproduces its value. For a number it is a
+single number. For a class it has a distribution, from which it is drawn by uniforms.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ from dsage.games.base import Floats
 Ints = npt.NDArray[np.intp]
 
 _N_QUANTILES = 1001
-# Lines that differ by less, relative to their size, are equal: the value is then that of the row.
+# Lines that differ by less, relative to their size, count as equal: the value is then the row's
+# own.
 _SAME = 1e-9
 
 
@@ -41,12 +43,12 @@ class Mechanism(ABC):
     kind : str
         What it is: ``"number"``, ``"levels"``, ``"class"`` or ``"number with gaps"``.
     effects : Effects
-        What each parent adds to the lines.
+        The effect of each parent on the lines.
     n_uniforms : int
-        Number of uniforms that noise is made of.
+        Number of uniforms that the noise is computed from.
     explained : float
-        The share that the parents explain, in rows left out for numbers: of the variance, or of the
-        deviance.
+        The share of the variance (of leave-one-out predictions, for numbers) or of the deviance
+        that the parents explain.
     n_terms : int
         Functions of each parent that is a number; 0 without parents.
     """
@@ -88,7 +90,7 @@ class Mechanism(ABC):
 
 
 class Number(Mechanism):
-    """A number: what its parents predict, plus noise."""
+    """A number: the prediction from its parents, plus noise."""
 
     kind = "number"
     n_uniforms = 1
@@ -104,7 +106,7 @@ class Number(Mechanism):
             ordered = np.sort(errors)
             shares = np.linspace(0.0, 1.0, min(len(ordered), _N_QUANTILES))
             quantiles = np.quantile(ordered, shares)
-            # The mean of the interpolated quantiles is to be zero.
+            # The interpolated quantiles must have mean zero.
             middles = (quantiles[:-1] + quantiles[1:]) / 2 if len(quantiles) > 1 else quantiles
             self._noise: Floats = quantiles - middles.mean()
         else:
@@ -112,7 +114,7 @@ class Number(Mechanism):
             self._noise = np.sort(values)
 
     def draw(self, uniforms: Floats) -> Floats:
-        """Return interpolated quantiles of the errors; values of training without parents."""
+        """Return interpolated quantiles of the errors; without parents, values from training."""
         last = len(self._noise) - 1
         if not len(self.effects):
             at = np.minimum((uniforms * (last + 1)).astype(np.intp), last)
@@ -124,7 +126,7 @@ class Number(Mechanism):
         return noise
 
     def abduct(self, x: Floats, lines: Floats, uniforms: Floats) -> Floats:
-        """Return what the parents do not predict."""
+        """Return the residuals."""
         noise = (x - lines[:, 0])[:, None, None]
         return np.broadcast_to(noise, (*uniforms.shape[:2], 1))
 
@@ -151,7 +153,7 @@ class Levels(Mechanism):
         self.effects = Effects((), (), np.log(counts / len(values)))
         if parents and len(counts) > 1:
             self.effects, self.n_terms = classify(codes, len(counts), parents)
-            self.explained = _explained(self.effects, codes, parents)
+            self.explained = _share_explained(self.effects, codes, parents)
 
     @property
     def levels(self) -> Floats:
@@ -159,7 +161,7 @@ class Levels(Mechanism):
         return self._levels
 
     def codes(self, x: Floats) -> Ints:
-        """Return the levels of values; of numbers that training lacks, the next ones."""
+        """Return the levels of values; for numbers not seen in training, the next level."""
         return np.minimum(np.searchsorted(self._levels, x), len(self._levels) - 1)
 
     def draw(self, uniforms: Floats) -> Floats:
@@ -201,24 +203,24 @@ class Nominal(Mechanism):
         if parents:
             levels = self._level[at]
             self.effects, self.n_terms = classify(levels, n_levels, parents)
-            self.explained = _explained(self.effects, levels, parents)
+            self.explained = _share_explained(self.effects, levels, parents)
         # The categories of each level, and where their shares in it end.
         self._members = [np.flatnonzero(self._level == level) for level in range(n_levels)]
         self._ends = [np.cumsum(counts[each] / counts[each].sum()) for each in self._members]
 
     def draw(self, uniforms: Floats) -> Floats:
-        """Return a Gumbel for each level, and a uniform for the categories of one level."""
+        """Return Gumbel noise for each level, and a uniform for the categories within a level."""
         gumbels = -np.log(-np.log(uniforms[..., :-1]))
         return np.concatenate([gumbels, uniforms[..., -1:]], axis=-1)
 
     def abduct(self, x: Floats, lines: Floats, uniforms: Floats) -> Floats:
-        """Return Gumbels given which level is the largest (Maddison & Tarlow, 2017)."""
+        """Return Gumbel noise given which level has the largest sum (Maddison & Tarlow, 2017)."""
         at = np.searchsorted(self._codes, x)
         levels = self._level[at]
         shares = np.broadcast_to(_shares(lines)[:, None], uniforms[..., :-1].shape)
         logs = np.log(np.maximum(shares, np.finfo(np.float64).tiny))
         waits = -np.log(uniforms[..., :-1])
-        # The largest is a Gumbel itself; the others are cut off there.
+        # The largest one is a Gumbel variable itself; the others are truncated at it.
         first = np.take_along_axis(waits, levels[:, None, None], axis=-1)
         largest = np.arange(shares.shape[-1]) == levels[:, None, None]
         sums = -np.log(np.where(largest, first, first + waits * np.exp(-logs)))
@@ -262,12 +264,12 @@ class Gaps(Mechanism):
         self.explained, self.n_terms = self._number.explained, self._number.n_terms
 
     def draw(self, uniforms: Floats) -> Floats:
-        """Return the noise of the number, and that of whether it is missing."""
+        """Return the noise of the number, and the noise that decides whether it is missing."""
         of_number = self._number.draw(uniforms[..., :1])
         return np.concatenate([of_number, self._absent.draw(uniforms[..., 1:])], axis=-1)
 
     def abduct(self, x: Floats, lines: Floats, uniforms: Floats) -> Floats:
-        """Return both noises; that of a number that is missing is not known, and drawn."""
+        """Return both noises; if a number is missing, its noise is unknown and is drawn."""
         absent = np.isnan(x)
         given = self._number.abduct(np.where(absent, 0.0, x), lines[:, :1], uniforms[..., :1])
         of_number = np.where(absent[:, None, None], self._number.draw(uniforms[..., :1]), given)
@@ -294,7 +296,7 @@ class _Both(Effects):
         return max(map(len, self._both))
 
     def add(self, parent: int, values: Floats) -> Floats:
-        """Return what a parent adds to the lines of both."""
+        """Return the effect of a parent on the lines of both."""
         parts = [
             each.add(parent, values)
             if len(each)
@@ -354,7 +356,7 @@ def _shares(lines: Floats) -> Floats:
     return shares
 
 
-def _explained(effects: Effects, codes: Ints, parents: Sequence[Column]) -> float:
+def _share_explained(effects: Effects, codes: Ints, parents: Sequence[Column]) -> float:
     """Return the share of the deviance that the parents explain."""
     logs = np.log(np.maximum(_shares(effects.lines([each.values for each in parents])), 1e-300))
     shares = np.bincount(codes) / len(codes)

@@ -1,4 +1,4 @@
-"""The network along which risk is reduced: sources, the nodes of a graph, and the model."""
+"""The network of a flow: sources, the nodes of a graph, and the model."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ class Ordering(NamedTuple):
 
     @property
     def reverse(self) -> Ordering:
-        """The ordering with everything the other way round."""
+        """The reversed ordering."""
         return Ordering(self.sources[::-1], tuple(edges[::-1] for edges in self.leaving))
 
 
 class Network:
     """The nodes that reach a model, the edges between them, their sources and the model.
 
-    Each node has a source: its own noise, or that it is set to its value. Every feature has an edge
-    to the model. The target is a node if some feature descends from it; otherwise nothing passes
-    through it.
+    Each node has a source: its own noise, or an intervention that sets it to its value. Every
+    feature has an edge to the model. The target is a node if some feature descends from it;
+    otherwise nothing passes through it.
 
     Edges are numbered: the edge from the source of node j is j, then come the edges between nodes,
     then those to the model.
@@ -111,13 +111,13 @@ class Network:
 
     @property
     def listed(self) -> tuple[int, ...]:
-        """The edges without those from sources that there are not."""
+        """The edges, without those from sources that do not exist."""
         n_nodes = len(self.nodes)
         return (*self.sources, *range(n_nodes, self.n_edges))
 
     @property
     def n_edges(self) -> int:
-        """The number of edges, with those from sources and to the model."""
+        """The number of edges, including those from sources and to the model."""
         return len(self.tails)
 
     @property
@@ -154,7 +154,7 @@ class Network:
         return tuple(rng.permutation(np.array(items, dtype=np.intp)).tolist())
 
     def reverse(self, ordering: Ordering) -> Ordering:
-        """Return the ordering the other way round, but for edges to the model that come first."""
+        """Return the reversed ordering; edges to the model that come first stay first."""
         back = ordering.reverse
         if not self.model_first:
             return back
@@ -166,7 +166,7 @@ class Network:
 
 
 def _check(graph: Graph, features: Sequence[str], target: str) -> Graph:
-    """Return the graph; refuse graphs along which nothing can be sent, with the nodes' names."""
+    """Return the graph; refuse graphs that cannot carry a flow; the error names the nodes."""
     if absent := [name for name in features if name not in graph]:
         advice = f"Add {shown(absent)} as nodes; those without edges act on the model alone"
         raise refusal("graph", "one that has all features", list(graph.names), advice)
@@ -196,7 +196,7 @@ def _check(graph: Graph, features: Sequence[str], target: str) -> Graph:
 
 
 def _merge_indicators(graph: Graph, features: Iterable[str]) -> Graph:
-    """Return the graph in which features take the place of indicators of their missing values."""
+    """Return the graph in which indicators of missing values are merged into their features."""
     stands = {
         name: tuple(each for each in told if each in graph)
         for name, told in graph.indicators.items()

@@ -41,7 +41,7 @@ def unpack(rows: Sequence[int], n_rows: int) -> npt.NDArray[np.bool_]:
 
 
 def distinct(known: npt.NDArray[np.bool_]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """Return where each distinct row stands first, and which of them each row is."""
+    """Return the first position of each distinct row, and which distinct row each row is."""
     packed = np.packbits(known, axis=1)
     keys = packed.view(np.dtype((np.void, packed.shape[1])))[:, 0]
     _, first, place = np.unique(keys, return_index=True, return_inverse=True)

@@ -64,10 +64,10 @@ class ClassMembers:
 
     def draw(self, rng: np.random.Generator) -> Graph:
         """Return a member, drawn with equal probabilities."""
-        return self._graph(edge for part in self._parts for edge in self._drawn(part, rng))
+        return self._graph(edge for part in self._parts for edge in self._draw_part(part, rng))
 
     def some(self, most: int, rng: np.random.Generator) -> list[Graph]:
-        """Return all members if there are at most so many, and otherwise a sample of so many.
+        """Return all members if there are at most this many, and otherwise a sample of this size.
 
         The members of a sample are drawn independently, with equal probabilities.
         """
@@ -78,7 +78,7 @@ class ClassMembers:
     def _graph(self, edges: Iterable[Edge]) -> Graph:
         return Graph(self._cpdag.names, [*self._cpdag.directed, *edges])
 
-    def _sorted(self, names: Iterable[str]) -> list[str]:
+    def _sort(self, names: Iterable[str]) -> list[str]:
         return sorted(names, key=self._place.__getitem__)
 
     def _components(
@@ -86,9 +86,9 @@ class ClassMembers:
     ) -> list[Component]:
         """Return the sets of at least two nodes that undirected edges connect.
 
-        `edges` are those that count, by default all between the nodes.
+        `edges` are the edges to consider, by default all between the nodes.
         """
-        found, left = [], self._sorted(nodes)
+        found, left = [], self._sort(nodes)
         seen: set[str] = set()
         for start in left:
             if start in seen:
@@ -118,23 +118,23 @@ class ClassMembers:
         return self._sizes[part]
 
     def _all(self, part: Component) -> Iterator[list[Edge]]:
-        for root in self._sorted(part):
+        for root in self._sort(part):
             edges, rest = self._split(part, root)
             for chosen in product(*(list(self._all(each)) for each in rest)):
                 yield [*edges, *(edge for some in chosen for edge in some)]
 
-    def _drawn(self, part: Component, rng: np.random.Generator) -> list[Edge]:
-        roots = self._sorted(part)
+    def _draw_part(self, part: Component, rng: np.random.Generator) -> list[Edge]:
+        roots = self._sort(part)
         sizes = [
             int(np.prod([self._size(each) for each in self._split(part, root)[1]], dtype=object))
             for root in roots
         ]
         shares = np.array([size / sum(sizes) for size in sizes])
         edges, rest = self._split(part, roots[int(rng.choice(len(roots), p=shares / shares.sum()))])
-        return [*edges, *(edge for each in rest for edge in self._drawn(each, rng))]
+        return [*edges, *(edge for each in rest for edge in self._draw_part(each, rng))]
 
     def _split(self, part: Component, root: str) -> tuple[list[Edge], list[Component]]:
-        """Return the edges that follow from the source of a component, and what is left of it."""
+        """Return the edges that follow from the source of a component, and the rest."""
         key = part, root
         if key not in self._rooted:
             self._rooted[key] = self._follow(part, root)
@@ -147,8 +147,8 @@ class ClassMembers:
         while inner:
             # The next nodes, by their distance from the source; edges lead away from it.
             outer = {near for node in inner for near in self._near[node] & part} - done
-            for node in self._sorted(inner):
-                edges += [(node, near) for near in self._sorted(self._near[node] & outer)]
+            for node in self._sort(inner):
+                edges += [(node, near) for near in self._sort(self._near[node] & outer)]
             between = {
                 frozenset((one, other)) for one in outer for other in self._near[one] & outer
             }
@@ -156,7 +156,7 @@ class ClassMembers:
             while has_changed:
                 has_changed = False
                 for pair in sorted(between, key=sorted):
-                    for one, other in (self._sorted(pair), self._sorted(pair)[::-1]):
+                    for one, other in (self._sort(pair), self._sort(pair)[::-1]):
                         # An edge into one of them only must not make a new collider.
                         into = [tail for tail, head in edges if head == one]
                         if any(tail not in self._near[other] for tail in into if tail != other):

@@ -105,7 +105,7 @@ def compare_graphs(
     random_state : int, numpy Generator or None, default=None
         Seed.
     rng : int, numpy Generator, SeedSequence, BitGenerator or None, default=None
-        Another name of `random_state`; pass one of the two.
+        Another name for `random_state`; pass only one of the two.
 
     Returns
     -------

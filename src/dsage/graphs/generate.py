@@ -40,7 +40,7 @@ def random_dag(
     random_state : int, numpy Generator or None, default=None
         Seed.
     rng : int, numpy Generator, SeedSequence, BitGenerator or None, default=None
-        Another name of `random_state`; pass one of the two.
+        Another name for `random_state`; pass only one of the two.
 
     Examples
     --------
@@ -104,7 +104,7 @@ def random_linear_gaussian(
     random_state : int, numpy Generator or None, default=None
         Seed.
     rng : int, numpy Generator, SeedSequence, BitGenerator or None, default=None
-        Another name of `random_state`; pass one of the two.
+        Another name for `random_state`; pass only one of the two.
 
     Examples
     --------

@@ -38,8 +38,8 @@ class Graph:
     bidirected : iterable of (str, str), default=()
         Pairs of nodes with an unobserved common cause.
     indicators : mapping of str to iterables of str, optional
-        Nodes that tell whether the values of other nodes are missing, and these nodes. Whoever
-        knows one of the latter knows its indicators; see :meth:`oracle`.
+        Indicator nodes, and the nodes whose missing values they indicate. If such a node is known,
+        so are its indicators; see :meth:`oracle`.
 
     Notes
     -----
@@ -101,7 +101,7 @@ class Graph:
 
     @property
     def indicators(self) -> dict[str, tuple[str, ...]]:
-        """The nodes that tell whether the values of other nodes are missing, and these nodes."""
+        """The indicator nodes, and the nodes whose missing values they indicate."""
         return dict(self._indicators)
 
     @property
@@ -157,19 +157,19 @@ class Graph:
 
     def parents(self, node: str) -> tuple[str, ...]:
         """Return the direct causes of `node`."""
-        return self._named(self._parents[self._at(node)])
+        return self._to_names(self._parents[self._at(node)])
 
     def children(self, node: str) -> tuple[str, ...]:
         """Return the direct effects of `node`."""
-        return self._named(self._children[self._at(node)])
+        return self._to_names(self._children[self._at(node)])
 
     def ancestors(self, node: str) -> tuple[str, ...]:
         """Return all direct and indirect causes of `node`, without itself."""
-        return self._named(self._closure(self._at(node), self._parents))
+        return self._to_names(self._closure(self._at(node), self._parents))
 
     def descendants(self, node: str) -> tuple[str, ...]:
         """Return all direct and indirect effects of `node`, without itself."""
-        return self._named(self._closure(self._at(node), self._children))
+        return self._to_names(self._closure(self._at(node), self._children))
 
     def markov_blanket(self, node: str) -> tuple[str, ...]:
         """Return the smallest set of nodes that separates `node` from all others.
@@ -205,7 +205,7 @@ class Graph:
     def _at(self, node: str) -> int:
         return self._position[check_member(node, self._names, "node", _OF_GRAPH)]
 
-    def _named(self, nodes: Iterable[int]) -> tuple[str, ...]:
+    def _to_names(self, nodes: Iterable[int]) -> tuple[str, ...]:
         return tuple(self._names[node] for node in sorted(nodes))
 
     @staticmethod
@@ -236,8 +236,9 @@ class Graph:
         Returns
         -------
         SeparationOracle or PartsOracle
-            Indicators of missing values that are not features themselves are known together with
-            the features whose missing values they tell: then a feature stands for several nodes.
+            Indicators of missing values that are not features themselves become known together with
+            the features whose missing values they indicate: a feature then represents several
+            nodes.
 
         Examples
         --------

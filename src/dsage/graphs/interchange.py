@@ -93,13 +93,13 @@ def from_networkx(graph: Any) -> Parts:  # noqa: ANN401
         edges = {(names[tail], names[head]) for tail, head in graph.edges()}
     latent = {names[node] for node in getattr(graph, "latents", ())}
     latent |= {names[node] for node, mark in graph.nodes(data="latent") if mark is True}
-    parts = _without_latent(tuple(names.values()), edges, latent)
+    parts = _remove_latent(tuple(names.values()), edges, latent)
     marked = graph.nodes(data=_INDICATES)
     indicated = {names[node]: tuple(map(str, mark)) for node, mark in marked if mark is not None}
     return parts._replace(indicators=indicated)
 
 
-def _without_latent(names: tuple[str, ...], edges: set[NamedEdge], latent: set[str]) -> Parts:
+def _remove_latent(names: tuple[str, ...], edges: set[NamedEdge], latent: set[str]) -> Parts:
     bidirected: list[NamedEdge] = []
     for name in latent:
         if any(head == name for _, head in edges):

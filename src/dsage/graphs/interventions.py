@@ -1,4 +1,4 @@
-"""How the variables of a graph come about one after the other, and what setting some changes."""
+"""How the variables of a graph are drawn one after the other, also if some of them are set."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ Mask = npt.NDArray[np.bool_]
 
 
 class Mechanism(NamedTuple):
-    """What a variable is drawn from, by position: the features first, then the target.
+    """The variables that a variable depends on, by position: features first, then the target.
 
-    `given` are its parents and, where hidden common causes connect it to variables that come
-    before it, these and their parents. `natural` marks the former: their values are those that they
-    would have had by themselves, even if they are set.
+    `given` are its parents and, if hidden common causes connect it to variables that come before
+    it, these variables and their parents. `natural` marks variables that are used with the values
+    that they would have had if they had not been set.
     """
 
     node: int
@@ -32,9 +32,9 @@ class Interventions:
     """The order in which variables are drawn under ``do(X_S = x_S)``, each from its mechanism.
 
     The variables that are not set are drawn one after the other, each given its parents: the
-    truncated factorization. Bidirected edges connect variables to *districts*. The members of a
-    district are drawn jointly: each also given the members before it and their parents (Tian &
-    Pearl, 2002), at the values that these would have had by themselves.
+    truncated factorization. Bidirected edges divide the variables into *districts*. The members of
+    a district are drawn jointly: each also given the members before it and their parents (Tian &
+    Pearl, 2002), at the values that these would have had if they had not been set.
 
     Parameters
     ----------
@@ -50,9 +50,9 @@ class Interventions:
     ----------
     features : tuple of str
     target : str or None
-        The target, where a feature depends on it; None otherwise.
+        The target if a feature depends on it, otherwise None.
     names : tuple of str
-        The features and, where it matters, the target.
+        The features and, if it is drawn, the target.
     graph : Graph
         The graph of `names`, without hidden nodes.
     mechanisms : tuple of Mechanism
@@ -61,8 +61,7 @@ class Interventions:
     Notes
     -----
     All interventions on features are identified if, and only if, no directed edge from a feature
-    joins two members of one district, see the documentation of the method. Other graphs are
-    refused.
+    joins two members of one district; see the documentation, "Method". Other graphs are refused.
 
     Examples
     --------
@@ -105,7 +104,7 @@ class Interventions:
         before: list[str] = []
         for name in self.graph.topological_order():
             before.append(name)
-            others = _reached(name, self.graph, set(before)) - {name}
+            others = _find_connected(name, self.graph, set(before)) - {name}
             given = set(others).union(*map(self.graph.parents, [name, *others])) - {name}
             places = sorted(position[each] for each in given)
             natural = tuple(self.names[at] in others for at in places)
@@ -129,17 +128,17 @@ class Interventions:
         return len(self.features)
 
     def reduced(self, fixed: Mask, inputs: Mask) -> Mask:
-        """Return the members of sets of features whose values change the law of others.
+        """Return the set features that change the distribution of other features.
 
-        Let the features `fixed` be set, and let U be those that are not `inputs`. A fixed feature
-        of which no open directed path leads to a member of U changes nothing there, and is left
-        out; a path is open if none of its inner nodes is set.
+        Let the features `fixed` be set, and let U be the features outside `inputs`. A fixed feature
+        without an open directed path to a member of U does not change the distribution of U, and is
+        left out; a path is open if none of its inner nodes is set.
 
         Parameters
         ----------
         fixed, inputs : bool arrays of shape (n_coalitions, n_features)
-            The features that are set, and those whose values the model receives from the row. The
-            former are among the latter.
+            The features that are set, and the features whose values the model receives from the
+            row, which include the former.
 
         Returns
         -------
@@ -153,7 +152,8 @@ class Interventions:
         array([[False,  True, False]])
         """
         n_coalitions, n_names = len(fixed), len(self.names)
-        # Whether a value, as it is and as it would have been by itself, changes the law of U.
+        # Whether a value, as it was set and as it would have been otherwise, changes the
+        # distribution of U.
         actual = np.zeros((n_names, n_coalitions), dtype=np.bool_)
         natural = np.zeros_like(actual)
         for node, given, are_natural in reversed(self.mechanisms):
@@ -168,19 +168,19 @@ class Interventions:
 
 
 class GroupedInterventions:
-    """What setting groups of features changes; see :class:`Interventions`."""
+    """Interventions on groups of features; see :class:`Interventions`."""
 
     def __init__(self, interventions: Interventions | GroupedInterventions, groups: Groups) -> None:
         self._inner, self._groups = interventions, groups
 
     def reduced(self, fixed: Mask, inputs: Mask) -> Mask:
-        """Return the groups of which a member changes the law of others."""
+        """Return the groups with a member that changes the distribution of other features."""
         expanded = self._groups.expanded
         return self._groups.touched(self._inner.reduced(expanded(fixed), expanded(inputs)))
 
 
 def project(graph: Graph, names: Sequence[str]) -> Graph:
-    """Return the graph of some of the nodes, the others being hidden (Verma, 1993).
+    """Return the graph over some of the nodes, in which the others are hidden (Verma, 1993).
 
     A path of directed edges through hidden nodes becomes an edge, and a hidden common cause a
     bidirected edge.
@@ -212,17 +212,17 @@ def project(graph: Graph, names: Sequence[str]) -> Graph:
 
 
 def _districts(graph: Graph, names: Iterable[str]) -> dict[str, frozenset[str]]:
-    """Return the district of each node: what bidirected edges connect it to, itself included."""
+    """Return the district of each node: itself and all nodes connected by bidirected edges."""
     found: dict[str, frozenset[str]] = {}
     for name in names:
         if name not in found:
-            members = frozenset(_reached(name, graph, set(graph.names)))
+            members = frozenset(_find_connected(name, graph, set(graph.names)))
             found |= dict.fromkeys(members, members)
     return found
 
 
-def _reached(start: str, graph: Graph, among: set[str]) -> set[str]:
-    """Return the nodes that bidirected edges connect to one of them, by way of some nodes."""
+def _find_connected(start: str, graph: Graph, among: set[str]) -> set[str]:
+    """Return the nodes that bidirected edges connect to `start`, through nodes in `among`."""
     spouses: dict[str, list[str]] = {}
     for one, other in graph.bidirected:
         if one in among and other in among:

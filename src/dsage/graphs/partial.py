@@ -1,4 +1,4 @@
-"""Partial ancestral graphs: what is known of a graph with hidden common causes."""
+"""Partial ancestral graphs: what is known about a graph with hidden common causes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _FIRST = (Mark.CIRCLE, Mark.TAIL, Mark.ARROW)
 
 
 class PartialGraph:
-    """A graph with hidden common causes, of which not every end of an edge is known.
+    """A graph with hidden common causes in which ends of edges may be unknown.
 
     Such graphs, partial ancestral graphs (PAGs), are the results of FCI and its relatives. The end
     of an edge is a tail, an arrow or a circle, which means "a tail or an arrow". The partial graph
@@ -176,8 +176,8 @@ class PartialGraph:
         Returns
         -------
         SeparationOracle
-            What it calls separated is separated in every member. The boundary of a coalition
-            contains the boundaries in all members.
+            A feature counts as separated only if it is separated in every member. The boundary of a
+            coalition contains the boundaries in all members.
 
         Examples
         --------
@@ -192,7 +192,7 @@ class PartialGraph:
     def is_separated(
         self, x: str | Iterable[str], y: str | Iterable[str], given: str | Iterable[str] = ()
     ) -> bool:
-        """Return whether `x` and `y` are separated given `given`, as far as the graph tells.
+        """Return whether `x` and `y` are separated given `given` in every member.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Separations and boundaries of features that stand for several nodes of a graph."""
+"""Separations and boundaries of features that represent several nodes of a graph."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _OF_GRAPH = "the nodes of the graph"
 
 
 class PartsOracle(Oracle):
-    """An oracle about features that stand for several nodes each, from one about the nodes.
+    """An oracle about features that represent several nodes each, from one about the nodes.
 
     A number with missing values has two nodes, itself and an indicator of its missing values, which
     several numbers may share. To know a feature is to know all its nodes. With U the nodes of a
@@ -39,8 +39,8 @@ class PartsOracle(Oracle):
 
     *Separation.* If no node of N(j) is reached, then ``Y _||_ N(j) - U | U`` (composition), so j
     adds nothing: Theorem 1. If a node outside U is reached, j is not separated (decomposition). If
-    only shared nodes, which are known already, are reached, j adds nothing either, but it is not
-    called separated: features a and b that have nothing to offer but one node would each be
+    only shared nodes, which are already known, are reached, j adds nothing either, but does not
+    count as separated: if features a and b consisted of one shared node only, each would be
     separated given the other, so the boundaries of {a}, {a, b} and {b} would have to be one set.
 
     *Boundaries.* Let B be the features of S with a node in M = M(U), and U(B) their nodes, so M is
@@ -115,7 +115,7 @@ class PartsOracle(Oracle):
 def check_indicators(
     indicators: Mapping[str, Iterable[str]] | None, names: Sequence[str]
 ) -> dict[str, tuple[str, ...]]:
-    """Return indicators of missing values after checking that they tell about other nodes."""
+    """Return indicators of missing values after checking that they refer to other nodes."""
     given: object = {} if indicators is None else indicators
     if not isinstance(given, Mapping):
         advice = "For example, indicators={'age is missing': ['age']}"
@@ -134,7 +134,7 @@ def check_indicators(
 def with_indicators(
     features: Sequence[str], indicators: Mapping[str, Sequence[str]], besides: str
 ) -> dict[str, tuple[str, ...]]:
-    """Return the nodes of each feature: itself, and its indicators that are no features."""
+    """Return the nodes of each feature: itself, and its indicators that are not features."""
     hidden = [name for name in indicators if name not in {besides, *features}]
     return {
         name: (name, *(each for each in hidden if name in indicators[each])) for name in features

@@ -10,9 +10,9 @@ At an unknown node the ball does not turn back over the edge on which it came. I
 collider is marked, one more rule applies: a node b between a and c, two different nodes that are
 not adjacent, is a collider only if m and n are both arrows.
 
-An unknown collider that may have a known descendant s is passed by going to s and back. So
-possible descendants need no definition of their own: they are what the ball reaches over edges
-without an arrow at the near and without a tail at the far end.
+An unknown collider that may have a known descendant s is passed by going to s and back. So possible
+descendants need no separate definition: they are the nodes that the ball reaches over edges without
+an arrow at the near end and without a tail at the far end.
 
 *No separation is invented.* Let the true graph be a maximal ancestral graph with these edges and
 marks. A walk that is open in it is possibly open, because its marks are drawn or circles, and a
@@ -22,10 +22,11 @@ the mark at x is an arrow, either x is known and a collider both times, so all m
 arrows; or x is unknown and a non-collider both times, so those of w and v are tails. If the mark at
 x is a tail, x is unknown and the edge undirected, so an ancestral graph has no arrow at x.
 
-*What is not reached may become known.* The rules look at one node, its two edges and whether it is
-known. A walk has to come to a node before it can make use of it, so nothing else is reached if a
-node that is not reached becomes known, or is no longer known. From this follow weak union,
-contraction and intersection: the separations are a compositional graphoid, as those of a graph.
+*Nodes that are not reached may become known.* The rules depend on one node, its two edges and
+whether it is known. A walk has to come to a node before this matters, so the nodes that are reached
+do not change if a node that is not reached becomes known, or is no longer known. From this follow
+weak union, contraction and intersection: the separations are a compositional graphoid, as those of
+a graph.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ class MarkedEdge(NamedTuple):
 
 
 class _Next(NamedTuple):
-    """Where a walk may go after a step, by what must hold for the node between."""
+    """Where a walk may go after a step, by the condition on the node between."""
 
     if_unknown: list[int]
     if_known: list[int]

@@ -38,7 +38,7 @@ def _chunks(n_coalitions: int, n_nodes: int) -> Iterator[slice]:
 
 
 class Oracle(ABC):
-    """Base class of the oracles, which know what is separated from a target.
+    """Base class of the oracles, which know which features are separated from a target.
 
     Subclasses set `feature_names` and define `separated` and `boundary`. Objects with these three
     members that are not subclasses are oracles, too: `as_oracle` adapts them.
@@ -83,7 +83,7 @@ class Oracle(ABC):
         """
 
     def reached(self, known: Mask) -> Mask:
-        """Return what the target reaches given each coalition, inside it and outside.
+        """Return which features the target reaches given each coalition, inside it and outside.
 
         These are the members of its boundary, and the other features that are not separated. The
         arguments and the result are those of `separated`.
@@ -91,7 +91,7 @@ class Oracle(ABC):
         return self.boundary(known) | ~(self.separated(known) | known)
 
     def distinct_boundaries(self, known: Mask) -> tuple[Mask, npt.NDArray[np.intp]]:
-        """Return the distinct boundaries of coalitions, and which of them belongs to each.
+        """Return the distinct boundaries of coalitions, and which boundary each coalition has.
 
         Parameters
         ----------
@@ -152,7 +152,7 @@ class _Adapter(Oracle):
 
 
 class Sweep(Protocol):
-    """A graph, prepared to tell which nodes are reached from others, for many coalitions."""
+    """A graph, prepared to find which nodes are reached from others, for many coalitions."""
 
     def reached(self, sources: Iterable[int], known: Sequence[int], width: int) -> list[int]:
         """Return, per node, the bit row of the coalitions under which it is reached."""
@@ -228,7 +228,7 @@ class SeparationOracle(Oracle):
         return np.logical_and(answer, known, out=answer)
 
     def reached(self, known: Mask) -> Mask:
-        """Return what the target reaches given each coalition, inside it and outside."""
+        """Return which features the target reaches given each coalition, inside it and outside."""
         reached = np.empty(known.shape, dtype=np.bool_)
         for at in _chunks(len(known), self._n_nodes):
             chunk = known[at]
@@ -316,8 +316,8 @@ class NoSeparation(Oracle):
 class Consensus(Oracle):
     """A vote of oracles: a feature is separated only where enough of them agree.
 
-    A graph that was learned from data may be wrong. Graphs learned from resamples of the data
-    disagree where it is uncertain, and there this oracle is cautious.
+    A graph that was learned from data may be wrong. Where it is uncertain, graphs learned from
+    resamples of the data disagree, and this oracle does not separate.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Models as functions from rows to checked predictions, and the losses that judge them."""
+"""Models as functions from rows to checked predictions, and losses."""
 
 from dsage.models.losses import (
     LOSSES,

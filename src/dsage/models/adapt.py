@@ -1,4 +1,4 @@
-"""Models whose interface is not that of scikit-learn, as models with that interface."""
+"""Adapters that give models of other libraries the interface of scikit-learn."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Affine models: known types, and the map itself, found and verified by a probe.
 
 For ``f(x) = a + w'x`` the mean of predictions is the prediction at the mean, so no draws are
-needed. Predictions alone are never evidence that a model is affine: its type must be known to be,
+needed. Predictions alone never prove that a model is affine: its type must be known to be affine,
 or the user must declare it, and then the predictions have to agree.
 """
 
@@ -59,7 +59,7 @@ class Affine:
 
     def predict(self, matrix: Floats) -> Floats:
         """Return predictions (n_rows,), or (n_rows, n_outputs) if there are several outputs."""
-        # A matrix product would round a row depending on the rows beside it.
+        # In a matrix product, the rounding of a row would depend on the other rows.
         rows = np.ascontiguousarray(matrix)
         predicted: Floats = self.intercept + np.einsum("nf,fk->nk", rows, self.weights)
         return predicted[:, 0] if predicted.shape[1] == 1 else predicted
@@ -97,7 +97,7 @@ def is_affine_transformer(transformer: Any) -> bool:  # noqa: ANN401
         return not getattr(transformer, "clip", False)
     if name == "FunctionTransformer":
         return transformer.func is None
-    if name == "SimpleImputer":  # affine in complete columns, and no others are asked about
+    if name == "SimpleImputer":  # affine where nothing is missing, as in the probe
         value = transformer.missing_values
         return isinstance(value, float) and np.isnan(value)
     if name == "ColumnTransformer":

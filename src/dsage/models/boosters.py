@@ -61,7 +61,7 @@ class BoosterOfNumbers:
 
     @property
     def params(self) -> dict[str, Any]:
-        """The parameters of the objective, such as a quantile, as far as the booster tells them."""
+        """The parameters of the objective, such as a quantile, if the booster stores them."""
         if not self.is_xgboost:
             return dict(self.booster.params)
         config = json.loads(self.booster.save_config())["learner"]["objective"]
@@ -86,7 +86,7 @@ class BoosterOfNumbers:
         return np.asarray(self.booster.predict(data, validate_features=bool(names), **options))
 
     def _order_columns(self, frame: Frame, names: list[str] | None) -> Any:  # noqa: ANN401
-        """Return the columns in the order of the training data, as the booster takes them."""
+        """Return the columns in the order of the training data, in a form for the booster."""
         columns = list(frame.names)
         if names is not None:
             # LightGBM writes its names without spaces.

@@ -15,7 +15,7 @@ from dsage.data.frames import is_frame, take_rows
 from dsage.models.origin import naming_file
 
 N_ASKED = 256
-"""The number of rows that a function is asked about, to see what it returns."""
+"""The number of rows that a function predicts, to see what it returns."""
 
 
 def call(function: Callable[[Any], Any], name: str, X: Any, file: str = "") -> Any:  # noqa: ANN401
@@ -62,7 +62,7 @@ def prediction_function(model: Any) -> Callable[[Any], Any]:  # noqa: ANN401
 
 
 def check_predicts(model: object) -> None:
-    """Refuse what is no model: neither a function nor an object that predicts."""
+    """Refuse objects that are neither functions nor have a method that predicts."""
     if isinstance(model, type) or not (hasattr(model, "predict") or callable(model)):
         advice = "Pass a fitted estimator, or a function from rows to predictions"
         if isinstance(model, type):
@@ -90,7 +90,7 @@ def name_model(model: object) -> str:
 def sklearn_name(model: object) -> str | None:
     """Return the name of a class of scikit-learn itself, None for any other object.
 
-    An object of which a method was replaced is another one.
+    An object with a replaced method does not count.
     """
     kind, methods = type(model), {"predict", "predict_proba", "transform"}
     replaced = methods & getattr(model, "__dict__", {}).keys()

@@ -1,25 +1,25 @@
-"""Which models other processes may get a copy of without being asked to."""
+"""Which models may be copied to other processes without the user asking for it."""
 
 from __future__ import annotations
 
 from typing import Any
 
-# Packages whose estimators predict in the main memory, from nothing but what pickle copies.
+# Packages whose estimators need nothing for predictions but what pickle copies, in main memory.
 _PACKAGES = "sklearn", "lightgbm", "xgboost"
-# Those with threads of their own, which keep all processors busy unless there is just one.
+# Packages with their own threads, which keep all processors busy unless there is only one.
 _WITH_THREADS = "lightgbm", "xgboost"
 _METHODS = "predict", "predict_proba", "transform", "decision_function"
-# Packages whose functions have no effects beside what they return.
+# Packages whose functions have no side effects.
 _FUNCTIONS = *_PACKAGES, "numpy", "scipy", "pandas", "builtins"
 
 
 def may_be_copied(model: Any) -> bool:  # noqa: ANN401
     """Return whether copies of a model in other processes predict the same, and gain time.
 
-    They do for estimators of scikit-learn, and pipelines of them. Functions of the user, also as
-    settings such as the one of ``FunctionTransformer``, and other classes may have effects beside
-    their predictions, or hold a device. LightGBM and XGBoost have threads of
-    their own, so that nothing is gained unless they are told to use one, ``n_jobs=1``.
+    They do for estimators of scikit-learn, and pipelines of them. The user's own functions, also as
+    parameters such as ``FunctionTransformer(func)``, and other classes may have side effects, or
+    hold a device. LightGBM and XGBoost have their own threads, so copies save time only with
+    ``n_jobs=1``.
 
     Examples
     --------
@@ -43,7 +43,7 @@ def may_be_copied(model: Any) -> bool:  # noqa: ANN401
 
 
 def _is_foreign(setting: Any) -> bool:  # noqa: ANN401
-    """Return whether a setting is a function of the user, or another object that can be called."""
+    """Return whether a parameter is the user's own function, or another callable object."""
     if not callable(setting):
         return False
     # Functions of NumPy written in C have no module.

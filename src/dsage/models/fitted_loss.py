@@ -1,4 +1,4 @@
-"""The loss that a model was fitted with, where that is another than squared error."""
+"""The loss that a model was fitted with, if it is not squared error."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from dsage.models.boosters import BoosterOfNumbers
 
 
 class FittedLoss(NamedTuple):
-    """A loss in words, and the loss of this package that it is, if there is one."""
+    """A loss in words, and the corresponding loss of this package, if there is one."""
 
     words: str
     name: str | None = None
 
 
 class _Known(NamedTuple):
-    """A loss of other packages: `name`, or `loss(parameter)` where models tell the parameter."""
+    """A loss of other packages: `name`, or `loss(parameter)` if models store the parameter."""
 
     words: str
     name: str | None = None
@@ -82,22 +82,22 @@ def find_fitted_loss(model: Any) -> FittedLoss | None:  # noqa: ANN401
     found = next((loss for part, loss in _LOSSES.items() if part in parts), None)
     if found is None:
         return None
-    # A transformed target is judged on another scale than it was fitted on.
+    # With a transformed target, the model was fitted on a scale other than that of the loss.
     return FittedLoss(found.words, None if is_scaled else _name(found, model, objective))
 
 
 def note_of(name: str, fitted: FittedLoss) -> Text:
-    """Return the sentence that says by which loss a model is judged, and what to do."""
+    """Return the sentence that says which loss is used, and how to choose another one."""
     start = (
-        f"{name} was fitted with {fitted.words}, which is not known here well enough to judge it"
-        " by: it is judged by squared error. "
+        f"{name} was fitted with {fitted.words}, which dsage cannot use as a"
+        " loss here, so squared error is used. "
     )
-    end = "To judge it by another loss, pass its name or a function (y, prediction) -> losses with "
+    end = "To use another loss, pass its name or a function (y, prediction) -> losses with "
     return Text([start, end, Setting("loss"), "."])
 
 
 def _name(loss: _Known, model: Any, objective: str) -> str | None:  # noqa: ANN401
-    """Return the name of a loss with its parameter, where the model tells it."""
+    """Return the name of a loss, with its parameter if the model stores it."""
     if loss.name is None or not loss.parameters:
         return loss.name
     if loss.name == "huber":
@@ -117,7 +117,7 @@ def _of_huber(model: Any) -> float | None:  # noqa: ANN401
     """Return the distance from which a Huber loss is linear, in units of the target."""
     if type(model).__name__ == "HuberRegressor":
         return float(model.epsilon * model.scale_) if hasattr(model, "scale_") else None
-    # That of scikit-learn's boosting is a quantile of residuals, which it does not keep.
+    # For scikit-learn's boosting it is a quantile of residuals, which is not stored.
     return (_parameter(model, ("alpha",)) or _ALPHA) if _is_lightgbm(model) else None
 
 
@@ -128,7 +128,7 @@ def _is_lightgbm(model: Any) -> bool:  # noqa: ANN401
 
 
 def _parameter(model: Any, names: tuple[str, ...]) -> float | None:  # noqa: ANN401
-    """Return the first of these parameters that a model tells."""
+    """Return the first of these parameters that a model stores."""
     tells: list[Callable[[str], Any]] = [lambda name: getattr(model, name, None)]
     # XGBoost's estimators keep parameters that they do not know in `kwargs`.
     for kept in (getattr(model, "params", None), getattr(model, "kwargs", None)):

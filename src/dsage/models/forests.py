@@ -1,4 +1,4 @@
-"""Forests of scikit-learn, asked tree by tree: the same predictions, to the bit, in less time."""
+"""Forests of scikit-learn, predicted tree by tree: the same to the bit, in less time."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from dsage.models.calling import sklearn_name
 _REGRESSORS = "ExtraTreesRegressor", "RandomForestRegressor"
 _CLASSIFIERS = "ExtraTreesClassifier", "RandomForestClassifier"
 _OF_CLASSES = "predict_proba"
-# Rows for which the sum over trees is compared with what the forest itself predicts.
+# Rows for which the sum over trees is compared with the forest's own predictions.
 _N_COMPARED = 64
-# Rows that a thread predicts at least: with fewer, starting it takes as long.
+# The smallest number of rows for a thread: with fewer, starting it takes as long as predicting.
 _ROWS_A_THREAD = 1024
 
 
 class TreeByTree:
     """The predictions of a forest, or of a pipeline that ends in one.
 
-    A forest hands each of its trees to joblib, which takes 0.1 ms a tree: as long as to predict
-    some ten rows with it. Here the trees are asked one after the other, and summed as the forest
-    does. Threads share the rows, not the trees, so their number does not change a sum. The first
-    call compares the sum with the forest's own predictions; if they differ in any bit, all
-    predictions are the forest's own.
+    A forest passes each of its trees to joblib, which takes 0.1 ms per tree: as long as predicting
+    some ten rows with it. Here the trees are called one after the other, and summed in the same
+    order as in the forest. Threads share the rows, not the trees, so their number does not change a
+    sum. The first call compares the sum with the forest's own predictions; if they differ in any
+    bit, the forest itself is used for all predictions.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def _mean_of_trees(forest: Any, rows: Any) -> npt.NDArray[np.float64]:  # noqa: 
 def count_threads() -> int:
     """Return the number of threads that models of scikit-learn with OpenMP use here, such as 2.
 
-    It is 1 where parallel jobs keep the processors busy, or the user limits it.
+    It is 1 if parallel jobs keep the processors busy, or if the user limits it.
     """
     helpers = sys.modules.get("sklearn.utils._openmp_helpers")
     count = getattr(helpers, "_openmp_effective_n_threads", None)
@@ -113,7 +113,7 @@ def count_threads() -> int:
 
 
 def ask_trees(function: Callable[[Any], Any], model: Any) -> Callable[[Any], Any]:  # noqa: ANN401
-    """Return a faster function of the same predictions for a forest; other functions unchanged.
+    """Return a faster function with the same predictions for a forest; other functions unchanged.
 
     `function` is the method of the model that predicts numbers, or the probabilities of classes.
     """
@@ -126,5 +126,5 @@ def ask_trees(function: Callable[[Any], Any], model: Any) -> Callable[[Any], Any
 
 
 def _last_step(model: Any) -> Any:  # noqa: ANN401
-    """Return the estimator of a pipeline of scikit-learn; any other model is its own."""
+    """Return the last step of a scikit-learn pipeline; any other model unchanged."""
     return model[-1] if sklearn_name(model) == "Pipeline" and len(model) else model

@@ -1,8 +1,8 @@
 """Ensembles of trees as sums over leaves, read from the model and verified by its predictions.
 
-A leaf is reached where every feature on its path lies in an interval. So the prediction is a sum
-over leaves of a value times an indicator, which is a product over features: its mean over rows
-whose unknown features come from elsewhere needs no predictions.
+A row reaches a leaf if every feature on its path lies in an interval. So the prediction is a sum
+over leaves of a value times an indicator, which is a product over features. Its mean over rows
+whose unknown features come from other rows therefore needs no predictions.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ class Leaves:
     takes_missing : bool array of shape (n_leaves, n_bits)
         Whether rows with a missing value get there.
     values : array of shape (n_leaves, n_outputs)
-        What a leaf adds to the prediction.
+        The value that a leaf adds to the prediction.
     intercept : array of shape (n_outputs,)
-        What is added for all rows.
+        The value that is added for all rows.
     is_single : bool
         Whether the model sees numbers in single precision.
     """
@@ -149,7 +149,7 @@ def find_leaves(
 
 
 def mix_rows(X: Floats) -> Floats:
-    """Return rows, and rows that mix features of different ones, to compare predictions at."""
+    """Return rows, and rows that mix features of different rows, to compare predictions."""
     rng = np.random.default_rng(0)
     rows = X[rng.integers(len(X), size=_N_COMPARED)]
     mixed = X[rng.integers(len(X), size=rows.shape), np.arange(X.shape[1])]

@@ -1,4 +1,4 @@
-"""Scores behind a link: predictions that are functions of sums over features or over trees.
+"""Scores and links: predictions that are functions of sums over features or over trees.
 
 Scores of rows that mix known features of one row with unknown ones of another follow from parts of
 both, so their mean predictions need no calls of the model.
@@ -44,7 +44,7 @@ def apply_link(link: str, scores: Floats) -> Floats:
 
 
 def invert_link(link: str, predicted: Floats) -> Floats:
-    """Return scores (n_scores, ...) of predictions (n_outputs, ...); those of softmax up to a sum.
+    """Return scores (n_scores, ...) of predictions (n_outputs, ...); up to a constant for softmax.
 
     They are infinite where probabilities are 0 or 1.
     """
@@ -59,7 +59,7 @@ class Scores(ABC):
     Attributes
     ----------
     link : {"logistic", "softmax", "exp"}
-        What turns scores into predictions.
+        The function that turns scores into predictions.
     n_scores : int
         Number of scores.
     output : int or None
@@ -93,7 +93,7 @@ class Scores(ABC):
     def path_means(self, order: Rows, x: npt.NDArray[Any], b: npt.NDArray[Any]) -> Floats:
         """Return the means (n_features, n_x, n_outputs) of all proper prefixes of an ordering."""
 
-    def _picked(self, means: Floats) -> Floats:
+    def _pick_output(self, means: Floats) -> Floats:
         """Return the outputs that matter of means (..., n_outputs)."""
         return means if self.output is None else means[..., [self.output]]
 
@@ -101,15 +101,16 @@ class Scores(ABC):
 class SumScores(Scores):
     """Scores that are sums of a term for each feature.
 
-    The score of a pair is the sum of what known features of x and unknown ones of b add, so its
-    exponential is a product of two: a pair needs no exponential of its own, unless it is huge.
+    The score of a pair is the sum of the terms of known features of x and unknown features of b.
+    Its exponential is a product of two factors, so no exponential per pair is needed, unless a
+    score is huge.
 
     Parameters
     ----------
     link : str
         The link.
     intercept : array of shape (n_scores,)
-        What is added to the terms.
+        The constant that is added to the terms.
     """
 
     def __init__(self, link: str, intercept: Floats) -> None:
@@ -151,7 +152,7 @@ class SumScores(Scores):
             means = np.stack([1.0 - first, first], axis=1)
         else:
             mine, rest = (np.exp(np.clip(each, -_FARTHEST, _FARTHEST)) for each in (own, other))
-            # Not matrix products, which round a row depending on the rows beside it.
+            # Not a matrix product, in which the rounding of a row depends on the other rows.
             pairs = np.einsum("nkr,nkb->nrb", mine, rest)
             np.divide(1.0 / pairs.shape[2], pairs, out=pairs)
             means = mine * np.einsum("nrb,nkb->nkr", pairs, rest)
@@ -163,4 +164,4 @@ class SumScores(Scores):
                 rows = np.flatnonzero(is_far[at])
                 scores = own[at][:, rows, None] + other[at][:, None, :]
                 means[at, rows] = apply_link(self.link, scores).mean(axis=2).T
-        return self._picked(means)
+        return self._pick_output(means)

@@ -54,7 +54,7 @@ class Model:
     predictor : TorchPredictor or None
         The predictor that calls the module of a PyTorch model; None for other models.
     has_voted : bool
-        Whether the model has predicted labels, which were taken for votes.
+        Whether the model has predicted labels, which were treated as votes.
     may_be_copied : bool
         Whether copies in other processes predict the same, and gain time.
 
@@ -90,7 +90,7 @@ class Model:
         self._trusted = trusted
         self._claimed = claimed
         self.has_voted = False
-        # Whether classes that the model predicts can be taken for votes.
+        # Whether classes that the model predicts can be treated as votes.
         self._takes_votes = loss.accepts_votes and classes is not None
 
     @property
@@ -125,7 +125,7 @@ class Model:
             itself are passed on with a note, unless it was loaded from a file by
             :func:`~dsage.models.files.load_model`.
         """
-        # A module is given tensors of its own.
+        # A module receives a copy anyway, as tensors.
         is_safe = is_disposable or self.predictor is not None
         raw = call(self._function, self.name, X if is_safe else copy_rows(X), self._file)
         is_float = type(raw) is np.ndarray and raw.dtype == _FLOAT and not self._takes_votes
@@ -168,8 +168,8 @@ class Model:
 
         The map is found, and verified, by a probe of predictions. Only types that are known to be
         affine are probed, and models that the user declared affine; and only if all columns are
-        floats, since integers are rounded on their way to the model, without missing values, which
-        no affine function takes.
+        floats without missing values, since integers are rounded before the model sees them, and no
+        affine function is defined for missing values.
 
         Parameters
         ----------

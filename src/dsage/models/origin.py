@@ -18,8 +18,8 @@ _files: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
 def remember_file(model: Any, file: str) -> Any:  # noqa: ANN401
     """Note the name of the file that a model was loaded from; return the model.
 
-    Nothing is written to the model, which stays the one that was saved. Models that cannot be
-    referred to weakly are not noted.
+    Nothing is written to the model itself. Models that do not support weak references are not
+    recorded.
 
     Examples
     --------
@@ -45,7 +45,7 @@ def file_of(model: Any) -> str:  # noqa: ANN401
 
 @contextmanager
 def naming_file(file: str) -> Iterator[None]:
-    """Let whatever a model from a file raises be an error of the package that names the file.
+    """Turn all errors of a model from a file into errors of this package that name the file.
 
     Errors of models that were not loaded by the package pass unchanged: `file` is empty for them.
     So do errors of the package, and of too little memory.
@@ -71,7 +71,7 @@ def naming_file(file: str) -> Iterator[None]:
 
 
 def names_file(function: _Function) -> _Function:
-    """Let errors of a function that looks at a model name the file of the model."""
+    """Make the errors of a function that inspects a model name the model's file."""
 
     @wraps(function)
     def guarded(model: Any, *args: Any, **options: Any) -> Any:  # noqa: ANN401

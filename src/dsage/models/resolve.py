@@ -110,7 +110,8 @@ def _warn_of_order(model: Model) -> None:
         return
     text = (
         f"{model.name} does not store its classes: the columns of its probabilities are "
-        f"taken to be {shown(model.classes.tolist())}, in this order. Otherwise name them with "
+        f"assumed to be {shown(model.classes.tolist())}, in this order. "
+        "If they are not, name them with "
     )
     warn(Text([text, Setting("classes"), "."]))
 
@@ -138,7 +139,7 @@ def _find_loss(
     name = name_model(adapt(model))
     if reason is LossReason.LABELS:
         text = (
-            f"{name} returns classes, not their probabilities, so the share of wrong classes is "
+            f"{name} returns classes, not their probabilities, so the error rate is "
             "explained, with "
         )
         ending = ". If these are numbers, choose another loss; for cross entropy, return"
@@ -150,9 +151,9 @@ def _find_loss(
 
 
 def _predict_again(model: Model, inputs: Inputs) -> Floats:
-    """Return the predictions of the first rows; warn if the model does not stand by them.
+    """Return the predictions of the first rows; warn if the model does not repeat them.
 
-    Half of the rows are predicted once more: the answers must be the same alone.
+    Half of the rows are predicted again, on their own: the predictions must be the same.
     """
     rows, half = (inputs.first_rows(n_rows) for n_rows in (_N_ROWS, _N_ROWS // 2))
     predicted, again = model.predict(rows), model.predict(half)
@@ -164,13 +165,14 @@ def _predict_again(model: Model, inputs: Inputs) -> Floats:
         return predicted
     is_random = not np.array_equal(model.predict(rows), predicted)
     reason, remedy = (
-        ("answers at random", "Fix its random state, or average its predictions")
+        ("predicts at random", "Fix its random state, or average its predictions")
         if is_random
-        else ("depends on the other rows", "Do not compute means or scales from the rows it gets")
+        else ("depends on the other rows", "Do not compute means or scales of the rows it receives")
     )
     warn(
         f"{model.name} {reason}: its predictions of the same rows differ by up to {change:.3g}. The"
-        f" values are meaningless unless that is small, and no run can be repeated. {remedy}."
+        f" values are meaningless unless this difference is small, and runs are not"
+        f" reproducible. {remedy}."
     )
     return predicted
 

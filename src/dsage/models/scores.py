@@ -1,4 +1,4 @@
-"""Find the scores of logistic regressions, boosting of classes and models of a logarithm."""
+"""Find the scores of logistic regressions, boosted classifiers and models with a log link."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _LOG_LINEAR = frozenset(("GammaRegressor", "PoissonRegressor"))
 class AffineScores(SumScores):
     """Scores that are affine in the features.
 
-    Features are taken from a center, so that terms of features far from zero are not huge.
+    Features are centered, so that terms of features far from zero are not huge.
     """
 
     def __init__(self, affine: Affine, link: str, center: Floats) -> None:

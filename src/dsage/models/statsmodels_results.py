@@ -27,7 +27,7 @@ class ResultsOfNumbers:
 
     A model with a formula receives a data frame, with the columns that the formula names. Any other
     receives the columns that it was fitted to, a constant among them; if these have names, columns
-    are matched by name, in any order (statsmodels itself goes by their position).
+    are matched by name, in any order (statsmodels itself uses their position).
     """
 
     _estimator_type = "regressor"
@@ -63,7 +63,7 @@ class ResultsOfNumbers:
 
     @property
     def family(self) -> str:
-        """The distribution of the target, as far as it has a name: ``"Poisson"``, ``"Gamma"``."""
+        """The distribution of the target, such as ``"Gamma"``, if it has a name."""
         family = getattr(self.results.model, "family", None)
         return self.kind if family is None else _type_name(family)
 

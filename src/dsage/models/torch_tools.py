@@ -53,8 +53,8 @@ _limit = _Limit()
 def one_thread() -> Iterator[None]:
     """Limit torch, if it is imported, to one thread: with more its last digits differ.
 
-    threadpoolctl does not reach its linear algebra. Several threads may enter at the same time: all
-    go back to the number that the first one found.
+    threadpoolctl does not limit torch's linear algebra. Several threads may enter at the same time;
+    at the end, the number of threads is restored to what the first one found.
     """
     torch = sys.modules.get("torch")
     if torch is None:

@@ -25,7 +25,7 @@ class TreeScores(Scores):
     The leaves of a tree are bits of an integer. For each value of a feature there is a mask of the
     leaves that it allows; a row reaches the leaf that all its features allow. Masks of known
     features, from x, and of unknown ones, from b, are combined separately, so that a pair of rows
-    needs one conjunction for each tree; and a further known feature concerns its own trees only.
+    needs one conjunction for each tree, and a newly known feature changes only its own trees.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ class TreeScores(Scores):
 
     def _means_of(self, scores: Floats) -> Floats:
         """Return the means (n_x, n_outputs) of scores, which are overwritten."""
-        return self._picked(apply_link(self.link, scores).mean(axis=2).T)
+        return self._pick_output(apply_link(self.link, scores).mean(axis=2).T)
 
     def at(self, known: Mask, x: Bins, b: Bins) -> Floats:
         """Return the scores (n_scores, n_x, n_b) with known features from x."""
@@ -96,7 +96,7 @@ class TreeScores(Scores):
         """Yield the scores of all proper prefixes, each from the one before."""
         n_trees, n_x, n_b = len(self._values), x.shape[1], b.shape[1]
         other = np.full((n_trees, n_b), _ALL)
-        # What unknown features allow when each feature has become known, for its trees.
+        # The leaves that unknown features allow after each feature has become known, for its trees.
         later: list[Masks] = []
         for feature in order[::-1]:
             trees = self._trees[feature]
@@ -140,7 +140,7 @@ def _tabulate(
     own = [(tree, each) for tree, each in enumerate(leaves) if any(feature in b for b, _ in each)]
     ends = {box[feature][k] for _, each in own for box, _ in each if feature in box for k in (0, 1)}
     edges = np.array(sorted(ends - {np.inf, -np.inf}))
-    # The largest number of each interval stands for it.
+    # The largest number of each interval represents it.
     largest = np.append(edges, np.inf)
     table = np.zeros((len(own), len(largest) + 1), dtype=np.uint64)
     for masks, (_, each) in zip(table, own, strict=True):

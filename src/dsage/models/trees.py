@@ -42,7 +42,7 @@ class Ensemble:
     is_single : bool
         Whether the model sees numbers in single precision.
     link : {"identity", "logistic", "softmax", "exp"}
-        What turns their sum into the prediction.
+        The function that turns their sum into the prediction.
     n_scores : int
         The number of sums. Tree t adds to sum ``t % n_scores``, unless its leaves have a value for
         each.
@@ -57,7 +57,7 @@ class Ensemble:
 def read_trees(model: Any) -> Ensemble | None:  # noqa: ANN401
     """Return the trees of a fitted model; None for models that are not known.
 
-    Nothing is said about whether the model predicts their sum: that has to be verified.
+    Whether the model really predicts their sum has to be verified.
     """
     try:
         return _read(model)

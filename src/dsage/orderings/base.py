@@ -13,7 +13,7 @@ from dsage._check import check_count
 from dsage._random import Streams
 from dsage.data.registry import Registry
 
-# Batches whose first orderings come from one stream.
+# The number of batches whose first orderings come from the same stream.
 _CHUNK = 64
 
 

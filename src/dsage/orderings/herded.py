@@ -10,7 +10,7 @@ from dsage._random import Streams
 from dsage.orderings.base import KINDS, Positions, Unbounded, relabel
 
 _STRENGTH = 4.0
-# Few, as larger batches see fewer rows for the same cost.
+# Few, because larger batches use fewer rows for the same cost.
 _ORDERINGS = 4
 _CANDIDATES = 32
 

@@ -10,7 +10,7 @@ from dsage._check import check_count, refusal
 from dsage._random import Streams
 from dsage.orderings.base import KINDS, Positions, Unbounded, relabel
 
-# Larger batches have less variance per ordering, but see fewer rows for the same cost. With a first
+# Larger batches have less variance per ordering, but use fewer rows for the same cost. With a first
 # level, which removes most of the variance of the orderings, the rows matter more.
 _VECTORS = 2
 

@@ -1,4 +1,4 @@
-"""The assumptions behind the values: what they say, and what this run says about them."""
+"""The assumptions behind the values, and what this run shows about them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NOTHING = "Not needed: the graph separates no feature here, so nothing was skip
 
 
 def assumptions(summary: Summary) -> list[dict[str, str]]:
-    """Return the name of each assumption, what it says, what if it fails, and its status here."""
+    """Return each assumption: its name, its meaning, what happens if it fails, and its status."""
     if summary.is_causal:
         found = [
             _assumption(name, says, fails, (status, here))
@@ -32,18 +32,18 @@ def assumptions(summary: Summary) -> list[dict[str, str]]:
             _model(summary),
         ),
         _assumption(
-            "The graph is right (Markov property and faithfulness)",
+            "The graph is correct (Markov property and faithfulness)",
             "Variables that the graph separates are independent in the data. Learning a graph also "
             "needs the converse: independent variables are separated, and no effects cancel out.",
-            "A missing edge sets surpluses to zero that are not, so values become too small. A "
-            "superfluous edge only costs time.",
+            "A missing edge sets surpluses to zero that are not zero, so values become too small. "
+            "A superfluous edge only costs time.",
             _graph(summary),
         ),
         _assumption(
             "No hidden common causes (causal sufficiency)",
             "No unobserved variable causes several of the observed ones, unless the graph shows it "
             "as a bidirected edge.",
-            "Learned edges then stand for the hidden cause, and some separations may be false. "
+            "Learned edges then represent the hidden cause, and some separations may be false. "
             "Directions must not be read as causal.",
             _sufficiency(summary),
         ),
@@ -123,7 +123,7 @@ def _graph(summary: Summary) -> tuple[str, str]:
 
 def _sufficiency(summary: Summary) -> tuple[str, str]:
     graph = summary.explanation.graph
-    if graph is None or summary.is_spared:
+    if graph is None or summary.has_unused_graph:
         return _UNNEEDED, "Not needed: no graph was used."
     hidden = len(graph.bidirected)
     if hidden:

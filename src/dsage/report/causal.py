@@ -25,19 +25,19 @@ def causal(summary: Summary) -> dict[str, Any] | None:
 def _terms(summary: Summary) -> dict[str, str]:
     noun, target = summary.noun, summary.target
     return {
-        "Set, not seen": f"When a {noun} becomes known, it is set to its value, as if somebody had "
-        "put it there: its effects follow, its causes do not. Seeing a barometer fall tells that "
-        "rain is likely; moving its needle does not make it rain.",
-        "What is explained": "The performance of the model, not the world: by how much the model's "
-        f"predictions improve when the {noun} is set and what depends on it follows. It is not the "
-        f"effect of the {noun} on {target}.",
+        "Set, not observed": f"When a {noun} becomes known, it is set to its value from outside: "
+        "its effects change, its causes do not. Seeing a barometer fall tells you that rain is "
+        "likely; moving its needle does not make it rain.",
+        "What is explained": "The performance of the model, not the world: how much the model's "
+        f"predictions improve when the {noun} is set and its effects change accordingly. It is not "
+        f"the effect of the {noun} on {target}.",
         "Direct part": f"What the model gains because it receives the value of the {noun}, while "
         "all others stay as they are.",
         "Indirect part": f"What it gains because setting the {noun} changes others that the model "
         "does not know yet. The two parts add up to the value.",
-        "What must be believed": "The directions of the edges of the graph, that no hidden common "
-        "cause is missing in it, and that the sampler draws each variable from its causes as "
-        "nature does. Data cannot confirm the first two.",
+        "Assumptions": "The directions of the edges of the graph, that no hidden common "
+        "cause is missing in it, and that the sampler draws each variable given its causes as in "
+        "reality. Data cannot confirm the first two.",
     }
 
 
@@ -61,7 +61,7 @@ def _table(summary: Summary) -> tuple[list[str], list[list[str]]]:
 def _range_sentences(summary: Summary) -> list[str]:
     found = summary.explanation.range_graph
     if found is None:
-        return ["The graph was taken as it is: the values are those of this graph."]
+        return ["The graph that was passed was used as it is; the values are for this graph only."]
     n_resampled = sum(found.are_resampled)
     n_members = len(found.graphs) - n_resampled
     sentences = []
@@ -69,8 +69,8 @@ def _range_sentences(summary: Summary) -> list[str]:
         size = "" if found.n_members is None else f" of {found.n_members:,}"
         others = counted(n_members, "other graph")
         sentences.append(
-            f"Data do not tell the directions of all edges. The values were computed for {others} "
-            f"with other directions{size}, which fit the data as well."
+            f"The data do not determine the directions of all edges. The values were computed for "
+            f"{others} with other directions{size}, which fit the data equally well."
         )
     if n_resampled:
         graphs = counted(n_resampled, "graph")
@@ -85,7 +85,7 @@ def _dependence(found: GraphRange) -> list[str]:
         sentences.append(f"The sign of the value of {listed(signs)} depends on the graph.")
     if ranks:
         pairs = [f"{one} or {other}" for one, other in ranks]
-        sentences.append(f"It depends on the graph which is larger: {listed(pairs, 5)}.")
+        sentences.append(f"Which of these is larger depends on the graph: {listed(pairs, 5)}.")
     if not sentences:
         sentences.append("Neither the sign nor the rank of a value depends on the graph.")
     return sentences
@@ -99,18 +99,18 @@ def causal_cautions(summary: Summary) -> list[dict[str, str]]:
     return [
         {
             "kind": "warning",
-            "title": "The result depends on directions that data do not tell",
+            "title": "The result depends on directions that the data do not determine",
             "text": " ".join(_dependence(found)),
-            "advice": "Say what is known: tiers, required and forbidden edges exclude graphs.",
+            "advice": "Pass tiers, required and forbidden edges: they exclude graphs.",
         }
     ]
 
 
 def causal_assumptions(summary: Summary) -> list[tuple[str, str, str, str, str]]:
-    """Return the assumptions on causes: name, what they say, what if they fail, status, finding."""
+    """Return the assumptions on causes: name, meaning, effect of a failure, status, finding."""
     explanation = summary.explanation
     graph, found = explanation.graph, explanation.range_graph
-    directions = "silent", "Not tested: the graph was taken as it is."
+    directions = "silent", "Not tested: the graph was used as it is."
     if found is not None:
         status = "against" if found.changes_sign() or found.changes_rank() else "open"
         directions = status, " ".join(_dependence(found))
@@ -118,19 +118,19 @@ def causal_assumptions(summary: Summary) -> list[tuple[str, str, str, str, str]]
     sufficiency = "The data cannot show it."
     if hidden:
         sufficiency = f"The graph has {counted(hidden, 'bidirected edge')}. {sufficiency}"
-    direction = "An edge goes from cause to effect: setting the cause changes the effect, and not"
+    direction = "An edge goes from cause to effect: setting the cause changes the effect, not"
     no_hidden = "No unobserved variable causes several of the observed ones, unless the graph shows"
     return [
         (
-            "The directions of the graph are right",
+            "The directions of the edges are correct",
             f"{direction} the other way round.",
-            "Effects get credit for their causes. Values of the wrong graph may be far off.",
+            "Effects get credit that belongs to their causes. The values may be far off.",
             *directions,
         ),
         (
             "No hidden common causes (causal sufficiency)",
             f"{no_hidden} it as a bidirected edge.",
-            "What a hidden cause does to two features is taken for an effect of one on the other.",
+            "The dependence due to a hidden cause is mistaken for an effect between features.",
             "silent",
             sufficiency,
         ),

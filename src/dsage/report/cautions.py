@@ -91,7 +91,8 @@ def _sampler(summary: Summary) -> Iterator[Caution]:
     better = [other for other, is_so in zip(check.others, check.are_better, strict=True) if is_so]
     chosen = summary.explanation.choices.sampler.name
     text = (
-        f"{listed(check.others)} cannot be told from {chosen} by the scores on held-out rows, and"
+        f"{listed(check.others)} cannot be distinguished from {chosen} by the scores on held-out "
+        "rows, and"
     )
     advice = "Look at the scores of the samplers, and use more training rows."
     if better:

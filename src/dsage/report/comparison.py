@@ -19,8 +19,8 @@ _CONFIDENCE = 0.95
 _SMALL = 0.05
 _DOT = " \N{MIDDLE DOT} "
 _VALUES = (
-    "The values of each run, with intervals for these rows. The mean of all runs decides the order;"
-    " the figure is that of the first."
+    "The values of each run, with intervals for these rows. Features are ordered by the mean over "
+    "all runs; the number shown is the value in the first."
 )
 
 
@@ -49,7 +49,7 @@ def comparison_report_data(comparison: ModelComparison | DataComparison) -> dict
     >>> found = dsage.compare(models, *rows, sampler="gaussian", random_state=0, progress=False)
     >>> data = comparison_report_data(found)
     >>> data["headline"][0]
-    'No feature surely contributes more in one model than in another.'
+    'No feature contributes significantly more in one model than in another.'
     >>> data["series"]
     ['ordinary', 'ridge']
     """
@@ -84,8 +84,8 @@ def comparison_report_data(comparison: ModelComparison | DataComparison) -> dict
     return cast("dict[str, Any]", plain(data))
 
 
-class _Told:
-    """What the reports of both kinds of comparison tell in their own words."""
+class _Content:
+    """The parts of a report that differ between the two kinds of comparison."""
 
     title: str
     subtitle: list[str]
@@ -114,17 +114,17 @@ class _Told:
         """Return terms with explanations."""
         raise NotImplementedError
 
-    def surely(self) -> pd.DataFrame:
+    def find_significant(self) -> pd.DataFrame:
         """Return the lines that differ from zero in the population."""
         return self.frame[self.frame["p_value"] < _SMALL]
 
 
-class _OfModels(_Told):
+class _OfModels(_Content):
     """The report of several models on the same rows."""
 
     def __init__(self, found: ModelComparison) -> None:
         self._found, self.frame = found, found.to_frame(_CONFIDENCE)
-        self.title = f"Which model of {found.target} uses which feature"
+        self.title = f"Which model of {found.target} relies on which feature"
         self.subtitle = [
             listed(list(found.estimates)),
             counted(found.n_rows, "evaluation row"),
@@ -144,7 +144,7 @@ class _OfModels(_Told):
         self.text = [
             f"How much more a feature contributes in a model than in {named(found.reference)}.",
             "All models were evaluated at the same coalitions, on the same rows, with the same",
-            "noise, so what they have in common cancels.",
+            "noise, so the errors that they have in common cancel.",
         ]
 
     def headline(self) -> list[str]:
@@ -154,16 +154,20 @@ class _OfModels(_Told):
         lowest = (
             f"{named(risks[0])} has the lowest risk on these rows, {number(found.risks[risks[0]])}."
         )
-        sure = self.surely()
+        sure = self.find_significant()
         if sure.empty:
-            return ["No feature surely contributes more in one model than in another.", lowest]
+            return [
+                "No feature contributes significantly more in one model than in another.",
+                lowest,
+            ]
         line = sure.iloc[sure["difference"].abs().argmax()]
         than = "more" if line["difference"] > 0 else "less"
         size = number(abs(float(line["difference"])))
         where = f"in {named(str(line['model']))} than in {named(first)}"
         start = f"{named(str(line['feature']))} contributes {than} {where}: by {size}."
         n_more = len(sure) - 1
-        others = f"{counted(n_more, 'other difference')} surely exist{'s' * (n_more == 1)}, too."
+        are = "is" if n_more == 1 else "are"
+        others = f"{counted(n_more, 'other difference')} {are} significant, too."
         return [start, " ".join([others] * (n_more > 0) + [lowest])]
 
     def figures(self) -> list[dict[str, str]]:
@@ -213,8 +217,8 @@ class _OfModels(_Told):
             ),
             _term(
                 "Difference",
-                "Estimated on common orderings and noise, which is more precise than the difference"
-                " of the two columns of values: these come from runs of their own.",
+                "Estimated on common orderings and noise, which is more precise than the "
+                "difference of the two columns of values, which come from separate runs.",
             ),
             _term(
                 "Intervals",
@@ -229,7 +233,7 @@ class _OfModels(_Told):
         ]
 
 
-class _OfData(_Told):
+class _OfData(_Content):
     """The report of one model on two sets of rows."""
 
     def __init__(self, found: DataComparison) -> None:
@@ -243,7 +247,7 @@ class _OfData(_Told):
         self.columns += [f"{percent(_CONFIDENCE)} interval", "p-value"]
         self.text = [
             "The part of the change in risk that each feature explains:",
-            "the risk rises by what the feature contributes less than before.",
+            "if a feature contributes less than before, the risk rises by that amount.",
         ]
 
     def headline(self) -> list[str]:
@@ -254,16 +258,16 @@ class _OfData(_Told):
         start = f"From {named(one)} to {named(two)} the risk {verb} by {size}."
         features = -float(found.difference.values.sum())
         text = (
-            f"Of it {number(found.change_without_features)} without features, and"
-            f" {number(features)} by them."
+            f"Of this change, {number(found.change_without_features)} occurs without any feature,"
+            f" and {number(features)} is due to the features."
         )
-        sure = self.surely()["feature"].tolist()
-        surely = (
-            f"The contribution of {listed(sure)} has surely changed."
+        sure = self.find_significant()["feature"].tolist()
+        changed = (
+            f"The contribution of {listed(sure)} has changed significantly."
             if sure
-            else ("No feature has surely changed its contribution.")
+            else "No feature has changed its contribution significantly."
         )
-        return [start, f"{text} {surely}"]
+        return [start, f"{text} {changed}"]
 
     def figures(self) -> list[dict[str, str]]:
         """Return the risks, and what the runs have in common."""
@@ -284,7 +288,7 @@ class _OfData(_Told):
         """Return the words of each chart of differences."""
         one, two = self._found.labels
         label = f"part of the change in risk from {one} to {two}"
-        title = "What features explain of the change in risk"
+        title = "How much of the change in risk each feature explains"
         return [{"name": two, "noun": "explains", "title": title, "label": label}]
 
     def differences(self, feature: str, scale: Scale) -> list[dict[str, Any]]:
@@ -302,13 +306,13 @@ class _OfData(_Told):
         return [
             _term(
                 "The sum",
-                "The change of the risk is the change without features plus what all features"
-                " explain. Both parts can be large and cancel.",
+                "The change of the risk is the change without features plus the changes that the "
+                "features explain. Both parts can be large and cancel.",
             ),
             _term(
                 "Without features",
-                "How much harder the target has become to predict by a constant: it may simply vary"
-                " more.",
+                "How much harder the target has become to predict without any feature: it may "
+                "simply vary more.",
             ),
             _term(
                 "Why a value changes",
@@ -354,7 +358,7 @@ def _difference(line: Any, name: str, before: list[str], scale: Scale) -> dict[s
 def _choices(
     comparison: ModelComparison | DataComparison, estimates: dict[str, Estimate]
 ) -> list[dict[str, object]]:
-    """Return what the runs have in common, and how each of them ended."""
+    """Return the choices that the runs share, and how each of them ended."""
     common = {
         "values": comparison.kind,
         "loss": comparison.loss,

@@ -15,7 +15,7 @@ def errors(summary: Summary) -> list[dict[str, str]]:
     return [
         {
             "name": "Orderings and draws",
-            "what": "The values are averages over some orderings and some draws, not over all.",
+            "what": "The values are averages over a sample of orderings and draws, not over all.",
             "largest": _largest(summary, estimate.se),
             "remedy": "More computing: a smaller tolerance, or more time.",
         },
@@ -36,7 +36,7 @@ def errors(summary: Summary) -> list[dict[str, str]]:
 
 
 def _sampler(summary: Summary) -> str:
-    text = "Unknown features are drawn by a model of the data, which is never quite right."
+    text = "Unknown features are drawn from a model of the data, which is never exactly right."
     check = summary.explanation.sampler_check
     if summary.check is not None:
         return f"{text} The error is what {listed(summary.check.others)} would change."
@@ -63,11 +63,11 @@ def _graph(summary: Summary) -> dict[str, str]:
 
 def _directions(summary: Summary) -> dict[str, str]:
     found = summary.explanation.range_graph
-    remedy = "Say what is known about causes: tiers, required and forbidden edges."
+    remedy = "Pass what is known about causes: tiers, required and forbidden edges."
     if found is None:
-        what = "The values are those of this graph: what another one would change is not known."
+        what = "The values are for this graph; how much another graph would change them is unknown."
         return {"what": what, "largest": UNKNOWN, "remedy": remedy}
-    what = "Other graphs fit the data as well. This is the largest range of a value over them."
+    what = "Other graphs fit the data equally well. This is the largest range of a value over them."
     largest = _largest(summary, found.highest - found.lowest)
     return {"what": what, "largest": largest, "remedy": remedy}
 

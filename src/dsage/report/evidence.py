@@ -12,7 +12,7 @@ from dsage.report.words import Scale, count, counted, listed, named, number, per
 from dsage.result.run_info import word
 
 _REFERENCE = "Marginal"
-# Half a band, in standard errors.
+# Half the width of a band, in standard errors.
 _BAND = 2.0
 _LABELLED = 8
 
@@ -23,9 +23,9 @@ def convergence(summary: Summary) -> dict[str, object]:
     along = _along(history)
     estimate = summary.explanation.estimate
     if along is None:
-        text = "The values were computed once, at the end: there is no course to show."
+        text = "The values were computed once, at the end, so no convergence can be shown."
         if estimate.is_exact:
-            text = f"All {count(estimate.n_surpluses)} orderings were averaged over at once."
+            text = f"All {count(estimate.n_surpluses)} orderings were averaged at once."
         return {"sentences": [text], "at": [], "lines": []}
     label, looks, at = along
     order = [summary.explanation.feature_names.index(name) for name in summary.names]
@@ -82,7 +82,7 @@ def sampler(summary: Summary) -> dict[str, object]:
     chosen = info.name
     sentences = [
         f"Unknown features were drawn by {named(chosen)}.",
-        "A sampler draws unknown features given the known ones. Every value rests on its draws.",
+        "A sampler draws unknown features given the known ones. All values depend on its draws.",
         f"It was {word(info.source)}." if info.decision is None else info.decision.words(),
     ]
     sentences += _check_sentences(summary)
@@ -93,13 +93,12 @@ def sampler(summary: Summary) -> dict[str, object]:
     has_msev = "msev" in frame and bool(frame["msev"].notna().any())
     if has_msev:
         sentences.append(
-            "The MSEv is the squared error of what the model is expected to predict when only some "
-            "features are known, on rows that the sampler has not seen, as a share of the variance "
-            "of the predictions: lower is better."
+            "The MSEv is the mean squared difference between the expected prediction, when only "
+            "some features are known, and the model's prediction, on held-out rows, as a share of "
+            "the variance of the predictions: lower is better."
         )
     sentences.append(
-        "The energy score measures how far the draws are from rows that the sampler has not seen: "
-        "lower is better."
+        "The energy score measures how far the draws are from held-out rows: lower is better."
     )
     gain = gain_over_marginal(summary)
     if gain is not None:
@@ -148,7 +147,7 @@ def _table(
             scales["msev" if key.startswith("msev") else "energy_score"](float(line[key]))
             for key in scores.values()
         ]
-        # Files of the first releases have no times for samplers that were given fitted.
+        # Files of the first releases have no times for samplers that were passed fitted.
         seconds = sum(float(line.get(key, math.nan)) for key in ("fit_seconds", "draw_seconds"))
         cells.append(number(seconds, 2))
         lines.append({"cells": [name, *cells, "; ".join(remarks)], "chosen": name == chosen})
@@ -156,7 +155,7 @@ def _table(
 
 
 def gain_over_marginal(summary: Summary) -> float | None:
-    """Return by which share the score of the sampler is below that of marginal draws."""
+    """Return how far the score of the sampler is below the score of marginal draws, as a share."""
     frame = summary.explanation.sampler_scores
     if frame is None:
         return None

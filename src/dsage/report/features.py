@@ -122,15 +122,15 @@ def _columns(summary: Summary) -> list[_Column]:
         ),
         _Column(
             "Error, sampler",
-            "How much another sampler that scores as well would change the value; a better one "
-            "reduces it",
+            "How much the value would change with another sampler that scores as well; a better "
+            "sampler reduces it",
             "se_sampler",
             _text(scale, "se_sampler"),
         ),
         _Column("Error, graph", _graph_hint(summary), "audit_difference", _graph_text(summary)),
         _Column(
             "p\N{NON-BREAKING HYPHEN}value",
-            "Of the hypothesis that the value in the population is not above zero, adjusted for "
+            "For the hypothesis that the value in the population is not above zero, adjusted for "
             "the number of tests",
             "p_value",
             _text(p_value, "p_value"),
@@ -150,8 +150,13 @@ def _columns(summary: Summary) -> list[_Column]:
 
 def _graph_hint(summary: Summary) -> str:
     if summary.corrected:
-        return "What skipping by the graph would change; the values are corrected for it"
-    return "What skipping by the graph changes, d-SAGE minus SAGE; a better graph reduces it"
+        return (
+            "How much skipping by the graph would change the value; the values are corrected for it"
+        )
+    return (
+        "How much skipping by the graph changes the value, d-SAGE minus SAGE;"
+        " a better graph reduces it"
+    )
 
 
 def _graph_text(summary: Summary) -> Callable[[Line], str]:

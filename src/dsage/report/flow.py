@@ -21,10 +21,10 @@ _PARTS = {
     "through": "passes through",
 }
 _MEANING = {
-    "noise": "What a column is beyond its causes. That of a row becomes known, one column after the"
-    " other, in all orders.",
+    "noise": "The part of a column that its causes do not determine. The noises of a row become "
+    "known one column after the other, in all orders.",
     "do": "A feature is set to its value in the row, whatever its causes are, one feature after the"
-    " other, in all orders. What starts at a feature is its causal SAGE value.",
+    " other, in all orders. The flow that starts at a feature is its causal SAGE value.",
 }
 
 
@@ -60,9 +60,9 @@ def flow_report_data(explanation: FlowExplanation) -> dict[str, Any]:
         ],
         "picture": None if picture is None else base64.b64encode(picture).decode("ascii"),
         "edges_text": [
-            "Widths are values; blue edges reduce the risk, red ones increase it.",
-            "All that flows into a column flows out of it.",
-            "All that arrives at the model is the reduction of the risk.",
+            "The width of an edge is its value; blue edges reduce the risk, red ones increase it.",
+            "Whatever flows into a column flows out of it.",
+            "The flow that arrives at the model adds up to the reduction of the risk.",
         ],
         "tables": {
             "edges": _edges(explanation),
@@ -113,7 +113,7 @@ def _edges(explanation: FlowExplanation) -> dict[str, Any]:
     ]
     interval = f"{percent(_CONFIDENCE)} interval"
     return {
-        "caption": "What flows along each edge. Intervals are for the population.",
+        "caption": "The flow along each edge. Intervals are for the population.",
         "columns": ["Edge", "Kind", "Value", interval, "Error: computing", "Error: rows", "Share"],
         "words": [1],
         "lines": lines,
@@ -128,7 +128,7 @@ def _nodes(explanation: FlowExplanation) -> dict[str, Any]:
     ]
     interval = f"{percent(_CONFIDENCE)} interval"
     return {
-        "caption": "What flows out of each column.",
+        "caption": "The flow out of each column.",
         "columns": ["Column", "Part", "Value", interval, "Error: computing", "Error: rows"],
         "words": [1],
         "lines": lines,
@@ -156,8 +156,8 @@ def _mechanisms(frame: pd.DataFrame) -> dict[str, Any]:
         for line in frame.itertuples(index=False)
     ]
     return {
-        "caption": "How each column depends on its causes: what they explain of its variance, or of"
-        " its deviance.",
+        "caption": "How each column depends on its causes: the share of its variance, or of its "
+        "deviance, that they explain.",
         "columns": ["Column", "Causes", "Kind", "Explained"],
         "words": [1, 2],
         "lines": lines,
@@ -165,7 +165,7 @@ def _mechanisms(frame: pd.DataFrame) -> dict[str, Any]:
 
 
 def _meaning(explanation: FlowExplanation) -> list[dict[str, str]]:
-    """Return what the words mean, and what must be believed."""
+    """Return what the terms mean, and the assumptions."""
     turn = (
         "A column acts on the model before it acts on other columns."
         if explanation.model_first
@@ -176,18 +176,19 @@ def _meaning(explanation: FlowExplanation) -> list[dict[str, str]]:
         {"term": source, "text": _MEANING[explanation.sources]},
         {
             "term": "Flow",
-            "text": "A column that changes sends its value to its effects and to the model. What"
-            f" the loss is reduced by is credited to every edge on the way. {turn}",
+            "text": "A column that changes sends its value to its effects and to the model. The "
+            f"reduction of the loss is credited to every edge on the way. {turn}",
         },
         {
-            "term": "The graph must be right",
-            "text": "All edges, their directions, and that there are no hidden common causes. Data"
-            " tell little of this. Errors and intervals know nothing about it.",
+            "term": "The graph must be correct",
+            "text": "All edges and their directions must be correct, and there must be no hidden "
+            "common causes. Data reveal little about this, and errors and intervals do not "
+            "include it.",
         },
         {
-            "term": "So must the mechanisms",
-            "text": "The effects of several causes on a column add up, and the noise of a number"
-            " has the same spread everywhere.",
+            "term": "The mechanisms must be correct",
+            "text": "The effects of several causes on a column must add up, and the noise of a "
+            "number must have the same spread everywhere.",
         },
     ]
 

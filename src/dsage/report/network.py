@@ -29,7 +29,7 @@ def network(explanation: Explanation) -> dict[str, object]:
             f"The drawing shows {len(drawn)} of {len(graph)} nodes: {named(explanation.target)}, "
             "its Markov blanket, and their neighbors if there is room."
         )
-    sentences.append("An arrow does not prove a cause: data alone leave some directions open.")
+    sentences.append("An arrow does not prove a cause: data alone do not determine all directions.")
     drawing = layered(drawn)
     features = _features_of(explanation)
     roles = {explanation.target: "target", **dict.fromkeys(blanket, "blanket")}
@@ -148,7 +148,7 @@ def _sentences(graph: Graph, target: str, blanket: tuple[str, ...]) -> list[str]
         text = (
             f"The Markov blanket of {target} is {listed(list(blanket), 8)}. Given "
             f"{'it' if len(blanket) == 1 else 'these'}, no other feature is informative about "
-            f"{target}, if the graph is true."
+            f"{target}, if the graph is correct."
         )
     size = f"The graph has {counted(len(graph), 'node')} and {counted(n_edges, 'edge')}."
     if n_indicators := len(graph.indicators):

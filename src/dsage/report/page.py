@@ -15,7 +15,7 @@ _ASSETS = resources.files("dsage.report") / "assets"
 
 
 class _Page(NamedTuple):
-    """What a page has of its own: its name, what can be skipped to, its sections and scripts.
+    """What differs between pages: the name, the skip link, the sections and the scripts.
 
     The scripts are concatenated in their order.
     """

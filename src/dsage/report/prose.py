@@ -163,7 +163,7 @@ def meaning(summary: Summary) -> list[dict[str, str]]:
         "computing narrows it. The thin one is for the population that the rows come from. It "
         "includes the choice of the rows, and only more rows narrow it.",
         "What it is not": "Not a causal effect. A value describes what the performance of the "
-        f"model rests on in data like these, not what would happen to {summary.target} if the "
+        f"model depends on in data like these, not what would happen to {summary.target} if the "
         f"{noun} were changed.",
     }
     if summary.is_causal:
@@ -173,7 +173,8 @@ def meaning(summary: Summary) -> list[dict[str, str]]:
         )
         result["What it is not"] = (
             f"Not the effect of the {noun} on {summary.target}. A value describes what the "
-            f"performance of the model rests on when a {noun} is set and its effects follow."
+            f"performance of the model depends on when a {noun} is set and its effects change "
+            "accordingly."
         )
     if summary.is_single:
         # The sum is the value, and there is only one order.
@@ -181,7 +182,7 @@ def meaning(summary: Summary) -> list[dict[str, str]]:
             del result[term]
     if summary.explanation.groups is not None:
         result["Groups"] = (
-            "The members of a group become known at once. The value of a group is not the sum of "
+            "The members of a group become known together. The value of a group is not the sum of "
             "the values of its members."
         )
     return [{"term": term, "text": text} for term, text in result.items()]
@@ -229,7 +230,7 @@ def savings(summary: Summary) -> list[str]:
                 f"{summary.noun} from {summary.target}, given the features known before it. They "
                 "were not evaluated."
             )
-    elif summary.is_spared:
+    elif summary.has_unused_graph:
         sentences.append(
             "A graph was learned, but using it would not have made the run cheaper: "
             f"{percent(summary.explanation.choices.graph.share_skippable or 0.0)} of the surpluses "
@@ -246,7 +247,7 @@ def savings(summary: Summary) -> list[str]:
     if estimate.n_shared:
         text += (
             f" Another {count(estimate.n_shared)} ({percent(estimate.n_shared / n_needed)} of all "
-            "that were needed) were taken from memory."
+            "that were needed) were reused from memory."
         )
     sentences.append(text)
     if estimate.is_exact:
@@ -254,11 +255,13 @@ def savings(summary: Summary) -> list[str]:
         sentences.append(f"The values are averages over all {many} orderings, not a sample.")
     else:
         many = counted(estimate.n_surpluses, "ordering")
-        sentences.append(f"The values rest on {many}, each with one surplus per {summary.noun}.")
+        sentences.append(
+            f"The values are based on {many}, each with one surplus per {summary.noun}."
+        )
     longest = max(estimate.terms, key=lambda term: term.n_orderings)
     if longest.n_orderings > estimate.n_surpluses:
         many = counted(longest.n_orderings, "ordering")
-        sentences.append(f"The term that needed most, {longest.kind}, has {many}.")
+        sentences.append(f"The term that needed the most orderings, {longest.kind}, has {many}.")
     seconds = summary.explanation.choices.seconds.total
     sentences.append(f"The run took {duration(seconds)}. It stopped because {estimate.reason}.")
     return sentences
@@ -273,7 +276,7 @@ def audit(summary: Summary) -> dict[str, object]:
         text = "There was no audit: it is unknown how much skipping changed the values."
         return {"sentences": [text], "verdicts": []}
     sentences = [
-        "Skipping by the graph is exact for the best possible model and a true graph.",
+        "Skipping by the graph is exact for the best possible model and a correct graph.",
         f"Otherwise it changes values. The audit estimates by how much, for each {noun}.",
         "It shows d-SAGE minus SAGE: the value with skipping minus the value without.",
     ]

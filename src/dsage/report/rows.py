@@ -15,7 +15,7 @@ from dsage.result.rows import RowExplanation
 from dsage.result.run_info import plain
 
 _CONFIDENCE = 0.95
-# Rows with a picture of their own, and points of a feature.
+# Limits: rows with their own picture, and points of a feature.
 _MOST_ROWS = 500
 # Digits of numbers that are only drawn.
 _DIGITS = 6
@@ -86,7 +86,9 @@ def _headline(explanation: RowExplanation) -> list[str]:
     sizes = frame.groupby("feature", sort=False)["mean_absolute"].max().sort_values()
     name, size = named(str(sizes.index[-1])), float(sizes.iloc[-1])
     sums = "The values of a row add up to its prediction minus the mean prediction"
-    left = ", but for what the graph does not explain" * (explanation.estimand == "d-sage")
+    left = ", except for the part that the graph does not explain" * (
+        explanation.estimand == "d-sage"
+    )
     first_line = f"{name} moves the predictions most: by {number(size)} on average over {n_rows}."
     return [first_line, f"{sums}{left}."]
 
@@ -111,15 +113,16 @@ def _figures(explanation: RowExplanation) -> list[dict[str, str]]:
 
 
 def _notes(explanation: RowExplanation) -> list[str]:
-    """Return what the graph did, and what the audit found."""
+    """Return sentences about the effect of the graph, and the findings of the audit."""
     graph, counts = explanation.choices.graph, audit_counts(explanation)
     reason = explanation.estimates[-1].reason
     notes = [f"The estimation stopped because {reason}."]
     if explanation.estimand == "d-sage":
         share = percent(explanation.choices.evaluations.share_skipped)
         notes.append(
-            f"A graph was used: {share} of the steps add nothing by separation. What the values"
-            " leave of a prediction is not explained by the graph."
+            f"A graph was used: {share} of the steps add nothing, because the graph separates the "
+            "feature from the target. The rest of a prediction, beyond the values, is what the "
+            "graph does not explain."
         )
     elif graph.is_used is False:
         notes.append(f"The graph was {graph.why}.")

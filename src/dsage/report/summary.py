@@ -1,4 +1,4 @@
-"""What several sections of a report read from an explanation."""
+"""Facts about an explanation that several sections of a report share."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class Summary:
 
     @property
     def yardstick(self) -> float:
-        """What errors are shown as shares of: the range, or the largest value if there is no range.
+        """The unit for shares of errors: the range, or the largest value if there is no range.
 
         Zero only if all values are zero.
         """
@@ -149,7 +149,7 @@ class Summary:
 
     @property
     def is_causal(self) -> bool:
-        """Whether features are set rather than seen."""
+        """Whether features are set instead of observed."""
         return self.explanation.estimate.estimand == "causal"
 
     @property
@@ -157,18 +157,18 @@ class Summary:
         """Whether separation could set surpluses to zero."""
         if self.is_causal:
             return False
-        has_graph = self.explanation.graph is not None and not self.is_spared
+        has_graph = self.explanation.graph is not None and not self.has_unused_graph
         return has_graph or self.explanation.share_skipped > 0 or self.audited
 
     @property
-    def is_spared(self) -> bool:
+    def has_unused_graph(self) -> bool:
         """Whether a graph was learned but not used."""
         graph = self.explanation.choices.graph
         return graph.is_used is False and graph.source is not GraphSource.NONE
 
     @property
     def check(self) -> SamplerCheck | None:
-        """How much other samplers would change, if that was estimated."""
+        """How much other samplers would change the values, if that was estimated."""
         check = self.explanation.sampler_check
         return check if check is not None and check.others else None
 

@@ -53,7 +53,7 @@ def check_range(values: Any, low: float, high: float, what: str) -> Ints:  # noq
     if array.size == 0:
         return np.zeros(array.shape, dtype=np.int64)
     if array.dtype.kind not in "biu":
-        raise DamagedModelError(f"{what} is not of whole numbers")
+        raise DamagedModelError(f"{what} does not consist of whole numbers")
     if array.min() < low or array.max() >= high:
         raise DamagedModelError(f"{what} is out of range")
     return array.astype(np.int64)

@@ -9,12 +9,12 @@ import numpy as np
 
 from dsage.models.files.damage import DamagedModelError, check_range, check_tree
 
-# Objects that are looked at, at most.
+# The largest number of objects that are inspected.
 _MOST = 10_000_000
 
 
 def check_estimator(model: Any) -> None:  # noqa: ANN401
-    """Refuse an estimator with a compiled part that refers to what does not exist.
+    """Refuse an estimator with a compiled part that refers to nodes or rows that do not exist.
 
     Trees, histogram trees, trees of neighbours and support vector machines are checked, wherever
     they are in a model.

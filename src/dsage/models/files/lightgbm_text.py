@@ -21,14 +21,15 @@ Floats = npt.NDArray[np.float64]
 
 _CATEGORICAL = 1  # the bit of a decision type that marks sets of categories
 _HEADER = "the header"
-# LightGBM reads what is before the first other character, and so something else than we do.
+# LightGBM reads a number up to the first other character, so it would read something else than we
+# do.
 _WHOLE = re.compile(r"-?\d{1,10}")
 _REAL = re.compile(r"[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d{1,3})?|inf|nan)")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _FIELD = re.compile(r"[A-Za-z_]+=.*")
 _OBJECTIVE = re.compile(r"[a-z0-9_]+(?: [a-z0-9_]+(?::[-+.0-9a-z]+)?)*")
 _PARAMETER = re.compile(r"\[([a-z0-9_]+): ?([^\[\]]*|\[.*\])\]")
-# A line of the header that is no field.
+# A line of the header that is not a field.
 _AVERAGE = "average_output"
 _CLASSES = re.compile(r"num_class:(\d+)")
 _N_WORDS = 2**32
@@ -54,7 +55,7 @@ def check_text(text: str) -> None:
     numbers, and refer only to features and categories that exist.
     """
     if _CONTROL.search(text):
-        raise DamagedModelError("it has characters that are no text")
+        raise DamagedModelError("it has characters that are not text")
     if not text.startswith("tree\n"):
         raise DamagedModelError("its first line is not 'tree'")
     body, end, rest = text.partition("\nend of trees\n")
@@ -86,7 +87,7 @@ def _check_header(header: dict[str, str], trees: list[str]) -> int:
     if _number(header, "num_tree_per_iteration", _HEADER) != n_classes or len(trees) % n_classes:
         raise DamagedModelError("its number of trees does not fit its number of classes")
     if "objective" in header and not _OBJECTIVE.fullmatch(header["objective"]):
-        raise DamagedModelError("its objective is not one")
+        raise DamagedModelError("its objective is malformed")
     of_objective = _CLASSES.findall(header.get("objective", ""))
     is_of_classes = header.get("objective", "").startswith("multiclass")
     if any(int(found) != n_classes for found in of_objective) or is_of_classes > len(of_objective):
@@ -213,14 +214,14 @@ def _check_categories_of_pandas(rest: str) -> None:
         return
     is_list = isinstance(categories, list) and all(isinstance(each, list) for each in categories)
     if not is_list or any(isinstance(one, (list, dict)) for each in categories for one in each):
-        raise DamagedModelError("its categories of pandas are no lists")
+        raise DamagedModelError("its categories of pandas are not lists")
 
 
 def _fields(text: str, of: str) -> dict[str, str]:
     """Return the fields of a part; LightGBM stops reading at any other line."""
     lines = [line for line in text.rstrip("\n").split("\n") if line != _AVERAGE]
     if not all(map(_FIELD.fullmatch, lines)):
-        raise DamagedModelError(f"{of} has lines that are no fields")
+        raise DamagedModelError(f"{of} has lines that are not fields")
     fields = dict(line.partition("=")[::2] for line in lines)
     if len(fields) != len(lines):
         raise DamagedModelError(f"{of} has a field twice")

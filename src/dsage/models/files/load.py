@@ -26,7 +26,7 @@ _ONNX = (".onnx",)
 _XGBOOST = (".json", ".ubj", ".xgb")
 _LIGHTGBM = (".txt", ".lgb")
 _PICKLE = (".pkl", ".pickle", ".joblib")
-# Arrays of models are compressed at most so much; small files may be packed better.
+# Arrays of models are hardly compressed more than this; small files may be.
 _RATIO, _SPARE = 200, 2**26
 _AGAIN = "Save the model again"
 
@@ -130,7 +130,7 @@ def _check_archive(file: Path) -> None:
     try:
         with ZipFile(file) as archive:
             declared = sum(member.file_size for member in archive.infolist())
-    # The names of members are decoded, and their places computed.
+    # Zip files can raise many errors when names are decoded and offsets computed.
     except Exception as error:
         raise _refuse_file(file, "a skops file", _first_line(error)) from error
     if declared > _RATIO * n_bytes + _SPARE:

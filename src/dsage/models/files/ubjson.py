@@ -1,4 +1,4 @@
-"""Read Universal Binary JSON, as XGBoost writes it; no length is believed before it is checked."""
+"""Read Universal Binary JSON, as XGBoost writes it; every length is checked before it is used."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MAX_DEPTH = 64
 
 
 def read_ubjson(content: bytes) -> Any:  # noqa: ANN401
-    r"""Return the value in some bytes; ValueError for anything else.
+    r"""Return the value that some bytes encode; raise ValueError for invalid bytes.
 
     Examples
     --------
@@ -32,12 +32,12 @@ def read_ubjson(content: bytes) -> Any:  # noqa: ANN401
     reader = _Reader(content)
     value = reader.value(reader.mark(), 0)
     if reader.at != len(content):
-        raise ValueError("it goes on after its end")
+        raise ValueError("there are bytes after its end")
     return value
 
 
 class _Reader:
-    """A place in some bytes."""
+    """A position in a sequence of bytes."""
 
     def __init__(self, content: bytes) -> None:
         self._content = content

@@ -157,7 +157,7 @@ def _check_tree(tree: dict[str, Any], n_features: int, version: tuple[int, ...],
     numbers = [np.asarray(tree[name]) for name in named]
     numbers += [np.asarray(tree[name]) for name in ("split_type",) if name in tree]
     if any(array.dtype.kind not in "biuf" for array in numbers):
-        raise DamagedModelError(f"{of} has arrays of something else than numbers")
+        raise DamagedModelError(f"{of} has arrays that do not consist of numbers")
     shapes = {array.shape for array in numbers}
     if len(weights) != n_nodes * width or shapes != {(n_nodes,)}:
         raise DamagedModelError(f"the sizes of the arrays of {of} do not match num_nodes")
@@ -235,14 +235,14 @@ def _check_names_of_categories(cats: dict[str, Any], n_features: int) -> None:
         elif not np.isfinite(np.asarray(each["values"], dtype=np.float64)).all():
             raise DamagedModelError("its categories are not finite")
         if n_names != stop - start or sorted(order[start:stop].tolist()) != list(range(n_names)):
-            raise DamagedModelError("the order of its categories is not one")
+            raise DamagedModelError("the order of its categories is not a permutation")
 
 
 def _reals(values: Any, what: str) -> Floats:  # noqa: ANN401
     """Return finite numbers as an array."""
     array = np.asarray(values)
     if array.size and (array.dtype.kind not in "iuf" or array.ndim != 1):
-        raise DamagedModelError(f"{what} is not of numbers")
+        raise DamagedModelError(f"{what} does not consist of numbers")
     if not np.isfinite(array.astype(np.float64)).all():
         raise DamagedModelError(f"{what} is not finite")
     return array.astype(np.float64)

@@ -1,4 +1,4 @@
-"""Losses of single rows: what a model is judged by; each file adds its own to the registry."""
+"""Losses of single rows; each file adds its own to the registry."""
 
 from dsage.models.losses.base import Loss
 from dsage.models.losses.choose import LossReason, choose_loss, decide_loss, gives_classes

@@ -1,6 +1,6 @@
-"""What a loss is.
+"""The base class of losses.
 
-A loss states what it needs of the model (`output`), converts the user's target
+A loss declares which output of the model it needs (`output`), converts the user's target
 (:meth:`Loss.target`), refuses unusable predictions (:meth:`Loss.check`), and maps rows to losses.
 Predictions are means over draws, so losses of classes take probabilities: classes have no mean.
 
@@ -37,8 +37,8 @@ Derivatives = Callable[[Array, Floats], tuple[Floats, Floats]]
 The results have the shape of the predictions. Mixed derivatives by two classes must be zero.
 """
 
-# Draws for each risk, unless the user says otherwise; and those for a tolerance below 1 %, where
-# the bias that few draws leave would show. Measured: benchmarks/results/losses.md.
+# Draws for each risk, unless the user sets them; and for a tolerance below 1 %, at which the bias
+# of few draws would be noticeable. Measured: benchmarks/results/losses.md.
 _N_DRAWS: dict[str, tuple[int, int]] = {
     "linear": (8, 8),
     "quadratic": (8, 8),
@@ -70,19 +70,20 @@ class Loss:
     accepts_soft : bool
         Whether the target may be probabilities (n_rows, n_classes).
     curve : {"linear", "quadratic", "smooth", "kinked", "jump"}
-        How it bends as a function of the prediction. A prediction from few draws has a random
-        error, and the loss of it a bias, which this decides: none for a linear loss; one that the
-        jackknife removes exactly (quadratic) or up to a small rest (smooth); a larger rest where
-        the slope (kinked) or the loss itself (jump) is not continuous, which becomes part of the
-        standard errors.
+        Its shape as a function of the prediction. A prediction from few draws has a random error,
+        which makes the loss biased. The shape determines the bias: none for a linear loss; one that
+        the jackknife removes exactly (quadratic) or up to a small rest (smooth); and a larger rest
+        if the slope (kinked) or the loss itself (jump) is not continuous. This rest becomes part of
+        the standard errors.
     derivatives : callable or None
         The derivatives of a smooth loss, see :data:`Derivatives`: the bias is then estimated from
         the second one, which varies less than the jackknife.
     lowest : float or None
-        Where the loss has a pole at a prediction of zero for the class: probabilities below this
-        are replaced by it. Means over few draws that are below are drawn again, with more draws.
+        For a loss that is infinite if the class has probability zero: smaller probabilities are
+        replaced by this one. If a mean over few draws is smaller, it is computed again with more
+        draws.
     target_bound, prediction_bound : Bound or None
-        What targets and predictions must exceed, where the loss is not defined for all numbers.
+        Lower bounds of targets and predictions, if the loss is not defined for all numbers.
 
     Examples
     --------
@@ -113,7 +114,7 @@ class Loss:
         return self.output in ("probability", "score")
 
     def fitted_to(self, y: Array) -> Loss:  # noqa: ARG002
-        """Return the loss with what it takes from the targets of the training rows: itself here."""
+        """Return the loss with parameters from the training targets; here, the loss itself."""
         return self
 
     def n_draws(self, tolerance: float | None = None) -> int:
@@ -156,7 +157,7 @@ class Loss:
         return self._with_classes(prediction) if prediction.ndim == 2 else prediction
 
     def _with_classes(self, second: Floats) -> Floats:
-        """Return what is predicted for both classes from that for the second; numbers as is."""
+        """Return predictions for both classes from those for the second; numbers unchanged."""
         if self.output == "probability":
             return _add_first_class(second)
         # Half of a score on either side: the difference of the classes is the score.
@@ -218,12 +219,12 @@ class Loss:
         """Whether the loss is defined for all numbers.
 
         Mean predictions may then be corrected for the noise of draws, which can move them out of
-        the range of the model's own.
+        the range of the model's own predictions.
         """
         return self.output == "value" and self.prediction_bound is None
 
     def by_output(self, y: Array, prediction: Floats) -> Floats:
-        """Return the loss of each row and output, of which the loss of the row is the sum.
+        """Return the loss of each row and output; the loss of a row is the sum over its outputs.
 
         Parameters
         ----------
@@ -268,7 +269,7 @@ class Loss:
 
     @property
     def sums_outputs(self) -> bool:
-        """Whether a target of several columns is taken, and the losses of the columns summed."""
+        """Whether the target may have several columns, whose losses are summed."""
         return self.output == "value"
 
     def target(

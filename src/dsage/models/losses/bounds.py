@@ -1,4 +1,4 @@
-"""Where a loss is defined: the numbers that targets and predictions must exceed."""
+"""The domain of a loss: lower bounds of targets and predictions."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Bound(NamedTuple):
         return f"{'at least' if self.is_included else 'above'} {self.low:g}"
 
     def check_target(self, y: Floats, name: str) -> None:
-        """Refuse targets outside, for the loss of this name."""
+        """Refuse targets below the bound; the error names the loss."""
         if y.size and not self._holds(lowest := float(y.min())):
             advice = Text(
                 ["Leave these rows out, or choose ", Setting("loss", "squared_error"), "."]
@@ -41,7 +41,7 @@ class Bound(NamedTuple):
             raise refusal("y", f"{self.words} for {name}", lowest, advice)
 
     def check_prediction(self, prediction: Floats, name: str) -> None:
-        """Refuse predictions outside, for the loss of this name."""
+        """Refuse predictions below the bound; the error names the loss."""
         if prediction.size and not self._holds(lowest := float(prediction.min())):
             start = (
                 "Pass a function that keeps them above, such as lambda X: "

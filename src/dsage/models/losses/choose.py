@@ -1,4 +1,4 @@
-"""The loss that suits a model."""
+"""Choose the loss that suits a model."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _WRAP = "Wrap it in sklearn.calibration.CalibratedClassifierCV, or choose "
 CALIBRATE = Text([_WRAP, Setting("loss", "zero_one")])
 """Advice for classifiers without probabilities."""
 
-# Whole numbers that a function returns are labels if there are at most so many.
+# Whole numbers that a function returns are labels if there are at most this many distinct ones.
 _MOST_LABELS = 20
 
 
@@ -71,16 +71,16 @@ def gives_classes(model: object) -> bool:
 def choose_loss(model: object, y: Any = None, X: Any = None) -> Loss:  # noqa: ANN401
     """Return the loss that suits a model: cross entropy for classes, squared error for numbers.
 
-    A regressor that tells the loss that it was fitted with, such as ``HistGradientBoostingRegressor
-    (loss="poisson")``, is judged by that loss.
+    For a regressor that stores the loss that it was fitted with, such as
+    ``HistGradientBoostingRegressor(loss="poisson")``, it is that loss.
 
     A model predicts classes if it is a classifier, a function and the target is not numeric, or a
     PyTorch module whose last layer is ``Softmax``, or ``Sigmoid`` with a target of two values. A
     regressor predicts numbers, whatever the target is.
 
-    If there are rows to ask it about, what a function returns decides: the loss is cross entropy
-    for probabilities (rows that sum to one; or numbers in [0, 1] if the target is 0 or 1), and
-    ``"zero_one"`` for labels (texts or booleans; or whole numbers, if the target has these labels).
+    If `X` is passed, the output of a function decides: the loss is cross entropy for probabilities
+    (rows that sum to one; or numbers in [0, 1] if the target is 0 or 1), and ``"zero_one"`` for
+    labels (texts or booleans; or whole numbers, if the target has these labels).
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def choose_loss(model: object, y: Any = None, X: Any = None) -> Loss:  # noqa: A
     y : array of n_rows, optional
         The target.
     X : data frame or array of n_rows, optional
-        Rows to ask a function about.
+        Rows that a function predicts, to see what it returns.
 
     Examples
     --------
@@ -111,18 +111,18 @@ def decide_loss(model: object, y: Any = None, X: Any = None) -> ChosenLoss:  # n
         if not hasattr(model, "predict_proba"):
             condition = "a classifier with predict_proba if no loss is given"
             raise refusal("model", condition, type(model).__name__, CALIBRATE, TypeError)
-        return _chosen("cross_entropy", LossReason.CLASSIFIER)
+        return _find("cross_entropy", LossReason.CLASSIFIER)
     is_of_numbers = _estimator_kind(model) == "regressor"
     if is_of_numbers or isinstance(model, BoosterOfNumbers):
         fitted = find_fitted_loss(model)
         if fitted is not None and fitted.name is not None:
-            return _chosen(fitted.name, LossReason.OBJECTIVE)
+            return _find(fitted.name, LossReason.OBJECTIVE)
     if is_of_numbers:
-        return _chosen("squared_error", LossReason.REGRESSOR)
+        return _find("squared_error", LossReason.REGRESSOR)
     last = ends_in(model)
     is_binary = last == "Sigmoid" and y is not None and len(set(values(y).ravel().tolist())) == 2
     if last == "Softmax" or is_binary:
-        return _chosen("cross_entropy", LossReason.LAST_LAYER)
+        return _find("cross_entropy", LossReason.LAST_LAYER)
     if y is not None and X is not None and not last:
         raw = call(prediction_function(model), name_model(model), copy_rows(X), file_of(model))
         return _by_output(as_column(np.asarray(raw)), values(y))
@@ -130,33 +130,33 @@ def decide_loss(model: object, y: Any = None, X: Any = None) -> ChosenLoss:  # n
 
 
 def _by_output(output: Array, target: Array) -> ChosenLoss:
-    """Return the loss for what a function returns."""
+    """Return the loss that suits the output of a function."""
     if output.dtype.kind in "USb" or (output.dtype.kind == "O" and not are_numbers(output)):
-        return _chosen("zero_one", LossReason.LABELS)
+        return _find("zero_one", LossReason.LABELS)
     if target.ndim == 2 or output.size == 0 or output.ndim not in (1, 2):
         return _by_target(target)
     if output.ndim == 2:
         if are_probabilities(output.astype(np.float64)):
-            return _chosen("cross_entropy", LossReason.PROBABILITIES)
+            return _find("cross_entropy", LossReason.PROBABILITIES)
         return _by_target(target)
     labels = pd.unique(pd.Series(target)).tolist()
     if set(labels) <= {0, 1} and ((output >= 0) & (output <= 1)).all():
         if np.isin(output, (0, 1)).all():
-            return _chosen("zero_one", LossReason.LABELS)
-        return _chosen("cross_entropy", LossReason.PROBABILITIES)
+            return _find("zero_one", LossReason.LABELS)
+        return _find("cross_entropy", LossReason.PROBABILITIES)
     are_whole = output.dtype.kind in "iu" and target.dtype.kind in "iu"
     if are_whole and len(labels) <= _MOST_LABELS and np.isin(output, labels).all():
-        return _chosen("zero_one", LossReason.LABELS)
+        return _find("zero_one", LossReason.LABELS)
     return _by_target(target)
 
 
 def _by_target(target: Array | None) -> ChosenLoss:
     if target is None or are_numbers(target):
-        return _chosen("squared_error", LossReason.NUMBERS)
-    return _chosen("cross_entropy", LossReason.CLASSES)
+        return _find("squared_error", LossReason.NUMBERS)
+    return _find("cross_entropy", LossReason.CLASSES)
 
 
-def _chosen(name: str, reason: LossReason) -> ChosenLoss:
+def _find(name: str, reason: LossReason) -> ChosenLoss:
     return ChosenLoss(as_loss(name), reason)
 
 

@@ -66,7 +66,7 @@ def as_loss(
         - ``"cross_entropy"``: minus the log of the probability of the class; probabilities below
           2.2e-16 (:data:`EPSILON`) are replaced by that.
         - ``"brier"``: the squared distance of probabilities and class, summed over the classes,
-          and halved if there are two: then it is ``(p - y) ** 2`` for the second class.
+          and halved if there are two classes: then it is ``(p - y) ** 2`` for the second class.
         - ``"linear"``: 1 minus the probability of the class. It is the share of wrong classes of a
           model that draws its class from its probabilities, and needs far fewer draws than
           ``"zero_one"``.
@@ -76,27 +76,26 @@ def as_loss(
         - ``"hinge"``: of classes, from the scores of `decision_function`.
 
         Names of scikit-learn's metrics and scorers, and of objectives of XGBoost, such as
-        ``"mse"``, ``"neg_log_loss"`` and ``"reg:gamma"``, are understood; a metric that is no mean
-        over rows, such as ``"roc_auc"``, is refused with what to choose instead. For survival
-        times see :func:`dsage.models.ipcw_brier` and
+        ``"mse"``, ``"neg_log_loss"`` and ``"reg:gamma"``, are accepted, too. A metric that is not a
+        mean over rows, such as ``"roc_auc"``, is refused, and the error says what to choose
+        instead. For survival times see :func:`dsage.models.ipcw_brier` and
         :func:`dsage.models.cox_likelihood`.
 
         Or a function ``(y, prediction) -> losses of the rows``.
     quantile : float, optional
         For ``"pinball"``, in (0, 1).
     class_weight : mapping of classes to float, or "balanced", optional
-        For ``"cross_entropy"``: what the loss of a row of a class is multiplied with; 1 for classes
-        that are not named. ``"balanced"``, or the name ``"cross_entropy(balanced)"``, are weights
-        with which all classes count the same: n / (k n_c) for k classes, counted in the training
-        rows.
+        For ``"cross_entropy"``: factors for the losses of the rows of each class; 1 for classes
+        that are not named. ``"balanced"``, or the name ``"cross_entropy(balanced)"``, gives all
+        classes the same total weight: n / (k n_c) for k classes, counted in the training rows.
     output : {"value", "probability", "score", "any"}, optional
-        For a function: what it takes. With ``"probability"`` it receives the classes as codes,
-        and the probabilities in the model's shape. With ``"any"``, the default, it receives `y`
-        unchanged.
+        For a function: the predictions that it expects. With ``"probability"`` it receives the
+        classes as codes, and the probabilities in the model's shape. With ``"any"``, the default,
+        it receives `y` unchanged.
     curve : {"linear", "quadratic", "smooth", "kinked", "jump"}, optional
-        For a function: how it bends as a function of the prediction, see :class:`Loss`. By default
-        ``"kinked"``, which is safe unless it jumps: standard errors then include the bias that may
-        be left by few draws. A ``"smooth"`` one needs fewer draws.
+        For a function: its shape as a function of the prediction, see :class:`Loss`. The default,
+        ``"kinked"``, is safe unless the loss jumps: standard errors then include the bias that few
+        draws may leave. A ``"smooth"`` loss needs fewer draws.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Names that other libraries give to losses and metrics: what they mean here, or why not."""
+"""Names that other libraries give to losses and metrics, and the losses that they mean here."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _OF_LABELS = Text(
 )
 _OF_NUMBERS = Text(
     [
-        "It is no mean over rows. Choose ",
+        "It is not a mean over rows. Choose ",
         Setting("loss", "absolute_error"),
         " or ",
         Setting("loss", "squared_error"),
@@ -95,10 +95,10 @@ _ENDINGS = (
 
 
 def understand(name: str) -> str:
-    """Return our name of a loss from a name of another library; an unknown name as it is.
+    """Return our name for a loss that another library names; unknown names unchanged.
 
-    Where a metric is not quite the loss, such as R2, a warning tells the difference. One that is no
-    mean over rows, such as the area under a curve, is refused.
+    If a metric is not quite the loss, such as R2, a warning explains the difference. A metric that
+    is not a mean over rows, such as the area under a curve, is refused.
 
     Examples
     --------

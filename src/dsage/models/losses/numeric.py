@@ -32,7 +32,7 @@ from dsage.models.losses.registry import LOSSES, register
     notes={
         **dict.fromkeys(
             ("rmse", "root_mean_squared_error", "neg_root_mean_squared_error"),
-            "the root of a mean is no mean over rows, so its square is explained",
+            "the root of a mean is not a mean over rows, so its square is explained",
         ),
         **dict.fromkeys(
             ("r2", "explained_variance"),

@@ -153,7 +153,7 @@ def _bend_log(y: Array, prediction: Floats) -> tuple[Floats, Floats]:
     ),
     notes=dict.fromkeys(
         ("rmsle", "root_mean_squared_log_error", "neg_root_mean_squared_log_error"),
-        "the root of a mean is no mean over rows, so its square is explained",
+        "the root of a mean is not a mean over rows, so its square is explained",
     ),
     curve="smooth",
     derivatives=_bend_log,

@@ -14,9 +14,9 @@ LOSSES: Registry[Loss | Callable[[float], Loss]] = Registry(
 """The losses that have a name; one with a parameter is a function of that parameter.
 
 Traits: `title` and `unit`, for reports, where ``{target}`` stands for the name of the target;
-`synonyms`, names that other libraries give to the loss or to its mean; `notes`, what to tell about
-a synonym that is not quite the same; and `parameter` and `example`, the name of the parameter and a
-value, if there is one.
+`synonyms`, names that other libraries give to the loss or to its mean; `notes`, explanations for
+synonyms that are not quite the same; and `parameter` and `example`, the name of the parameter and
+a value, if there is one.
 """
 
 

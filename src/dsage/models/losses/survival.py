@@ -1,9 +1,9 @@
 """Losses of survival times, some of which are censored.
 
 The target has two columns: the time, and whether the event was observed then (1) or the row was
-censored (0). Both losses are computed row by row, with what they need of other rows (the censoring
-distribution, the baseline hazard) estimated once, from rows that are given: so risks of coalitions
-are means over rows, as for every loss.
+censored (0). Both losses are computed row by row. Quantities that depend on other rows (the
+censoring distribution, the baseline hazard) are estimated once, from training rows, so that risks
+of coalitions are means over rows, as for every loss.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Steps:
     start: float
 
     def __call__(self, at: Floats, *, before: bool = False) -> Floats:
-        """Return the heights at times; `before` a step that is there, if asked."""
+        """Return the heights at times; with `before`, the heights just before them."""
         position = np.searchsorted(np.array(self.times), at, side="left" if before else "right")
         found: Floats = np.array((self.start, *self.heights))[position]
         return found
@@ -123,18 +123,18 @@ class _Weigh:
         is_known = is_after | event
         at = np.where(is_after, self.uncensored(np.full(len(time), self.horizon)), 1.0)
         at = np.where(is_after, at, self.uncensored(time, before=True))
-        # Rows that were censored before count for nothing.
+        # Rows that were censored before the horizon have weight zero.
         weights = np.divide(1.0, at, out=np.zeros(len(time)), where=is_known & (at > 0))
         return np.stack([is_after.astype(np.float64), weights], axis=1)
 
 
 def ipcw_brier(horizon: float, y_train: Any) -> Loss:  # noqa: ANN401
-    """Return the Brier score of survival beyond a horizon, with censored rows weighted for.
+    """Return the Brier score of survival beyond a horizon, with weights that account for censoring.
 
     With S the predicted probability that the event comes after the horizon h, a row of time t has
     the loss ``(1 - S) ** 2 / G(h)`` if t > h, and ``S ** 2 / G(t-)`` if its event came by then. G
-    is the probability not to be censored until then (Graf et al., 1999). Rows that were censored
-    before the horizon count for nothing: the others stand for them.
+    is the probability of not being censored until then (Graf et al., 1999). Rows that were censored
+    before the horizon have weight zero; the weights of the other rows make up for them.
 
     Parameters
     ----------
@@ -174,7 +174,7 @@ def ipcw_brier(horizon: float, y_train: Any) -> Loss:  # noqa: ANN401
 
 
 def _kaplan_meier(time: Floats, event: npt.NDArray[np.bool_]) -> Steps:
-    """Return the probability not to be censored until a time; events come before censoring."""
+    """Return the probability of not being censored until a time; events come before censoring."""
     times = np.unique(time[~event])
     at_risk = np.array([(time > at).sum() + ((time == at) & ~event).sum() for at in times])
     censored = np.array([((time == at) & ~event).sum() for at in times])
@@ -207,10 +207,11 @@ def cox_likelihood(y_train: Any, log_risk: npt.ArrayLike) -> Loss:  # noqa: ANN4
 
     The loss of a row with time t, event d and predicted log-risk f is ``H(t) exp(f) - d f``, with H
     the cumulative baseline hazard of Breslow, estimated once from training rows and the model's
-    predictions for them. It is minus the log-likelihood, up to what no prediction changes.
+    predictions for them. It is minus the log-likelihood, up to terms that do not depend on
+    predictions.
 
     Cox's *partial* likelihood is not a mean over rows: the loss of a row depends on the predictions
-    of all rows that are at risk then. With the baseline fixed, each row has a loss of its own.
+    of all rows that are at risk then. With a fixed baseline, each row has its own loss.
 
     Parameters
     ----------

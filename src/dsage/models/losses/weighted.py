@@ -17,7 +17,7 @@ from dsage.models.losses.base import Array, Floats, Loss
 
 @dataclass(frozen=True)
 class ClassWeighted(Loss):
-    """Cross entropy times the weight of the class: its target has the weights in it.
+    """Cross entropy times the weight of the class, which is part of the target.
 
     The target is a matrix (n_rows, n_classes) with the weight of the class of the row in the
     column of the class, which the kernel of cross entropy multiplies with.
@@ -69,7 +69,7 @@ class ClassWeighted(Loss):
 
 @dataclass(frozen=True)
 class Balanced(ClassWeighted):
-    """Cross entropy in which all classes count the same, by weights from the training rows."""
+    """Cross entropy with weights, counted in the training rows, that balance the classes."""
 
     def fitted_to(self, y: Array) -> Loss:
         """Return the loss with the weights n / (k n_c) of the k classes of targets.
@@ -90,7 +90,7 @@ class Balanced(ClassWeighted):
         classes: Sequence[Any] | Array | None = None,
         n_classes: int | None = None,
     ) -> Array:
-        """Return the target with weights from these very rows, where no others are known."""
+        """Return the target with weights from these rows, if there are no training targets."""
         return self.fitted_to(y).target(y, classes, n_classes)
 
 
@@ -98,8 +98,8 @@ def weigh_classes(loss: Loss, class_weight: Mapping[Any, float] | str) -> Loss:
     """Return cross entropy with weights of the classes; classes without one have the weight 1.
 
     The loss of a row is multiplied with the weight of its class. Weights are not scaled: with
-    weights of 10, all values are ten times as large. ``"balanced"`` stands for weights with which
-    all classes count the same.
+    weights of 10, all values are ten times as large. ``"balanced"`` gives all classes the same
+    total weight.
 
     Examples
     --------

@@ -1,1 +1,1 @@
-"""Partial orders of the features, and the orderings that keep them."""
+"""Partial orders of the features, and the orderings that respect them."""

@@ -16,7 +16,7 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 
 MOST_IDEALS = 200_000
-"""Most ideals that are listed, which takes about a second."""
+"""The largest number of ideals that are listed, which takes about a second."""
 
 
 class Rank(NamedTuple):

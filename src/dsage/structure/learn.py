@@ -17,10 +17,10 @@ from dsage._check import (
     check_member,
     check_names,
     check_same_names,
+    make_bar,
     refusal,
     warn,
 )
-from dsage._progress import make_bar
 from dsage._random import RandomState, RngLike, Streams, one_seed
 from dsage.data.rows import Rows
 from dsage.graphs import Graph, PartialGraph, as_graph

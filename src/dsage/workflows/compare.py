@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dsage._check import check_member, check_names, name_place, refusal
-from dsage._progress import make_bar
+from dsage._check import check_member, check_names, make_bar, name_place, refusal
 from dsage._random import RandomState, RngLike, one_seed
 from dsage.data.inputs import Inputs, check_inputs
 from dsage.estimate import Estimate, compare_games, run

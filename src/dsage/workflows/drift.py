@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from dsage._check import check_names, name_place, refusal
-from dsage._progress import make_bar
+from dsage._check import check_names, make_bar, name_place, refusal
 from dsage._random import RandomState, RngLike, one_seed
 from dsage.data.inputs import Inputs, check_inputs
 from dsage.estimate import Estimate, run

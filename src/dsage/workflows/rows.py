@@ -17,8 +17,6 @@ from dsage._check import (
     warn,
 )
 from dsage._random import RandomState, RngLike, one_seed
-from dsage.causal import warn_of_open_directions
-from dsage.data.inputs import Inputs
 from dsage.estimate import (
     Checkpoint,
     LocalEstimate,
@@ -30,34 +28,25 @@ from dsage.estimate import (
 from dsage.estimate.inference import MIN_UNITS
 from dsage.estimate.local.running import split_time
 from dsage.models.losses import Loss
-from dsage.models.resolve import ResolvedModel, find_model
+from dsage.models.resolve import find_model
 from dsage.orderings import Order, Orderings
 from dsage.result.events import Event, Phase
 from dsage.result.row_tables import audit_counts
 from dsage.result.row_values import Label
 from dsage.result.rows import RowExplanation
-from dsage.result.run_info import (
-    DataInfo,
-    EstimateInfo,
-    EvaluationInfo,
-    LossInfo,
-    RunInfo,
-    SecondsInfo,
-    SessionInfo,
-    find_versions,
-)
+from dsage.result.run_info import EstimateInfo, EvaluationInfo
 from dsage.samplers.base import check_sampler
 from dsage.steps import (
     Clock,
-    Learned,
     Settings,
     group_oracle,
     learn_parts,
+    record_run,
     split_options,
     use_graph,
+    warn_of_open_directions,
 )
 from dsage.structure.causes import CausesFound
-from dsage.structure.info import GraphInfo
 from dsage.structure.knowledge import Knowledge
 from dsage.workflows.row_games import RowGames, check_rows, find_outputs, find_row_names
 
@@ -239,7 +228,17 @@ def explain_rows(
                 progress=settings.progress or clock.follow,
                 **vars(settings.plan),
             )
-        choices = _choices(resolved, inputs, settings, games, estimates, learned, graph_info, clock)
+        for_game = settings.game.with_draws(games.n_draws(is_loss=is_loss))
+        choices = record_run(
+            resolved,
+            inputs,
+            settings,
+            clock,
+            graph=graph_info,
+            sampler=fitted.info,
+            estimate=EstimateInfo.of(estimates[-1], settings.stopping, for_game, settings.plan),
+            evaluations=EvaluationInfo.of_rows(estimates),
+        )
         explanation = RowExplanation(
             estimates=estimates,
             outputs=outputs[: len(estimates)],
@@ -258,34 +257,6 @@ def explain_rows(
         )
         _warn_of_audit(explanation)
     return explanation
-
-
-def _choices(
-    resolved: ResolvedModel,
-    inputs: Inputs,
-    settings: Settings,
-    games: RowGames,
-    estimates: Sequence[LocalEstimate],
-    learned: Learned,
-    graph: GraphInfo,
-    clock: Clock,
-) -> RunInfo:
-    """Return everything that was chosen."""
-    n_draws = games.n_draws(is_loss=estimates[0].is_loss)
-    kept, n_jobs = settings.checkpoint, settings.plan.n_jobs
-    game = settings.game.with_draws(n_draws)
-    return RunInfo(
-        model=resolved.info,
-        data=DataInfo.of(inputs, settings.groups),
-        graph=graph,
-        sampler=learned.sampler.info,
-        loss=LossInfo(resolved.loss.name, resolved.loss_source, resolved.loss_reason),
-        estimate=EstimateInfo.of(estimates[-1], settings.stopping, game, settings.plan),
-        evaluations=EvaluationInfo.of_rows(estimates),
-        seconds=SecondsInfo(**clock.seconds),
-        versions=find_versions(resolved.info.packages),
-        run=SessionInfo(str(settings.seed), n_jobs, None if kept is None else str(kept.path)),
-    )
 
 
 def _make_rule(limits: Mapping[str, float | None]) -> Stopping:

@@ -156,6 +156,10 @@ class SamplerWarning(DsageWarning):
     """Another sampler would change the values; the result of the run says so itself."""
 
 
+class SharedRowsWarning(DsageWarning):
+    """The same rows serve to learn and to evaluate; the command line says which file has them."""
+
+
 class _Filters:
     """The filters of warnings, if several runs in threads use them at the same time.
 

@@ -1,4 +1,4 @@
-"""Models: fit them, and check that they match the table."""
+"""Models: load or fit them, and check that they match the table."""
 
 from __future__ import annotations
 
@@ -22,13 +22,17 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 
 from dsage._check import record_warnings, refusal, shown
+from dsage.cli.commands import ExplainCommand
+from dsage.cli.options import FITS
 from dsage.cli.output import note
+from dsage.cli.tables import Asked, Split
 from dsage.data.categories import sort_labels
 from dsage.data.layout import Layout
 from dsage.data.targets import codes, values
 from dsage.models.adapt import adapt
 from dsage.models.calling import some_rows
-from dsage.models.losses import as_loss, choose_loss
+from dsage.models.files import load_model
+from dsage.models.losses import as_loss, choose_loss, gives_classes
 from dsage.models.model import as_model
 from dsage.models.origin import names_file
 from dsage.models.statsmodels_results import ResultsOfNumbers
@@ -38,6 +42,72 @@ _MIN_LEAF = 5
 # Rarer categories are merged; gradient boosting takes 255 at most.
 _MAX_CATEGORIES = 100
 _BOOLEANS = {"true": True, "false": False}
+
+
+# The model of a command
+
+
+def read_model(command: ExplainCommand) -> Any:  # noqa: ANN401
+    """Return the model of ``--model``, or None."""
+    if command.model is None:
+        return None
+    trusted = tuple(command.trust or ())
+    return load_model(command.model, trusted=trusted, trust_pickle=command.trust_pickle)
+
+
+def find_asked(command: ExplainCommand, model: Any) -> Asked | None:  # noqa: ANN401
+    """Return what the options ask the target to be; None if they leave it open."""
+    if command.fit in ("lm", "logistic"):
+        return Asked("--fit", command.fit, command.fit == "logistic")
+    if command.loss != "auto":
+        return Asked("--loss", command.loss, as_loss(command.loss).is_of_classes)
+    if model is None:
+        return None
+    return Asked("--model", str(command.model), bool(command.labels) or gives_classes(model))
+
+
+def ready_model(
+    command: ExplainCommand,
+    model: Any,  # noqa: ANN401
+    split: Split,
+    options: dict[str, Any],
+) -> tuple[Any, pd.DataFrame, pd.DataFrame]:
+    """Return the fitted model with training rows and others in the form that it takes.
+
+    The classes of a model that is loaded are added to `options`.
+    """
+    if model is None:
+        return fit_model(command, split), split.X_train, split.X_test
+    X_train, X_test = (align_columns(model, each) for each in (split.X_train, split.X_test))
+    note_column_order(model, X_train)
+    if command.labels:
+        options["classes"] = parse_labels(command.labels, split.y_train, split.y_test)
+    return model, X_train, X_test
+
+
+def fit_model(command: ExplainCommand, split: Split) -> Any:  # noqa: ANN401
+    """Return a model that is fitted to the training rows."""
+    reason = "" if command.fit else ", since neither --model nor --fit is given"
+    model = new_model(command, split, f"to {len(split.y_train)} rows{reason}")
+    return model.fit(split.X_train, split.y_train)
+
+
+def new_model(command: ExplainCommand, split: Split, where: str) -> Any:  # noqa: ANN401
+    """Return the model of ``--fit``, not fitted yet, and note `where` it is."""
+    fit = command.fit or "rf"
+    kind = "classes" if split.is_classification else "numbers"
+    note(f"Fitting {FITS[fit]} of {kind} {where}.", quiet=command.quiet)
+    return make_model(
+        fit,
+        split.classes,
+        split.times,
+        has_gaps=split.has_gaps,
+        is_classification=split.is_classification,
+        seed=command.seed,
+    )
+
+
+# Models to fit
 
 
 class TimesToNumbers(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -140,6 +210,9 @@ def _join(
         parts.append((make_pipeline(TimesToNumbers(), *steps), list(times)))
     rest = "passthrough" if not steps else steps[0] if len(steps) == 1 else make_pipeline(*steps)
     return make_pipeline(make_column_transformer(*parts, remainder=rest), estimator)
+
+
+# Models that are loaded
 
 
 @names_file

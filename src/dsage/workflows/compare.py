@@ -122,8 +122,7 @@ def compare(
         options=options,
     )
     games = {label: _make_game(label, each, ground, inputs) for label, each in resolved.items()}
-    settings = {"oracle": ground.oracle, "stopping": ground.stopping, **ground.plan}
-    estimates, differences = _run_all(games, first, settings, progress=progress)
+    estimates, differences = _run_all(games, first, ground.settings, progress=progress)
     return ModelComparison(
         reference=first,
         estimates=estimates,

@@ -26,9 +26,9 @@ from dsage.graphs import (
     is_oracle,
 )
 from dsage.structure import Stability, search_graph, stability
+from dsage.structure.by_callable import Learned, learn_by_callable
 from dsage.structure.info import GraphInfo, GraphSource
 from dsage.structure.knowledge import Knowledge
-from dsage.structure.learn import Learned, learn_by_callable
 from dsage.structure.preview import preview_oracle
 from dsage.structure.result import SearchResult
 from dsage.structure.searches.base import METHODS

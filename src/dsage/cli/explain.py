@@ -19,16 +19,15 @@ from dsage._check import check_member, check_members, refusal
 from dsage._files import DAMAGES, read_json
 from dsage.cli import models, output
 from dsage.cli.commands import ExplainCommand
+from dsage.cli.models import Split, split_rows
 from dsage.cli.options import FITS
 from dsage.cli.tables import (
-    Split,
     Taken,
     find_kinds,
     find_said,
     note_columns,
     read_rows,
     read_test_rows,
-    split_rows,
     take_target,
 )
 from dsage.estimate import Checkpoint, StopKind

@@ -1,4 +1,4 @@
-"""Tables: read them, decide what columns and target are, split them into rows."""
+"""Tables: read and check them, and decide what their columns and the target are."""
 
 from __future__ import annotations
 
@@ -6,12 +6,10 @@ import shlex
 import warnings
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
-from sklearn.model_selection import train_test_split
 
 from dsage._check import check_member, check_members, refusal, shown
 from dsage.cli.options import TableCommand
@@ -20,11 +18,8 @@ from dsage.data.columns import check_kinds, column_kind
 from dsage.data.files import read_table
 from dsage.data.kinds import CLASSES, SAYABLE, Kind
 
-Indices = npt.NDArray[np.intp]
-
 MANY_ROWS = 1_000_000
 """Larger Parquet files are read in batches; so many of their rows are used, drawn at random."""
-_MIN_ROWS = 10
 _KINDS = ("number", "class", "time")
 # So many rows are named in errors.
 _N_NAMED = 5
@@ -182,98 +177,6 @@ def _check_target(column: pd.Series[Any], name: str) -> None:
         raise refusal(what, "present in every row", found, advice)
 
 
-# Rows to learn from, and rows to evaluate
-
-
-class Split(NamedTuple):
-    """Training and evaluation rows, and what the features are.
-
-    `classes` are the features that are classes, by their type or because the user says so,
-    `discrete` the numeric columns among them, and `times` those of dates and times. `has_gaps` is
-    whether numbers or times are missing. `is_shared` is whether both have all rows.
-    """
-
-    X_train: pd.DataFrame
-    y_train: pd.Series[Any]
-    X_test: pd.DataFrame
-    y_test: pd.Series[Any]
-    classes: tuple[str, ...]
-    discrete: tuple[str, ...]
-    times: tuple[str, ...]
-    has_gaps: bool
-    is_classification: bool
-    is_shared: bool
-
-
-def split_rows(
-    table: pd.DataFrame,
-    target: str,
-    *,
-    test: pd.DataFrame | None,
-    test_size: float,
-    discrete: Sequence[str],
-    is_classification: bool,
-    seed: int,
-) -> Split:
-    """Split a table into training and evaluation rows.
-
-    `test` are the evaluation rows, which may be the table itself; None holds out some rows of the
-    table: the fraction `test_size`, or from 1 on this number.
-    """
-    kinds = {str(name): column_kind(table[name]) for name in table.columns if name != target}
-    classes = tuple(name for name, kind in kinds.items() if kind == "class" or name in discrete)
-    train, evaluation = table, test
-    if evaluation is None:
-        labels = table[target] if is_classification else None
-        kept, held = _hold_out(len(table), labels, test_size, seed)
-        train, evaluation = table.iloc[kept], table.iloc[held]
-    train, evaluation = train.reset_index(drop=True), evaluation.reset_index(drop=True)
-    numbers = [name for name in kinds if name not in classes]
-    return Split(
-        X_train=train.drop(columns=target),
-        y_train=train[target],
-        X_test=evaluation.drop(columns=target),
-        y_test=evaluation[target],
-        classes=classes,
-        discrete=tuple(name for name in classes if kinds[name] == "number"),
-        times=tuple(name for name in numbers if kinds[name] == "time"),
-        has_gaps=any(bool(each[numbers].isna().any(axis=None)) for each in (train, evaluation)),
-        is_classification=is_classification,
-        is_shared=test is table,
-    )
-
-
-def _hold_out(
-    n_rows: int, labels: pd.Series[Any] | None, test_size: float, seed: int
-) -> tuple[Indices, Indices]:
-    """Return training and evaluation rows; the former have all labels of the target."""
-    if n_rows < _MIN_ROWS:
-        advice = "Add rows, or provide evaluation rows with --test"
-        raise refusal("the data", f"{_MIN_ROWS} rows or more", n_rows, advice)
-    size = round(test_size * n_rows) if test_size < 1 else int(test_size)
-    # One row cannot be learned from.
-    if not 1 <= size <= n_rows - 2:
-        advice = "Use a fraction such as 0.25, or a number of rows"
-        raise refusal("--test-size", f"fewer than all {n_rows} rows", test_size, advice)
-    counts = None if labels is None else labels.value_counts()
-    can_stratify = (
-        counts is not None and int(counts.min()) >= 2 and len(counts) <= min(size, n_rows - size)
-    )
-    kept, held = train_test_split(
-        np.arange(n_rows),
-        test_size=size,
-        random_state=seed,
-        stratify=labels if can_stratify else None,
-    )
-    is_new = np.zeros(len(held), bool)
-    if labels is not None:
-        is_new = ~labels.iloc[held].isin(labels.iloc[kept].unique()).to_numpy()
-    if is_new.all():
-        advice = "Choose a larger --test-size, or remove classes that occur once"
-        raise refusal("some held-out rows", "of classes that others have", f"{size} rows", advice)
-    return np.sort(np.concatenate([kept, held[is_new]])), np.sort(held[~is_new])
-
-
 # What the target is taken for, classes or numbers, and how to change that
 
 
@@ -290,6 +193,13 @@ class Taken(NamedTuple):
 
     is_classification: bool
     text: str
+
+    @classmethod
+    def of(cls, name: str, reason: str, remedy: str = "", *, is_classification: bool) -> Self:
+        """Word the reason, and what to do if it is wrong."""
+        kind = "classes" if is_classification else "numbers"
+        text = f"The target {name!r} is taken for {kind}: {reason}."
+        return cls(is_classification, f"{text} {remedy}." if remedy else text)
 
 
 def find_said(command: TableCommand) -> Asked | None:
@@ -315,38 +225,28 @@ def take_target(
     name = str(column.name)
     n_values = int(column.nunique())
     if column_kind(column) != "number":
-        return _classes(name, f"its values are not numbers ({n_values} different ones)")
+        reason = f"its values are not numbers ({n_values} different ones)"
+        return Taken.of(name, reason, is_classification=True)
     if said is not None:
         reason = f"{said.option} {shlex.quote(said.value)} says so"
-        return _classes(name, reason) if said.is_classification else _numbers(name, reason)
+        return Taken.of(name, reason, is_classification=said.is_classification)
     if asked is not None:
         reason = f"{asked.option} {shlex.quote(asked.value)} asks for them"
         if asked.option == "--model":
             reason = f"the model in {asked.value} predicts them"
-        if not asked.is_classification:
-            return _numbers(name, reason)
-        _check_classes(column, asked)
-        return _classes(name, reason)
+        if asked.is_classification:
+            _check_classes(column, asked)
+        return Taken.of(name, reason, is_classification=asked.is_classification)
     values = f"({shown(sorted(column.unique().tolist()))})"
     remedy = "If they are numbers, add --loss squared_error"
     if n_values == 2:
-        return _classes(name, f"it has two values {values}", remedy)
+        return Taken.of(name, f"it has two values {values}", remedy, is_classification=True)
     is_few = n_values <= min(_FEW_CLASSES, len(column) / _ROWS_PER_CLASS)
     if is_few and _is_whole(column):
         found = f"it has only {n_values} different values, all whole numbers {values}"
-        return _classes(name, found, remedy)
+        return Taken.of(name, found, remedy, is_classification=True)
     remedy = f"If they are classes, add --discrete {shlex.quote(name)}"
-    return _numbers(name, f"it has {n_values:,} different ones", remedy)
-
-
-def _classes(name: str, reason: str, remedy: str = "") -> Taken:
-    text = f"The target {name!r} is taken for classes: {reason}."
-    return Taken(True, f"{text} {remedy}." if remedy else text)
-
-
-def _numbers(name: str, reason: str, remedy: str = "") -> Taken:
-    text = f"The target {name!r} is taken for numbers: {reason}."
-    return Taken(False, f"{text} {remedy}." if remedy else text)
+    return Taken.of(name, f"it has {n_values:,} different ones", remedy, is_classification=False)
 
 
 def _check_classes(column: pd.Series[Any], asked: Asked) -> None:

@@ -38,7 +38,8 @@ from dsage.cli.explain import (
     split_table,
     write_result,
 )
-from dsage.cli.tables import Split, read_test_rows, split_rows
+from dsage.cli.models import Split, split_rows
+from dsage.cli.tables import read_test_rows
 from dsage.datasets import load_penguins
 from dsage.estimate import StopKind, intervals
 from dsage.result.explanation import Explanation

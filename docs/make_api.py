@@ -8,6 +8,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from dsage.result.saved import Saved
+
 PAGE = Path(__file__).with_name("api.md")
 MODULES = (
     "dsage",
@@ -59,6 +61,8 @@ def _directive(module: ModuleType, name: str, documented: dict[int, str]) -> lis
         documented[id(value)] = full
         # The fields of a named tuple are listed in its docstring.
         members = [] if hasattr(value, "_fields") else ["   :members:"]
+        if issubclass(value, Saved):
+            members.append("   :inherited-members:")
         if hasattr(value, "set_fit_request"):
             # scikit-learn adds it, with a text that refers to its own pages.
             members.append("   :exclude-members: set_fit_request")

@@ -43,7 +43,7 @@ def test_the_commands_run_one_after_the_other(folder, monkeypatch):
     def quick(table, n_resamples, *args, **options):
         return stability(table, min(n_resamples, 3), *args, **options)
 
-    monkeypatch.setattr("dsage.cli.graph.stability", quick)
+    monkeypatch.setattr("dsage.cli.data.stability", quick)
     monkeypatch.setattr("dsage.structure.resolve.stability", quick)
     monkeypatch.chdir(folder)
     for command in COMMANDS:

@@ -1,4 +1,4 @@
-"""Checks that several modules share, and the wording of errors: what is wrong, and the remedy."""
+"""What users are told: errors with the remedy, warnings, progress; and checks of arguments."""
 
 from __future__ import annotations
 
@@ -10,11 +10,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from importlib import import_module
+from importlib.util import find_spec
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from tqdm.std import tqdm
 
 # Control characters of terminals, and characters that change the order or the lines of a text.
 _UNSEEN = re.compile(
@@ -152,6 +156,10 @@ class SamplerWarning(DsageWarning):
     """Another sampler would change the values; the result of the run says so itself."""
 
 
+class SharedRowsWarning(DsageWarning):
+    """The same rows serve to learn and to evaluate; the command line says which file has them."""
+
+
 class _Filters:
     """The filters of warnings, restored after several runs in threads.
 
@@ -235,6 +243,30 @@ def warn(text: str | Text, category: type[DsageWarning] = DsageWarning) -> None:
     while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == "dsage":
         level, frame = level + 1, frame.f_back
     warnings.warn(warning, stacklevel=level)
+
+
+def make_bar(**options: Any) -> tqdm[Any]:  # noqa: ANN401
+    """Return a progress bar of tqdm that suits the place where it is shown.
+
+    In a notebook it is a widget or, without ipywidgets, a line of plain text, since notebooks show
+    stderr in red. Everywhere else it is a line on stderr.
+    """
+    from tqdm.std import tqdm  # noqa: PLC0415
+
+    if options.get("disable") or not _is_notebook():
+        return tqdm(**options)
+    if find_spec("ipywidgets") is None:
+        return tqdm(file=sys.stdout, ascii=True, **options)
+    from tqdm.notebook import tqdm as widget  # noqa: PLC0415
+
+    return widget(**options)
+
+
+def _is_notebook() -> bool:
+    """Return whether the code runs in the kernel of a notebook."""
+    shell = sys.modules.get("IPython")
+    found = None if shell is None else shell.get_ipython()
+    return type(found).__name__ == "ZMQInteractiveShell"
 
 
 def shown(names: Sequence[Any]) -> str:

@@ -9,7 +9,6 @@ from typing import Any, Literal
 
 from dsage._check import AuditWarning, GraphWarning, SamplerWarning, record_warnings
 from dsage._random import RandomState, RngLike, one_seed
-from dsage.causal import find_range
 from dsage.data.disk import read_inputs
 from dsage.data.inputs import Inputs, check_inputs
 from dsage.estimate import Checkpoint, run
@@ -20,22 +19,15 @@ from dsage.models.resolve import ResolvedModel, find_model
 from dsage.orderings import Order, Orderings
 from dsage.result.events import Event, Phase
 from dsage.result.explanation import Explanation
-from dsage.result.run_info import (
-    DataInfo,
-    EstimateInfo,
-    EvaluationInfo,
-    LossInfo,
-    RunInfo,
-    SecondsInfo,
-    SessionInfo,
-    find_versions,
-)
+from dsage.result.run_info import EstimateInfo, EvaluationInfo
 from dsage.steps import (
     Clock,
     GameMaker,
     Learned,
     Settings,
+    find_range,
     learn_parts,
+    record_run,
     row_losses,
     split_options,
     use_graph,
@@ -310,20 +302,15 @@ def _estimate(
             ranges = find_range(
                 graph, fitted.sampler, game, make_game, estimate, for_plan, settings.seed
             )
-    kept = settings.checkpoint
-    choices = RunInfo(
-        model=resolved.info,
-        data=DataInfo.of(inputs, settings.groups),
+    choices = record_run(
+        resolved,
+        inputs,
+        settings,
+        clock,
         graph=graph_info,
         sampler=replace(fitted.info, compared_with=check.others, not_compared=check.reason or None),
-        loss=LossInfo(resolved.loss.name, resolved.loss_source, resolved.loss_reason),
         estimate=EstimateInfo.of(estimate, settings.stopping, for_game, for_plan),
         evaluations=EvaluationInfo.of(estimate, check),
-        seconds=SecondsInfo(**clock.seconds),
-        versions=find_versions(resolved.info.packages),
-        run=SessionInfo(
-            str(settings.seed), for_plan.n_jobs, None if kept is None else str(kept.path)
-        ),
     )
     return Explanation(
         estimate=estimate,

@@ -144,8 +144,8 @@ def test_a_large_parquet_file_is_read_in_batches(dsage, monkeypatch):
     table().to_parquet("data.parquet")
     command = ("graph", "data.parquet", "--target", "outcome", "--resamples", 0)
     expected = dsage(*command)
-    monkeypatch.setattr("dsage.cli.graph.MANY_ROWS", 10)
-    monkeypatch.setattr("dsage.cli.graph.read_rows", None)
+    monkeypatch.setattr("dsage.cli.data.MANY_ROWS", 10)
+    monkeypatch.setattr("dsage.cli.data.read_rows", None)
     ran = dsage(*command)
     assert (ran.code, ran.out, ran.err) == (0, expected.out, expected.err)
     assert "no_such" in dsage(*command, "--drop", "no_such").error

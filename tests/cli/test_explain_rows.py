@@ -11,7 +11,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from cli_case import table
 from dsage import RowExplanation
-from dsage.cli.explain_rows import parse_rows
+from dsage.cli.workflows import parse_rows
 
 LM = ("--target", "outcome", "--fit", "lm", "--sampler", "gaussian", "--graph", "none")
 

@@ -46,6 +46,16 @@ def test_flow_is_shown_and_written(dsage):
     assert Path("f.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_formulas_in_the_table_are_disarmed_unless_it_is_raw(dsage):
+    table = pd.read_csv("data.csv").rename(columns={"idle": "=1+1"})
+    table.to_csv("data.csv", index=False)
+    Graph(["dose", "age", "=1+1", "outcome"], [("dose", "outcome")]).save("graph.json")
+    for options, name in (((), "'=1+1"), (("--raw-csv",), "=1+1")):
+        ran = dsage("flow", *LM, *FEW, "--csv", "f.csv", "--quiet", *options)
+        assert ran.code == 0, ran.err
+        assert name in pd.read_csv("f.csv")["source"].tolist()
+
+
 def test_features_are_set_and_graphs_learned(dsage):
     ran = dsage("flow", *LM, *FEW, "--sources", "do", "--model-first", "--quiet")
     assert ran.code == 0, ran.err

@@ -6,7 +6,7 @@ import pytest
 
 import dsage as package
 from cli_case import table
-from dsage.cli.texts import is_text, parse_dates, remark
+from dsage.cli.tables import is_text, parse_dates, remark
 
 FAST = ("--graph", "none", "--sampler", "marginal", "--time", 0.05, "--no-sampler-check")
 

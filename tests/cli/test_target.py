@@ -6,7 +6,7 @@ import pytest
 from sklearn.datasets import load_iris
 
 import dsage as package
-from dsage.cli.target import Asked, take_target
+from dsage.cli.tables import Asked, take_target
 
 FAST = (
     *("--sampler", "gaussian", "--tolerance", 0.4, "--resamples", 0, "--graph", "none"),

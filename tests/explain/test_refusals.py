@@ -112,7 +112,7 @@ def test_columns_of_one_name_are_refused(model, rows):
 
 
 def test_a_label_that_the_classifier_does_not_know_is_named_before_any_work(monkeypatch):
-    monkeypatch.setattr("dsage.steps.find_graph", None)
+    monkeypatch.setattr("dsage.steps.learning.find_graph", None)
     X, y = mixed()
     X = X[["size"]]
     model = LogisticRegression().fit(X[:160], y[:160])
@@ -140,14 +140,14 @@ def test_a_label_that_the_classifier_does_not_know_is_named_before_any_work(monk
     ],
 )  # fmt: skip
 def test_options_are_checked_before_any_work(model, rows, change, monkeypatch):
-    monkeypatch.setattr("dsage.steps.find_graph", None)
+    monkeypatch.setattr("dsage.steps.learning.find_graph", None)
     with pytest.raises((ValueError, TypeError)) as caught:
         dsage.explain(model, *rows, **QUIET, **change)
     assert next(iter(change)).split("_")[0] in str(caught.value)
 
 
 def test_columns_that_the_model_does_not_know_are_refused_before_any_work(model, rows, monkeypatch):
-    monkeypatch.setattr("dsage.steps.find_graph", None)
+    monkeypatch.setattr("dsage.steps.learning.find_graph", None)
     X_train, y_train, X_test, y_test = rows
     with pytest.raises(ValueError, match="feature names") as caught:
         dsage.explain(

@@ -1,10 +1,10 @@
-"""The program ``dsage``: each command runs the module of its name."""
+"""The program ``dsage``: each command runs a function of its name, in a module of its own kind."""
 
 from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from importlib import import_module, resources
 from importlib.resources.abc import Traversable
 from typing import Annotated, Any, get_type_hints
@@ -12,7 +12,7 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from dsage._version import __version__
-from dsage.cli import commands, flow_commands, measure_commands, row_commands
+from dsage.cli import commands
 from dsage.cli.output import OneLineGroup, guard
 
 # The folders of the files that register names.
@@ -88,39 +88,40 @@ def main(
     """
 
 
-def _add(name: str, kind: type[Any], *, without: Sequence[str] = ()) -> None:
-    """Add a command; its module is imported when it runs. Options `without` keep their defaults."""
+def _add(name: str, kind: type[Any], module: str) -> None:
+    """Add a command; `module`, which is imported when the command runs, has its function.
+
+    A command may inherit options and leave some out: these keep their defaults.
+    """
 
     def run(*, debug: bool = False, **options: Any) -> None:  # noqa: ANN401
         with guard(debug=debug):
-            import_module(f"dsage.cli.{name.replace('-', '_')}").run(kind(**options))
+            found = import_module(f"dsage.cli.{module}")
+            vars(found)[f"run_{name.replace('-', '_')}"](kind(**options))
 
     # typer reads the options from the signature.
     signature = inspect.signature(kind)
     # Commands may inherit options from another module.
     hints = get_type_hints(kind, include_extras=True)
     debug = inspect.signature(run, eval_str=True).parameters["debug"].replace(annotation=_Debug)
+    without = vars(kind).get("without", ())
     own = [
         each.replace(annotation=hints[each.name])
         for each in signature.parameters.values()
         if each.name not in without
     ]
-    parameters = [*own, debug]
-    vars(run)["__signature__"] = signature.replace(parameters=parameters)
+    vars(run)["__signature__"] = signature.replace(parameters=[*own, debug])
     text = inspect.getdoc(kind)
     app.command(name, cls=_Command, help=text, no_args_is_help=name != "demo")(run)
 
 
-_add("demo", commands.DemoCommand)
-_add("explain", commands.ExplainCommand)
-for name, kind in {
-    "explain-rows": row_commands.ExplainRowsCommand,
-    "measures": measure_commands.MeasuresCommand,
-    "flow": flow_commands.FlowCommand,
-}.items():
-    _add(name, kind, without=kind.without)  # type: ignore[attr-defined]
-_add("describe", commands.DescribeCommand)
-_add("graph", commands.GraphCommand)
-_add("score-samplers", commands.ScoreSamplersCommand)
-_add("report", commands.ReportCommand)
-_add("compare", commands.CompareCommand)
+_add("demo", commands.DemoCommand, "workflows")
+_add("explain", commands.ExplainCommand, "explain")
+_add("explain-rows", commands.ExplainRowsCommand, "workflows")
+_add("measures", commands.MeasuresCommand, "workflows")
+_add("flow", commands.FlowCommand, "workflows")
+_add("describe", commands.DescribeCommand, "data")
+_add("graph", commands.GraphCommand, "data")
+_add("score-samplers", commands.ScoreSamplersCommand, "data")
+_add("report", commands.ReportCommand, "workflows")
+_add("compare", commands.CompareCommand, "workflows")

@@ -1,73 +1,34 @@
-"""The commands: their docstrings are their help, and their fields are their options.
-
-In help texts, ``{samplers}`` and the like stand for the names in a registry; see `app`.
-"""
+"""The commands: their docstrings are their help, and their fields are their options."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, ClassVar
 
 import typer
 
-FITS = {
-    "lm": "a linear regression",
-    "rf": "a random forest",
-    "hgb": "gradient boosting",
-    "logistic": "a logistic regression",
-}
-"""The models that ``--fit`` fits."""
-
-
-def _option(panel: str, metavar: str | None, text: str, *flags: str, **others: Any) -> Any:  # noqa: ANN401
-    return typer.Option(*flags, metavar=metavar, rich_help_panel=panel, help=text, **others)
-
-
-_data = partial(_option, "Data")
-_model = partial(_option, "Model")
-_method = partial(_option, "Method")
-_stopping = partial(_option, "When to stop")
-_results = partial(_option, "Results")
-_running = partial(_option, "Running")
-
-_TOLERANCE = "Stop when the largest standard error is this fraction of the range of the values"
-_Target = Annotated[str, _data("COLUMN", "The column to predict.")]
-_Kind = Annotated[
-    list[str] | None,
-    _data(
-        "COLUMN=KIND",
-        "What a column is: number, integer, codes, class or ordered class; can be repeated."
-        " 'dsage describe' shows what it is taken for.",
-    ),
-]
-_Csv = Annotated[Path | None, _results("FILE", "Write the table as CSV.")]
-_RawCsv = Annotated[
-    bool,
-    typer.Option(
-        "--raw-csv",
-        help="Write texts to CSV as they are. By default those that a spreadsheet would run as"
-        " formulas get an apostrophe in front.",
-        rich_help_panel="Results",
-    ),
-]
-_Plot = Annotated[Path | None, _results("FILE.png|svg|pdf", "Draw the result.")]
-_Jobs = Annotated[
-    int | None,
-    _running(
-        "NUMBER",
-        "Number of processes, -1 for all processors; results do not depend on it.",
-        show_default="1",
-    ),
-]
-_Seed = Annotated[
-    int, _running("NUMBER", "Random seed: the same seed gives the same result.", min=0)
-]
-_Quiet = Annotated[bool, _running(None, "Show no progress and no notes, only warnings.", "--quiet")]
-_Run = Annotated[
-    Path, typer.Argument(metavar="RUN", help="A file written by 'dsage explain --out'.")
-]
+from dsage.cli.options import (
+    NO_TOLERANCE,
+    TOLERANCE,
+    Csv,
+    Jobs,
+    ModelCommand,
+    Plot,
+    Quiet,
+    RawCsv,
+    Run,
+    Seed,
+    TableCommand,
+    Target,
+    of_data,
+    of_file,
+    of_method,
+    of_picture,
+    of_results,
+    of_running,
+    of_stopping,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,56 +39,17 @@ class DemoCommand:
     dsage. The model, gradient boosting, takes missing values as they are.
     """
 
-    report: Annotated[Path, _results("FILE.html", "Write the report here.")] = Path(
+    report: Annotated[Path, of_results("FILE.html", "Write the report here.")] = Path(
         "dsage-report.html"
     )
     tolerance: Annotated[
-        float | None, _stopping("NUMBER", f"{_TOLERANCE}; smaller takes longer.")
+        float | None, of_stopping("NUMBER", f"{TOLERANCE}; smaller takes longer.")
     ] = None
-    quiet: _Quiet = False
+    quiet: Quiet = False
 
 
 @dataclass(frozen=True, kw_only=True)
-class TableCommand:
-    """A command that reads a table."""
-
-    data: Annotated[
-        Path,
-        typer.Argument(
-            metavar="DATA", help="The table: CSV or Parquet (.csv, .tsv, .csv.gz, .parquet, ...)."
-        ),
-    ]
-    target: str | None
-    drop: Annotated[list[str] | None, _data("COLUMN", "Drop this column; can be repeated.")] = None
-    discrete: Annotated[
-        list[str] | None,
-        _data("COLUMN", "Treat this numeric column as classes; can be repeated."),
-    ] = None
-    kind: _Kind = None
-    sep: Annotated[
-        str | None,
-        _data(
-            "CHARACTER",
-            "Field separator of CSV files, such as ';'; 'tab' for tabs.",
-            show_default="comma, or tab in .tsv",
-        ),
-    ] = None
-    decimal: Annotated[str, _data("CHARACTER", "Decimal separator of CSV files, such as ','.")] = (
-        "."
-    )
-    encoding: Annotated[str, _data("NAME", "Encoding of CSV files, such as latin-1 or cp1252.")] = (
-        "utf-8"
-    )
-
-    @property
-    def csv_format(self) -> dict[str, Any]:
-        """The format of CSV files, as :func:`dsage.data.files.read_table` takes it."""
-        sep = "\t" if self.sep in ("tab", "\\t") else self.sep
-        return {"sep": sep, "decimal": self.decimal, "encoding": self.encoding}
-
-
-@dataclass(frozen=True, kw_only=True)
-class ExplainCommand(TableCommand):
+class ExplainCommand(ModelCommand):
     """Rank the features of a table by how much they contribute to a model's performance.
 
     DATA is split into training and evaluation rows, unless --test provides the latter, or --model a
@@ -136,80 +58,9 @@ class ExplainCommand(TableCommand):
     earlier: the values so far are shown and saved, and the exit code is 130.
     """
 
-    target: _Target
-    test: Annotated[
-        Path | None,
-        _data("FILE", "A table of evaluation rows that the model was not fitted to."),
-    ] = None
-    test_size: Annotated[
-        float | None,
-        _data(
-            "SIZE",
-            "Hold out this fraction of DATA, or this number of rows, for evaluation.",
-            show_default="0.25; with --model, all rows are used to learn and to evaluate",
-        ),
-    ] = None
-    cv: Annotated[
-        int | None,
-        _data(
-            "FOLDS",
-            "Cross-validate: fit and explain a model in this many folds, so that every row is"
-            " evaluated. Limits such as --time are those of each fold, and --checkpoint is a"
-            " folder.",
-            min=2,
-        ),
-    ] = None
-    repeats: Annotated[
-        int,
-        _data("NUMBER", "With --cv: repeat it with this many random divisions of the rows.", min=1),
-    ] = 1
-    groups: Annotated[
-        Path | None,
-        _data("FILE.json", 'Explain groups of features: {"group": ["feature", ...], ...}.'),
-    ] = None
-    model: Annotated[
-        Path | None,
-        _model(
-            "FILE",
-            "A fitted model: .skops, .onnx, XGBoost (.json, .ubj), LightGBM (.txt), or a pickle.",
-        ),
-    ] = None
-    fit: Annotated[
-        str | None,
-        _model(
-            "|".join(FITS),
-            f"Fit {', '.join(FITS.values())}; used if no --model is given.",
-            show_default="rf",
-        ),
-    ] = None
-    classes: Annotated[
-        list[str] | None,
-        _model(
-            "LABEL,LABEL,...",
-            "Class labels of a model that does not store them, in the order of its probability"
-            " columns; can be repeated.",
-        ),
-    ] = None
-    trust: Annotated[
-        list[str] | None,
-        _model(
-            "TYPE",
-            "Accept this type in a skops file; can be repeated. The error for an untrusted file"
-            " names its types.",
-        ),
-    ] = None
-    trust_pickle: Annotated[
-        bool,
-        _model(
-            None,
-            "Load a pickle or joblib file. It can run ANY program with your rights: use only files"
-            " that you made yourself or whose author you trust.",
-            "--trust-pickle",
-        ),
-    ] = False
     graph: Annotated[
         str,
-        _method(
+        of_method(
             "FILE|auto|learn|none",
             "A graph saved by 'dsage graph'; 'learn', or a search ({searches}), to learn one;"
             " 'none' for plain SAGE; 'auto' learns one, and uses it where that saves evaluations.",
@@ -217,7 +68,7 @@ class ExplainCommand(TableCommand):
     ] = "auto"
     resamples: Annotated[
         int | None,
-        _method(
+        of_method(
             "NUMBER",
             "Learn the graph again from this many halves of the rows, to see how stable it is.",
             show_default="20 for a report, else 0",
@@ -226,7 +77,7 @@ class ExplainCommand(TableCommand):
     ] = None
     min_share: Annotated[
         float | None,
-        _method(
+        of_method(
             "SHARE",
             "Skip only where this share of the graphs learned from halves of the rows agrees.",
             min=0.0,
@@ -235,7 +86,7 @@ class ExplainCommand(TableCommand):
     ] = None
     tiers: Annotated[
         str | None,
-        _method(
+        of_method(
             "NAMES;NAMES;...",
             "Columns in temporal order, for a graph that is learned: none causes one of an earlier"
             " tier. Such as 'age,sex;income;bought', or a JSON file with a list of lists.",
@@ -243,15 +94,15 @@ class ExplainCommand(TableCommand):
     ] = None
     forbidden: Annotated[
         list[str] | None,
-        _method("CAUSE,EFFECT", "An edge that a learned graph must not have; can be repeated."),
+        of_method("CAUSE,EFFECT", "An edge that a learned graph must not have; can be repeated."),
     ] = None
     required: Annotated[
         list[str] | None,
-        _method("CAUSE,EFFECT", "An edge that a learned graph must have; can be repeated."),
+        of_method("CAUSE,EFFECT", "An edge that a learned graph must have; can be repeated."),
     ] = None
     sampler: Annotated[
         str,
-        _method(
+        of_method(
             "NAME",
             "How to draw unknown features: {samplers}; auto selects one by its scores on held-out"
             " rows.",
@@ -259,7 +110,7 @@ class ExplainCommand(TableCommand):
     ] = "auto"
     no_sampler_check: Annotated[
         bool,
-        _method(
+        of_method(
             None,
             "Do not estimate how much another sampler that scores as well would change the values.",
             "--no-sampler-check",
@@ -267,7 +118,7 @@ class ExplainCommand(TableCommand):
     ] = False
     loss: Annotated[
         str,
-        _method(
+        of_method(
             "NAME",
             "{losses}, where pinball takes a quantile, tweedie a power and huber a distance:"
             " pinball(0.9); or a metric of scikit-learn. auto selects one by the model and the"
@@ -276,52 +127,174 @@ class ExplainCommand(TableCommand):
     ] = "auto"
     estimand: Annotated[
         str,
-        _method(
+        of_method(
             "d-sage|sage|causal",
             "sage corrects the bias that skipping by the graph can cause; it takes longer. causal"
             " values answer another question: what a feature contributes when it is set, not seen.",
         ),
     ] = "d-sage"
-    orderings: Annotated[str, _method("NAME", "How to draw the orderings: {orderings}.")] = (
+    orderings: Annotated[str, of_method("NAME", "How to draw the orderings: {orderings}.")] = (
         "antithetic"
     )
     tolerance: Annotated[
         float | None,
-        _stopping(
+        of_stopping(
             "NUMBER",
-            f"{_TOLERANCE}.",
-            show_default="a third of the error from the rows, or 0.01",
+            f"{TOLERANCE}.",
+            show_default=NO_TOLERANCE,
         ),
     ] = None
     time: Annotated[
         str | None,
-        _stopping(
+        of_stopping(
             "TIME",
             "Stop estimating after this time: 90, 90s, 5m, 1h. With --tolerance, whichever comes"
             " first. With --checkpoint, the time of earlier sessions counts.",
         ),
     ] = None
     report: Annotated[
-        Path | None, _results("FILE.html", "Write a report: one page that works offline.")
+        Path | None, of_results("FILE.html", "Write a report: one page that works offline.")
     ] = None
     out: Annotated[
         Path | None,
-        _results("FILE.dsage", "Save the run for 'dsage report', 'dsage compare' and dsage.load."),
+        of_file("Save the run for 'dsage report', 'dsage compare' and dsage.load."),
     ] = None
-    csv: _Csv = None
-    raw_csv: _RawCsv = False
-    json: Annotated[Path | None, _results("FILE", "Write the table as JSON.")] = None
+    csv: Csv = None
+    raw_csv: RawCsv = False
+    json: Annotated[Path | None, of_results("FILE", "Write the table as JSON.")] = None
     checkpoint: Annotated[
-        Path | None, _running("FILE", "Keep the state here: the same command resumes the run.")
+        Path | None, of_running("FILE", "Keep the state here: the same command resumes the run.")
     ] = None
-    seed: _Seed = 0
-    jobs: _Jobs = None
-    quiet: _Quiet = False
+    seed: Seed = 0
+    jobs: Jobs = None
+    quiet: Quiet = False
 
-    @property
-    def labels(self) -> list[str]:
-        """The labels of ``--classes``."""
-        return [label for text in self.classes or () for label in text.split(",")]
+
+@dataclass(frozen=True, kw_only=True)
+class ExplainRowsCommand(ExplainCommand):
+    """Show what each feature adds to the predictions, or takes from the losses, of some rows.
+
+    The rows are those of DATA, or of --test, at the positions --rows, counted from 0. Without
+    --model, a model is fitted to the other rows of DATA. The values of a row add up to its
+    prediction minus the mean prediction. Ctrl-C stops earlier: the values so far are shown.
+    """
+
+    without: ClassVar[tuple[str, ...]] = ("test_size", "cv", "repeats", "no_sampler_check")
+
+    rows: Annotated[
+        str,
+        of_data("ROWS", "Positions of the rows to explain, counted from 0: 0,5,7 or 10-19 or all."),
+    ]
+    test: Annotated[
+        Path | None, of_data("FILE", "A table of other rows, among which are those to explain.")
+    ] = None
+    values: Annotated[
+        str,
+        of_method(
+            "prediction|loss",
+            "Explain the predictions, or how much of its loss each feature removes.",
+        ),
+    ] = "prediction"
+    output: Annotated[
+        str | None,
+        of_method(
+            "LABEL",
+            "The class, or the number of the output, to explain.",
+            show_default="the second of two classes, or all",
+        ),
+    ] = None
+    tolerance: Annotated[
+        float | None, of_stopping("NUMBER", f"{TOLERANCE}.", show_default="0.02")
+    ] = None
+    out: Annotated[Path | None, of_file("Save the rows for dsage.RowExplanation.load.")] = None
+    plot: Annotated[
+        Path | None, of_picture("Draw the result: a waterfall of one row, a beeswarm of several.")
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasuresCommand(ExplainCommand):
+    """Show several measures of importance of the same features side by side.
+
+    SAGE values, total and first-order effects, conditional and permutation feature importance, and
+    the loss of models fitted without a feature (LOCO): on the same rows, with the same sampler and
+    loss. DATA is split as by 'dsage explain'. LOCO needs the training rows of the model, so it is
+    for models that are fitted here.
+    """
+
+    without: ClassVar[tuple[str, ...]] = (
+        "cv", "repeats", "graph", "resamples", "min_share", "tiers", "forbidden",
+        "required", "no_sampler_check", "estimand",
+        "orderings", "time", "report", "checkpoint",
+    )  # fmt: skip
+
+    graph: str = "none"
+    measure: Annotated[
+        list[str] | None,
+        of_method(
+            "NAME",
+            "A measure: shapley, total, first-order, cfi, pfi or loco; can be repeated.",
+            show_default="all but loco",
+        ),
+    ] = None
+    interactions: Annotated[
+        bool,
+        of_method(
+            None, "Show the strongest interactions of pairs, too; needs shapiq.", "--interactions"
+        ),
+    ] = False
+    tolerance: Annotated[
+        float | None,
+        of_stopping(
+            "NUMBER",
+            f"For shapley: {TOLERANCE[0].lower()}{TOLERANCE[1:]}.",
+            show_default=NO_TOLERANCE,
+        ),
+    ] = None
+    out: Annotated[Path | None, of_file("Save the measures for dsage.Measures.load.")] = None
+    plot: Annotated[Path | None, of_picture("Draw a panel for each measure.")] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class FlowCommand(ExplainCommand):
+    """Show along which edges of a causal graph a model's performance comes about.
+
+    Each column is a function of its causes and of noise of its own, learned from the training rows.
+    What the risk is reduced by when the noise of a row is known flows along the edges to the model.
+    The graph should be yours: its directions decide the result, and data tell only some of them.
+    DATA is split as by 'dsage explain'.
+    """
+
+    without: ClassVar[tuple[str, ...]] = (
+        "cv", "repeats", "groups", "resamples", "min_share", "sampler", "no_sampler_check",
+        "estimand", "orderings", "checkpoint",
+    )  # fmt: skip
+
+    graph: Annotated[
+        str,
+        of_method(
+            "FILE|learn",
+            "A graph saved by 'dsage graph', or by dsage.Graph.save; 'learn', or a search"
+            " ({searches}), to learn one.",
+        ),
+    ]
+    sources: Annotated[
+        str,
+        of_method(
+            "noise|do",
+            "What starts a flow: the noise of each column, or setting each feature to its value.",
+        ),
+    ] = "noise"
+    model_first: Annotated[
+        bool,
+        of_method(
+            None, "Let columns act on the model before they act on other columns.", "--model-first"
+        ),
+    ] = False
+    out: Annotated[Path | None, of_file("Save the flow for dsage.FlowExplanation.load.")] = None
+    plot: Annotated[
+        Path | None, of_picture("Draw the graph with edges as wide as what flows along them.")
+    ] = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -331,10 +304,12 @@ class DescribeCommand(TableCommand):
     Missing values, dates, classes and numbers are read as 'dsage explain' reads them.
     """
 
-    target: Annotated[str | None, _data("COLUMN", "Also say what the target is taken for.")] = None
-    csv: _Csv = None
-    raw_csv: _RawCsv = False
-    quiet: _Quiet = False
+    target: Annotated[str | None, of_data("COLUMN", "Also say what the target is taken for.")] = (
+        None
+    )
+    csv: Csv = None
+    raw_csv: RawCsv = False
+    quiet: Quiet = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -345,18 +320,18 @@ class GraphCommand(TableCommand):
     Parquet files of more than a million rows are read in batches.
     """
 
-    target: _Target
-    method: Annotated[str, _method("NAME", "The search: auto, {searches}.")] = "auto"
+    target: Target
+    method: Annotated[str, of_method("NAME", "The search: auto, {searches}.")] = "auto"
     score: Annotated[
         str,
-        _method(
+        of_method(
             "NAME",
             "The score to optimize: {scores}; auto selects one by the types of the columns.",
         ),
     ] = "auto"
     resamples: Annotated[
         int,
-        _method(
+        of_method(
             "NUMBER",
             "Learn again from this many halves of the rows, to see how stable each edge is.",
             min=0,
@@ -364,13 +339,13 @@ class GraphCommand(TableCommand):
     ] = 20
     out: Annotated[
         Path | None,
-        _results("FILE.json", "Save the graph for 'dsage explain --graph FILE.json'."),
+        of_results("FILE.json", "Save the graph for 'dsage explain --graph FILE.json'."),
     ] = None
-    plot: _Plot = None
-    dot: Annotated[Path | None, _results("FILE", "Write the graph for Graphviz.")] = None
-    seed: _Seed = 0
-    jobs: _Jobs = None
-    quiet: _Quiet = False
+    plot: Plot = None
+    dot: Annotated[Path | None, of_results("FILE", "Write the graph for Graphviz.")] = None
+    seed: Seed = 0
+    jobs: Jobs = None
+    quiet: Quiet = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -383,21 +358,21 @@ class ScoreSamplersCommand(TableCommand):
     """
 
     target: Annotated[
-        str | None, _data("COLUMN", "Exclude the target: samplers draw features only.")
+        str | None, of_data("COLUMN", "Exclude the target: samplers draw features only.")
     ] = None
-    seed: _Seed = 0
-    quiet: _Quiet = False
+    seed: Seed = 0
+    quiet: Quiet = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReportCommand:
     """Write the report of a saved run: one HTML page that works offline."""
 
-    run: _Run
+    run: Run
     out: Annotated[
-        Path | None, _results("FILE.html", "Write the report here.", show_default="RUN.html")
+        Path | None, of_results("FILE.html", "Write the report here.", show_default="RUN.html")
     ] = None
-    quiet: _Quiet = False
+    quiet: Quiet = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -408,12 +383,12 @@ class CompareCommand:
     dsage.compare in Python is more precise: it uses the same noise for both.
     """
 
-    run: _Run
+    run: Run
     other: Annotated[Path, typer.Argument(metavar="RUN", help="The run to compare it with.")]
     confidence: Annotated[
-        float, _running("NUMBER", "Confidence level of the intervals.", min=0.5, max=0.9999)
+        float, of_running("NUMBER", "Confidence level of the intervals.", min=0.5, max=0.9999)
     ] = 0.95
-    plot: _Plot = None
-    csv: _Csv = None
-    raw_csv: _RawCsv = False
-    quiet: _Quiet = False
+    plot: Plot = None
+    csv: Csv = None
+    raw_csv: RawCsv = False
+    quiet: Quiet = False

@@ -1,36 +1,35 @@
-"""``dsage explain``: read a table, fit or load a model, explain it, write the results."""
+"""``dsage explain``: read a table, fit or load a model, explain it, write the results.
+
+Other commands that explain a model share its options and its steps.
+"""
 
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import typer
+from sklearn.model_selection import RepeatedKFold, RepeatedStratifiedKFold
 
 import dsage
-from dsage._check import check_member, refusal
+from dsage._check import check_member, check_members, refusal
 from dsage._files import DAMAGES, read_json
-from dsage.cli import folds, models, output
-from dsage.cli.commands import FITS, ExplainCommand
-from dsage.cli.rows import (
-    Split,
+from dsage.cli import models, output
+from dsage.cli.commands import ExplainCommand
+from dsage.cli.models import Split, split_rows
+from dsage.cli.options import FITS
+from dsage.cli.tables import (
+    Taken,
     find_kinds,
+    find_said,
     note_columns,
     read_rows,
     read_test_rows,
-    split_rows,
+    take_target,
 )
-from dsage.cli.steps import (
-    check_groups,
-    column_options,
-    find_asked,
-    find_files,
-    read_model,
-    ready_model,
-)
-from dsage.cli.target import find_said, take_target
 from dsage.estimate import Checkpoint, StopKind
 from dsage.estimate.options import ESTIMANDS
 from dsage.graphs import Graph
@@ -46,50 +45,24 @@ _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 _NUMBER_AND_UNIT = re.compile(r"([0-9]*\.?[0-9]+)([smh]?)")
 
 
-def run(command: ExplainCommand) -> None:
+def run_explain(command: ExplainCommand) -> None:
     """Explain a model that is loaded or fitted, and write the results."""
-    # The checkpoint is read and written, so it comes first: no result may replace it.
-    state = None if command.cv is not None else command.checkpoint
-    outputs = [
-        output.Output("--checkpoint", state, "The state"),
-        output.Output("--out", command.out, "The run", (".dsage",)),
-        output.Output("--csv", command.csv, "The table"),
-        output.Output("--json", command.json, "The table"),
-        output.Output("--report", command.report, "The report", output.PAGES),
-    ]
-    output.check_outputs(outputs, find_files(command))
+    outputs = plan_outputs(command, "The run")
     check_choices(command)
     options = collect_options(command)
-    model = read_model(command)
+    model = models.read_model(command)
     split = split_table(command, model)
     check_groups(options["groups"], split)
     if command.cv is not None:
-        folded = folds.explain_folds(command, split, options)
+        folded = _explain_folds(command, split, options)
+        write_result(folded, outputs, command)
         is_interrupted = folded.is_interrupted
-        _write(folded, outputs, command)
     else:
         explanation = _explain(command, model, split, options)
+        write_result(explanation, outputs, command, {"--report": explanation.report})
         is_interrupted = explanation.estimate.interrupted
-        pages = {"--report": explanation.report}
-        _write(explanation, outputs, command, pages)
     if is_interrupted:
         raise typer.Exit(output.INTERRUPTED)
-
-
-def _write(
-    result: Explanation | FoldedExplanation,
-    outputs: list[output.Output],
-    command: ExplainCommand,
-    pages: output.Writers | None = None,
-) -> None:
-    """Write the files that are asked for, and show the result."""
-    frame = result.to_frame()
-    writers: output.Writers = {
-        "--out": result.save,
-        **output.table_writers(frame, is_raw=command.raw_csv),
-        **(pages or {}),
-    }
-    output.finish(repr(result), outputs, writers, quiet=command.quiet)
 
 
 def _explain(
@@ -98,7 +71,7 @@ def _explain(
     split: Split,
     options: dict[str, Any],
 ) -> Explanation:
-    model, X_train, X_test = ready_model(command, model, split, options)
+    model, X_train, X_test = models.ready_model(command, model, split, options)
     name, score = models.score_held_out(
         model,
         X_test,
@@ -129,18 +102,91 @@ def _explain(
     return explanation
 
 
-def split_table(command: ExplainCommand, model: Any) -> Split:  # noqa: ANN401
-    """Read the table, and split it into training and evaluation rows."""
+def _explain_folds(
+    command: ExplainCommand, split: Split, options: dict[str, Any]
+) -> FoldedExplanation:
+    """Return the cross-validated explanation of a model that is fitted in every fold."""
+    n_folds = (command.cv or 0) * command.repeats
+    reason = "" if command.fit else ", since --fit is not given"
+    model = models.new_model(command, split, f"in each of {n_folds} folds{reason}")
+    splitter = RepeatedStratifiedKFold if split.is_classification else RepeatedKFold
+    return dsage.explain_cv(
+        model,
+        split.X_train,
+        split.y_train,
+        splitter(n_splits=command.cv, n_repeats=command.repeats, random_state=command.seed),
+        **column_options(command, split),
+        **{**options, "progress": not command.quiet and sys.stderr.isatty()},
+    )
+
+
+# What commands that explain a model share
+
+
+def plan_outputs(
+    command: ExplainCommand, content: str, *, plot: Path | None = None
+) -> list[output.Output]:
+    """Return the files to write, after checking them; `content` is what ``--out`` gets."""
+    # The checkpoint is read and written, so it comes first: no result may replace it.
+    state = None if command.cv is not None else command.checkpoint
+    outputs = [
+        output.Output("--checkpoint", state, "The state"),
+        output.Output("--out", command.out, content, (".dsage",)),
+        output.Output("--csv", command.csv, "The table"),
+        output.Output("--json", command.json, "The table"),
+        output.Output("--report", command.report, "The report", output.PAGES),
+        output.Output("--plot", plot, "The picture", output.PICTURES),
+    ]
+    inputs = {
+        "DATA": command.data,
+        "--test": command.test,
+        "--model": command.model,
+        "--graph": Path(command.graph),
+        "--groups": command.groups,
+    }
+    output.check_outputs(outputs, inputs)
+    return outputs
+
+
+def write_result(
+    result: Any,  # noqa: ANN401
+    outputs: list[output.Output],
+    command: ExplainCommand,
+    further: output.Writers | None = None,
+    *,
+    text: str | None = None,
+) -> None:
+    """Write the files that are asked for, and show the result."""
+    writers: output.Writers = {
+        "--out": result.save,
+        **output.table_writers(result.to_frame(), is_raw=command.raw_csv),
+        **(further or {}),
+    }
+    shown = repr(result) if text is None else text
+    output.finish(shown, outputs, writers, quiet=command.quiet)
+
+
+def read_taken(
+    command: ExplainCommand,
+    model: Any,  # noqa: ANN401
+) -> tuple[pd.DataFrame, tuple[str, ...], Taken]:
+    """Return the table, its numeric columns that are classes, and what the target is taken for."""
     # A model that is loaded was fitted to texts, or to dates that were read elsewhere.
     table = read_rows(command, reads_dates=model is None)
     kinds, discrete = find_kinds(command, list(map(str, table.columns)))
     taken = take_target(
         table[command.target],
-        asked=find_asked(command, model),
+        asked=models.find_asked(command, model),
         said=find_said(command),
     )
     output.note(taken.text, quiet=command.quiet)
     note_columns(table, command.target, {*kinds, *discrete}, quiet=command.quiet)
+    return table, discrete, taken
+
+
+def split_table(command: ExplainCommand, model: Any) -> Split:  # noqa: ANN401
+    """Read the table, and split it into training and evaluation rows."""
+    table, discrete, taken = read_taken(command, model)
     test = None
     test_size = _TEST_SIZE if command.test_size is None else command.test_size
     if command.test is not None:
@@ -178,6 +224,24 @@ def _warn_of_seen_rows(command: ExplainCommand) -> str:
     )
 
 
+def check_groups(groups: dict[str, list[str]] | None, split: Split) -> None:
+    """Refuse groups of columns that are not there."""
+    for members in (groups or {}).values():
+        check_members(members, list(split.X_train.columns), "--groups", "the features")
+
+
+def column_options(command: ExplainCommand, split: Split) -> dict[str, Any]:
+    """Return what the options say about the columns, and the seed."""
+    kinds, _ = find_kinds(command, [*map(str, split.X_train.columns), command.target])
+    kinds.pop(command.target, None)
+    return {
+        "target": command.target,
+        "discrete": split.discrete,
+        "kinds": kinds,
+        "random_state": command.seed,
+    }
+
+
 # What is typed on the command line
 
 
@@ -202,9 +266,30 @@ def check_choices(command: ExplainCommand) -> None:
     if size is not None and not (0 < size < 1 or (size >= 1 and size == int(min(size, 1e15)))):
         advice = "Use a fraction such as 0.25, or a number of rows such as 100"
         raise refusal("--test-size", "a fraction below 1, or a whole number", size, advice)
-    folds.check_choices(command)
+    _check_folds(command)
     check_tolerance(command.tolerance)
     check_jobs(command.jobs)
+
+
+def _check_folds(command: ExplainCommand) -> None:
+    """Refuse options that do not go together with ``--cv``, or without it."""
+    if command.cv is None:
+        if command.repeats != 1:
+            advice = "Add --cv with a number of folds"
+            raise refusal("--repeats", "used with --cv", command.repeats, advice)
+        return
+    others = {
+        "--model": (command.model, "A model is fitted in every fold: use --fit"),
+        "--test": (command.test, "Every row of DATA is evaluated: leave it out"),
+        "--test-size": (command.test_size, "Every row of DATA is evaluated: leave it out"),
+        "--report": (command.report, "A report is of one model: leave it or --cv out"),
+    }
+    for option, (value, advice) in others.items():
+        if value is not None:
+            raise refusal(option, "left out with --cv", str(value), advice)
+    if command.checkpoint is not None and command.checkpoint.is_file():
+        advice = "It keeps a file for each fold: name a folder"
+        raise refusal("--checkpoint", "a folder with --cv", str(command.checkpoint), advice)
 
 
 def collect_options(command: ExplainCommand) -> dict[str, Any]:

@@ -1,9 +1,9 @@
-"""Models: fit them, and check that they match the table."""
+"""Models: split rows for them, load or fit them, and check that they match the table."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -18,26 +18,193 @@ from sklearn.ensemble import (
 )
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 
 from dsage._check import record_warnings, refusal, shown
+from dsage.cli.commands import ExplainCommand
+from dsage.cli.options import FITS
 from dsage.cli.output import note
+from dsage.cli.tables import Asked
 from dsage.data.categories import sort_labels
+from dsage.data.columns import column_kind
 from dsage.data.layout import Layout
 from dsage.data.targets import codes, values
 from dsage.models.adapt import adapt
 from dsage.models.calling import some_rows
-from dsage.models.losses import as_loss, choose_loss
+from dsage.models.files import load_model
+from dsage.models.losses import as_loss, choose_loss, gives_classes
 from dsage.models.model import as_model
 from dsage.models.origin import names_file
 from dsage.models.statsmodels_results import ResultsOfNumbers
 
+Indices = npt.NDArray[np.intp]
+
+_MIN_ROWS = 10
 # With pure leaves, forests predict probabilities of 0 and 1, and cross entropy would be infinite.
 _MIN_LEAF = 5
 # Rarer categories are merged; gradient boosting takes 255 at most.
 _MAX_CATEGORIES = 100
 _BOOLEANS = {"true": True, "false": False}
+
+
+# Rows to learn from, and rows to evaluate
+
+
+class Split(NamedTuple):
+    """Training and evaluation rows, and what the features are.
+
+    `classes` are the features that are classes, by their type or because the user says so,
+    `discrete` the numeric columns among them, and `times` those of dates and times. `has_gaps` is
+    whether numbers or times are missing. `is_shared` is whether both have all rows.
+    """
+
+    X_train: pd.DataFrame
+    y_train: pd.Series[Any]
+    X_test: pd.DataFrame
+    y_test: pd.Series[Any]
+    classes: tuple[str, ...]
+    discrete: tuple[str, ...]
+    times: tuple[str, ...]
+    has_gaps: bool
+    is_classification: bool
+    is_shared: bool
+
+
+def split_rows(
+    table: pd.DataFrame,
+    target: str,
+    *,
+    test: pd.DataFrame | None,
+    test_size: float,
+    discrete: Sequence[str],
+    is_classification: bool,
+    seed: int,
+) -> Split:
+    """Split a table into training and evaluation rows.
+
+    `test` are the evaluation rows, which may be the table itself; None holds out some rows of the
+    table: the fraction `test_size`, or from 1 on this number.
+    """
+    kinds = {str(name): column_kind(table[name]) for name in table.columns if name != target}
+    classes = tuple(name for name, kind in kinds.items() if kind == "class" or name in discrete)
+    train, evaluation = table, test
+    if evaluation is None:
+        labels = table[target] if is_classification else None
+        kept, held = _hold_out(len(table), labels, test_size, seed)
+        train, evaluation = table.iloc[kept], table.iloc[held]
+    train, evaluation = train.reset_index(drop=True), evaluation.reset_index(drop=True)
+    numbers = [name for name in kinds if name not in classes]
+    return Split(
+        X_train=train.drop(columns=target),
+        y_train=train[target],
+        X_test=evaluation.drop(columns=target),
+        y_test=evaluation[target],
+        classes=classes,
+        discrete=tuple(name for name in classes if kinds[name] == "number"),
+        times=tuple(name for name in numbers if kinds[name] == "time"),
+        has_gaps=any(bool(each[numbers].isna().any(axis=None)) for each in (train, evaluation)),
+        is_classification=is_classification,
+        is_shared=test is table,
+    )
+
+
+def _hold_out(
+    n_rows: int, labels: pd.Series[Any] | None, test_size: float, seed: int
+) -> tuple[Indices, Indices]:
+    """Return training and evaluation rows; the former have all labels of the target."""
+    if n_rows < _MIN_ROWS:
+        advice = "Add rows, or provide evaluation rows with --test"
+        raise refusal("the data", f"{_MIN_ROWS} rows or more", n_rows, advice)
+    size = round(test_size * n_rows) if test_size < 1 else int(test_size)
+    # One row cannot be learned from.
+    if not 1 <= size <= n_rows - 2:
+        advice = "Use a fraction such as 0.25, or a number of rows"
+        raise refusal("--test-size", f"fewer than all {n_rows} rows", test_size, advice)
+    counts = None if labels is None else labels.value_counts()
+    can_stratify = (
+        counts is not None and int(counts.min()) >= 2 and len(counts) <= min(size, n_rows - size)
+    )
+    kept, held = train_test_split(
+        np.arange(n_rows),
+        test_size=size,
+        random_state=seed,
+        stratify=labels if can_stratify else None,
+    )
+    is_new = np.zeros(len(held), bool)
+    if labels is not None:
+        is_new = ~labels.iloc[held].isin(labels.iloc[kept].unique()).to_numpy()
+    if is_new.all():
+        advice = "Choose a larger --test-size, or remove classes that occur once"
+        raise refusal("some held-out rows", "of classes that others have", f"{size} rows", advice)
+    return np.sort(np.concatenate([kept, held[is_new]])), np.sort(held[~is_new])
+
+
+# The model of a command
+
+
+def read_model(command: ExplainCommand) -> Any:  # noqa: ANN401
+    """Return the model of ``--model``, or None."""
+    if command.model is None:
+        return None
+    trusted = tuple(command.trust or ())
+    return load_model(command.model, trusted=trusted, trust_pickle=command.trust_pickle)
+
+
+def find_asked(command: ExplainCommand, model: Any) -> Asked | None:  # noqa: ANN401
+    """Return what the options ask the target to be; None if they leave it open."""
+    if command.fit in ("lm", "logistic"):
+        return Asked("--fit", command.fit, command.fit == "logistic")
+    if command.loss != "auto":
+        return Asked("--loss", command.loss, as_loss(command.loss).is_of_classes)
+    if model is None:
+        return None
+    return Asked("--model", str(command.model), bool(command.labels) or gives_classes(model))
+
+
+def ready_model(
+    command: ExplainCommand,
+    model: Any,  # noqa: ANN401
+    split: Split,
+    options: dict[str, Any],
+) -> tuple[Any, pd.DataFrame, pd.DataFrame]:
+    """Return the fitted model with training rows and others in the form that it takes.
+
+    The classes of a model that is loaded are added to `options`.
+    """
+    if model is None:
+        return fit_model(command, split), split.X_train, split.X_test
+    X_train, X_test = (align_columns(model, each) for each in (split.X_train, split.X_test))
+    note_column_order(model, X_train)
+    if command.labels:
+        options["classes"] = parse_labels(command.labels, split.y_train, split.y_test)
+    return model, X_train, X_test
+
+
+def fit_model(command: ExplainCommand, split: Split) -> Any:  # noqa: ANN401
+    """Return a model that is fitted to the training rows."""
+    reason = "" if command.fit else ", since neither --model nor --fit is given"
+    model = new_model(command, split, f"to {len(split.y_train)} rows{reason}")
+    return model.fit(split.X_train, split.y_train)
+
+
+def new_model(command: ExplainCommand, split: Split, where: str) -> Any:  # noqa: ANN401
+    """Return the model of ``--fit``, not fitted yet, and note `where` it is."""
+    fit = command.fit or "rf"
+    kind = "classes" if split.is_classification else "numbers"
+    note(f"Fitting {FITS[fit]} of {kind} {where}.", quiet=command.quiet)
+    return make_model(
+        fit,
+        split.classes,
+        split.times,
+        has_gaps=split.has_gaps,
+        is_classification=split.is_classification,
+        seed=command.seed,
+    )
+
+
+# Models to fit
 
 
 class TimesToNumbers(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -140,6 +307,9 @@ def _join(
         parts.append((make_pipeline(TimesToNumbers(), *steps), list(times)))
     rest = "passthrough" if not steps else steps[0] if len(steps) == 1 else make_pipeline(*steps)
     return make_pipeline(make_column_transformer(*parts, remainder=rest), estimator)
+
+
+# Models that are loaded
 
 
 @names_file

@@ -158,13 +158,15 @@ def _join_lines(text: str) -> str:
 
 def _show_warnings_as_notes() -> None:
     """Show warnings as one line each, without the place in the code, and each of them once."""
+    from dsage._check import SharedRowsWarning  # noqa: PLC0415
+
     # Other categories address programmers.
     warnings.simplefilter("ignore")
     warnings.simplefilter("default", UserWarning)
     # A model without column names gets columns with names, and the user is told once.
     warnings.filterwarnings("ignore", message="X has feature names")
     # The command says it with the name of the file.
-    warnings.filterwarnings("ignore", message="X and y are used both to learn")
+    warnings.simplefilter("ignore", SharedRowsWarning)
 
     told = set()
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from dsage._check import Setting, Text, refusal, shown, warn
+from dsage._check import Setting, SharedRowsWarning, Text, refusal, shown, warn
 from dsage.data.batches import Batches
 from dsage.data.frames import Frame, check_dense, is_frame, open_frame, take_rows
 from dsage.data.groups import Groups
@@ -109,7 +109,7 @@ def check_inputs(
     rows, targets = named
     if is_shared:
         X_test, y_test = X_train, y_train
-        warn(_SHARED)
+        warn(_SHARED, SharedRowsWarning)
     elif X_test is None or y_test is None:
         absent, other = named if X_test is None else named[::-1]
         advice = "Pass both, or neither to use all rows both to learn and to evaluate"

@@ -12,7 +12,7 @@ import joblib
 import numpy as np
 import numpy.typing as npt
 
-from dsage._progress import make_bar
+from dsage._check import make_bar
 from dsage._random import Streams
 from dsage.estimate import Estimate, Stopping
 from dsage.estimate.reasons import StopKind, StopReason, as_reason

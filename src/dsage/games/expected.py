@@ -21,6 +21,7 @@ from dsage.games.exact_means import ExactMeans
 from dsage.games.leaf_means import LeafMeans
 from dsage.games.options import GameOptions
 from dsage.games.predictor import Predictor
+from dsage.games.prefixes import draw_chunks, draw_noisy, expect_prefixes
 from dsage.games.received import expected_output, given, received
 from dsage.games.score_means import ScoreMeans
 from dsage.models.affine import Affine
@@ -296,25 +297,12 @@ class Expected(Game):
     def _mean_paths(
         self, affine: Affine, orders: Orders, rows: Rows
     ) -> Iterator[tuple[int, Chunk]]:
-        """Yield the expected outputs of an affine model for all proper prefixes of orderings.
-
-        With ``S = L L'`` in the ordering's order and ``z = L^-1 (x - mean)``, the expected output
-        of an affine model given the first k features is ``a + w'mean + sum over i <= k of
-        (L'w)_i z_i``: all prefixes need one factor and a cumulative sum.
-        """
+        """Yield the expected outputs of an affine model for all proper prefixes of orderings."""
         X = self._rows[rows]
         lengths, here = np.arange(len(self.feature_names)), slice(0, len(rows))
         for number, order in enumerate(orders):
-            ordering = cast(Ordering, self._ordering(order))
-            start = affine.intercept + ordering.mean @ affine.weights
-            effects = np.einsum("kf,ko->fo", ordering.factor, affine.weights[order])
-            values = np.zeros((len(order) + 1, len(rows), effects.shape[1]))
-            shifts = ordering.whitened(X).T[:, :, None] * effects[:, None, :]
-            np.cumsum(shifts, axis=0, out=values[1:])
-            values += start
-            if self.predictions.ndim == 1:
-                values = values[:, :, 0]
-            yield number, Chunk(lengths, here, np.expand_dims(values[:-1], 2))
+            values = expect_prefixes(affine, cast(Ordering, self._ordering(order)), order, X)
+            yield number, Chunk(lengths, here, self._shape_means(values))
 
     def _drawn_paths(
         self, orders: Orders, rows: Rows, epoch: int, needed: Mask
@@ -329,45 +317,14 @@ class Expected(Game):
                 chunks = [lengths[first : first + n_coalitions] for first in starts]
                 if self._control is not None:
                     outputs = None if self.corrects_means else self.outputs_of(rows[here])
-                    noisy = self._draw_noisy(self._control, order, X, scores, chunks, outputs)
+                    latent = cast(LatentPrefixes, self._ordering(order))
+                    noisy = draw_noisy(self._control, latent, X, scores, chunks, outputs)
                     for at, (drawn, noise) in zip(chunks, noisy, strict=True):
                         yield number, self._take_noise(at, here, drawn, noise)
                     continue
-                draws = self._draw_prefixes(order, X, scores, chunks)
+                draws = draw_chunks(self._ordering(order), X, scores, chunks)
                 for at, drawn in zip(chunks, draws, strict=True):
                     yield number, Chunk(at, here, self._predict(drawn))
-
-    def _draw_prefixes(
-        self, order: Rows, X: Floats, scores: Floats, chunks: list[Rows]
-    ) -> Iterator[Floats]:
-        """Yield the draws for chunks of prefixes of an ordering."""
-        lengths = [length for at in chunks for length in at.tolist()]
-        drawn = self._ordering(order).prefixes(X, scores, lengths)
-        for at in chunks:
-            draws = np.empty((len(at), *scores.shape))
-            for each in draws:
-                each[...] = next(drawn)[1]
-            yield draws
-
-    def _draw_noisy(
-        self,
-        control: DrawControl,
-        order: Rows,
-        X: Floats,
-        scores: Floats,
-        chunks: list[Rows],
-        outputs: Rows | None,
-    ) -> Iterator[tuple[Floats, Floats]]:
-        """Yield the draws for chunks of prefixes, and the noise that a control knows in each."""
-        lengths = [length for at in chunks for length in at.tolist()]
-        ordering = cast(LatentPrefixes, self._ordering(order))
-        drawn = ordering.latent_prefixes(X, scores, lengths)
-        for at in chunks:
-            draws, noise = np.empty((len(at), *scores.shape)), []
-            for each in draws:
-                _, each[...], latent = next(drawn)
-                noise.append(control.noise(latent, outputs))
-            yield draws, np.stack(noise)
 
     def _take_noise(self, at: Rows, here: slice, draws: Floats, noise: Floats) -> Chunk:
         """Return mean predictions without the noise that a control knows, or together with it."""

@@ -74,15 +74,13 @@ def compare(
         Series.of(each, common, label) for each, label in zip(explanations, named, strict=True)
     ]
     differences = [each.minus(series[0]) for each in series[1:]]
-    mean = np.mean([each.values for each in series], axis=0)
     is_one = len({each.estimate.estimand for each in explanations}) == 1
     shown = (
         value_label(explanation, None if is_one else ""),
         f"difference: {'each' if len(explanations) > 2 else named[1]} minus {named[0]}",
     )
     options: dict[str, Any] = {"top": top, "confidence": confidence, "ax": ax}
-    pair = draw_pair(common, mean, series, differences, shown, notes, **options)
-    return np.array(pair, dtype=object)
+    return _draw_series(common, series, differences, shown, notes, **options)
 
 
 def compare_models(
@@ -100,12 +98,8 @@ def compare_models(
     ----------
     comparison : ModelComparison
         The result of :func:`dsage.compare`.
-    top : int, default=20
-        The number of features that are drawn, those with the largest mean value.
-    confidence : float, default=0.95
-        Confidence level of the intervals.
-    ax : sequence of two matplotlib Axes, optional
-        Axes for values and differences; by default those of a new figure.
+    top, confidence, ax
+        As for :func:`dsage.plots.compare`.
 
     Returns
     -------
@@ -144,12 +138,8 @@ def compare_data(
     ----------
     comparison : DataComparison
         The result of :func:`dsage.compare_data`.
-    top : int, default=20
-        The number of features that are drawn, those with the largest mean value.
-    confidence : float, default=0.95
-        Confidence level of the intervals.
-    ax : sequence of two matplotlib Axes, optional
-        Axes for values and changes; by default those of a new figure.
+    top, confidence, ax
+        As for :func:`dsage.plots.compare`.
 
     Returns
     -------
@@ -178,10 +168,12 @@ def _draw_series(
     series: list[Series],
     differences: list[Series],
     labels: tuple[str, str],
+    notes: Sequence[str] = (),
     **options: Any,  # noqa: ANN401
 ) -> npt.NDArray[np.object_]:
+    """Draw values and differences, the features with the largest mean value on top."""
     mean = np.mean([each.values for each in series], axis=0)
-    pair = draw_pair(names, mean, series, differences, labels, **options)
+    pair = draw_pair(names, mean, series, differences, labels, notes, **options)
     return np.array(pair, dtype=object)
 
 
@@ -202,12 +194,8 @@ def sage_and_dsage(
     ----------
     explanation : Explanation
         A run with an audit.
-    top : int, default=20
-        The number of features that are drawn, those with the largest values.
-    confidence : float, default=0.95
-        Confidence level of the intervals.
-    ax : sequence of two matplotlib Axes, optional
-        Axes for values and differences; by default those of a new figure.
+    top, confidence, ax
+        As for :func:`dsage.plots.compare`.
 
     Returns
     -------

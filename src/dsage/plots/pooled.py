@@ -87,12 +87,8 @@ def combined(
     ----------
     combined : CombinedExplanation
         The result of :func:`dsage.combine`.
-    top : int, default=20
-        The number of features that are drawn.
-    confidence : float, default=0.95
-        Confidence level of the intervals.
-    ax : matplotlib Axes, optional
-        The axes; by default those of a new figure that fits the names.
+    top, confidence, ax
+        As for :func:`dsage.plots.folds`.
 
     Returns
     -------

@@ -137,10 +137,10 @@ def _table(
     lines: list[dict[str, object]] = []
     for line in frame.to_dict("records"):
         name = str(line["sampler"])
-        found = [line.get(key) for key in ("verdict", "error", "warnings")]
-        remarks = [
-            each for each in found if isinstance(each, str) and each not in ("", "used", "chosen")
-        ]
+        # The line of the sampler itself is marked.
+        told = ("error", "warnings") if name == chosen else ("verdict", "error", "warnings")
+        found = [line.get(key) for key in told]
+        remarks = [each for each in found if isinstance(each, str) and each]
         if name == _REFERENCE and "verdict" not in line:
             remarks.insert(0, "for reference: ignores the known features")
         cells = [

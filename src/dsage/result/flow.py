@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -15,6 +15,7 @@ from dsage.flow.estimate import PARTS, FlowEstimate
 from dsage.games.base import Floats
 from dsage.graphs import Graph
 from dsage.result.plotters import FlowPlotter
+from dsage.result.saved import Saved
 
 SOURCES = ("noise", "do")
 """What starts a flow: the noise of each node, or setting each feature."""
@@ -41,7 +42,7 @@ class FlowEdge(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class FlowExplanation:
+class FlowExplanation(Saved):
     """What flows along the edges of a causal graph to the model, in units of the loss.
 
     All that flows into a node flows out of it. What leaves the sources, and what arrives at the
@@ -76,6 +77,8 @@ class FlowExplanation:
     warnings : tuple of str
         What the run warned of.
     """
+
+    _file_kind: ClassVar[str] = "dsage flow"
 
     edges: tuple[FlowEdge, ...]
     nodes: tuple[str, ...]
@@ -213,41 +216,7 @@ class FlowExplanation:
 
         return write_flow_report(self, path)
 
-    def save(self, path: str | Path) -> Path:
-        """Write everything into one file of JSON and arrays; :meth:`load` reads it.
-
-        Parameters
-        ----------
-        path : str or Path
-            The file; its folder must exist. An existing file is overwritten.
-
-        Returns
-        -------
-        Path
-            The file.
-        """
-        from dsage.result.saving import FLOW, write  # noqa: PLC0415
-
-        return write(self, path, FLOW)
-
-    @classmethod
-    def load(cls, path: str | Path) -> FlowExplanation:
-        """Return what :meth:`save` wrote.
-
-        Parameters
-        ----------
-        path : str or Path
-            The file.
-        """
-        from dsage.result.saving import FLOW, read_as, tell_damage  # noqa: PLC0415
-
-        found: FlowExplanation = read_as(cls, path, FLOW)
-        with tell_damage(path):
-            found._check()
-        return found
-
     def _check(self) -> None:
-        """Refuse parts that do not fit together: the file may have been edited."""
         n_edges, n_nodes = len(self.estimate.edges.values), len(self.nodes)
         shapes = [
             *((each, (n_edges,)) for each in self.estimate.edges),

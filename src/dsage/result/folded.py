@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -17,10 +16,11 @@ from dsage.result.explanation import Explanation
 from dsage.result.plotters import FoldPlotter
 from dsage.result.pooled_tables import PooledTable, as_html, as_text, name_estimand
 from dsage.result.pooling import corrected_error, error_of_rows, spread
+from dsage.result.saved import Saved
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FoldedExplanation:
+class FoldedExplanation(Saved):
     """How much each feature contributes to the performance of models that a procedure fits.
 
     :func:`dsage.explain_cv` returns one. It shows as a table in a terminal and in a notebook. A
@@ -53,6 +53,8 @@ class FoldedExplanation:
     n_planned : int
         The number of folds of the call; larger than that of `folds` if it was interrupted.
     """
+
+    _file_kind: ClassVar[str] = "dsage folds"
 
     folds: tuple[Explanation, ...]
     repeats: tuple[int, ...]
@@ -201,35 +203,15 @@ class FoldedExplanation:
             frames.append(pd.DataFrame(columns))
         return pd.concat(frames, ignore_index=True)
 
-    def save(self, path: str | Path) -> Path:
-        """Write everything into one file of JSON and arrays; :meth:`load` reads it.
+    def _check(self) -> None:
+        from dsage.result.saving import check_consistent  # noqa: PLC0415
 
-        Parameters
-        ----------
-        path : str or Path
-            The file; its folder must exist. An existing file is overwritten.
-
-        Returns
-        -------
-        Path
-            The file.
-        """
-        from dsage.result.saving import save_folds  # noqa: PLC0415
-
-        return save_folds(self, path)
-
-    @classmethod
-    def load(cls, path: str | Path) -> FoldedExplanation:
-        """Return what :meth:`save` wrote.
-
-        Parameters
-        ----------
-        path : str or Path
-            The file.
-        """
-        from dsage.result.saving import load_folds  # noqa: PLC0415
-
-        return load_folds(path)
+        for each in self.folds:
+            check_consistent(each)
+        if not self.folds or {len(self.repeats), len(self.weights)} != {len(self.folds)}:
+            raise ValueError("the numbers of folds differ")
+        if any(each.feature_names != self.feature_names for each in self.folds):
+            raise ValueError("the features of the folds differ")
 
     @cached_property
     def _df(self) -> Floats:

@@ -23,7 +23,6 @@ from dsage.estimate.result import PARTS
 from dsage.graphs import Graph
 from dsage.result.explanation import Explanation
 from dsage.result.first_format import upgrade
-from dsage.result.folded import FoldedExplanation
 from dsage.result.row_values import Label
 from dsage.result.rows import RowExplanation
 from dsage.result.saved_rows import SavedColumn, load_table, save_names, save_table
@@ -31,18 +30,14 @@ from dsage.result.saved_rows import SavedColumn, load_table, save_names, save_ta
 _FORMAT = 6
 # Files of earlier formats may lack what has been added since.
 _COMPLETE = 6
-_KIND, _FOLDS, _ROWS = "dsage explanation", "dsage folds", "dsage rows"
-MEASURES = "dsage measures"
-"""The kind of files of :class:`dsage.Measures`."""
-FLOW = "dsage flow"
-"""The kind of files of :class:`dsage.FlowExplanation`."""
+_KIND, _ROWS = "dsage explanation", "dsage rows"
 # What files of each kind hold, and what reads them.
 _READERS = {
     _KIND: ("one explanation", "dsage.load"),
-    _FOLDS: ("folds", "dsage.FoldedExplanation.load"),
+    "dsage folds": ("folds", "dsage.FoldedExplanation.load"),
     _ROWS: ("explained rows", "dsage.RowExplanation.load"),
-    MEASURES: ("measures", "dsage.Measures.load"),
-    FLOW: ("a flow", "dsage.FlowExplanation.load"),
+    "dsage measures": ("measures", "dsage.Measures.load"),
+    "dsage flow": ("a flow", "dsage.FlowExplanation.load"),
 }
 _GRAPH = ("names", "edges", "bidirected", "indicators")
 
@@ -50,11 +45,6 @@ _GRAPH = ("names", "edges", "bidirected", "indicators")
 def save(explanation: Explanation, path: str | Path) -> Path:
     """Write an explanation into one file; see :meth:`Explanation.save`."""
     return write(explanation, path, _KIND)
-
-
-def save_folds(folded: FoldedExplanation, path: str | Path) -> Path:
-    """Write the result of cross-validation; see :meth:`FoldedExplanation.save`."""
-    return write(folded, path, _FOLDS)
 
 
 def save_rows(explanation: RowExplanation, path: str | Path) -> Path:
@@ -100,25 +90,8 @@ def load(path: str | Path) -> Explanation:
         if header["format"] < _COMPLETE:
             header = _fill(Explanation, header)
         explanation: Explanation = _unpack(Explanation, header, "", arrays)
-        _check_consistent(explanation)
+        check_consistent(explanation)
     return explanation
-
-
-def load_folds(path: str | Path) -> FoldedExplanation:
-    """Return the result of cross-validation; see :meth:`FoldedExplanation.load`."""
-    header, arrays = _read(path, _FOLDS)
-    with tell_damage(path):
-        if header["format"] < _COMPLETE:
-            header["folds"] = [_fill(Explanation, each) for each in header["folds"]]
-        folded: FoldedExplanation = _unpack(FoldedExplanation, header, "", arrays)
-        for each in folded.folds:
-            _check_consistent(each)
-        n_folds = len(folded.folds)
-        if not n_folds or {len(folded.repeats), len(folded.weights)} != {n_folds}:
-            raise ValueError("the numbers of folds differ")
-        if any(each.feature_names != folded.feature_names for each in folded.folds):
-            raise ValueError("the features of the folds differ")
-    return folded
 
 
 def load_rows(path: str | Path) -> RowExplanation:
@@ -342,7 +315,7 @@ def _check_rows(explanation: RowExplanation) -> None:
     explanation.to_frame()
 
 
-def _check_consistent(explanation: Explanation) -> None:
+def check_consistent(explanation: Explanation) -> None:
     """Refuse parts that do not fit together: the file may have been edited."""
     _check_scores(explanation.sampler_scores)
     estimate = explanation.estimate

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dsage._check import record_warnings
-from dsage._progress import make_bar
+from dsage._check import make_bar, record_warnings
 from dsage.data.frames import take_rows
 from dsage.samplers import costs
 from dsage.samplers.base import Sampler

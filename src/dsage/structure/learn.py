@@ -7,26 +7,27 @@ import inspect
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, NamedTuple, ParamSpec
+from typing import Any, ParamSpec
 
 from dsage._check import (
     Setting,
     Text,
     check_member,
     check_names,
-    check_same_names,
+    make_bar,
     refusal,
     warn,
 )
-from dsage._progress import make_bar
 from dsage._random import RandomState, RngLike, Streams, one_seed
 from dsage.data.rows import Rows
-from dsage.graphs import Graph, PartialGraph, as_graph
+from dsage.graphs import Graph, as_graph
 from dsage.graphs.graph import check_graph
 from dsage.structure.automatic import ChosenScore, find_score
 from dsage.structure.blocks import Blocks
+from dsage.structure.by_callable import learn_by_callable
 from dsage.structure.constraints import Constraints
 from dsage.structure.counts import Counts
 from dsage.structure.last_check import add_edges, reject_claims
@@ -107,9 +108,7 @@ def search_graph(
             "target": target is not None,
             **dict.fromkeys(options, True),
         }
-        if given := sorted(name for name, is_so in is_given.items() if is_so):
-            advice = "Pass them to your own algorithm, for example with functools.partial"
-            raise refusal("options", "left out with a callable", given, advice)
+        _refuse_options(is_given)
         return learn_by_callable(method, data).as_result("method")
     search, traits = METHODS[method], METHODS.traits(method)
     Streams(random_state)  # refuses a bad seed, even if the method does not use it
@@ -147,14 +146,7 @@ def search_graph(
         made = own_score(score, rows_of(data, table), reduction.data.names, own)
         chosen = ChosenScore(made, type(made).__name__)
     _check_required(chosen.score, reduction.constraints)
-    with make_bar(
-        desc=f"learning the graph ({method})", unit=" moves", disable=not progress
-    ) as bar:
-
-        def show(step: Step) -> None:
-            bar.update()
-            bar.set_postfix(score=f"{step.score:.6g}", refresh=False)
-
+    with _show_moves(method, progress=progress) as show:
         result = search(chosen.score, reduction.constraints, callback=show, **of_search)
     if result.interrupted:
         warn(f"Interrupted after {result.seconds:.3g} s; this is the best graph so far.")
@@ -168,6 +160,26 @@ def search_graph(
         score_name=chosen.name,
         curved=chosen.curved,
     )
+
+
+def _refuse_options(is_given: Mapping[str, bool]) -> None:
+    """Refuse options that are given together with a callable."""
+    if given := sorted(name for name, is_so in is_given.items() if is_so):
+        advice = "Pass them to your own algorithm, for example with functools.partial"
+        raise refusal("options", "left out with a callable", given, advice)
+
+
+@contextmanager
+def _show_moves(method: str, *, progress: bool) -> Iterator[Callable[[Step], None]]:
+    """Show the moves of a search in a progress bar, by the function that is to be called."""
+    what = f"learning the graph ({method})"
+    with make_bar(desc=what, unit=" moves", disable=not progress) as bar:
+
+        def show(step: Step) -> None:
+            bar.update()
+            bar.set_postfix(score=f"{step.score:.6g}", refresh=False)
+
+        yield show
 
 
 def _make_strict(
@@ -341,50 +353,6 @@ def score_graph(
     """
     chosen = choose_score(data, score, discrete=discrete, transform=transform, **options)
     return graph_score(chosen, check_graph(as_graph(graph)))
-
-
-class Learned(NamedTuple):
-    """What a user's function learned."""
-
-    graph: Graph | PartialGraph
-    name: str
-    seconds: float
-
-    def as_result(self, parameter: str) -> SearchResult:
-        """Return the result of a search, whose graph must not be partial."""
-        if isinstance(self.graph, PartialGraph):
-            advice = (
-                "Pass the function as graph= to explain, or call it and read its result with "
-                "dsage.graphs.as_graph"
-            )
-            condition = "a callable whose graph has no circles"
-            raise refusal(parameter, condition, self.graph, advice)
-        return SearchResult(
-            self.graph, math.nan, (), 0, self.seconds, interrupted=False, method=self.name
-        )
-
-
-def learn_by_callable(
-    learner: Callable[[Any], Any],
-    data: Any,  # noqa: ANN401
-    parameter: str = "method",
-) -> Learned:
-    """Return the graph that the user's function, passed as `parameter`, learns from the data."""
-    began = time.perf_counter()
-    made = learner(data)
-    seconds = time.perf_counter() - began
-    try:
-        graph = as_graph(made)
-    except TypeError as error:
-        advice = "Return a dsage.Graph, or any graph that dsage.graphs.as_graph reads"
-        condition = "a callable that returns a graph"
-        raise refusal(parameter, condition, type(made).__name__, advice, TypeError) from error
-    names = as_data(data, complete=False).names
-    condition = "a callable whose graph is over the columns of the data"
-    check_same_names(graph.names, names, parameter, condition)
-    if isinstance(graph, Graph):
-        graph = Graph(names, graph.edges, graph.bidirected)
-    return Learned(graph, getattr(learner, "__name__", type(learner).__name__), seconds)
 
 
 def _split_options(options: Options, method: str) -> tuple[Options, Options]:

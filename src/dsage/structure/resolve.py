@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -26,10 +26,11 @@ from dsage.graphs import (
     is_oracle,
 )
 from dsage.structure import Stability, search_graph, stability
+from dsage.structure.by_callable import Learned, learn_by_callable
 from dsage.structure.info import GraphInfo, GraphSource
 from dsage.structure.knowledge import Knowledge
-from dsage.structure.learn import learn_by_callable
 from dsage.structure.preview import preview_oracle
+from dsage.structure.result import SearchResult
 from dsage.structure.searches.base import METHODS
 
 # The number of resamples that vote by default.
@@ -88,27 +89,18 @@ def find_graph(
     knowledge = knowledge or Knowledge()
     if isinstance(graph, GraphFound):
         return graph
+    _check_options(graph, knowledge, min_share)
     is_asked = not (isinstance(graph, str) and graph == "auto")
-    if knowledge and not isinstance(graph, str):
-        advice = "They are about graphs that dsage learns: leave them out, or the graph"
-        condition = "left out unless the graph is learned"
-        given = [name for name, each in vars(knowledge).items() if each]
-        raise refusal("tiers, forbidden and required", condition, given, advice)
-    if min_share is not None:
-        check_real(min_share, "min_share", low=0.0, high=1.0)
-        if not (isinstance(graph, str) or callable(graph)):
-            advice = "It is about graphs learned from resamples: let dsage learn the graph"
-            raise refusal("min_share", "left out with a graph", min_share, advice)
-    if isinstance(graph, str) and graph == "auto":
+    if not is_asked:
         why = _MARGINAL if is_marginal else _PLAIN
-        if is_marginal or (is_plain and n_resamples is None and min_share is None):
+        is_open = n_resamples is None and min_share is None
+        if is_marginal or (is_plain and is_open):
             return GraphFound(None, None, None, GraphInfo(GraphSource.NONE, why=why))
         is_costly = len(inputs.names) >= _MANY_COLUMNS and inputs.y_train.ndim == 1
-        if is_costly and n_resamples is None and min_share is None:
-            reason = why_spare(preview_oracle(inputs, seed))
-            if reason is not None:
-                info = GraphInfo(GraphSource.NONE, is_used=False, why=reason)
-                return GraphFound(None, None, None, info)
+        reason = why_spare(preview_oracle(inputs, seed)) if is_costly and is_open else None
+        if reason is not None:
+            info = GraphInfo(GraphSource.NONE, is_used=False, why=reason)
+            return GraphFound(None, None, None, info)
         graph = "learn"
     if isinstance(graph, str) and graph == "learn" and inputs.y_train.ndim == 2:
         text = (
@@ -125,39 +117,72 @@ def find_graph(
             f"A graph is combined with a marginal sampler, but {_MARGINAL}: skipping changes them."
         )
         warn(f"{text} Use no graph, or a conditional sampler.")
+    if not is_learned(graph):
+        return _take(graph, inputs)
+    learned = _learn(
+        "auto" if graph == "learn" else graph,
+        inputs,
+        is_of_classes=is_of_classes,
+        n_resamples=n_resamples,
+        min_share=min_share,
+        n_jobs=n_jobs,
+        seed=seed,
+        progress=progress,
+        knowledge=knowledge,
+    )
+    return replace(learned, is_asked=is_asked)
+
+
+def is_learned(graph: object) -> bool:
+    """Return whether an argument asks for a graph that is learned: a name, or a function."""
+    if isinstance(graph, str):
+        names = tuple(dict.fromkeys(("auto", "learn", *METHODS)))
+        check_member(graph, names, "graph", "the names of graphs")
+        return True
+    is_given = isinstance(graph, (Graph, Stability, nx.Graph)) or is_frame(graph)
+    return callable(graph) and not is_given and not is_oracle(graph)
+
+
+def check_target(graph: Graph | PartialGraph, inputs: Inputs) -> None:
+    """Refuse a graph without the target."""
+    if inputs.target not in graph:
+        remedy = Text(["Name the target as in the graph, with ", Setting("target")])
+        condition = f"one that has the target {inputs.target!r}"
+        raise refusal("graph", condition, list(graph.names), remedy)
+
+
+def refuse_knowledge(knowledge: Knowledge) -> None:
+    """Refuse knowledge about a graph that is given."""
+    if knowledge:
+        advice = "They are about graphs that dsage learns: leave them out, or the graph"
+        condition = "left out unless the graph is learned"
+        given = [name for name, each in vars(knowledge).items() if each]
+        raise refusal("tiers, forbidden and required", condition, given, advice)
+
+
+def _check_options(graph: object, knowledge: Knowledge, min_share: float | None) -> None:
+    """Refuse options of learning a graph together with a graph."""
+    if not isinstance(graph, str):
+        refuse_knowledge(knowledge)
+    if min_share is None:
+        return
+    check_real(min_share, "min_share", low=0.0, high=1.0)
+    if not (isinstance(graph, str) or callable(graph)):
+        advice = "It is about graphs learned from resamples: let dsage learn the graph"
+        raise refusal("min_share", "left out with a graph", min_share, advice)
+
+
+def _take(graph: Any, inputs: Inputs) -> GraphFound:  # noqa: ANN401
+    """Return the separations of a graph, a vote or an oracle that is given."""
     if isinstance(graph, Stability):
         info = GraphInfo(GraphSource.VOTE, n_graphs=len(graph.graphs))
         oracle: Oracle = graph.oracle(inputs.target, inputs.names)
         return GraphFound(oracle, None, graph.to_frame(), info)
-    is_graph = isinstance(graph, (Graph, nx.Graph)) or is_frame(graph)
-    if is_oracle(graph) and not is_graph:
+    if is_oracle(graph) and not (isinstance(graph, (Graph, nx.Graph)) or is_frame(graph)):
         info = GraphInfo(GraphSource.GIVEN, kind=type(graph).__name__)
         return GraphFound(as_oracle(graph), None, None, info)
-    if isinstance(graph, str) or (callable(graph) and not is_graph):
-        if isinstance(graph, str):
-            check_member(
-                graph,
-                tuple(dict.fromkeys(("auto", "learn", *METHODS))),
-                "graph",
-                "the names of graphs",
-            )
-        learned = _learn(
-            "auto" if graph == "learn" else graph,
-            inputs,
-            is_of_classes=is_of_classes,
-            n_resamples=n_resamples,
-            min_share=min_share,
-            n_jobs=n_jobs,
-            seed=seed,
-            progress=progress,
-            knowledge=knowledge,
-        )
-        return replace(learned, is_asked=is_asked)
     found = as_graph(graph)
-    if inputs.target not in found:
-        remedy = Text(["Name the target as in the graph, with ", Setting("target")])
-        condition = f"one that has the target {inputs.target!r}"
-        raise refusal("graph", condition, list(found.names), remedy)
+    check_target(found, inputs)
     if isinstance(found, PartialGraph):
         return _partial(found, inputs, GraphInfo(GraphSource.GIVEN, kind="PartialGraph"))
     info = GraphInfo(
@@ -194,56 +219,31 @@ def _learn(
     n_resamples = check_count(n_resamples, "n_resamples", minimum=0 if min_share is None else 1)
     n_rows = len(inputs.y_train)
     is_resampled = n_resamples > 0 and (n_rows >= _MIN_RESAMPLED_ROWS or min_share is not None)
-    table, rare = inputs.training_table(), list[str]()
+    table = inputs.training_table()
+    rare: list[str] = []
     options: dict[str, Any] = {}
     if callable(method):
         learned = learn_by_callable(method, table, "graph")
         if isinstance(learned.graph, PartialGraph):
-            if n_resamples > 0:
-                condition = "left out or 0 with a graph that has circles"
-                advice = "Such graphs are not compared edge by edge; leave out min_share, too"
-                raise refusal("n_resamples", condition, n_resamples, advice)
-            info = GraphInfo(
-                GraphSource.LEARNED,
-                kind="PartialGraph",
-                method=learned.name,
-                seconds=learned.seconds,
-                n_resamples=0,
-            )
-            return _partial(learned.graph, inputs, info)
+            return _partial(learned.graph, inputs, _record_partial(learned, n_resamples))
         result = learned.as_result("graph")
     else:
-        discrete = (*inputs.discrete, inputs.target) if is_of_classes else inputs.discrete
         rare = _rare_classes(table, inputs)
+        searched = [*(name for name in inputs.names if name not in rare), inputs.target]
+        discrete = (*inputs.discrete, inputs.target) if is_of_classes else inputs.discrete
         options["discrete"] = tuple(name for name in discrete if name not in rare)
-        searched = [name for name in inputs.names if name not in rare]
-        table = Frame(table).select([*searched, inputs.target])
-        options["target"] = inputs.target
-        options |= knowledge.options([*searched, inputs.target])
+        options |= {"target": inputs.target, **knowledge.options(searched)}
+        table = Frame(table).select(searched)
         searching: dict[str, Any] = {"method": method, "random_state": seed, "progress": progress}
-        if inputs.source is None:
-            result = search_graph(table, **searching, **options)
-        else:
-            columns = [*searched, inputs.target]
-            every = Stream(inputs.source, columns, discrete=options["discrete"])
-            others = {name: each for name, each in options.items() if name != "discrete"}
-            result = search_graph(every, **searching, **others)
+        result = _search(table, inputs, searched, options, searching)
     if result.interrupted:
         # An unfinished graph separates features that the finished one would not.
         raise KeyboardInterrupt
-    strength, again = None, None
+    again = None
     start = time.perf_counter()
     if is_resampled:
-        again = stability(
-            table,
-            n_resamples,
-            method=method,
-            n_jobs=n_jobs,
-            random_state=seed,
-            progress=progress,
-            **options,
-        )
-        strength = again.to_frame()
+        options |= {"method": method, "random_state": seed, "progress": progress}
+        again = stability(table, n_resamples, n_jobs=n_jobs, **options)
     graph = _with_rare(result.graph, rare, inputs)
     oracle: Oracle = graph.oracle(inputs.target, inputs.names)
     if again is not None and min_share is not None:
@@ -264,7 +264,38 @@ def _learn(
         resampling_seconds=time.perf_counter() - start,
     )
     resampled = () if again is None else tuple(_with_rare(g, rare, inputs) for g in again.graphs)
+    strength = None if again is None else again.to_frame()
     return GraphFound(oracle, graph, strength, info, resampled=resampled)
+
+
+def _record_partial(learned: Learned, n_resamples: int) -> GraphInfo:
+    """Return the record of a learned graph that has circles; it is not learned again."""
+    if n_resamples > 0:
+        condition = "left out or 0 with a graph that has circles"
+        advice = "Such graphs are not compared edge by edge; leave out min_share, too"
+        raise refusal("n_resamples", condition, n_resamples, advice)
+    return GraphInfo(
+        GraphSource.LEARNED,
+        kind="PartialGraph",
+        method=learned.name,
+        seconds=learned.seconds,
+        n_resamples=0,
+    )
+
+
+def _search(
+    table: Any,  # noqa: ANN401
+    inputs: Inputs,
+    columns: list[str],
+    options: Mapping[str, Any],
+    searching: Mapping[str, Any],
+) -> SearchResult:
+    """Search a graph in the training rows, or in all rows where these are some of more on disk."""
+    if inputs.source is None:
+        return search_graph(table, **searching, **options)
+    every = Stream(inputs.source, columns, discrete=options["discrete"])
+    others = {name: each for name, each in options.items() if name != "discrete"}
+    return search_graph(every, **searching, **others)
 
 
 def _rare_classes(table: Any, inputs: Inputs) -> list[str]:  # noqa: ANN401

@@ -11,8 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from dsage._check import check_count, check_member, record_warnings, refusal, warn
-from dsage._progress import make_bar
+from dsage._check import check_count, check_member, make_bar, record_warnings, refusal, warn
 from dsage._random import RandomState, RngLike, Streams, one_seed
 from dsage.data.frames import take_rows
 from dsage.data.rows import Rows

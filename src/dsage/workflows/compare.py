@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dsage._check import check_member, check_names, name_place, refusal
-from dsage._progress import make_bar
+from dsage._check import check_member, check_names, make_bar, name_place, refusal
 from dsage._random import RandomState, RngLike, one_seed
 from dsage.data.inputs import Inputs, check_inputs
 from dsage.estimate import Estimate, compare_games, run
@@ -123,8 +122,7 @@ def compare(
         options=options,
     )
     games = {label: _make_game(label, each, ground, inputs) for label, each in resolved.items()}
-    settings = {"oracle": ground.oracle, "stopping": ground.stopping, **ground.plan}
-    estimates, differences = _run_all(games, first, settings, progress=progress)
+    estimates, differences = _run_all(games, first, ground.settings, progress=progress)
     return ModelComparison(
         reference=first,
         estimates=estimates,

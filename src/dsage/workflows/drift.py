@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from dsage._check import check_names, name_place, refusal
-from dsage._progress import make_bar
+from dsage._check import check_names, make_bar, name_place, refusal
 from dsage._random import RandomState, RngLike, one_seed
 from dsage.data.inputs import Inputs, check_inputs
 from dsage.estimate import Estimate, run
@@ -114,14 +113,13 @@ def compare_data(
         progress=progress,
         options=options,
     )
-    settings = {"oracle": ground.oracle, "stopping": ground.stopping, **ground.plan}
     estimates: dict[str, Estimate] = {}
     losses: dict[str, Floats] = {}
     with make_bar(total=2, desc="comparing", unit="run", disable=not progress) as bar:
         for label in (one, two):
             with name_place(f"data {label!r}"):
                 game = ground.make_game(resolved[label], inputs[label])
-                estimates[label] = run(game, **settings)
+                estimates[label] = run(game, **ground.settings)
                 losses[label] = full_losses(game)
             bar.update()
     return DataComparison(

@@ -7,21 +7,21 @@ from typing import Any, Literal
 
 from dsage._check import check_member, record_warnings
 from dsage._random import RandomState, RngLike, one_seed
-from dsage.data.inputs import check_inputs
+from dsage.data.inputs import Inputs, check_inputs
 from dsage.estimate import Stopping, as_stopping
 from dsage.estimate.running.stopping import DataTolerance
 from dsage.flow import FlowGame, Network, estimate_flow
 from dsage.flow.estimate import MIN_PAIRS
 from dsage.games import GameOptions
 from dsage.models.losses import Loss
-from dsage.models.resolve import find_model
+from dsage.models.resolve import ResolvedModel, find_model
 from dsage.result.flow import SOURCES, FlowEdge, FlowExplanation
 from dsage.samplers.choose import fit_to_all
 from dsage.samplers.resolve import parse_sampler
 from dsage.steps import make_seed
 from dsage.structure.constraints import Edges
 from dsage.structure.knowledge import Knowledge
-from dsage.workflows.flow_parts import fit_nodes, resolve_graph
+from dsage.workflows.flow_parts import Nodes, fit_nodes, resolve_graph
 
 # What the game draws is noise, for which there is no control.
 _OPTIONS = tuple(
@@ -163,20 +163,7 @@ def explain_flow(
             model_first=model_first,
         )
         nodes = fit_nodes(network, inputs, is_of_classes=is_of_classes)
-        marginal = parse_sampler("marginal", inputs, seed=seed).sampler
-        if marginal is None:
-            raise RuntimeError("the marginal sampler has no object")
-        game = FlowGame(
-            resolved.model,
-            fit_to_all(marginal, inputs.X_train),
-            inputs.X_test,
-            inputs.y_test,
-            network=network,
-            mechanisms=nodes.mechanisms,
-            values=nodes.values,
-            loss=resolved.loss,
-            **vars(checked),
-        )
+        game = _make_game(resolved, inputs, network, nodes, checked, seed)
         estimate = estimate_flow(game, stopping, seed=seed, n_jobs=n_jobs, progress=progress)
     carrying = [FlowEdge(*network.names(edge)) for edge in network.listed]
     idle = [FlowEdge("edge", *edge) for edge in network.idle]
@@ -195,6 +182,31 @@ def explain_flow(
         n_rows=len(inputs.y_test),
         seed=str(seed),
         warnings=tuple(dict.fromkeys(str(each) for each in warned)),
+    )
+
+
+def _make_game(
+    resolved: ResolvedModel,
+    inputs: Inputs,
+    network: Network,
+    nodes: Nodes,
+    options: GameOptions,
+    seed: int,
+) -> FlowGame:
+    """Return the game of messages along the edges; its model gets rows of a marginal sampler."""
+    marginal = parse_sampler("marginal", inputs, seed=seed).sampler
+    if marginal is None:
+        raise RuntimeError("the marginal sampler has no object")
+    return FlowGame(
+        resolved.model,
+        fit_to_all(marginal, inputs.X_train),
+        inputs.X_test,
+        inputs.y_test,
+        network=network,
+        mechanisms=nodes.mechanisms,
+        values=nodes.values,
+        loss=resolved.loss,
+        **vars(options),
     )
 
 

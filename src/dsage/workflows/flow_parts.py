@@ -8,7 +8,7 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 
-from dsage._check import check_member, refusal, shown, warn
+from dsage._check import refusal, shown, warn
 from dsage.data.inputs import Inputs
 from dsage.data.kinds import Kind
 from dsage.data.possible import Range
@@ -21,8 +21,7 @@ from dsage.graphs import CPDAG, Graph, PartialGraph, as_graph, cpdag, is_oracle
 from dsage.graphs.interchange import general_graph, marked_edges
 from dsage.structure import Stability
 from dsage.structure.knowledge import Knowledge
-from dsage.structure.resolve import find_graph
-from dsage.structure.searches.base import METHODS
+from dsage.structure.resolve import check_target, find_graph, is_learned, refuse_knowledge
 
 _ORDERED = (Kind.ORDERED_CLASS, Kind.CODES, Kind.BOOLEAN)
 _DIRECT = "The direction of an edge decides what flows along it: direct these, or pass "
@@ -47,8 +46,7 @@ def resolve_graph(
     knowledge: Knowledge,
 ) -> Graph:
     """Return the graph; learn it if that is asked for, and warn of edges without a direction."""
-    is_graph = isinstance(graph, (Graph, nx.Graph)) or hasattr(graph, "columns")
-    if isinstance(graph, str) or (callable(graph) and not is_graph):
+    if is_learned(graph):
         return _learn(
             graph,
             inputs,
@@ -58,10 +56,7 @@ def resolve_graph(
             progress=progress,
             knowledge=knowledge,
         )
-    if knowledge:
-        advice = "They are about graphs that dsage learns: leave them out, or the graph"
-        condition = "left out unless the graph is learned"
-        raise refusal("tiers, forbidden and required", condition, knowledge, advice)
+    refuse_knowledge(knowledge)
     is_other = graph is None or isinstance(graph, Stability)
     if is_other or (is_oracle(graph) and not isinstance(graph, (Graph, PartialGraph))):
         advice = "A flow needs directed edges: pass a dsage.Graph, or 'learn'"
@@ -74,10 +69,7 @@ def resolve_graph(
         condition = "one without circles"
         advice = "The ends of its edges are not known: draw a dsage.Graph"
         raise refusal("graph", condition, found, advice, TypeError)
-    if inputs.target not in found:
-        condition = f"one that has the target {inputs.target!r}"
-        advice = "Name the target as in the graph, with target="
-        raise refusal("graph", condition, list(found.names), advice)
+    check_target(found, inputs)
     return found
 
 
@@ -91,13 +83,6 @@ def _learn(
     progress: bool,
     knowledge: Knowledge,
 ) -> Graph:
-    if isinstance(method, str):
-        check_member(
-            method,
-            tuple(dict.fromkeys(("auto", "learn", *METHODS))),
-            "graph",
-            "the names of graphs",
-        )
     found = find_graph(
         "learn" if isinstance(method, str) and method == "auto" else method,
         inputs,

@@ -20,12 +20,12 @@ from dsage._check import (
     AuditWarning,
     SamplerWarning,
     check_member,
+    make_bar,
     name_place,
     record_warnings,
     refusal,
     warn,
 )
-from dsage._progress import make_bar
 from dsage._random import RandomState, RngLike, Streams, one_seed
 from dsage.data.frames import Frame, take_rows
 from dsage.data.inputs import name_argument

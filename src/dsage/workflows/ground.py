@@ -33,6 +33,11 @@ class Ground:
     plan: dict[str, Any]
     stopping: Stopping | None
 
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The options of every run."""
+        return {"oracle": self.oracle, "stopping": self.stopping, **self.plan}
+
     def make_game(self, resolved: ResolvedModel, inputs: Inputs) -> Game:
         """Return the game of a model on the evaluation rows of some inputs."""
         settings = {"loss": resolved.loss, **vars(self.for_game)}

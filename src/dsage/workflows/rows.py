@@ -17,7 +17,6 @@ from dsage._check import (
     warn,
 )
 from dsage._random import RandomState, RngLike, one_seed
-from dsage.causal import warn_of_open_directions
 from dsage.data.inputs import Inputs
 from dsage.estimate import (
     Checkpoint,
@@ -36,16 +35,7 @@ from dsage.result.events import Event, Phase
 from dsage.result.row_tables import audit_counts
 from dsage.result.row_values import Label
 from dsage.result.rows import RowExplanation
-from dsage.result.run_info import (
-    DataInfo,
-    EstimateInfo,
-    EvaluationInfo,
-    LossInfo,
-    RunInfo,
-    SecondsInfo,
-    SessionInfo,
-    find_versions,
-)
+from dsage.result.run_info import EstimateInfo, EvaluationInfo
 from dsage.samplers.base import check_sampler
 from dsage.steps import (
     Clock,
@@ -53,11 +43,12 @@ from dsage.steps import (
     Settings,
     group_oracle,
     learn_parts,
+    record_run,
     split_options,
     use_graph,
+    warn_of_open_directions,
 )
 from dsage.structure.causes import CausesFound
-from dsage.structure.info import GraphInfo
 from dsage.structure.knowledge import Knowledge
 from dsage.workflows.row_games import RowGames, check_rows, find_outputs, find_row_names
 
@@ -203,9 +194,8 @@ def explain_rows(
             progress=progress is True,
         )
         settings = replace(settings, stopping=_make_rule(limits))
-        grouped = settings.groups
         outputs = (None,) if is_loss else find_outputs(resolved.model, output, inputs)
-        n_players = len(inputs.names if grouped is None else grouped.names)
+        players = inputs if settings.groups is None else settings.groups
         learned = learn_parts(
             inputs,
             settings,
@@ -219,72 +209,68 @@ def explain_rows(
             knowledge=Knowledge.read(
                 [*inputs.names, inputs.target], tiers=tiers, forbidden=forbidden, required=required
             ),
-            n_predicted=MIN_UNITS * n_players * len(inputs.y_test) * len(outputs),
+            n_predicted=MIN_UNITS * len(players.names) * len(inputs.y_test) * len(outputs),
         )
-        found, fitted = learned.graph, learned.sampler
-        if isinstance(found, CausesFound):
-            warn_of_open_directions(found)
-        games = RowGames(resolved, fitted.sampler, inputs, settings.game, grouped)
-        with clock(Phase.ESTIMATE):
-            oracle, graph_info = use_graph(
-                group_oracle(found.oracle, grouped), found, settings.plan
-            )
-            estimates = _run(
-                games if fitted.unfitted is not None else games.without_background(),
-                outputs,
-                stopping=split_time(settings.stopping, len(outputs)),
-                checkpoint=settings.checkpoint,
-                is_loss=is_loss,
-                oracle=oracle,
-                progress=settings.progress or clock.follow,
-                **vars(settings.plan),
-            )
-        choices = _choices(resolved, inputs, settings, games, estimates, learned, graph_info, clock)
-        explanation = RowExplanation(
-            estimates=estimates,
-            outputs=outputs[: len(estimates)],
-            target=inputs.target,
-            rows=estimates[0].data,
-            row_names=find_row_names(rows)[: len(estimates[0].values)],
-            layout=games.layout,
-            graph=found.graph,
-            sampler_scores=fitted.scores,
-            groups=None if grouped is None else grouped.members,
-            choices=choices,
-            warnings=tuple(
-                dict.fromkeys(str(each) for each in warned if not isinstance(each, AuditWarning))
-            ),
-            is_marginal=check_sampler(fitted.sampler).is_marginal,
+        if isinstance(learned.graph, CausesFound):
+            warn_of_open_directions(learned.graph)
+        found = _estimate(
+            inputs, resolved, settings, learned, clock, outputs, find_row_names(rows), is_loss
         )
+        texts = [str(each) for each in warned if not isinstance(each, AuditWarning)]
+        explanation = replace(found, warnings=tuple(dict.fromkeys(texts)))
         _warn_of_audit(explanation)
     return explanation
 
 
-def _choices(
-    resolved: ResolvedModel,
+def _estimate(
     inputs: Inputs,
+    resolved: ResolvedModel,
     settings: Settings,
-    games: RowGames,
-    estimates: Sequence[LocalEstimate],
     learned: Learned,
-    graph: GraphInfo,
     clock: Clock,
-) -> RunInfo:
-    """Return everything that was chosen."""
-    n_draws = games.n_draws(is_loss=estimates[0].is_loss)
-    kept, n_jobs = settings.checkpoint, settings.plan.n_jobs
-    game = settings.game.with_draws(n_draws)
-    return RunInfo(
-        model=resolved.info,
-        data=DataInfo.of(inputs, settings.groups),
-        graph=graph,
-        sampler=learned.sampler.info,
-        loss=LossInfo(resolved.loss.name, resolved.loss_source, resolved.loss_reason),
-        estimate=EstimateInfo.of(estimates[-1], settings.stopping, game, settings.plan),
+    outputs: Sequence[Label | None],
+    row_names: tuple[Any, ...],
+    is_loss: bool,
+) -> RowExplanation:
+    """Estimate the values of all outputs; return them with the record of the run."""
+    found, fitted, grouped = learned.graph, learned.sampler, settings.groups
+    games = RowGames(resolved, fitted.sampler, inputs, settings.game, grouped)
+    with clock(Phase.ESTIMATE):
+        oracle, graph_info = use_graph(group_oracle(found.oracle, grouped), found, settings.plan)
+        estimates = _run(
+            games if fitted.unfitted is not None else games.without_background(),
+            outputs,
+            stopping=split_time(settings.stopping, len(outputs)),
+            checkpoint=settings.checkpoint,
+            is_loss=is_loss,
+            oracle=oracle,
+            progress=settings.progress or clock.follow,
+            **vars(settings.plan),
+        )
+    for_game = settings.game.with_draws(games.n_draws(is_loss=is_loss))
+    choices = record_run(
+        resolved,
+        inputs,
+        settings,
+        clock,
+        graph=graph_info,
+        sampler=fitted.info,
+        estimate=EstimateInfo.of(estimates[-1], settings.stopping, for_game, settings.plan),
         evaluations=EvaluationInfo.of_rows(estimates),
-        seconds=SecondsInfo(**clock.seconds),
-        versions=find_versions(resolved.info.packages),
-        run=SessionInfo(str(settings.seed), n_jobs, None if kept is None else str(kept.path)),
+    )
+    return RowExplanation(
+        estimates=estimates,
+        outputs=tuple(outputs[: len(estimates)]),
+        target=inputs.target,
+        rows=estimates[0].data,
+        row_names=row_names[: len(estimates[0].values)],
+        layout=games.layout,
+        graph=found.graph,
+        sampler_scores=fitted.scores,
+        groups=None if grouped is None else grouped.members,
+        choices=choices,
+        warnings=(),
+        is_marginal=check_sampler(fitted.sampler).is_marginal,
     )
 
 

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-import dsage._progress
-from dsage._progress import make_bar
+import dsage._check
+from dsage._check import make_bar
 from dsage.estimate import as_stopping, run
 from dsage.estimate.accumulate.history import History
 from dsage.estimate.running.bar import Bar, describe, describe_cost
@@ -135,7 +135,7 @@ def test_in_a_notebook_without_widgets_nothing_goes_to_stderr(monkeypatch, capsy
     """What notebooks receive from stderr is shown in red."""
     shell = type("ZMQInteractiveShell", (), {})()
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
-    monkeypatch.setattr(dsage._progress, "find_spec", lambda name: None)
+    monkeypatch.setattr(dsage._check, "find_spec", lambda name: None)
     with make_bar(total=2) as bar:
         bar.update(1)
     out, err = capsys.readouterr()

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from time import perf_counter
 from typing import Self
 
-from dsage._progress import make_bar
+from dsage._check import make_bar
 from dsage.estimate.running.outlook import Outlook
 
 # Seconds between two updates of the time that is left.

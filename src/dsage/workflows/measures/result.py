@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -13,13 +12,13 @@ import pandas as pd
 from dsage._check import check_count, check_members, check_names, refusal
 from dsage.estimate.inference import holm, intervals, p_values
 from dsage.result.explanation import Explanation
-from dsage.result.saving import MEASURES, read_as, tell_damage, write
+from dsage.result.saved import Saved
 from dsage.workflows.measures.averages import Average
-from dsage.workflows.measures.kinds import MEASURES as KNOWN
+from dsage.workflows.measures.kinds import MEASURES
 
 
 @dataclass(frozen=True, eq=False)
-class Measures:
+class Measures(Saved):
     """Measures of the importance of the same features, side by side.
 
     Attributes
@@ -37,6 +36,8 @@ class Measures:
     interactions : pandas.DataFrame or None
         The interaction of each pair of features, if it was asked for.
     """
+
+    _file_kind: ClassVar[str] = "dsage measures"
 
     feature_names: tuple[str, ...]
     averages: Mapping[str, Average]
@@ -129,38 +130,12 @@ class Measures:
 
         return draw(self, top=check_count(top, "top"), confidence=confidence)
 
-    def save(self, path: str | Path) -> Path:
-        """Write everything into one file of JSON and arrays; :meth:`load` reads it.
-
-        Parameters
-        ----------
-        path : str or Path
-            The file; its folder must exist. An existing file is overwritten.
-
-        Returns
-        -------
-        Path
-            The file.
-        """
-        return write(self, path, MEASURES)
-
-    @classmethod
-    def load(cls, path: str | Path) -> Measures:
-        """Return what :meth:`save` wrote.
-
-        Parameters
-        ----------
-        path : str or Path
-            The file.
-        """
-        found: Measures = read_as(cls, path, MEASURES)
-        with tell_damage(path):
-            shape = (len(check_names(found.feature_names, "feature_names")),)
-            if any(each.shape != shape for part in found.averages.values() for each in part):
-                raise ValueError("the arrays have different lengths")
-            check_members(found.names, tuple(KNOWN), "measures", "the measures")
-            found.to_frame()
-        return found
+    def _check(self) -> None:
+        shape = (len(check_names(self.feature_names, "feature_names")),)
+        if any(each.shape != shape for part in self.averages.values() for each in part):
+            raise ValueError("the arrays have different lengths")
+        check_members(self.names, tuple(MEASURES), "measures", "the measures")
+        self.to_frame()
 
     def __getitem__(self, measure: str) -> pd.DataFrame:
         """Return the lines of one measure, see `to_frame`."""

@@ -1,0 +1,68 @@
+"""Which separations a run uses: those of a graph, where they save evaluations."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dsage.data.groups import Groups
+from dsage.estimate import PlanOptions
+from dsage.estimate.graph_use import measure_use
+from dsage.graphs import GroupedOracle, Oracle
+from dsage.structure.info import GraphInfo
+from dsage.structure.resolve import GraphFound
+
+# A graph is not learned if linear regressions leave this share of the coalitions to be evaluated.
+_HARDLY_SEPARATED = 0.9
+
+
+def group_oracle(oracle: Oracle | None, groups: Groups | None) -> Oracle | None:
+    """Return the separations of features as those of the players."""
+    if groups is None or oracle is None:
+        return oracle
+    return GroupedOracle(oracle, groups.members)
+
+
+def use_graph(
+    oracle: Oracle | None, found: GraphFound, options: PlanOptions
+) -> tuple[Oracle | None, GraphInfo]:
+    """Return the separations to use, and the record of the graph.
+
+    A graph that the user did not ask for is used where that makes the estimate cheaper. `oracle`
+    has its separations of the players.
+    """
+    if oracle is None:
+        return None, found.info
+    use = measure_use(oracle, options)
+    is_used = found.is_asked or (use.pays and options.estimand != "sage")
+    why = None
+    if not is_used:
+        why = (
+            f"learned, not used: {use.share_skipped:.0%} of the surpluses could be skipped, and "
+            f"{use.share_evaluated:.0%} of the coalitions would have to be evaluated"
+        )
+    info = replace(
+        found.info,
+        is_used=is_used,
+        share_skippable=use.share_skipped,
+        share_evaluated=use.share_evaluated,
+        why=why,
+    )
+    return oracle if is_used else None, info
+
+
+class GraphSaver:
+    """Tells why no graph need be learned, from rough separations of the features."""
+
+    def __init__(self, options: PlanOptions, groups: Groups | None) -> None:
+        self._options, self._groups = options, groups
+
+    def __call__(self, oracle: Oracle) -> str | None:
+        """Return the reason, or None if a graph might pay."""
+        players = oracle if self._groups is None else GroupedOracle(oracle, self._groups.members)
+        share = measure_use(players, self._options).share_evaluated
+        if share < _HARDLY_SEPARATED:
+            return None
+        return (
+            f"not learned: even linear regressions, which miss dependences, leave {share:.0%} of "
+            "the coalitions to be evaluated"
+        )

@@ -54,6 +54,10 @@ class Piece:
     is_exact: bool
     first_pair: int  # each pair of a coalition and a row has noise of its own
 
+    def pairs(self, number: int) -> Ints:
+        """Return the numbers of the pairs of a coalition, given by its number, and each row."""
+        return self.first_pair + number * len(self.rows) + np.arange(len(self.rows))
+
 
 @dataclass(frozen=True, eq=False)
 class Block:

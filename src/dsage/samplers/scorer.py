@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +18,11 @@ from dsage.samplers.base import Sampler
 from dsage.samplers.checks import Floats, Mask, check_draws
 from dsage.samplers.energy import column_means, column_scales, energy_scores, has_gaps
 from dsage.samplers.noise import Noise
-from dsage.samplers.splits import Block, Part, Piece
+from dsage.samplers.recent import Recent
+from dsage.samplers.splits import BLOCK_ROWS, Block, Part, Piece
+
+# The noise that is kept for the next sampler: that of a block.
+_KEPT, _KEPT_BYTES = 64, 2**24
 
 Predict = Callable[[Any], npt.NDArray[Any]]
 """A function from rows, in the container that the model was fitted with, to predictions."""
@@ -79,6 +84,8 @@ class Scorer:
         # The rows that are scored may lack the gaps that a sampler was fitted to.
         self._may_miss = layout.may_miss | has_gaps(matrix)
         self._noise = Noise(streams, len(layout.names), n_replicates=2, n_draws=n_draws // 2)
+        n_kept = _KEPT_BYTES // (8 * BLOCK_ROWS * n_draws * len(layout.names))
+        self._recent: Recent[Floats] = Recent(min(max(1, n_kept), _KEPT))
         self.n_predicted, self.predict_seconds = 0, 0.0
         outputs = self._call(layout.decode(matrix[np.concatenate([part.at for part in parts])]))
         stops = np.cumsum([len(part.at) for part in parts])
@@ -123,8 +130,9 @@ class Scorer:
         energy = [np.empty(size) for size in sizes]
         for known, places in _by_coalition(block.pieces):
             rows = matrix[np.concatenate([block.pieces[at].rows for at, _ in places])]
-            pairs = [block.pieces[at].pairs(number) for at, number in places]
-            noise = self._noise(np.concatenate(pairs), 0)
+            pairs = np.concatenate([block.pieces[at].pairs(number) for at, number in places])
+            # All samplers get the same noise on a block, and each of them its own copy.
+            noise = self._recent.get(pairs.tobytes(), partial(self._noise, pairs, 0)).copy()
             drawn = np.asarray(sampler.draw_rows(rows, known, noise), np.float64)
             shape = (len(rows), *draws[0].shape[2:])
             check_draws(drawn, shape, ~known, layout.names, self._may_miss)

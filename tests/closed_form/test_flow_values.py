@@ -163,6 +163,7 @@ def test_flow_agrees_with_causal_sage(case):
         estimand="causal",
         sampler="gaussian",
         tolerance=0.02,
+        sampler_check=False,
         **options,
     )
     found = one.explain(sources="do", model_first=True).node_frame().set_index(["node", "part"])

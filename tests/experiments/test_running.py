@@ -55,6 +55,7 @@ def made(folder):
     return Store(folder / "tables").read("some")["made"].tolist()
 
 
+@pytest.mark.interrupts
 def test_a_complete_part_starts_from_scratch(part, work, tmp_path):
     run(part, tmp_path, Sizes())
     assert made(tmp_path) == [1, 2, 3]
@@ -63,6 +64,7 @@ def test_a_complete_part_starts_from_scratch(part, work, tmp_path):
     assert made(tmp_path) == [4, 5, 6]
 
 
+@pytest.mark.interrupts
 def test_an_interrupted_part_resumes(part, work, tmp_path):
     run(part, tmp_path, Sizes())
     work.broken_at = 2
@@ -77,6 +79,7 @@ def test_an_interrupted_part_resumes(part, work, tmp_path):
     assert not (tmp_path / "running" / "some").exists()
 
 
+@pytest.mark.interrupts
 def test_a_run_with_other_sizes_does_not_resume(part, work, tmp_path):
     work.broken_at = 2
     with pytest.raises(KeyboardInterrupt):
@@ -85,6 +88,7 @@ def test_a_run_with_other_sizes_does_not_resume(part, work, tmp_path):
     assert made(tmp_path) == [3, 4]
 
 
+@pytest.mark.interrupts
 def test_obsolete_tables_are_removed(part, tmp_path):
     store = Store(tmp_path / "tables")
     for name in ("some_old", "something"):
@@ -93,6 +97,7 @@ def test_obsolete_tables_are_removed(part, tmp_path):
     assert store.names() == ["some", "some_more", "something"]
 
 
+@pytest.mark.interrupts
 def test_a_part_without_its_data_keeps_existing_tables(part, tmp_path):
     run(part, tmp_path, Sizes())
     without = Part("some", "Some", lambda *_: None, None, None, part.draw, part.describe)

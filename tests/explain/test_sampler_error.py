@@ -312,6 +312,7 @@ def test_a_run_out_of_time_and_a_marginal_sampler_have_no_such_error(quick):
     assert "marginal" in other.sampler_check.reason
 
 
+@pytest.mark.interrupts
 def test_an_interrupt_of_the_check_keeps_the_values(monkeypatch, quick):
     def interrupted(*_, **__):
         raise KeyboardInterrupt

@@ -256,6 +256,7 @@ def test_a_model_that_is_not_fitted_says_so():
     assert "Ridge" in caught.value.__notes__[0]
 
 
+@pytest.mark.interrupts
 def test_an_interrupt_passes_unchanged():
     def interrupted(X):
         raise KeyboardInterrupt

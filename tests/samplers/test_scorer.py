@@ -11,7 +11,7 @@ from dsage.samplers.base import check_sampler
 from dsage.samplers.comparing import Table
 from dsage.samplers.gaussian import Gaussian
 from dsage.samplers.marginal import Marginal
-from dsage.samplers.splits import make_blocks
+from dsage.samplers.splits import Block, make_blocks
 
 COVARIANCE = np.array([[1.0, 0.8, 0.3], [0.8, 1.0, 0.5], [0.3, 0.5, 1.0]])
 WEIGHTS = np.array([1.0, -2.0, 0.5])
@@ -125,3 +125,44 @@ def test_a_sampler_without_a_layout_and_integer_columns_are_scored_as_a_model_se
     exact, blurred = (scores_of(check_sampler(Own(blur)), table, predict)[0] for blur in (0.0, 0.9))
     np.testing.assert_array_equal(blurred.energy, exact.energy)
     np.testing.assert_array_equal(blurred.msev, exact.msev)
+
+
+class Counting(Gaussian):
+    """Counts its calls."""
+
+    n_calls = 0
+
+    def draw_rows(self, rows, known, noise):
+        type(self).n_calls += 1
+        return super().draw_rows(rows, known, noise)
+
+
+@pytest.mark.parametrize("has_gaps", [False, True])
+def test_a_coalition_of_several_pieces_is_drawn_once_with_the_same_scores(has_gaps):
+    X = table_of(400).X
+    if has_gaps:
+        X = X.mask(np.random.default_rng(1).random(X.shape) < 0.2)
+    table = Table.of(X, Layout.of(X), streams=Streams(0))
+    scorer, sampler = table.scorer(None, 8), Counting().fit(X)
+    block = next(make_blocks(table.parts, table.players, 7, table.streams))
+    assert len(block.pieces) > 1
+    Counting.n_calls = 0
+    together = scorer(sampler, block)
+    assert Counting.n_calls == 7
+    for piece, scores in zip(block.pieces, together, strict=True):
+        alone = scorer(sampler, Block(block.part, block.at, (piece,)))[0]
+        np.testing.assert_allclose(scores.energy, alone.energy, rtol=1e-12)
+
+
+def test_the_model_is_asked_once_about_all_held_out_rows():
+    table, sizes = table_of(100), []
+    assert len(table.parts) == 4
+
+    def predict(rows):
+        sizes.append(len(rows))
+        return linear(rows)
+
+    outputs = table.scorer(predict, 8).outputs
+    assert sizes == [100]
+    for part, found in zip(table.parts, outputs, strict=True):
+        np.testing.assert_allclose(found[:, 0], linear(part.test), rtol=1e-12)

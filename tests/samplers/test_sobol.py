@@ -62,6 +62,7 @@ def listens():
     signal.signal(signal.SIGINT, before)
 
 
+@pytest.mark.interrupts
 @pytest.mark.skipif(os.name == "nt", reason="signals differ on Windows")
 def test_an_interrupt_waits_for_the_end_of_the_block(listens):
     done = []
@@ -77,6 +78,7 @@ def test_an_interrupt_waits_for_the_end_of_the_block(listens):
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+@pytest.mark.interrupts
 @pytest.mark.skipif(os.name == "nt", reason="signals differ on Windows")
 def test_ctrl_c_during_the_first_load_is_raised_and_leaves_a_complete_table(listens):
     """In a new process: NumPy's loader is interrupted in the middle of the file."""

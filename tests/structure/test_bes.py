@@ -221,6 +221,7 @@ def test_score_that_bars_a_parent_is_obeyed():
 # Interrupts and bad input
 
 
+@pytest.mark.interrupts
 def test_interrupt_returns_the_best_graph_so_far():
     model = model_of(8, 2, 0)
     score = population_score(model)

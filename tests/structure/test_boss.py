@@ -413,6 +413,7 @@ def test_no_variable_moves_after_the_last_of_the_steps():
 # Interrupts and bad input
 
 
+@pytest.mark.interrupts
 def test_interrupt_returns_the_best_graph_so_far():
     score = score_of(model_of(12, 4, 2), 500)
     seen = []
@@ -430,6 +431,7 @@ def test_interrupt_returns_the_best_graph_so_far():
     assert not boss(score).interrupted
 
 
+@pytest.mark.interrupts
 def test_interrupt_before_the_first_projection_returns_the_required_edges():
     class Interrupted(Score):
         def __init__(self, score):

@@ -330,6 +330,7 @@ def interrupting_bar(moves):
     return Bar
 
 
+@pytest.mark.interrupts
 @pytest.mark.parametrize(("method", "moves"), [("tabu", 20), ("hc", 20), ("boss", 3), ("auto", 20)])
 def test_an_interrupt_returns_the_best_graph_so_far(method, moves, monkeypatch):
     """Ctrl-C is raised where the user's key would raise it: somewhere between two moves."""
@@ -345,6 +346,7 @@ def test_an_interrupt_returns_the_best_graph_so_far(method, moves, monkeypatch):
     assert result.score == pytest.approx(dsage.score_graph(result.graph, data), rel=1e-12)
 
 
+@pytest.mark.interrupts
 def test_auto_interrupted_in_its_second_phase_keeps_what_the_first_found(monkeypatch):
     data = Moments.from_frame(paper_graph("dag_m(4)").sample(1000, random_state=0))
     local = search_graph(data, method="tabu")

@@ -340,6 +340,7 @@ def test_restarts_stop_where_no_random_move_is_legal():
 # Interrupts and progress
 
 
+@pytest.mark.interrupts
 @SEARCHES
 def test_an_interrupt_returns_the_best_graph_so_far(search):
     score = score_of(0, n_nodes=12)

@@ -143,6 +143,7 @@ def test_nine_in_ten_must_agree_by_default(data):
 class TestInterrupt:
     """An interrupt comes as an exception in a callable, or as a flag from a search."""
 
+    @pytest.mark.interrupts
     def test_the_graphs_so_far_are_returned_with_a_warning(self, data):
         calls = []
 
@@ -164,6 +165,7 @@ class TestInterrupt:
             found = stability(data, 5, random_state=0)
         assert found.graphs == (full.graph,)
 
+    @pytest.mark.interrupts
     def test_without_any_graph_the_interrupt_goes_on(self, data):
         def learn(frame):
             raise KeyboardInterrupt

@@ -47,10 +47,11 @@ def main(folder):
 
     address = folder / "scheduler.json"
     scheduler = command("scheduler", "--port", "0", "--scheduler-file", str(address))
-    while not address.exists():
-        time.sleep(0.05)
+    # It waits for the file of the scheduler.
     options = ("--scheduler-file", str(address), "--nthreads", "1", "--no-nanny")
     worker = command("worker", *options, "--local-directory", str(folder))
+    while not address.exists():
+        time.sleep(0.05)
     cluster._SECONDS_UNREACHABLE = 1.0
     # Every state is kept, however long that takes.
     checkpoint._SHARE = float("inf")

@@ -25,7 +25,7 @@ from dsage.data.kinds import (
 )
 from dsage.data.numbers import Numbers
 from dsage.data.possible import Codes, Range
-from dsage.data.storage import Floats, Storage, all_missing, own_dtype
+from dsage.data.storage import Floats, Storage, all_missing, is_plain, own_dtype
 from dsage.data.times import Times, is_time
 
 _ARRAY_KINDS = (
@@ -52,6 +52,8 @@ def column_kind(native: Any) -> str:  # noqa: ANN401
     """
     if isinstance(native, np.ndarray):
         return dtype_kind(native.dtype)
+    if is_plain(native):
+        return "number"
     kind = dtype_kind(nw.from_native(native, series_only=True).dtype)
     if kind == "other" and is_time(native):
         return "time"

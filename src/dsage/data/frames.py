@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from typing import Any
 
 import narwhals as nw
@@ -29,14 +30,16 @@ class Frame:
 
     def __init__(self, data: Any, names: Iterable[str] | None = None) -> None:  # noqa: ANN401
         check_dense(data, "data")
-        self._opened: nw.DataFrame[Any] | None = None
-        if is_frame(data):
-            self._opened = open_frame(data)
-            self.library = str(self._opened.implementation.name).lower()
-            columns = check_names(self._opened.columns, _COLUMNS)
+        self._data, self.is_array = data, not is_frame(data)
+        if not self.is_array:
+            # Most frames are pandas', of which columns and rows are known without narwhals.
+            self._is_pandas = type(data) is pd.DataFrame and data.columns.is_unique
+            opened = data if self._is_pandas else self._opened
+            self.library = "pandas" if self._is_pandas else _library(opened)
+            columns = check_names(opened.columns, _COLUMNS)
             self.names = columns if names is None else check_names(names)
             check_columns(columns, self.names, _COLUMNS)
-            self.n_rows = len(self._opened)
+            self.n_rows = len(opened)
             return
         self.library = "numpy"
         self._array = as_matrix(data)
@@ -49,15 +52,15 @@ class Frame:
             check_shape(self._array, ("n_rows", len(self.names)), "data", advice)
         self._position = {name: column for column, name in enumerate(self.names)}
 
-    @property
-    def is_array(self) -> bool:
-        """Whether the data is an array."""
-        return self._opened is None
+    @cached_property
+    def _opened(self) -> nw.DataFrame[Any]:
+        """The data frame as one of narwhals."""
+        return open_frame(self._data)
 
     @property
     def dtypes(self) -> dict[str, Any]:
         """The dtype of each column: narwhals' for a data frame, NumPy's for an array."""
-        if self._opened is None:
+        if self.is_array:
             return dict.fromkeys(self.names, self._array.dtype)
         schema = self._opened.schema
         return {name: schema[name] for name in self.names}
@@ -65,22 +68,25 @@ class Frame:
     @property
     def kinds(self) -> dict[str, str]:
         """What each column holds: ``"number"``, ``"class"`` or ``"time"``; others are refused."""
-        kinds = {name: dtype_kind(dtype) for name, dtype in self.dtypes.items()}
-        # narwhals does not know all dtypes.
-        unclear = [name for name, kind in kinds.items() if kind == "other"]
-        kinds |= {name: column_kind(self.column(name)) for name in unclear}
+        if not self.is_array and self._is_pandas:
+            kinds = {name: column_kind(self.column(name)) for name in self.names}
+        else:
+            kinds = {name: dtype_kind(dtype) for name, dtype in self.dtypes.items()}
+            # narwhals does not know all dtypes.
+            unclear = [name for name, kind in kinds.items() if kind == "other"]
+            kinds |= {name: column_kind(self.column(name)) for name in unclear}
         check_kinds(kinds.keys(), kinds.values())
         return kinds
 
     def column(self, name: str) -> Any:  # noqa: ANN401
         """Return a column as a series of its own library, or as a view of the array."""
-        if self._opened is None:
+        if self.is_array:
             return self._array[:, self._position[name]]
-        return self._opened[name].to_native()
+        return self._data[name] if self._is_pandas else self._opened[name].to_native()
 
     def select(self, names: Sequence[str]) -> Any:  # noqa: ANN401
         """Return some columns, in this order, in the container of the data."""
-        if self._opened is None:
+        if self.is_array:
             return self.matrix(names)
         return self._opened.select(*names).to_native()
 
@@ -89,7 +95,7 @@ class Frame:
     ) -> Array:
         """Return some columns and rows as an array of NumPy; by default all of them."""
         chosen = self.names if names is None else names
-        if self._opened is None:
+        if self.is_array:
             selected: Array = self._array if rows is None else self._array[rows]
             positions = [self._position[name] for name in chosen]
             is_whole = positions == list(range(selected.shape[1]))
@@ -99,7 +105,7 @@ class Frame:
 
     def with_column(self, name: str, values: Array) -> Any:  # noqa: ANN401
         """Return the data with one more column, as a data frame."""
-        if self._opened is None:
+        if self.is_array:
             return pd.DataFrame(self._array, columns=list(self.names)).assign(**{name: values})
         series = nw.new_series(name, values, backend=self._opened.implementation)
         return self._opened.with_columns(series).to_native()
@@ -107,12 +113,16 @@ class Frame:
 
 def is_frame(data: object) -> bool:
     """Report whether narwhals knows `data` as a data frame; refuse a lazy one."""
-    if isinstance(data, np.ndarray):
-        return False
+    if isinstance(data, (np.ndarray, pd.DataFrame)):
+        return isinstance(data, pd.DataFrame)
     if nw.dependencies.is_polars_lazyframe(data):
         advice = "Call its collect() first"
         raise refusal("the data frame", "eager", type(data).__name__, advice, TypeError)
     return nw.dependencies.is_into_dataframe(data)
+
+
+def _library(frame: nw.DataFrame[Any]) -> str:
+    return str(frame.implementation.name).lower()
 
 
 def open_frame(data: Any) -> nw.DataFrame[Any]:  # noqa: ANN401
@@ -128,6 +138,8 @@ def take_rows(data: Any, rows: npt.NDArray[np.intp]) -> Any:  # noqa: ANN401
     """Return some rows of a data frame or an array, by position, in the same container."""
     if not is_frame(data):
         return np.asarray(data)[rows]
+    if type(data) is pd.DataFrame:
+        return data.iloc[rows]
     try:
         return nw.from_native(data, eager_only=True)[rows].to_native()
     except NotImplementedError:

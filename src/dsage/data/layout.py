@@ -191,11 +191,14 @@ class Layout:
         given, the other columns are not read, and are 0. Infinite numbers and unseen categories
         are refused.
         """
-        frame = Frame(data, self.names)
         if known is None and self._takes_as_it_is(data):
-            matrix: Floats = data[list(self.names)].to_numpy(np.float64, copy=True)
+            if tuple(data.columns) != self.names:
+                Frame(data, self.names)  # refuses what lacks some
+                data = data[list(self.names)]
+            matrix: Floats = data.to_numpy(np.float64, copy=True)
             check_infinite(matrix.T, self.names)
             return np.ascontiguousarray(matrix)
+        frame = Frame(data, self.names)
         is_encoded = frame.is_array and self.kind != "numpy"
         if self._takes_at_once(data, is_encoded=is_encoded):
             # Not a number, missing or infinite, makes a sum that is not finite.
@@ -297,8 +300,8 @@ class Layout:
         """
         if self.kind != "pandas" or not isinstance(data, pd.DataFrame):
             return False
-        is_float = all(dtype == np.float64 for dtype in data.dtypes)
-        return is_float and self._is_plain(np.dtype(np.float64))
+        double = np.dtype(np.float64)
+        return self._is_plain(double) and all(dtype == double for dtype in data.dtypes)
 
     def _takes_at_once(self, data: Any, *, is_encoded: bool) -> bool:  # noqa: ANN401
         """Return whether data is an array of floats of which no column is looked at."""

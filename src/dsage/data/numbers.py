@@ -12,7 +12,16 @@ import pandas as pd
 
 from dsage._check import refusal
 from dsage.data.missing import check_infinite
-from dsage.data.storage import EXACT, Floats, Storage, is_arrow, library, no_missing, own_dtype
+from dsage.data.storage import (
+    EXACT,
+    Floats,
+    Storage,
+    is_arrow,
+    is_plain,
+    library,
+    no_missing,
+    own_dtype,
+)
 
 _TOO_LARGE = 2.0**63
 
@@ -33,7 +42,7 @@ class Numbers(Storage):
     def of(cls, native: Any) -> Self:  # noqa: ANN401
         """Learn how a column stores its numbers."""
         dtype = own_dtype(native)
-        if isinstance(native, np.ndarray):
+        if isinstance(native, np.ndarray) or is_plain(native):
             is_integer = native.dtype.kind in "iu"
         else:
             is_integer = nw.from_native(native, series_only=True).dtype.is_integer()
@@ -124,7 +133,7 @@ def read_numbers(native: Any) -> Floats:  # noqa: ANN401
 
 def _finest(native: Any) -> float:  # noqa: ANN401
     """Return the step between numbers of a dtype of whole or decimal numbers, 0 for floats."""
-    if isinstance(native, np.ndarray):
+    if isinstance(native, np.ndarray) or is_plain(native):
         return float(native.dtype.kind in "iu")
     dtype = nw.from_native(native, series_only=True).dtype
     if dtype.is_decimal():

@@ -16,6 +16,8 @@ Floats = npt.NDArray[np.float64]
 
 EXACT = 2.0**53
 """Up to here every whole number is a float."""
+# NumPy's integers, and its floats of 32 and 64 bits, in the machine's order of bytes.
+_PLAIN = frozenset(map(np.dtype, "bBhHiIlLqQfd"))
 
 
 class Storage(ABC):
@@ -51,6 +53,14 @@ class Storage(ABC):
 def own_dtype(native: Any) -> Any:  # noqa: ANN401
     """Return the dtype of a column in its own library."""
     return native.type if hasattr(native, "type") else native.dtype
+
+
+def is_plain(native: Any) -> bool:  # noqa: ANN401
+    """Return whether a column is a series of pandas of NumPy's integers, or of its usual floats."""
+    if not isinstance(native, pd.Series):
+        return False
+    dtype = native.dtype
+    return isinstance(dtype, np.dtype) and dtype in _PLAIN
 
 
 def library(name: str) -> Any:  # noqa: ANN401

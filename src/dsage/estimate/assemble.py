@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -164,6 +165,16 @@ def _find_share_skipped(totals: Totals) -> Floats:
 
 
 def _make_skipped_frame(totals: Totals) -> pd.DataFrame:
-    frame = pd.DataFrame(totals.noted, columns=["feature", "position", "surplus", "n_rows"])
-    frame["feature"] = [totals.plan.names[feature] for feature in frame["feature"]]
+    # Every look has one, and most runs skip nothing.
+    return _skipped_frame(totals.noted, totals.plan.names) if totals.noted else _no_frame().copy()
+
+
+@cache
+def _no_frame() -> pd.DataFrame:
+    return _skipped_frame([], ())
+
+
+def _skipped_frame(noted: Sequence[tuple[Any, ...]], names: Sequence[str]) -> pd.DataFrame:
+    frame = pd.DataFrame(noted, columns=["feature", "position", "surplus", "n_rows"])
+    frame["feature"] = [names[feature] for feature in frame["feature"]]
     return frame

@@ -29,6 +29,7 @@ from dsage.samplers.checks import (
 )
 from dsage.samplers.gaps import Gaps, read_rows, split_by_pattern
 from dsage.samplers.interface import AdaptedSampler, Sampler, check_sampler
+from dsage.samplers.training import Training
 
 __all__ = ["AdaptedSampler", "BaseSampler", "Result", "Sampler", "Write", "check_sampler"]
 
@@ -106,10 +107,26 @@ class BaseSampler(BaseEstimator, Sampler):  # type: ignore[misc]
         y : object, optional
             Ignored; present by convention.
         """
+        self._check_options()
+        layout = Layout.of(X, **self._columns)
+        return self.fit_encoded(layout, layout.encode(X))
+
+    def fit_training(self, training: Training) -> Self:
+        """Learn as `fit` does, from rows that other samplers are fitted to as well."""
+        if type(self).fit is not BaseSampler.fit:
+            # A class with a `fit` of its own.
+            return self.fit(training.X)
+        self._check_options()
+        return self.fit_encoded(*training.read(**self._columns))
+
+    @property
+    def _columns(self) -> dict[str, Any]:
+        """The options with which columns are read."""
+        return {"discrete": self.discrete, "kinds": self.kinds, "groups": self.groups}
+
+    def _check_options(self) -> None:
         self._result_type()
         check_count(self.max_bytes, "max_bytes")
-        layout = Layout.of(X, discrete=self.discrete, kinds=self.kinds, groups=self.groups)
-        return self.fit_encoded(layout, layout.encode(X))
 
     def fit_encoded(self, layout: Layout, matrix: Floats) -> Self:
         """Learn from rows that are encoded already, see :meth:`fit`."""

@@ -19,6 +19,7 @@ def energy_scores(
     scale: Floats,
     *,
     in_two_sets: bool = False,
+    center: Floats | None = None,
 ) -> Floats:
     """Return the unbiased energy score of each row, divided by the root of the number of features.
 
@@ -39,6 +40,8 @@ def energy_scores(
     in_two_sets : bool, default=False
         Whether only the first half of the draws of a row is independent of the second. Distances
         between draws are then those between the halves.
+    center : array of shape (n_features,), optional
+        Where missing numbers lie; by default at the means of the rows.
 
     Returns
     -------
@@ -50,13 +53,13 @@ def energy_scores(
     is_class = n_categories[features] > 0
     classes, numbers = features[is_class], features[~is_class]
     missing = has_gaps(X[:, numbers]) | has_gaps(draws[:, :, numbers])
-    center = _means(X[:, numbers])
+    middle = column_means(X[:, numbers]) if center is None else center[numbers]
     scores = np.empty(n_rows)
     step = max(1, _CHUNK // n_draws**2)
     for start in range(0, n_rows, step):
         rows = slice(start, start + step)
-        points = _embed(draws[rows][:, :, numbers], center, scale[numbers], missing)
-        row = _embed(X[rows][:, None, numbers], center, scale[numbers], missing)
+        points = _embed(draws[rows][:, :, numbers], middle, scale[numbers], missing)
+        row = _embed(X[rows][:, None, numbers], middle, scale[numbers], missing)
         drawn, own = draws[rows][:, :, classes], X[rows][:, None, classes]
         to_row = np.sqrt(_squares(points, row, drawn, own)[:, :, 0]).mean(axis=1)
         if in_two_sets:
@@ -81,7 +84,7 @@ def has_gaps(values: Floats) -> Mask:
 def column_scales(X: Floats) -> Floats:
     """Return the standard deviation of each column over what is not missing; 1 if it is 0."""
     present = ~np.isnan(X)
-    off = np.where(present, X - _means(X), 0.0)
+    off = np.where(present, X - column_means(X), 0.0)
     # Divided first: the squares of large numbers overflow.
     largest = np.maximum(np.abs(off).max(axis=0, initial=0.0), 1e-300)
     deviation: Floats = largest * np.sqrt(
@@ -91,7 +94,7 @@ def column_scales(X: Floats) -> Floats:
     return scales
 
 
-def _means(X: Floats) -> Floats:
+def column_means(X: Floats) -> Floats:
     """Return the mean of each column over what is not missing; 0 if everything is."""
     present = ~np.isnan(X)
     means: Floats = np.where(present, X, 0.0).sum(axis=0) / np.maximum(present.sum(axis=0), 1)

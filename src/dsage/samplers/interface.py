@@ -23,6 +23,7 @@ from dsage.graphs.interventions import Interventions
 from dsage.samplers.checks import Floats, Mask
 from dsage.samplers.conditioning import normal_scores
 from dsage.samplers.latent import Latent
+from dsage.samplers.training import Training
 
 if TYPE_CHECKING:
     from dsage.samplers.device import DeviceSampler
@@ -126,6 +127,10 @@ class Sampler(ABC):
     def fit_rows(self, X: Any, y: Any = None) -> Self:  # noqa: ANN401, ARG002
         """Learn as `fit` does; `y` is the target, which conditional samplers ignore."""
         return self.fit(X)
+
+    def fit_training(self, training: Training) -> Self:
+        """Learn as `fit` does, from rows that other samplers are fitted to as well."""
+        return self.fit(training.X)
 
     @abstractmethod
     def draw(self, X: Any, known: Mask, noise: Floats) -> Floats:  # noqa: ANN401

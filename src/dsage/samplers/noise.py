@@ -28,6 +28,8 @@ SMALLEST = 2.0**-53
 # Noise is made for this many rows at a time, which share a stream.
 _CHUNK = 256
 _KEPT_BYTES = 2**25
+# Nets that are kept: the terms of an estimate are in epochs of their own.
+_KEPT_NETS = 4
 # Binary digits of a uniform, and those of them that distinguish the points of a net.
 _DIGITS, _NET_DIGITS = 53, 30
 
@@ -64,7 +66,7 @@ class Noise:
         self.n_replicates = check_count(n_replicates, "n_replicates")
         self.n_draws = check_count(n_draws, "n_draws")
         self.kind = check_member(kind, KINDS, "noise", "the kinds of noise")
-        self._nets: tuple[int, Digits] | None = None
+        self._nets: Recent[Digits] = Recent(_KEPT_NETS)
         if kind == "sobol":
             # Before anything that a user might interrupt.
             load_table()
@@ -80,9 +82,6 @@ class Noise:
     def key(self) -> tuple[int, int, int, int, str]:
         """What the uniforms depend on."""
         return self._streams.entropy, self.n_features, self.n_replicates, self.n_draws, self.kind
-
-    def __getstate__(self) -> dict[str, object]:
-        return self.__dict__ | {"_nets": None}
 
     def __call__(self, rows: npt.NDArray[np.intp], epoch: int) -> Floats:
         """Return the noise of rows, by number: (n_rows, n_replicates * n_draws, n_features)."""
@@ -129,13 +128,13 @@ class Noise:
 
     def _net(self, epoch: int) -> Digits:
         """Return the binary digits of the nets of an epoch, (n_replicates, n_draws, n_features)."""
-        nets = self._nets
-        if nets is None or nets[0] != epoch:
-            # A copy may be the first to make a net in its process.
-            load_table()
-            exponent = (self.n_draws - 1).bit_length()
-            rngs = [self._streams("net", epoch, number) for number in range(self.n_replicates)]
-            sequences = [qmc.Sobol(self.n_features, bits=_NET_DIGITS, rng=rng) for rng in rngs]
-            made = [sequence.random_base2(exponent)[: self.n_draws] for sequence in sequences]
-            nets = self._nets = (epoch, (np.stack(made) * 2.0**_DIGITS).astype(np.uint64))
-        return nets[1]
+        return self._nets.get(epoch, partial(self._make_net, epoch))
+
+    def _make_net(self, epoch: int) -> Digits:
+        # A copy may be the first to make a net in its process.
+        load_table()
+        exponent = (self.n_draws - 1).bit_length()
+        rngs = [self._streams("net", epoch, number) for number in range(self.n_replicates)]
+        sequences = [qmc.Sobol(self.n_features, bits=_NET_DIGITS, rng=rng) for rng in rngs]
+        made = [sequence.random_base2(exponent)[: self.n_draws] for sequence in sequences]
+        return (np.stack(made) * 2.0**_DIGITS).astype(np.uint64)

@@ -17,6 +17,7 @@ from dsage.samplers.rules import give_up, is_settled
 from dsage.samplers.scorer import Scorer
 from dsage.samplers.sheet import Sheet
 from dsage.samplers.splits import Block, Part
+from dsage.samplers.training import Training
 
 # The share of the budget that is planned by count: machines differ, and the clock must not decide.
 _PLANNED = 0.7
@@ -136,6 +137,7 @@ class Race:
         self.contenders, self.sheet, self.is_cut = contenders, Sheet(), False
         self.running: list[Contender] = []
         self._scorer, self._parts = scorer, parts
+        self._training = [Training(part.train) for part in parts]
         self._others = iter(blocks)
         self._first = next(self._others)
         self._budget, self._watch = budget, _Watch()
@@ -247,7 +249,7 @@ class Race:
         if part not in contender.fits:
             fitted = contender.fitted
             if fitted is None:
-                fitted = contender.sampler.clone().fit(self._parts[part].train)
+                fitted = contender.sampler.clone().fit_training(self._training[part])
             contender.fits[part] = fitted
         return contender.fits[part]
 

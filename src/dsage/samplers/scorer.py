@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,10 +15,14 @@ from dsage._random import Streams
 from dsage.data.frames import is_frame
 from dsage.data.layout import Layout
 from dsage.samplers.base import Sampler
-from dsage.samplers.checks import Floats, check_draws
-from dsage.samplers.energy import column_scales, energy_scores, has_gaps
+from dsage.samplers.checks import Floats, Mask, check_draws
+from dsage.samplers.energy import column_means, column_scales, energy_scores, has_gaps
 from dsage.samplers.noise import Noise
-from dsage.samplers.splits import Block, Part, Piece
+from dsage.samplers.recent import Recent
+from dsage.samplers.splits import BLOCK_ROWS, Block, Part, Piece
+
+# The noise that is kept for the next sampler: that of a block.
+_KEPT, _KEPT_BYTES = 64, 2**24
 
 Predict = Callable[[Any], npt.NDArray[Any]]
 """A function from rows, in the container that the model was fitted with, to predictions."""
@@ -73,15 +78,19 @@ class Scorer:
     ) -> None:
         self._parts, self._predict = parts, predict
         self._layout, self._is_frame = layout, is_frame(X)
-        # The rows of each part as each fitted sampler codes them.
-        self._encoded: dict[tuple[int, int], tuple[Layout, Floats]] = {}
+        # The rows of each part as fitted samplers code them, and the means of columns.
+        self._encoded: dict[tuple[int, int], tuple[Layout, Floats, Floats]] = {}
         self._scale = column_scales(matrix)
         # The rows that are scored may lack the gaps that a sampler was fitted to.
         self._may_miss = layout.may_miss | has_gaps(matrix)
         self._noise = Noise(streams, len(layout.names), n_replicates=2, n_draws=n_draws // 2)
+        n_kept = _KEPT_BYTES // (8 * BLOCK_ROWS * n_draws * len(layout.names))
+        self._recent: Recent[Floats] = Recent(min(max(1, n_kept), _KEPT))
         self.n_predicted, self.predict_seconds = 0, 0.0
-        self.outputs = [self._call(layout.decode(layout.encode(part.test))) for part in parts]
-        self._spread = float(np.concatenate(self.outputs).var(axis=0).sum())
+        outputs = self._call(layout.decode(matrix[np.concatenate([part.at for part in parts])]))
+        stops = np.cumsum([len(part.at) for part in parts])
+        self.outputs = np.split(outputs, stops[:-1])
+        self._spread = float(outputs.var(axis=0).sum())
 
     @property
     def n_draws(self) -> int:
@@ -96,47 +105,54 @@ class Scorer:
     def __call__(self, sampler: Sampler, block: Block) -> list[PieceScores]:
         """Return the scores of a fitted sampler on the pieces of a block."""
         layout = sampler.layout_ or self._layout
-        matrix = self._encode(layout, block.part)
-        draws = [self._draw(sampler, piece, matrix[piece.rows], layout) for piece in block.pieces]
-        energy = []
-        for piece, drawn in zip(block.pieces, draws, strict=True):
-            rows = matrix[piece.rows]
-            scores = [
-                energy_scores(
-                    rows,
-                    each,
-                    np.flatnonzero(~known),
-                    layout.n_categories,
-                    self._scale,
-                    in_two_sets=True,
-                )
-                for known, each in zip(piece.known, drawn, strict=True)
-            ]
-            energy.append(np.stack(scores))
+        draws, energy = self._draw(sampler, block, layout)
         if not self.has_model:
             return [PieceScores(each, None) for each in energy]
         msev = self._msev(draws, layout, block)
         return [PieceScores(*both) for both in zip(energy, msev, strict=True)]
 
-    def _encode(self, layout: Layout, part: int) -> Floats:
-        """Return the held-out rows of a part, classes as the codes of a layout."""
+    def _encode(self, layout: Layout, part: int) -> tuple[Floats, Floats]:
+        """Return the held-out rows of a part as a layout codes them, and the means of columns."""
         key = part, id(layout)
         if key not in self._encoded:
+            rows = layout.encode(self._parts[part].test)
             # With the layout, so that no other one gets its number.
-            self._encoded[key] = layout, layout.encode(self._parts[part].test)
-        return self._encoded[key][1]
+            self._encoded[key] = layout, rows, column_means(rows)
+        return self._encoded[key][1:]
 
-    def _draw(self, sampler: Sampler, piece: Piece, rows: Floats, layout: Layout) -> Floats:
-        """Return draws (n_coalitions, n_rows, n_draws, n_features)."""
-        draws = np.empty((len(piece.known), len(rows), self.n_draws, rows.shape[1]))
-        for number, known in enumerate(piece.known):
-            pairs = piece.first_pair + number * len(rows) + np.arange(len(rows))
-            drawn = np.asarray(sampler.draw_rows(rows, known, self._noise(pairs, 0)), np.float64)
-            check_draws(drawn, draws.shape[1:], ~known, layout.names, self._may_miss)
-            draws[number] = drawn
-        if layout.is_whole.any():
-            draws = np.where(layout.is_whole, np.rint(draws), draws)
-        return draws
+    def _draw(
+        self, sampler: Sampler, block: Block, layout: Layout
+    ) -> tuple[list[Floats], list[Floats]]:
+        """Return draws (n_coalitions, n_rows, n_draws, n_features) and energy scores of pieces."""
+        matrix, center = self._encode(layout, block.part)
+        sizes = [(len(piece.known), len(piece.rows)) for piece in block.pieces]
+        draws = [np.empty((*size, self.n_draws, matrix.shape[1])) for size in sizes]
+        energy = [np.empty(size) for size in sizes]
+        for known, places in _by_coalition(block.pieces):
+            rows = matrix[np.concatenate([block.pieces[at].rows for at, _ in places])]
+            pairs = np.concatenate([block.pieces[at].pairs(number) for at, number in places])
+            # All samplers get the same noise on a block, and each of them its own copy.
+            noise = self._recent.get(pairs.tobytes(), partial(self._noise, pairs, 0)).copy()
+            drawn = np.asarray(sampler.draw_rows(rows, known, noise), np.float64)
+            shape = (len(rows), *draws[0].shape[2:])
+            check_draws(drawn, shape, ~known, layout.names, self._may_miss)
+            if layout.is_whole.any():
+                drawn = np.where(layout.is_whole, np.rint(drawn), drawn)
+            scores = energy_scores(
+                rows,
+                drawn,
+                np.flatnonzero(~known),
+                layout.n_categories,
+                self._scale,
+                in_two_sets=True,
+                center=center,
+            )
+            start = 0
+            for at, number in places:
+                here = slice(start, start + sizes[at][1])
+                draws[at][number], energy[at][number] = drawn[here], scores[here]
+                start = here.stop
+        return draws, energy
 
     def _msev(self, draws: Sequence[Floats], layout: Layout, block: Block) -> list[Floats]:
         """Return the MSEv of pieces, from one call of the model."""
@@ -166,3 +182,14 @@ class Scorer:
         self.n_predicted += len(rows)
         self.predict_seconds += time.perf_counter() - start
         return found
+
+
+def _by_coalition(pieces: Sequence[Piece]) -> Iterator[tuple[Mask, list[tuple[int, int]]]]:
+    """Yield distinct coalitions, and where they are: the pieces, and their numbers in these."""
+    places: dict[bytes, list[tuple[int, int]]] = {}
+    for at, piece in enumerate(pieces):
+        for number, known in enumerate(piece.known):
+            places.setdefault(known.tobytes(), []).append((at, number))
+    for found in places.values():
+        at, number = found[0]
+        yield pieces[at].known[number], found

@@ -20,7 +20,7 @@ _ENOUGH_ROWS = 400
 _FIT_ROWS, _FIT_ENTRIES, _FEWEST_FIT_ROWS, SCORED_ROWS = 3000, 60_000, 500, 512
 # Rows that are scored together, and those of them that share coalitions: few, so that there are
 # many coalitions.
-_BLOCK, _PIECE = 64, 16
+BLOCK_ROWS, _PIECE = 64, 16
 # How often each row is scored, with other coalitions each time, if nothing is decided before: more
 # would hardly lower the errors of the rows. Where all coalitions are few, they say less each time.
 _SWEEPS, _SWEEPS_OF_FEW = 2, 4
@@ -53,6 +53,10 @@ class Piece:
     weights: Floats
     is_exact: bool
     first_pair: int  # each pair of a coalition and a row has noise of its own
+
+    def pairs(self, number: int) -> Ints:
+        """Return the numbers of the pairs of a coalition, given by its number, and each row."""
+        return self.first_pair + number * len(self.rows) + np.arange(len(self.rows))
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,7 +148,9 @@ def make_blocks(
 
 def _in_turn(parts: Sequence[Part]) -> list[tuple[int, Ints]]:
     """Return the rows of all parts in portions, the parts in turn."""
-    cut = [np.array_split(np.arange(len(part.at)), -(-len(part.at) // _BLOCK)) for part in parts]
+    cut = [
+        np.array_split(np.arange(len(part.at)), -(-len(part.at) // BLOCK_ROWS)) for part in parts
+    ]
     return [
         (number, portions[turn])
         for turn in range(max(map(len, cut)))

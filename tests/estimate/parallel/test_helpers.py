@@ -232,6 +232,7 @@ def test_a_forked_process_gets_helpers_of_its_own(monkeypatch):
     assert made == [1, 1]
 
 
+@pytest.mark.interrupts
 def test_what_was_sent_is_cancelled_after_an_interrupt(data, forest, long_runs, monkeypatch):
     sent = []
 

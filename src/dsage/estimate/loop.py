@@ -393,7 +393,7 @@ class Estimation:
         bound = _CONTROL_SHARE * rest / slope**2
         n_main = totals.tallies[0].n_units
         rate = 0.0
-        if len(self.plan.names) > _FEW_FEATURES:
+        if len(self.plan.names) > _FEW_FEATURES or not wanted.all():
             seconds = self.plan.seconds_a_unit * min(2.0 * float(wanted.mean()), 1.0)
             rate = rest / slope**2 / n_main / seconds
         # Some of it may have been computed beside other processes, with one thread.

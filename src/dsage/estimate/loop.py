@@ -14,6 +14,7 @@ from dsage.estimate.accumulate.history import History
 from dsage.estimate.assemble import assemble
 from dsage.estimate.clock import Clock, TimeUpError
 from dsage.estimate.inference import MIN_UNITS
+from dsage.estimate.narrowing import find_lagging
 from dsage.estimate.parallel.pools import single_blas
 from dsage.estimate.plan import Plan
 from dsage.estimate.result import Estimate
@@ -42,10 +43,6 @@ _BYTES_AT_ONCE, _COPIES = 1 << 26, 4
 # Least cost of another pass as a share of the cost of an epoch so far: that of the walks, where all
 # coalitions are in memory. Without it, the noise would be kept for ever then.
 _PASS_SHARE = 0.02
-# Features are evaluated further whose standard error is at least this share of the worst one, each
-# as a multiple of what it may be; units that every feature has; and standard errors of an error
-# that are added to it, as those of few units may be too small.
-_LAGGING, _UNITS_OF_ALL, _CAREFUL = 0.9, 16, 2.0
 # Numbers that belong to the state of an estimation.
 _STATE = ("epoch", "epoch_started_at", "epoch_cost", "pass_cost", "refined_at")
 
@@ -143,7 +140,11 @@ class Estimation:
             if n_left == 0:
                 return
             more = max(_FIRST_UNITS, tallies[term].n_units // 8)
-            self._wanted[:] = self._find_lagging(estimate)
+            freedoms = self._totals.tallies[0].freedoms
+            self._wanted[:] = True
+            if self.goal is not None and self.plan.can_narrow:
+                allowed = self.goal(estimate)
+                self._wanted[:] = find_lagging(estimate.se, allowed, freedoms, self.n_units)
             self._pending[:] = term, min(more, n_left)
 
     def progress(self) -> Estimate:
@@ -354,27 +355,6 @@ class Estimation:
                 variance += float(totals.draw_variance(0).sum())
             rates.append(variance / max(cost / tally.n_units, 1.0) / tally.n_units)
         return int(np.argmax(rates))
-
-    def _find_lagging(self, estimate: Estimate) -> Mask:
-        """Return the features to evaluate further: all, or those that are behind their goal.
-
-        Which features lag does not depend on how far they all have to go, so that a run can be
-        continued to another tolerance.
-        """
-        everything = np.ones(self.plan.n_columns, dtype=np.bool_)
-        is_early = self.n_units < _UNITS_OF_ALL
-        if self.goal is None or is_early or not self.plan.can_narrow:
-            return everything
-        allowed = np.broadcast_to(self.goal(estimate), estimate.se.shape)
-        freedoms = self._totals.tallies[0].freedoms
-        se = estimate.se * (1.0 + _CAREFUL / np.sqrt(2.0 * freedoms))
-        ratios = np.divide(se, allowed, out=np.full_like(se, np.inf), where=allowed > 0.0)
-        ratios[se == 0.0] = 0.0
-        worst = ratios.max()
-        if not (np.isfinite(worst) and worst > 0.0):
-            return everything
-        lagging: Mask = ratios > _LAGGING * worst
-        return lagging
 
     def _refine_control(self) -> None:
         """Make the first level so precise that it adds little to the error of the other terms.

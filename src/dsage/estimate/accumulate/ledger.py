@@ -91,10 +91,9 @@ class Ledger:
         if rows is None:
             return
         self._covariance = None
-        number, at = self._number[shard], slice(None)
-        if wanted is not None:
-            at = np.flatnonzero(wanted)
-            surplus = surplus[..., at]
+        number = self._number[shard]
+        at = slice(None) if wanted is None else np.flatnonzero(wanted)
+        surplus = surplus[..., at]
         self._counts[term, number, at] += 1
         self._freedom[term, number, at] += self._epoch_counts[term, number, at] > 0
         self._epoch_counts[term, number, at] += 1
@@ -173,8 +172,8 @@ class Ledger:
 
     def row_variance(self, terms: Sequence[int]) -> Floats:
         """Return the variance of the mean from the choice of the rows."""
-        of_shards = (self._counts[list(terms)] > 0).all(axis=(0, 2))
-        visited: Mask = np.asarray(of_shards[self._shards])
+        of_shards = np.asarray((self._counts[list(terms)] > 0).all(axis=(0, 2)))
+        visited: Mask = of_shards[self._shards]
         n_features = self._sums.shape[-1]
         if visited.sum() < 2:
             return np.full(n_features, np.nan)

@@ -26,7 +26,8 @@ from sklearn.preprocessing import OneHotEncoder
 import dsage
 from benchmarks.table import markdown, publish
 from dsage.data.layout import Layout
-from dsage.games.expected import Expected
+from dsage.games import expected
+from dsage.games.prefixes import draw_chunks, draw_noisy
 from dsage.models import Model
 from dsage.result.events import Event, Phase, PhaseStarted
 from dsage.samplers import BaseSampler, Sampler
@@ -109,10 +110,9 @@ def measured_calls(watch: Stopwatch) -> Iterator[None]:
         (BaseSampler, "draw_rows", watch.of("draw", BaseSampler.draw_rows)),
         (Sampler, "prepare", watch.of("draw", Sampler.prepare)),
         (Noise, "__call__", watch.of("draw", Noise.__call__)),
-        (
-            Expected,
-            "_draw_prefixes",
-            watch.of_steps("draw", Expected._draw_prefixes),
+        *(
+            (expected, each.__name__, watch.of_steps("draw", each))
+            for each in (draw_chunks, draw_noisy)
         ),
     ]
     patches = [mock.patch.object(*each) for each in parts]

@@ -189,3 +189,30 @@ def test_boundaries_without_separation_are_plain_surpluses():
     plain = play(Prefixes(game)(ORDERS, ROWS, 0), game)
     np.testing.assert_array_equal(at_boundaries.values, plain.values)
     np.testing.assert_array_equal(at_boundaries.skipped, plain.skipped)
+
+
+# Some features only
+
+
+@pytest.mark.parametrize("make", [Table, PathTable])
+@pytest.mark.parametrize("wanted", [[1, 0, 0, 0], [0, 1, 0, 1], [1, 1, 1, 1]])
+@pytest.mark.parametrize("kind", ["plain", "skipped", "boundaries"])
+def test_surpluses_of_wanted_features_are_those_of_all(make, wanted, kind):
+    game = make()
+    walks = {
+        "plain": Prefixes(game),
+        "skipped": Prefixes(game, CHAIN),
+        "boundaries": Boundaries(CHAIN),
+    }
+    mask = np.array(wanted, dtype=bool)
+    every = play(walks[kind](ORDERS, ROWS, 1), game)
+    some = play(walks[kind](ORDERS, ROWS, 1, mask), game)
+    np.testing.assert_array_equal(some.values[..., mask], every.values[..., mask])
+    np.testing.assert_array_equal(some.skipped, every.skipped)
+
+
+def test_one_wanted_feature_takes_two_risks_of_an_ordering():
+    game = Cached(Table())
+    orders = np.array([[0, 1, 2, 3]])
+    play(Prefixes(game)(orders, ROWS, 0, np.array([False, True, False, False])), game)
+    assert game.n_evaluated == 2 * len(ROWS)

@@ -129,3 +129,38 @@ def test_there_is_one_thread_without_openmp(monkeypatch):
     assert forests.count_threads() >= 1
     monkeypatch.delitem(forests.sys.modules, "sklearn.utils._openmp_helpers")
     assert forests.count_threads() == 1
+
+
+def _infinite(X):
+    return X.assign(a=np.inf)
+
+
+def _too_large(X):
+    return X.assign(b=1e300)
+
+
+def _in_another_order(X):
+    return X[list("cba")]
+
+
+@pytest.mark.parametrize("change", [_infinite, _too_large, _in_another_order])
+def test_rows_that_the_forest_refuses_are_refused(change):
+    X, y = table()
+    X = X[list("abc")]
+    forest = RandomForestRegressor(3, random_state=0).fit(X, y)
+    predict = ask_trees(forest.predict, forest)
+    predict(X)
+    message = r"infinity|too large|feature names"
+    with np.errstate(over="ignore"), pytest.raises(ValueError, match=message):
+        predict(change(X))
+
+
+def test_rows_that_are_in_order_are_not_checked_again(monkeypatch):
+    X, y = table()
+    X = X[list("abc")]
+    forest = RandomForestRegressor(3, random_state=0).fit(X, y)
+    predict = ask_trees(forest.predict, forest)
+    expected = forest.predict(X)
+    predict(X)
+    monkeypatch.setattr(type(forest), "_validate_X_predict", None)
+    assert np.array_equal(predict(X), expected)

@@ -23,7 +23,13 @@ class BoundaryGaps:
     def __init__(self, game: Game, oracle: Oracle) -> None:
         self._oracle, self._n_replicates = oracle, game.n_replicates
 
-    def __call__(self, orders: Orders, rows: Rows, epoch: int) -> Asking[Surpluses]:
+    def __call__(
+        self,
+        orders: Orders,
+        rows: Rows,
+        epoch: int,
+        wanted: Mask | None = None,  # noqa: ARG002
+    ) -> Asking[Surpluses]:
         """Compute the differences; see :class:`~dsage.estimate.walk.Walk`."""
         known = prefixes(orders)
         flat = known.reshape(-1, known.shape[-1])
@@ -47,7 +53,13 @@ class SkippedSurpluses:
         self._oracle, self._n_replicates = oracle, game.n_replicates
         self._use_paths = game.has_paths
 
-    def __call__(self, orders: Orders, rows: Rows, epoch: int) -> Asking[Surpluses]:
+    def __call__(
+        self,
+        orders: Orders,
+        rows: Rows,
+        epoch: int,
+        wanted: Mask | None = None,  # noqa: ARG002
+    ) -> Asking[Surpluses]:
         """Compute the surpluses; see :class:`~dsage.estimate.walk.Walk`."""
         known = prefixes(orders)
         skipped = separated_steps(self._oracle, known, orders)

@@ -14,13 +14,14 @@ from dsage.estimate.accumulate.history import History
 from dsage.estimate.assemble import assemble
 from dsage.estimate.clock import Clock, TimeUpError
 from dsage.estimate.inference import MIN_UNITS
+from dsage.estimate.narrowing import find_lagging
 from dsage.estimate.parallel.pools import single_blas
 from dsage.estimate.plan import Plan
 from dsage.estimate.result import Estimate
-from dsage.estimate.terms import Outcome
+from dsage.estimate.terms import Outcome, Sampled
 from dsage.estimate.totals import Totals
 from dsage.estimate.walk import Asking
-from dsage.games.base import Floats, Game, Request
+from dsage.games.base import Floats, Game, Mask, Request
 from dsage.games.cached import Cached
 
 _FIRST_UNITS = 8
@@ -64,6 +65,11 @@ class Estimation:
         Called whenever the state is consistent, which is several times between two looks.
     on_piece : callable or None
         Called between pieces of the evaluations, where these are not parallel.
+    goal : callable or None
+        Maps an estimate to the standard errors that its features may have, as far as their ratios
+        matter. Where it is given, features that are ahead of others are not evaluated further
+        until these have caught up: one surplus of a feature takes two evaluations, and those of all
+        features take as many as there are features.
     clock : Clock
         The time of the estimation, which may have a limit.
     is_whole : bool
@@ -86,6 +92,7 @@ class Estimation:
         self.plan = plan
         self.on_pause: Callable[[], None] | None = None
         self.on_piece: Callable[[], None] | None = None
+        self.goal: Callable[[Estimate], float | Floats] | None = None
         self.is_whole = True
         self.clock = Clock()
         self._totals = Totals(plan)
@@ -98,6 +105,8 @@ class Estimation:
         self._refined_at = -1
         # A term, and the number of its units that are left to evaluate before the next look.
         self._pending = np.zeros(2, dtype=np.int64)
+        # The features that these units evaluate.
+        self._wanted: Mask = np.ones(plan.n_columns, dtype=np.bool_)
 
     def steps(self) -> Iterator[Estimate]:
         """Evaluate and yield the current estimate, until nothing is left to evaluate.
@@ -131,6 +140,11 @@ class Estimation:
             if n_left == 0:
                 return
             more = max(_FIRST_UNITS, tallies[term].n_units // 8)
+            freedoms = self._totals.tallies[0].freedoms
+            self._wanted[:] = True
+            if self.goal is not None and self.plan.can_narrow:
+                allowed = self.goal(estimate)
+                self._wanted[:] = find_lagging(estimate.se, allowed, freedoms, self.n_units)
             self._pending[:] = term, min(more, n_left)
 
     def progress(self) -> Estimate:
@@ -158,7 +172,7 @@ class Estimation:
 
     def state(self) -> Arrays:
         """Return the state as named arrays."""
-        own = {name: vars(self)[f"_{name}"] for name in (*_STATE, "pending")}
+        own = {name: vars(self)[f"_{name}"] for name in (*_STATE, "pending", "wanted")}
         own["seconds"] = self.clock.seconds
         parts: dict[str, Mapping[str, Any]] = {
             "totals": self._totals.state(),
@@ -170,14 +184,15 @@ class Estimation:
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Return to the state of an estimation of the same plan."""
-        on_pause, on_piece, clock = self.on_pause, self.on_piece, self.clock
+        kept = {name: vars(self)[name] for name in ("on_pause", "on_piece", "goal", "clock")}
         self._begin(self.plan)
-        self.on_pause, self.on_piece, self.clock = on_pause, on_piece, clock
+        vars(self).update(kept)
         self._totals.restore(arrays_under(state, "totals"))
         own = arrays_under(state, "loop")
         vars(self).update({f"_{name}": own[name].item() for name in _STATE})
         self.clock.seconds = own["seconds"].item()
         self._pending[...] = own["pending"]
+        self._wanted[...] = own["wanted"]
         self._history = History(**arrays_under(state, "history"))
         self.plan.game.restore(arrays_under(state, "memory"))
 
@@ -241,9 +256,12 @@ class Estimation:
 
     def _evaluate(self, term: int, units: Sequence[tuple[int, int]]) -> None:
         before, shards = self.plan.game.n_distinct, self.plan.shards_of(term)
-        asking = [
-            self.plan.terms[term](batch, shards[shard], self._epoch) for batch, shard in units
-        ]
+        given = [(batch, shards[shard], self._epoch) for batch, shard in units]
+        played = self.plan.terms[term]
+        if term == 0 and isinstance(played, Sampled) and not self._wanted.all():
+            asking = [played(*each, self._wanted.copy()) for each in given]
+        else:
+            asking = [played(*each) for each in given]
         with self.clock.measure(term, len(units), self._n_needed(term)) as watch:
             control = self.plan.control
             self.plan.jobs.on_piece = partial(self._look_at, watch)
@@ -349,16 +367,18 @@ class Estimation:
         n_units = sum(tally.n_units for tally in totals.tallies)
         if control is None or not slope or self._refined_at == n_units:
             return
-        rest = float(totals.own_variance(0).sum())
-        rest += float(totals.draw_variance(0).sum())
+        wanted = self._wanted
+        rest = float(totals.own_variance(0)[wanted].sum())
+        rest += float(totals.draw_variance(0)[wanted].sum())
         bound = _CONTROL_SHARE * rest / slope**2
         n_main = totals.tallies[0].n_units
         rate = 0.0
-        if len(self.plan.names) > _FEW_FEATURES:
-            rate = rest / slope**2 / n_main / self.plan.seconds_a_unit
+        if len(self.plan.names) > _FEW_FEATURES or not wanted.all():
+            seconds = self.plan.seconds_a_unit * min(2.0 * float(wanted.mean()), 1.0)
+            rate = rest / slope**2 / n_main / seconds
         # Some of it may have been computed beside other processes, with one thread.
         with single_blas():
-            is_done = control.refine(bound, n_main, self.clock.is_over, rate)
+            is_done = control.refine(bound, n_main, self.clock.is_over, rate, wanted)
         if is_done:
             self._refined_at = n_units
 

@@ -43,8 +43,14 @@ class PartsWalk:
     def __init__(self, interventions: Do) -> None:
         self._interventions = interventions
 
-    def __call__(self, orders: Orders, rows: Rows, epoch: int) -> Asking[Surpluses]:
-        """Compute the surpluses; see :class:`~dsage.estimate.walk.Walk`."""
+    def __call__(
+        self,
+        orders: Orders,
+        rows: Rows,
+        epoch: int,
+        wanted: Mask | None = None,  # noqa: ARG002
+    ) -> Asking[Surpluses]:
+        """Compute the surpluses of all features; see :class:`~dsage.estimate.walk.Walk`."""
         known = prefixes(orders)
         n_orderings, n_features = orders.shape
         before, after = known[:, :-1], known[:, 1:]

@@ -191,6 +191,13 @@ class Plan:
         return each * self.terms[0].batch_size
 
     @property
+    def can_narrow(self) -> bool:
+        """Whether single features can be evaluated further, and cost less than all of them."""
+        is_sampled = isinstance(self.terms[0], Sampled) and not self.is_given
+        is_alone = len(self.terms) == 1 or self.is_audited_only
+        return is_sampled and is_alone and self.is_drawn and not self.n_outputs
+
+    @property
     def tells_errors(self) -> bool:
         """Whether standard errors can be estimated: a single replicate has none of its own."""
         return not self.is_drawn or self.n_replicates > 1

@@ -132,6 +132,7 @@ class Estimate(WithErrors, Finished):
     n_orderings : int
         Orderings of the term with the most; if the main term enumerates all orderings, those of
         the correction where it is part of the estimate, and otherwise the number of all orderings.
+        Features whose errors were small early have fewer.
     n_units : int
         Independent pieces that the standard errors rest on: units, or rows where all orderings
         were enumerated.

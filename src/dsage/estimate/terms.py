@@ -10,7 +10,7 @@ import numpy.typing as npt
 from dsage.estimate.exact import Enumeration
 from dsage.estimate.result import TermKind
 from dsage.estimate.walk import Asking, Walk, play
-from dsage.games.base import Coalitions, Floats, Game, Orders, Rows
+from dsage.games.base import Coalitions, Floats, Game, Mask, Orders, Rows
 from dsage.orderings import Orderings
 
 
@@ -19,13 +19,15 @@ class Outcome(NamedTuple):
 
     The mean surpluses over the batch of orderings, (n_rows, n_replicates, n_features), and those of
     the first level, (n_features,); the number of surpluses that are zero by separation; and, from
-    an audit, feature, position and mean surplus of each step that separation sets to zero.
+    an audit, feature, position and mean surplus of each step that separation sets to zero. With
+    `wanted`, (n_features,), only the surpluses of these features mean anything.
     """
 
     surplus: Floats
     control: Floats
     n_skipped: npt.NDArray[np.intp]
     noted: list[tuple[int, int, float]]
+    wanted: Mask | None = None
 
 
 class Term(Protocol):
@@ -61,14 +63,19 @@ class Sampled:
         self._control_walk, self._control = control_walk, control
         self.batch_size = orderings.batch_size
 
-    def __call__(self, batch: int, rows: Rows, epoch: int) -> Asking[Outcome]:
-        """Evaluate a batch of orderings on some rows; see :class:`Term`."""
+    def __call__(
+        self, batch: int, rows: Rows, epoch: int, wanted: Mask | None = None
+    ) -> Asking[Outcome]:
+        """Evaluate a batch of orderings on some rows; see :class:`Term`.
+
+        With `wanted`, only for some of the features.
+        """
         orders = self._orderings.batch(batch)
-        values, skipped = yield from self._walk(orders, rows, epoch)
+        values, skipped = yield from self._walk(orders, rows, epoch, wanted)
         control = self._surpluses(orders, rows)
         if control is None:
             control = np.zeros(values.shape[-1])
-        return Outcome(values.mean(axis=0), control, skipped.sum(axis=0), [])
+        return Outcome(values.mean(axis=0), control, skipped.sum(axis=0), [], wanted)
 
     def control(self, batch: int, rows: Rows) -> Floats:
         """Return the mean surpluses of the first level; see :class:`MainTerm`."""

@@ -47,9 +47,10 @@ class Totals:
 
     def add(self, term: int, shard: int, outcome: Outcome) -> None:
         """Add the outcome of a unit on a shard."""
-        self.tallies[term].add(shard, outcome.surplus.mean(axis=(0, 1)), outcome.control)
+        surplus, wanted = outcome.surplus, outcome.wanted
+        self.tallies[term].add(shard, surplus.mean(axis=(0, 1)), outcome.control, wanted)
         ledger, number = self._ledger_of(term)
-        ledger.add(number, shard, outcome.surplus)
+        ledger.add(number, shard, surplus, wanted)
         if term == 0:
             self.skipped += outcome.n_skipped
         n_rows = len(self.plan.shards_of(term)[shard])

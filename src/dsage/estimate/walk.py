@@ -57,8 +57,14 @@ class Walk(Protocol):
     evaluated together.
     """
 
-    def __call__(self, orders: Orders, rows: Rows, epoch: int) -> Asking[Surpluses]:
-        """Compute the surpluses along orderings (n_orderings, n_features) on some rows."""
+    def __call__(
+        self, orders: Orders, rows: Rows, epoch: int, wanted: Mask | None = None
+    ) -> Asking[Surpluses]:
+        """Compute the surpluses along orderings (n_orderings, n_features) on some rows.
+
+        With `wanted`, (n_features,), those of other features are arbitrary, and risks that they
+        alone need may be left out.
+        """
 
 
 class Prefixes:
@@ -74,14 +80,13 @@ class Prefixes:
         self._oracle, self._n_replicates = oracle, game.n_replicates
         self._use_paths = use_paths and game.has_paths
 
-    def __call__(self, orders: Orders, rows: Rows, epoch: int) -> Asking[Surpluses]:
+    def __call__(
+        self, orders: Orders, rows: Rows, epoch: int, wanted: Mask | None = None
+    ) -> Asking[Surpluses]:
         """Compute the surpluses; see :class:`Walk`."""
-        n_orderings, n_features = orders.shape
         known = prefixes(orders)
         skipped = separated_steps(self._oracle, known, orders)
-        needed = np.zeros((n_orderings, n_features + 1), dtype=np.bool_)
-        needed[:, :-1] |= ~skipped
-        needed[:, 1:] |= ~skipped
+        needed = _ends(~skipped if wanted is None else ~skipped & wanted[orders])
         if self._use_paths:
             risks = yield Along(orders, rows, epoch, needed)
         else:
@@ -102,15 +107,31 @@ class Boundaries:
     def __init__(self, oracle: Oracle) -> None:
         self._oracle = oracle
 
-    def __call__(self, orders: Orders, rows: Rows, epoch: int) -> Asking[Surpluses]:
+    def __call__(
+        self, orders: Orders, rows: Rows, epoch: int, wanted: Mask | None = None
+    ) -> Asking[Surpluses]:
         """Compute the surpluses; see :class:`Walk`."""
         known = prefixes(orders)
         boundaries = self._oracle.boundary(known.reshape(-1, known.shape[-1]))
-        risks = yield Coalitions(boundaries, rows, epoch)
+        if wanted is None:
+            risks = yield Coalitions(boundaries, rows, epoch)
+        else:
+            needed = _ends(wanted[orders]).ravel()
+            some = yield Coalitions(boundaries[needed], rows, epoch)
+            risks = np.zeros((len(boundaries), *some.shape[1:]))
+            risks[needed] = some
         risks = risks.reshape(*known.shape[:2], *risks.shape[1:])
         boundaries = boundaries.reshape(known.shape)
         skipped = (boundaries[:, :-1] == boundaries[:, 1:]).all(axis=2)
         return to_surpluses(risks[:, :-1] - risks[:, 1:], skipped, orders)
+
+
+def _ends(steps: Mask) -> Mask:
+    """Return the prefixes before and after steps, (n_orderings, n_features + 1)."""
+    ends = np.zeros((len(steps), steps.shape[1] + 1), dtype=np.bool_)
+    ends[:, :-1] |= steps
+    ends[:, 1:] |= steps
+    return ends
 
 
 def separated_steps(oracle: Oracle | None, known: Mask, orders: Orders) -> Mask:

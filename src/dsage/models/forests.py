@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from dsage.data.frames import take_rows
 from dsage.models.calling import sklearn_name
@@ -81,7 +82,7 @@ class TreeByTree:
         """Return the mean over trees, in the order in which a forest sums them."""
         forest = self._forest
         rows = X if self._before is None else self._before.transform(X)
-        rows = forest._validate_X_predict(rows)
+        rows = _read_rows(forest, rows)
         n_threads = min(count_threads(), rows.shape[0] // _ROWS_A_THREAD)
         if n_threads <= 1:
             return _mean_of_trees(forest, rows)
@@ -89,6 +90,28 @@ class TreeByTree:
         parts = [rows[start:stop] for start, stop in pairwise(ends)]
         with ThreadPoolExecutor(n_threads) as threads:
             return np.concatenate(list(threads.map(partial(_mean_of_trees, forest), parts)))
+
+
+def _read_rows(forest: Any, X: Any) -> Any:  # noqa: ANN401
+    """Return rows as trees take them.
+
+    Those that are plainly in order are not checked by the forest, which takes longer than to
+    predict a hundred of them.
+    """
+    names = getattr(forest, "feature_names_in_", None)
+    plain = None
+    if isinstance(X, pd.DataFrame) and names is not None:
+        is_plain = all(dtype == np.float64 for dtype in X.dtypes)
+        if is_plain and X.columns.tolist() == names.tolist():
+            plain = X.to_numpy()
+    elif isinstance(X, np.ndarray) and X.dtype == np.float64 and names is None:
+        plain = X if X.ndim == 2 and X.shape[1] == forest.n_features_in_ else None
+    if plain is not None:
+        with np.errstate(over="ignore"):
+            rows = plain.astype(np.float32)
+        if np.isfinite(rows).all():
+            return rows
+    return forest._validate_X_predict(X)
 
 
 def _mean_of_trees(forest: Any, rows: Any) -> npt.NDArray[np.float64]:  # noqa: ANN401

@@ -284,3 +284,27 @@ def test_degrees_of_freedom_of_draws_count_rows_epochs_and_groups():
         ledger.add(0, 0, surplus)
         ledger.next_epoch()
     assert ledger.df_draws == 5 * 4 * (N_GROUPS - 1)
+
+
+# Units of some features only
+
+
+def test_a_feature_that_some_units_lack_is_as_if_they_had_not_been():
+    generator = np.random.default_rng(3)
+    has = generator.random((24, 3)) < 0.6
+    has[:4] = True
+    ledger = Ledger(BLOCKS, 3, N_GROUPS, 1)
+    alone = [Ledger(BLOCKS, 1, N_GROUPS, 1) for _ in range(3)]
+    for number, wanted in enumerate(has):
+        if number in (9, 17):
+            for each in (ledger, *alone):
+                each.next_epoch()
+        surplus = generator.normal(size=(len(BLOCKS[number % 4]), N_GROUPS, 3))
+        ledger.add(0, number % 4, np.where(wanted, surplus, np.nan), wanted)
+        for feature in np.flatnonzero(wanted):
+            alone[feature].add(0, number % 4, surplus[..., feature : feature + 1])
+    for feature, each in enumerate(alone):
+        for name in ("draw_variance", "row_variance"):
+            found, expected = getattr(ledger, name)([0])[feature], getattr(each, name)([0])[0]
+            np.testing.assert_allclose(found, expected, rtol=1e-12)
+    assert ledger.df_draws == min(each.df_draws for each in alone)

@@ -295,3 +295,47 @@ def test_an_estimate_with_a_control_is_unbiased_and_its_variance_is_known():
     close_to(found, SHARES @ effects)
     close_to((found - SHARES @ effects) ** 2, truth)
     close_to(tally.variance(tally.slope), truth)
+
+
+# Units of some features only
+
+
+def test_a_feature_that_some_units_lack_is_as_if_they_had_not_been():
+    generator = np.random.default_rng(10)
+    units = random_units(generator, 40, 3)
+    controls = [0.5 * value + generator.normal(size=3) for _, value in units]
+    has = generator.random((40, 3)) < 0.7
+    has[:9] = True
+    ends = (13, 26)
+    tally = Tally(BLOCKS, 3)
+    for number, (block, value) in enumerate(units):
+        if number in ends:
+            tally.next_epoch()
+        # What is not wanted may be anything.
+        garbage = np.where(has[number], value, np.nan)
+        tally.add(block, garbage, np.where(has[number], controls[number], np.nan), has[number])
+    assert tally.n_units == 40
+    for feature in range(3):
+        alone = Tally(BLOCKS, 1)
+        for number, (block, value) in enumerate(units):
+            if number in ends:
+                alone.next_epoch()
+            if has[number, feature]:
+                at = slice(feature, feature + 1)
+                alone.add(block, value[at], controls[number][at])
+        np.testing.assert_allclose(tally.mean()[0][feature], alone.mean()[0][0], rtol=1e-12)
+        np.testing.assert_allclose(tally.mean()[1][feature], alone.mean()[1][0], rtol=1e-12)
+        np.testing.assert_allclose(tally.variance()[feature], alone.variance()[0], rtol=1e-12)
+        assert tally.freedoms[feature] == alone.df
+    assert tally.df == tally.freedoms.min()
+
+
+def test_the_slope_does_not_depend_on_how_many_units_a_feature_has():
+    """A feature of slope 1 and one of slope 3, both with controls of the same variance."""
+    generator = np.random.default_rng(11)
+    tally = Tally(BLOCKS, 2)
+    for number in range(3000):
+        control = generator.normal(size=2)
+        wanted = np.array([True, number % 10 == 0])
+        tally.add(number % 3, np.array([1.0, 3.0]) * control, control, wanted)
+    assert tally.slope == pytest.approx(2.0, abs=0.15)

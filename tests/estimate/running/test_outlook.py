@@ -32,6 +32,14 @@ def progress(**changed):
     return SimpleNamespace(**(given | changed))
 
 
+def looked(*looks):
+    """A history of looks: units, evaluations, seconds."""
+    history = History.empty(2)
+    for n_units, n_evaluated, seconds in looks:
+        history = history.after(np.zeros(2), np.ones(2), n_units, n_evaluated, seconds)
+    return history
+
+
 def test_an_error_twice_the_goal_means_that_a_quarter_is_done():
     found = look_ahead(Tolerance(0.1), progress())
     assert (found.error, found.goal) == pytest.approx((0.2, 0.1))
@@ -47,13 +55,17 @@ def test_the_goal_of_the_default_rule_is_that_of_the_feature_furthest_from_it():
 
 
 def test_the_time_that_is_left_follows_the_latest_pace():
-    looks = [(50, 200, 1.0), (100, 300, 5.0)]
-    history = History.empty(2)
-    for n_units, n_evaluated, seconds in looks:
-        history = history.after(np.zeros(2), np.ones(2), n_units, n_evaluated, seconds)
+    history = looked((67, 200, 1.0), (100, 300, 5.0))
     # 900 more evaluations, and the last 100 took 4 seconds.
     left = look_ahead(Tolerance(0.1), progress(history=history)).seconds_left
     assert left == pytest.approx(36.0)
+
+
+def test_units_of_fewer_features_are_expected_to_cost_less():
+    # 300 more units; the last 50 had two evaluations each, and all of them three.
+    found = look_ahead(Tolerance(0.1), progress(history=looked((50, 200, 1.0), (100, 300, 5.0))))
+    assert found.n_expected == 300 + 600
+    assert found.seconds_left == pytest.approx(600 * 0.04)
 
 
 def test_the_first_of_several_limits_counts():

@@ -15,6 +15,8 @@ from dsage.games.base import Floats, Game, Mask, Orders, by_feature, prefixes
 from dsage.graphs.separation import Oracle
 from dsage.orderings import Orderings
 
+Positions = npt.NDArray[np.intp]
+
 FIRST_UNIT = 1 << 41
 """The first batch of this term; the other terms use batches with smaller numbers."""
 # Orderings that are added at a time, as few as their matrices are large so that the clock is looked
@@ -190,12 +192,15 @@ class Control:
         n_main_units: int,
         is_over: Callable[[], bool] = lambda: False,
         rate: float = 0.0,
+        wanted: Mask | None = None,
     ) -> bool:
         """Add units until the variances sum to at most `bound`, or the limit is reached.
 
         They also end where a second of them takes less than `rate` away from the variance, as a
-        second of the main term takes more. Return False if the time `is_over` before that.
+        second of the main term takes more. With `wanted`, (n_columns,), the sums are over these
+        columns. Return False if the time `is_over` before that.
         """
+        at = slice(None) if wanted is None else np.flatnonzero(wanted)
         if self.is_exact or bound == np.inf:
             return True
         # Without any unit the first level has no mean.
@@ -203,11 +208,12 @@ class Control:
             self._begin()
         self._n_pieces = 0
         most = _MOST_TIMES * (n_main_units + 4) * self._costs.min()
-        while self._cost < most and not self._is_within(bound):
+        while self._cost < most and not self._is_within(bound, at):
             if is_over():
                 return False
             # Where a unit lowers the variance most for its cost.
-            gains = self._factors**2 * self._variances.sum(axis=1) / self._counts / self._costs
+            variances = self._variances[:, at].sum(axis=1)
+            gains = self._factors**2 * variances / self._counts / self._costs
             seconds = SECONDS_A_COST * self._orderings.batch_size
             if self._counts.min() >= _TRUSTED and gains.max() <= rate * seconds:
                 break
@@ -229,9 +235,9 @@ class Control:
             if (level, number) not in self._ready:
                 self._ready[level, number] = self._units(level, number)
 
-    def _is_within(self, bound: float) -> bool:
-        """Return whether the variances sum to at most `bound`, and can be trusted."""
-        return bool(self._counts.min() >= _TRUSTED and self.variance.sum() <= bound)
+    def _is_within(self, bound: float, at: slice | Positions) -> bool:
+        """Return whether variances sum to at most `bound`, and can be trusted."""
+        return bool(self._counts.min() >= _TRUSTED and self.variance[at].sum() <= bound)
 
     def _begin(self) -> None:
         """Estimate the slopes, from orderings that are not used for the means."""

@@ -53,10 +53,14 @@ class Ledger:
         if weights is not None:
             self._weights = weights[np.concatenate([shards[shard] for shard in tracked])]
         self._n_replicates = n_replicates
-        self._counts = np.zeros((n_terms, n_rows))
-        # Units of the open epoch; and all units, minus one for each epoch that has any.
-        self._epoch_counts = np.zeros((n_terms, n_rows))
-        self._freedom = np.zeros((n_terms, n_rows))
+        # The shard of each row, among the tracked ones.
+        self._number = {shard: number for number, shard in enumerate(tracked)}
+        self._shards = np.repeat(np.arange(len(tracked)), [len(shards[at]) for at in tracked])
+        # Units of each shard that had the feature.
+        self._counts = np.zeros((n_terms, len(tracked), n_features))
+        # Those of the open epoch; and all units, minus one for each epoch that has any.
+        self._epoch_counts = np.zeros((n_terms, len(tracked), n_features))
+        self._freedom = np.zeros((n_terms, len(tracked), n_features))
         self._replicates = np.zeros((n_terms, n_rows, n_replicates, n_features))
         # Variances between the replicates of each unit of the open epoch, summed over units.
         self._spread = np.zeros((n_terms, n_rows, n_features))
@@ -78,21 +82,31 @@ class Ledger:
         for name, own in self.state().items():
             own[...] = state[name]
 
-    def add(self, term: int, shard: int, surplus: Floats) -> None:
-        """Add the surpluses of a unit on a shard, (n_rows, n_replicates, n_features)."""
-        at = self._at.get(shard)
-        if at is None:
+    def add(self, term: int, shard: int, surplus: Floats, wanted: Mask | None = None) -> None:
+        """Add the surpluses of a unit on a shard, (n_rows, n_replicates, n_features).
+
+        With `wanted`, only those of these features.
+        """
+        rows = self._at.get(shard)
+        if rows is None:
             return
         self._covariance = None
-        self._counts[term, at] += 1
-        self._freedom[term, at] += self._epoch_counts[term, at] > 0
-        self._epoch_counts[term, at] += 1
-        self._replicates[term, at] += surplus
+        number = self._number[shard]
+        at = slice(None) if wanted is None else np.flatnonzero(wanted)
+        surplus = surplus[..., at]
+        self._counts[term, number, at] += 1
+        self._freedom[term, number, at] += self._epoch_counts[term, number, at] > 0
+        self._epoch_counts[term, number, at] += 1
+        self._replicates[term, rows][..., at] += surplus
         mean = surplus.mean(axis=1)
         if self._n_replicates > 1:
-            self._spread[term, at] += surplus.var(axis=1, ddof=1)
-        self._sums[term, at] += mean
-        self._squares[term, at] += mean * mean
+            self._spread[term, rows][:, at] += surplus.var(axis=1, ddof=1)
+        self._sums[term, rows][:, at] += mean
+        self._squares[term, rows][:, at] += mean * mean
+
+    def _by_row(self, counts: Floats) -> Floats:
+        """Return counts of shards, (n_shards, n_features), as those of their rows."""
+        return counts[self._shards]
 
     def next_epoch(self) -> None:
         """Treat the noise from now on as independent of the noise before."""
@@ -107,7 +121,7 @@ class Ledger:
     def _explained(self, term: int) -> Floats:
         """Return the part of the sums of squares that the open epoch's means explain."""
         sums = self._replicates[term].mean(axis=1)
-        explained: Floats = sums * sums / np.maximum(self._epoch_counts[term], 1.0)[:, None]
+        explained: Floats = sums * sums / self._by_row(np.maximum(self._epoch_counts[term], 1.0))
         return explained
 
     def _covariances(self) -> Floats:
@@ -122,11 +136,12 @@ class Ledger:
             return np.zeros_like(self._closed)
         off = self._replicates - self._replicates.mean(axis=2, keepdims=True)
         covariances: Floats = np.einsum("srgf,trgf->strf", off, off) / (self._n_replicates - 1)
-        for term, counts in enumerate(self._epoch_counts):
+        for term, by_shard in enumerate(self._epoch_counts):
+            counts = self._by_row(by_shard)
             several = counts > 1
-            scale = (counts[several] / (counts[several] - 1))[:, None]
+            scale = counts / np.where(several, counts - 1, 1.0)
             own = covariances[term, term]
-            own[several] = scale * (own[several] - self._spread[term, several])
+            np.copyto(own, scale * (own - self._spread[term]), where=several)
         return covariances
 
     def draw_variance(self, terms: Sequence[int]) -> Floats:
@@ -135,37 +150,45 @@ class Ledger:
         for s, t, covariance in self._pairs(terms):
             total += covariance.sum(axis=0) / (self._n_used(s) * self._n_used(t))
         # The tracked rows represent all.
-        return np.maximum(total, 0.0) * (self._n_rows / self._counts.shape[1])
+        return np.maximum(total, 0.0) * (self._n_rows / len(self._shards))
 
     @property
     def df_draws(self) -> float:
-        """Degrees of freedom of `draw_variance`: rows times epochs times (replicates - 1)."""
-        n_drawn = float((self._counts[0] - self._freedom[0]).sum())
-        n_drawn *= self._n_rows / self._counts.shape[1]
+        """Degrees of freedom of `draw_variance`: rows times epochs times (replicates - 1).
+
+        The fewest of any feature.
+        """
+        n_epochs = self._by_row(self._counts[0] - self._freedom[0])
+        n_drawn = float(n_epochs.sum(axis=0).min())
+        n_drawn *= self._n_rows / len(self._shards)
         return max(n_drawn * (self._n_replicates - 1), 1.0)
 
     @property
     def n_epochs(self) -> float:
         """Number of epochs that a row was evaluated in, on average over rows that were."""
-        n_epochs = (self._counts[0] - self._freedom[0])[self._counts[0] > 0]
+        n_epochs = self._by_row(self._counts[0] - self._freedom[0]).max(axis=1)
+        n_epochs = n_epochs[n_epochs > 0]
         return float(n_epochs.mean()) if len(n_epochs) else 0.0
 
     def row_variance(self, terms: Sequence[int]) -> Floats:
         """Return the variance of the mean from the choice of the rows."""
-        visited: Mask = np.asarray((self._counts[list(terms)] > 0).all(axis=0))
+        of_shards = np.asarray((self._counts[list(terms)] > 0).all(axis=(0, 2)))
+        visited: Mask = of_shards[self._shards]
         n_features = self._sums.shape[-1]
         if visited.sum() < 2:
             return np.full(n_features, np.nan)
         rows = np.zeros((int(visited.sum()), n_features))
         noise = np.zeros(n_features)
         for term in terms:
-            count = self._counts[term][visited][:, None]
+            count = self._by_row(self._counts[term])[visited]
             rows += self._sums[term][visited] / count
             # Within epochs: the variance of their noise is part of that of the draws.
-            freedom = float(self._freedom[term][visited].sum())
-            if freedom:
+            freedom = self._by_row(self._freedom[term])[visited].sum(axis=0)
+            if freedom.any():
                 spread = (self._squares[term] - self._explained(term))[visited].sum(axis=0)
-                noise += np.maximum(spread, 0.0) / freedom * float((1.0 / count).mean())
+                shares = np.ascontiguousarray(1.0 / count.T).mean(axis=1)
+                told = np.maximum(spread, 0.0) / np.maximum(freedom, 1.0) * shares
+                noise += np.where(freedom > 0, told, 0.0)
         # A weighted mean is a ratio, so the weights alone must not add to the variance.
         weights = self._weights[visited]
         rows -= np.outer(weights - 1.0, rows.sum(axis=0) / max(weights.sum(), 1e-300))
@@ -188,8 +211,11 @@ class Ledger:
         for s in terms:
             for t in terms:
                 both = self._counts[s] * self._counts[t]
-                yield s, t, self._covariance[s, t] / np.where(both > 0, both, np.inf)[:, None]
+                both = self._by_row(np.where(both > 0, both, np.inf))
+                yield s, t, self._covariance[s, t] / both
 
-    def _n_used(self, term: int) -> float:
-        """Return the number of rows a term used, estimated from the tracked rows."""
-        return max(float((self._counts[term] > 0).mean()) * self._n_rows, 1.0)
+    def _n_used(self, term: int) -> Floats:
+        """Return the number of rows a term used for each feature, from the tracked rows."""
+        is_used = self._by_row(self._counts[term]) > 0
+        n_used: Floats = np.maximum(is_used.mean(axis=0) * self._n_rows, 1.0)
+        return n_used

@@ -9,14 +9,23 @@ import numpy as np
 import numpy.typing as npt
 
 from dsage._files import Arrays
-from dsage.games.base import Floats, Rows
+from dsage.games.base import Floats, Mask, Rows
 
 # Degrees of freedom needed before the variance within shards is trusted.
 _ENOUGH = 10
 # Standard deviations of a control below this share of the means are due to rounding, as where the
 # surpluses of the first level do not depend on the ordering: a slope on it would be noise.
 _ROUNDING = 1e-10
-_STATE = ("sums", "epoch_counts", "epoch_sums", "all_mean", "within", "freedom", "between")
+_STATE = (
+    "sums",
+    "visits",
+    "epoch_visits",
+    "epoch_sums",
+    "all_mean",
+    "within",
+    "freedom",
+    "between",
+)
 
 
 class Tally:
@@ -30,6 +39,8 @@ class Tally:
 
     With a control c of known mean m, the estimate is ``mean of x - beta (mean of c - m)``, and
     beta is the slope of x on c over units, shared by all features.
+
+    A unit may have some of the features only: each feature has its own number of units.
     """
 
     def __init__(self, shards: Sequence[Rows], n_features: int) -> None:
@@ -39,12 +50,14 @@ class Tally:
         self.counts: npt.NDArray[np.intp] = np.zeros(n_shards, dtype=np.intp)
         # First axis: the quantity and its control.
         self._sums = np.zeros((2, n_shards, n_features))
-        self._epoch_counts = np.zeros(n_shards, dtype=np.intp)
+        # Units that had the feature, in all and in the open epoch.
+        self._visits = np.zeros((n_shards, n_features), dtype=np.intp)
+        self._epoch_visits = np.zeros((n_shards, n_features), dtype=np.intp)
         self._epoch_sums = np.zeros((2, n_shards, n_features))
         self._all_mean = np.zeros((2, n_features))
         # Centered sums of products xx, xc and cc: within shards and epochs, and of all units.
         self._within = np.zeros((3, n_features))
-        self._freedom = np.zeros((), dtype=np.int64)
+        self._freedom = np.zeros(n_features, dtype=np.int64)
         self._between = np.zeros((3, n_features))
 
     def state(self) -> Arrays:
@@ -61,43 +74,49 @@ class Tally:
         """Number of units so far."""
         return int(self.counts.sum())
 
-    def add(self, shard: int, value: Floats, control: Floats) -> None:
-        """Add the mean surpluses of a unit and of its control, (n_features,) each."""
-        pair = np.stack([value, control])
-        n = int(self._epoch_counts[shard])
-        if n:
-            off = pair - self._epoch_sums[:, shard] / n
-            self._within += _products(off) * (n / (n + 1))
-            self._freedom += 1
-        total = self.n_units
-        off = pair - self._all_mean
-        self._between += _products(off) * (total / (total + 1))
-        self._all_mean += off / (total + 1)
+    def add(self, shard: int, value: Floats, control: Floats, wanted: Mask | None = None) -> None:
+        """Add the mean surpluses of a unit and of its control, (n_features,) each.
+
+        With `wanted`, only these features are added.
+        """
+        at = slice(None) if wanted is None else np.flatnonzero(wanted)
+        pair = np.stack([value, control])[:, at]
+        n = self._epoch_visits[shard, at]
+        off = pair - self._epoch_sums[:, shard, at] / np.maximum(n, 1)
+        self._within[:, at] += _products(off) * (n / (n + 1))
+        self._freedom[at] += n > 0
+        total = self._visits[:, at].sum(axis=0)
+        off = pair - self._all_mean[:, at]
+        self._between[:, at] += _products(off) * (total / (total + 1))
+        self._all_mean[:, at] += off / (total + 1)
         self.counts[shard] += 1
-        self._epoch_counts[shard] += 1
-        self._sums[:, shard] += pair
-        self._epoch_sums[:, shard] += pair
+        self._visits[shard, at] += 1
+        self._epoch_visits[shard, at] += 1
+        self._sums[:, shard, at] += pair
+        self._epoch_sums[:, shard, at] += pair
 
     def next_epoch(self) -> None:
         """Treat the noise from now on as independent of the noise before."""
-        self._epoch_counts[:] = 0
+        self._epoch_visits[:] = 0
         self._epoch_sums[:] = 0.0
 
     @property
     def slope(self) -> float:
         """The slope on the control: 0 if it does not vary but for rounding, or of too few units."""
-        spread = self._within if self._is_within else self._between
+        spread = np.where(self._is_within, self._within, self._between)
         rounding = self.n_units * _ROUNDING**2 * (self._all_mean**2).sum()
         if self.n_units < 3 or not spread[2].sum() > rounding:
             return 0.0
+        freedoms = self.freedoms
+        if (freedoms != freedoms[0]).any():
+            # The variances of units count, not how many units a feature has.
+            spread = spread / freedoms
         return float(spread[1].sum() / spread[2].sum())
 
     def mean(self) -> tuple[Floats, Floats]:
         """Return the means of the quantity and of its control."""
-        if not self.counts.all():
-            value, control = self._all_mean
-        else:
-            value, control = np.einsum("s,qsf->qf", self._shares, self._sums / self.counts[:, None])
+        by_shard = np.einsum("s,qsf->qf", self._shares, self._sums / np.maximum(self._visits, 1))
+        value, control = np.where(self._visits.all(axis=0), by_shard, self._all_mean)
         return value, control
 
     def variance(
@@ -122,17 +141,19 @@ class Tally:
         if n_units < 2:
             return np.full(n_features, np.inf)
         # All features share the one degree of freedom that the slope takes.
-        freedom = self.df - (slope != 0.0) / n_features
-        spread = self._within if self._is_within else self._between
+        freedom = self.freedoms - (slope != 0.0) / n_features
+        is_within = self._is_within
+        spread = np.where(is_within, self._within, self._between)
         residual = _combine(spread, slope) / freedom
-        if self._is_within:
-            variance = residual * float((self._shares**2 / self.counts).sum())
-        else:
-            variance = residual / n_units
-            if drawn is not None:
-                variance = np.maximum(variance - drawn, 0.0)
-            if is_exact:
-                variance *= 1.0 - n_units / len(self.counts)
+        between = residual / np.maximum(self._visits.sum(axis=0), 1)
+        if drawn is not None:
+            between = np.maximum(between - drawn, 0.0)
+        if is_exact:
+            between *= 1.0 - n_units / len(self.counts)
+        # Along contiguous rows, where a sum does not depend on the number of features.
+        shares = self._shares[:, None] ** 2 / np.maximum(self._visits, 1)
+        within = residual * np.ascontiguousarray(shares.T).sum(axis=1)
+        variance: Floats = np.where(is_within, within, between)
         if slope and gap is not None:
             # The ratio first: the squares of large values would overflow.
             variance += gap**2 * (residual.sum() / spread[2].sum())
@@ -140,12 +161,21 @@ class Tally:
 
     @property
     def df(self) -> int:
-        """Degrees of freedom of the variance."""
-        return int(self._freedom) if self._is_within else max(self.n_units - 1, 1)
+        """Degrees of freedom of the variance: the fewest of any feature."""
+        return int(self.freedoms.min())
 
     @property
-    def _is_within(self) -> bool:
-        return bool(self.counts.all()) and int(self._freedom) >= max(_ENOUGH, len(self.counts) // 4)
+    def freedoms(self) -> npt.NDArray[np.int64]:
+        """Degrees of freedom of the variance of each feature."""
+        between = np.maximum(self._visits.sum(axis=0) - 1, 1)
+        return np.where(self._is_within, self._freedom, between)
+
+    @property
+    def _is_within(self) -> Mask:
+        """Whether the variance of each feature is that within shards and epochs."""
+        is_enough: Mask = self._freedom >= max(_ENOUGH, len(self.counts) // 4)
+        is_enough &= self._visits.all(axis=0)
+        return is_enough
 
 
 def _products(off: Floats) -> Floats:

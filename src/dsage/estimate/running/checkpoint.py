@@ -15,7 +15,7 @@ from dsage.estimate.plan import Plan
 from dsage.estimate.running.fingerprint import Fingerprint, fingerprint
 from dsage.estimate.running.lock import FileLock
 
-_FORMAT = 4
+_FORMAT = 5
 # Largest share of the time that is spent writing.
 _SHARE = 0.05
 # The arrays of a state that grow while a run goes on, by the start of their names.

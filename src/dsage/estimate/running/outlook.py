@@ -90,7 +90,9 @@ def look_ahead(rule: Stopping | None, estimate: Estimate, most_units: int | None
     error, goal = _find_error(rule, estimate)
     n_done, pace = estimate.n_evaluated, _pace(estimate)
     # More evaluations, until either of the limits.
-    left = [] if not share else [math.ceil(n_done / share) - n_done]
+    left = []
+    if share:
+        left.append(math.ceil((math.ceil(n_done / share) - n_done) * _narrowing(estimate)))
     seconds_left = None if not left else left[0] * pace
     limit = None if rule is None else time_limit(rule)
     if limit is not None:
@@ -183,6 +185,22 @@ def _find_furthest(
         ratios = np.where(progress.se > 0, progress.se / allowed, 0.0)
     at = int(np.argmax(ratios))
     return float(progress.se[at]), float(allowed[at])
+
+
+def _narrowing(estimate: Estimate) -> float:
+    """Return the evaluations of a recent unit as a share of those of all units: at most 1.
+
+    Units become smaller where some of the features need no more of them.
+    """
+    history = estimate.history
+    if len(history) < 2:
+        return 1.0
+    n_units = int(history.n_units[-1] - history.n_units[-2])
+    n_recent = int(history.n_evaluated[-1] - history.n_evaluated[-2])
+    n_all, n_evaluated = int(history.n_units[-1]), int(history.n_evaluated[-1])
+    if n_units <= 0 or n_recent <= 0 or n_evaluated <= 0:
+        return 1.0
+    return min(n_recent / n_units * (n_all / n_evaluated), 1.0)
 
 
 def _pace(estimate: Estimate) -> float:

@@ -17,7 +17,13 @@ from dsage.estimate.result import Estimate
 from dsage.estimate.running.bar import Bar, Listener
 from dsage.estimate.running.checkpoint import Checkpoint, as_checkpoint, hold
 from dsage.estimate.running.outlook import look_ahead, time_limit
-from dsage.estimate.running.stopping import DataTolerance, Stopping, needs_errors
+from dsage.estimate.running.stopping import (
+    DataTolerance,
+    Stopping,
+    allowed_se,
+    error_rule,
+    needs_errors,
+)
 from dsage.games.base import Game
 
 # Parameters of `as_stopping`, which are easily mistaken for options of a run.
@@ -169,6 +175,8 @@ def _refine(
         checkpoint.require_same(estimation)
         estimation.on_pause = partial(checkpoint.save, estimation)
     estimation.clock.limit = None if rule is None else time_limit(rule)
+    asked = error_rule(rule)
+    estimation.goal = None if asked is None else partial(allowed_se, asked)
     # BLAS is limited once for the whole run: every new limit takes a thread.
     with single_blas(), Bar(is_shown=progress is True) as bar:
         follow = partial(_report, rule, [bar.show, *([progress] if callable(progress) else [])])

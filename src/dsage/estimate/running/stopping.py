@@ -340,6 +340,21 @@ def needs_errors(rule: Stopping) -> bool:
     return isinstance(rule, (DataTolerance, Tolerance, AbsoluteTolerance, TopK))
 
 
+def error_rule(
+    rule: Stopping | None,
+) -> DataTolerance | Tolerance | AbsoluteTolerance | None:
+    """Return the part of a rule that asks for small standard errors of all features, if any.
+
+    There is none where another part asks for something else of the errors.
+    """
+    if isinstance(rule, (DataTolerance, Tolerance, AbsoluteTolerance)):
+        return rule
+    if not isinstance(rule, AnyOf) or any(isinstance(each, TopK) for each in rule.rules):
+        return None
+    found = (error_rule(each) for each in rule.rules)
+    return next((each for each in found if each is not None), None)
+
+
 def allowed_se(
     rule: DataTolerance | Tolerance | AbsoluteTolerance, progress: Estimate
 ) -> float | Floats:

@@ -1,0 +1,61 @@
+"""Which features to evaluate further: those whose errors lag behind the errors of others.
+
+The surpluses of all d features along an ordering take d + 1 evaluations, that of a single one takes
+two. In most runs a few features keep all others waiting: with errors of the others far below what
+they may be, units of these few alone cost a fraction. The surpluses of a feature are then a mean
+over fewer or more orderings than those of another; each is unbiased, with an error of its own.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from dsage.games.base import Floats, Mask
+
+# Features are evaluated further whose error is at least this share of the worst one, each as a
+# multiple of what it may be.
+_LAGGING = 0.9
+# Units that every feature has; and how many of its own standard errors are added to an error, as
+# errors from few units may be too small.
+_UNITS_OF_ALL, _CAREFUL = 16, 2.0
+
+
+def find_lagging(
+    se: Floats, allowed: float | Floats, freedoms: npt.NDArray[np.int64], n_units: int
+) -> Mask:
+    """Return the features to evaluate further, (n_features,).
+
+    Which features lag does not depend on how far they all have to go, but on the ratios of the
+    allowed errors only: so a run can be continued to another tolerance as if it had been the first.
+
+    Parameters
+    ----------
+    se : array of shape (n_features,)
+        The standard errors.
+    allowed : float or array of shape (n_features,)
+        Those that they may have.
+    freedoms : int array of shape (n_features,)
+        Degrees of freedom of the errors.
+    n_units : int
+        Number of units so far.
+
+    Examples
+    --------
+    >>> find_lagging(np.array([1.0, 2.0, 0.1]), 0.5, np.array([30, 30, 30]), 31)
+    array([False,  True, False])
+    >>> find_lagging(np.array([1.0, 2.0, 0.1]), 0.5, np.array([6, 6, 6]), 7)
+    array([ True,  True,  True])
+    """
+    everything = np.ones(len(se), dtype=np.bool_)
+    if n_units < _UNITS_OF_ALL:
+        return everything
+    limits = np.broadcast_to(allowed, se.shape)
+    careful = se * (1.0 + _CAREFUL / np.sqrt(2.0 * freedoms))
+    ratios = np.divide(careful, limits, out=np.full_like(se, np.inf), where=limits > 0.0)
+    ratios[se == 0.0] = 0.0
+    worst = ratios.max()
+    if not (np.isfinite(worst) and worst > 0.0):
+        return everything
+    lagging: Mask = ratios > _LAGGING * worst
+    return lagging

@@ -75,14 +75,17 @@ class Approximation(Score):
                     else blocks.responses[place, node : node + 1]
                     for node in nodes
                 ],
+                # A number as it is here, or a class: all of them are in blocks.
+                np.empty(0, dtype=np.intp),
             )
             for place, name in enumerate(("value", "score"))
             if np.isfinite(blocks.offsets[place]).any()
         }
         if not blocks.is_class.all():
+            responses = blocks.responses[:, ~blocks.is_class].ravel()
             for n_terms in _TERMS:
                 columns = [blocks.columns(node, n_terms) for node in nodes]
-                made[str(n_terms)] = BlockRegressions(blocks.correlation, columns)
+                made[str(n_terms)] = BlockRegressions(blocks.correlation, columns, responses)
         self.regressions = made
         self.variants = [self._variants(node) for node in nodes]
 
@@ -125,24 +128,30 @@ class Approximation(Score):
 
     def additions(self, node: int, parents: Parents) -> Floats:
         """Return, for every variable, the score of `node` with it as one more parent."""
-        variants = self.variants[node]
-        lefts, known, offsets = [], [], []
-        for variant in variants:
-            left = variant.regressions.left_with(variant.response, parents, each=variant.each)
-            lefts.append(left)
-            n_known = variant.regressions.n_known(parents) + variant.regressions.widths
-            known += [n_known] * left.shape[1]
-            offsets.append(variant.offsets)
-        worth = self.worth(
-            np.concatenate(lefts, axis=1),
-            np.stack(known, axis=1),
-            len(parents) + 1,
-            node,
-        )
-        worth += np.concatenate(offsets)
-        best: Floats = worth.max(axis=1)
+        return self.growth(node, parents)[0]
+
+    def growth(self, node: int, parents: Parents) -> tuple[Floats, float]:
+        """Return the additions to a family, and its score."""
+        best, family = np.full(len(self.names), -np.inf), -math.inf
+        for regressions, response, offsets, each in self.variants[node]:
+            left, alone = regressions.grown(response, parents, each=each)
+            n_known = regressions.n_known(parents)
+            fit, base = self._scale(n_known, len(parents), node)
+            family = max(family, float((offsets + (base - fit * alone)).max()))
+            if regressions.width is None:
+                worth = self.worth(
+                    left, (n_known + regressions.widths)[:, None], len(parents) + 1, node
+                )
+            else:
+                # In place: all variables cost the same.
+                fit, base = self._scale(n_known + regressions.width, len(parents) + 1, node)
+                worth = np.multiply(left, -fit, out=left)
+                worth += base
+            worth += offsets
+            for column in worth.T:
+                np.maximum(best, column, out=best)
         best[[node, *parents]] = -np.inf
-        return best
+        return best, family
 
     def removals(self, node: int, parents: Parents) -> Floats:
         """Return, for every parent, the score of `node` without it; -inf for other variables."""

@@ -160,10 +160,10 @@ class BasisScore(Score):
         logistics = self._regressions_of(node)
         if logistics is not None:
             return self._growth_of_class(logistics, node, parents)
-        near = self._near.additions(node, parents)
+        near, family = self._near.growth(node, parents)
         self._raise_by_products(near, node, parents)
         near[[node, *parents]] = -np.inf
-        return near, self._near_family(node, parents)
+        return near, self._raised_by_products(family, node, parents)
 
     def _growth_of_class(
         self, logistics: LogisticRegressions, node: int, parents: Parents
@@ -237,7 +237,10 @@ class BasisScore(Score):
         return exact - near if math.isfinite(exact) and math.isfinite(near) else 0.0
 
     def _near_family(self, node: int, parents: Parents) -> float:
-        value = self._near.family(node, parents)
+        return self._raised_by_products(self._near.family(node, parents), node, parents)
+
+    def _raised_by_products(self, value: float, node: int, parents: Parents) -> float:
+        """Return the approximation of a family, with products if they explain more."""
         for place, products in self._products_of(node):
             value = max(value, self._with_products(node, parents, place, products)[0])
         return value

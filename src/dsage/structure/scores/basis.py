@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Sequence
-from operator import itemgetter
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from dsage.structure.blocks import Blocks, Floats, Ints
 from dsage.structure.counts import Counts
 from dsage.structure.scores.approximation import Approximation
 from dsage.structure.scores.base import SCORES, Parents, Score
+from dsage.structure.scores.block_gaussian import BlockRegressions
 from dsage.structure.scores.cached import CachedScore
 from dsage.structure.scores.dirichlet import BDeu
 from dsage.structure.scores.discrete import DiscreteLikelihood
@@ -284,24 +284,18 @@ class BasisScore(Score):
         """Return the scores of a number for its value and for its normal score."""
         near, blocks = self._near, self._blocks
         products = dict(self._products_of(node))
-        found = list(zip(near.variants[node], near.values(node, parents), strict=True))
-        results = []
-        for place in (0, 1):
-            response = int(blocks.responses[place, node])
-            values = [
-                (float(value), variant.regressions)
-                for variant, scores in found
-                for own, value in zip(variant.response.tolist(), scores, strict=True)
-                if own == response
-            ]
-            if not values:
-                results.append(-math.inf)
+        # The best regression of each response.
+        best: dict[int, tuple[float, BlockRegressions]] = {}
+        for variant, scores in zip(near.variants[node], near.values(node, parents), strict=True):
+            for own, value in zip(variant.response.tolist(), scores.tolist(), strict=True):
+                if own not in best or value > best[own][0]:
+                    best[own] = value, variant.regressions
+        left = self._residuals(parents, {own: made for own, (_, made) in best.items()})
+        results = [-math.inf, -math.inf]
+        for place, response in enumerate(blocks.responses[:, node].tolist()):
+            if response not in best:
                 continue
-            value, regressions = max(values, key=itemgetter(0))
-            residuals = blocks.thinned[:, response]
-            if parents:
-                columns, slopes = regressions.slopes(response, parents)
-                residuals = residuals - blocks.predict(columns, slopes)
+            value, residuals = best[response][0], left[response]
             if place in products:
                 other, columns = self._with_products(node, parents, place, products[place])
                 if other > value:
@@ -310,8 +304,24 @@ class BasisScore(Score):
             if node in blocks.absent:
                 residuals = residuals[~blocks.absent[node]]
             stands_for = blocks.n_rows / len(blocks.thinned)
-            results.append(value + stands_for * shape_gain(residuals, sharp=self._is_sharp))
+            results[place] = value + stands_for * shape_gain(residuals, sharp=self._is_sharp)
         return results
+
+    def _residuals(
+        self, parents: Parents, regressions: Mapping[int, BlockRegressions]
+    ) -> dict[int, Floats]:
+        """Return the residuals of responses in the thinned rows, each of its regression."""
+        thinned = self._blocks.thinned
+        if not parents:
+            return {response: thinned[:, response] for response in regressions}
+        left = {}
+        for each in dict.fromkeys(regressions.values()):
+            own = np.array([response for response, used in regressions.items() if used is each])
+            columns, slopes = each.slopes(own, parents)
+            predicted = self._blocks.predict(columns, slopes)
+            for at, response in enumerate(own.tolist()):
+                left[response] = thinned[:, response] - predicted[:, at]
+        return left
 
     def _of_class(self, node: int, parents: Parents) -> float:
         """Return the likelihood of a class in a logistic regression or a table, less its price."""

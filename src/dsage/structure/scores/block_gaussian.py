@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dtrtri
+from scipy.linalg.lapack import dposv, dpotrf, dtrtri
 
 from dsage.structure.blocks import Floats, Ints
 from dsage.structure.scores.base import Parents
@@ -79,7 +79,8 @@ class BlockRegressions:
         np.fill_diagonal(self._correlation, 1.0 + RIDGE)
         self._fillers = _Fillers(self.widths)
         spread = self._fillers.squares(self._correlation, self._spans)
-        self._ridge = RIDGE * np.eye(spread.shape[1])
+        self._one = np.eye(spread.shape[1])
+        self._ridge = RIDGE * self._one
         self._states: OrderedDict[Parents, _Given] = OrderedDict()
         self._start = _Given(np.empty((0, len(kept))), spread)
         self._bytes, self._cache_bytes = 0, cache_bytes
@@ -103,9 +104,9 @@ class BlockRegressions:
             reached = state.rows[:, own]
             return _logs(whole - reached.T @ reached, each=each)
         known = self._known(parents)
-        rows = self._correlation[known]
-        reached = rows[:, own]
-        return _logs(whole - reached.T @ np.linalg.solve(rows[:, known], reached), each=each)
+        inner = self._correlation[known[:, None], known]
+        reached = self._correlation[known[:, None], own]
+        return _logs(whole - reached.T @ _solve(inner, reached), each=each)
 
     def left_with(self, response: Ints, parents: Parents, *, each: bool = False) -> Floats:
         """Return the same with each variable as one more parent, (n_nodes, n_responses)."""
@@ -124,7 +125,7 @@ class BlockRegressions:
             residual = residual - reached.T @ reached
         covariance = self._fillers.rows(covariance)
         if covariance.shape[1] == 1:
-            slopes = covariance / (state.spread + RIDGE)
+            slopes: Floats = covariance / (state.spread + RIDGE)
         else:
             slopes = np.linalg.solve(state.spread + self._ridge, covariance)
         if each:
@@ -136,19 +137,22 @@ class BlockRegressions:
     def left_without(self, response: Ints, parents: Parents, *, each: bool = False) -> Floats:
         """Return the same without each of the parents, (n_parents, n_responses)."""
         known, own = self._known(parents), self._place[response]
-        rows = self._correlation[known]
+        inner = self._correlation[known[:, None], known]
+        reached = self._correlation[known[:, None], own]
         whole = self._correlation[own[:, None], own]
+        if each and self.width is not None:
+            return _floored(_variances_without(inner, reached, whole.diagonal(), self.width))
         places = groups([self._sizes[parent] for parent in parents])
-        left = covariance_without(rows[:, known], rows[:, own], whole, places)
+        left = covariance_without(inner, reached, whole, places)
         if each:
             return _floored(left.diagonal(axis1=1, axis2=2))
         return log_determinant(left)[:, None]
 
-    def slopes(self, response: int, parents: Parents) -> tuple[Ints, Floats]:
-        """Return the columns of the parents, and the weights that predict a response from them."""
-        known = self._known(parents)
-        rows = self._correlation[known]
-        slopes = np.linalg.solve(rows[:, known], rows[:, self._place[response]])
+    def slopes(self, response: Ints, parents: Parents) -> tuple[Ints, Floats]:
+        """Return the columns of the parents, and the weights that predict responses from them."""
+        known, own = self._known(parents), self._place[response]
+        inner = self._correlation[known[:, None], known]
+        slopes = _solve(inner, self._correlation[known[:, None], own])
         return self.columns(parents), slopes
 
     def columns(self, parents: Parents) -> Ints:
@@ -190,12 +194,13 @@ class BlockRegressions:
         rest = self._correlation[columns]
         if len(given.rows):
             rest = rest - given.rows[:, columns].T @ given.rows
-        inner = rest[:, columns].copy()
-        inner.flat[:: len(inner) + 1] += RIDGE
-        added = _inverse_factor(inner) @ rest
+        ridge = (
+            self._ridge[: len(rest), : len(rest)] if len(new) == 1 else RIDGE * np.eye(len(rest))
+        )
+        added = _inverse_factor(rest[:, columns] + ridge) @ rest
         of_blocks = self._fillers.columns(added[:, : self._n_inner])
         spread = given.spread - of_blocks @ of_blocks.transpose(0, 2, 1)
-        spread[list(new)] = np.eye(spread.shape[1])
+        spread[list(new)] = self._one
         return _Given(np.concatenate([given.rows, added]), spread)
 
 
@@ -282,6 +287,26 @@ def covariance_without(inner: Floats, reached: Floats, whole: Floats, places: In
     lost = own.transpose(0, 2, 1) @ np.linalg.solve(blocks, own)
     left: Floats = whole - reached.T @ slopes[:-1] + lost
     return left
+
+
+def _variances_without(inner: Floats, reached: Floats, whole: Floats, width: int) -> Floats:
+    """Return the variances of each response on its own; all groups have the same width."""
+    n_groups = len(inner) // width
+    inverse = np.linalg.inv(inner)
+    slopes = inverse @ reached
+    left: Floats = whole - (reached * slopes).sum(axis=0)
+    own = slopes.reshape(n_groups, width, -1)
+    at = np.arange(n_groups)
+    blocks = inverse.reshape(n_groups, width, n_groups, width)[at, :, at]
+    lost = own / blocks if width == 1 else np.linalg.solve(blocks, own)
+    lost *= own
+    return left + lost.sum(axis=1)
+
+
+def _solve(inner: Floats, reached: Floats) -> Floats:
+    """Return inner^-1 reached, for a covariance."""
+    _, solved, failed = dposv(inner, reached, lower=1)
+    return np.linalg.solve(inner, reached) if failed else np.asarray(solved)
 
 
 def _logs(covariance: Floats, *, each: bool) -> Floats:

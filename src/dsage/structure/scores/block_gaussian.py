@@ -106,7 +106,7 @@ class BlockRegressions:
         known = self._known(parents)
         inner = self._correlation[known[:, None], known]
         reached = self._correlation[known[:, None], own]
-        return _logs(whole - reached.T @ _solve(inner, reached), each=each)
+        return _logs(whole - reached.T @ solve_covariance(inner, reached), each=each)
 
     def left_with(self, response: Ints, parents: Parents, *, each: bool = False) -> Floats:
         """Return the same with each variable as one more parent, (n_nodes, n_responses)."""
@@ -152,7 +152,7 @@ class BlockRegressions:
         """Return the columns of the parents, and the weights that predict responses from them."""
         known, own = self._known(parents), self._place[response]
         inner = self._correlation[known[:, None], known]
-        slopes = _solve(inner, self._correlation[known[:, None], own])
+        slopes = solve_covariance(inner, self._correlation[known[:, None], own])
         return self.columns(parents), slopes
 
     def columns(self, parents: Parents) -> Ints:
@@ -197,7 +197,7 @@ class BlockRegressions:
         ridge = (
             self._ridge[: len(rest), : len(rest)] if len(new) == 1 else RIDGE * np.eye(len(rest))
         )
-        added = _inverse_factor(rest[:, columns] + ridge) @ rest
+        added = inverse_factor(rest[:, columns] + ridge) @ rest
         of_blocks = self._fillers.columns(added[:, : self._n_inner])
         spread = given.spread - of_blocks @ of_blocks.transpose(0, 2, 1)
         spread[list(new)] = self._one
@@ -237,7 +237,7 @@ class _Fillers:
         return values.reshape(-1, *self._shape).transpose(1, 2, 0)
 
 
-def _inverse_factor(matrix: Floats) -> Floats:
+def inverse_factor(matrix: Floats) -> Floats:
     """Return the inverse of the Cholesky factor."""
     factor, failed = dpotrf(matrix, lower=1)
     if failed:
@@ -303,7 +303,7 @@ def _variances_without(inner: Floats, reached: Floats, whole: Floats, width: int
     return left + lost.sum(axis=1)
 
 
-def _solve(inner: Floats, reached: Floats) -> Floats:
+def solve_covariance(inner: Floats, reached: Floats) -> Floats:
     """Return inner^-1 reached, for a covariance."""
     _, solved, failed = dposv(inner, reached, lower=1)
     return np.linalg.solve(inner, reached) if failed else np.asarray(solved)

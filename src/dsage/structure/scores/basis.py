@@ -94,6 +94,7 @@ class BasisScore(Score):
         self._place = {name: place for place, name in enumerate(table.discrete)}
         # Regressions of values and of scores, if products of parents are considered.
         self._products: dict[int, ProductRegressions] = {}
+        self._with: dict[tuple[int, Parents, int], float] = {}
         self._families: dict[tuple[int, Parents], float] = {}
         # The likelihoods of classes have no smooth density in them: a number that is explained
         # less exactly than a class would be taken for its cause.
@@ -138,7 +139,7 @@ class BasisScore(Score):
     def _with_pairs(self, pairs: Sequence[Pair]) -> BasisScore:
         """Return the score with products of these pairs."""
         made = copy.copy(self)
-        made._families = {}
+        made._families, made._with = {}, {}
         made._products = {
             place: ProductRegressions(self._blocks, place, pairs)
             for place in (0, 1)
@@ -260,12 +261,16 @@ class BasisScore(Score):
         self, node: int, parents: Parents, place: int, products: ProductRegressions
     ) -> tuple[float, Ints]:
         """Return the score of the regression on products too, and its columns."""
-        response = self._responses(node, place)
         columns, n_products = products.columns(parents)
-        left = np.array(products.left(response, columns))
-        n_plain = np.array(len(columns) - n_products)
-        worth = self._worth(left, n_plain, np.array(n_products), len(parents), node)
-        return float(worth) + float(self._blocks.offsets[place, node]), columns
+        key = node, parents, place
+        value = self._with.get(key)
+        if value is None:
+            left = products.left(self._responses(node, place), columns)
+            fit, base = self._near.scale(len(columns), len(parents), node)
+            price = len(self._responses(node, 0)) * math.log(max(2, len(self.names)))
+            offset = float(self._blocks.offsets[place, node])
+            value = self._with[key] = base - fit * left - n_products * price + offset
+        return value, columns
 
     def _worth(
         self, left: Floats, n_plain: Ints, n_products: Ints, n_parents: int, node: int

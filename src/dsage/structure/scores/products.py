@@ -183,28 +183,27 @@ class ProductRegressions:
     def left_without(self, response: Ints, parents: Parents) -> tuple[Floats, Ints]:
         """Return the same without each of the parents, and the number of products left."""
         known, _ = self.columns(parents)
-        owner = [{parent} for parent in parents for _ in range(int(self.widths[parent]))]
-        owner += [
-            {parent, other}
-            for at, parent in enumerate(parents)
-            for other in parents[:at]
-            for column in self._pair[parent, other].tolist()
-            if column != self._nothing
-        ]
-        taken = [[at for at, of in enumerate(owner) if parent in of] for parent in parents]
-        places = np.full((len(parents), max(map(len, taken))), len(known), dtype=np.intp)
-        for row, at in zip(places, taken, strict=True):
-            row[: len(at)] = at
-        rows = self._correlation[known]
+        # Each column has one owner, or two.
+        size = len(parents)
+        first = np.repeat(np.arange(size), self.widths[list(parents)])
+        n_plain = len(first)
+        later, earlier = _below(size)
+        at = np.array(parents, dtype=np.intp)
+        n_each = (self._pair[at[later], at[earlier]] != self._nothing).sum(axis=1)
+        one = np.concatenate([first, np.repeat(later, n_each)])
+        other = np.concatenate([first, np.repeat(earlier, n_each)])
+        groups = np.arange(size)[:, None]
+        is_taken = (one == groups) | (other == groups)
+        n_taken = is_taken.sum(axis=1)
+        places = np.full((size, int(n_taken.max())), len(known), dtype=np.intp)
+        places[np.arange(places.shape[1]) < n_taken[:, None]] = np.nonzero(is_taken)[1]
         left = covariance_without(
-            rows[:, known],
-            rows[:, response],
-            self._correlation[np.ix_(response, response)],
+            self._correlation[known[:, None], known],
+            self._correlation[known[:, None], response],
+            self._correlation[response[:, None], response],
             places,
         )
-        n_plain = int(self.widths[list(parents)].sum())
-        n_products = len(known) - n_plain - ((places >= n_plain) & (places < len(known))).sum(1)
-        return log_determinant(left), n_products
+        return log_determinant(left), len(known) - n_plain - is_taken[:, n_plain:].sum(axis=1)
 
     def residuals(self, response: int, columns: Ints) -> Floats:
         """Return the residuals of a response in the thinned rows."""

@@ -26,6 +26,9 @@ from dsage.structure.scores.softmax import softmax_likelihood
 _FEW_ROWS = 2_000
 # What a parent explains is clear if the approximation gains as much for each row.
 _CLEAR = 0.05
+# Among numbers, what the approximation loses for each row by another order, at least, if the score
+# does: densities of residuals make up for less.
+_LOST = 0.1
 
 
 @SCORES.register(
@@ -99,10 +102,16 @@ class BasisScore(Score):
         # The likelihoods of classes have no smooth density in them: a number that is explained
         # less exactly than a class would be taken for its cause.
         self._is_sharp = bool(blocks.is_class.any())
+        # Approximations of classes are coarse.
+        self.margin = None if self._is_sharp else _LOST * blocks.n_rows
         self._logistics: LogisticRegressions | None = None
         if len(blocks.sample) <= _FEW_ROWS and blocks.is_class.any() and not blocks.is_class.all():
             price = self._near.penalty * math.log(len(blocks.sample)) / 2
             self._logistics = LogisticRegressions(blocks, price)
+
+    def quick(self, node: int, parents: Parents) -> float:
+        """Return the approximation of a family."""
+        return self._near_family(node, parents)
 
     def rough(self) -> Score:
         """Return the approximation by Gaussian regressions."""

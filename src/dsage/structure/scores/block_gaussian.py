@@ -125,9 +125,9 @@ class BlockRegressions:
             residual = residual - reached.T @ reached
         covariance = self._fillers.rows(covariance)
         if covariance.shape[1] == 1:
-            slopes: Floats = covariance / (state.spread + RIDGE)
+            slopes = covariance / (state.spread + RIDGE)
         else:
-            slopes = np.linalg.solve(state.spread + self._ridge, covariance)
+            slopes = np.asarray(np.linalg.solve(state.spread + self._ridge, covariance))
         if each:
             slopes *= covariance
             return _floored(residual.diagonal() - slopes.sum(axis=1)), _logs(residual, each=True)
@@ -294,19 +294,19 @@ def _variances_without(inner: Floats, reached: Floats, whole: Floats, width: int
     n_groups = len(inner) // width
     inverse = np.linalg.inv(inner)
     slopes = inverse @ reached
-    left: Floats = whole - (reached * slopes).sum(axis=0)
+    left = whole - (reached * slopes).sum(axis=0)
     own = slopes.reshape(n_groups, width, -1)
     at = np.arange(n_groups)
     blocks = inverse.reshape(n_groups, width, n_groups, width)[at, :, at]
     lost = own / blocks if width == 1 else np.linalg.solve(blocks, own)
-    lost *= own
-    return left + lost.sum(axis=1)
+    found: Floats = left + (lost * own).sum(axis=1)
+    return found
 
 
 def solve_covariance(inner: Floats, reached: Floats) -> Floats:
     """Return inner^-1 reached, for a covariance."""
     _, solved, failed = dposv(inner, reached, lower=1)
-    return np.linalg.solve(inner, reached) if failed else np.asarray(solved)
+    return np.asarray(np.linalg.solve(inner, reached) if failed else solved, dtype=np.float64)
 
 
 def _logs(covariance: Floats, *, each: bool) -> Floats:

@@ -243,7 +243,7 @@ class _Maker:
             numbers[place], levels[place] = chunk[inside], found[inside]
             if correlate:
                 design = self._design(chunk, found, np.arange(at, at + len(chunk)))
-                sample[place] = design[inside]
+                sample[place] = design if len(inside) == len(chunk) else design[inside]
                 running.add(design)
                 # Before the next one is made.
                 del design
@@ -310,7 +310,10 @@ class _Maker:
             made = self._made.get(node)
             if made is None:
                 made = self._bases[node].evaluate(numbers[:, at])
-            functions, value, score = (each[rows] if node in self._made else each for each in made)
+            functions, value, score = (
+                each[rows] if node in self._made and len(rows) < len(each) else each
+                for each in made
+            )
             design[:, self.starts[node] : self.starts[node] + self.widths[node]] = functions
             design[:, self.responses[0, node]] = value
             design[:, self.responses[1, node]] = score

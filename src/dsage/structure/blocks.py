@@ -124,12 +124,18 @@ class Blocks:
         return np.asfortranarray(self.sample[:: self.thinning])
 
     def predict(self, columns: Ints, slopes: Floats) -> Floats:
-        """Return sums of columns, times slopes, in the thinned rows."""
-        predicted = np.zeros(len(self.thinned))
-        for run in np.split(np.arange(len(columns)), np.flatnonzero(np.diff(columns) != 1) + 1):
-            if len(run):
-                first = int(columns[run[0]])
-                predicted += self.thinned[:, first : first + len(run)] @ slopes[run]
+        """Return sums of columns, times slopes, in the thinned rows.
+
+        Shape (n_thinned,), and (n_thinned, n_responses) for slopes of several responses.
+        """
+        predicted = np.zeros((len(self.thinned), *slopes.shape[1:]))
+        # Blocks of columns are read where they are.
+        ends = [*(np.flatnonzero(np.diff(columns) != 1) + 1).tolist(), len(columns)]
+        start = 0
+        for end in ends if len(columns) else ():
+            first = int(columns[start])
+            predicted += self.thinned[:, first : first + end - start] @ slopes[start:end]
+            start = end
         return predicted
 
 
@@ -237,7 +243,7 @@ class _Maker:
             numbers[place], levels[place] = chunk[inside], found[inside]
             if correlate:
                 design = self._design(chunk, found, np.arange(at, at + len(chunk)))
-                sample[place] = design[inside]
+                sample[place] = design if len(inside) == len(chunk) else design[inside]
                 running.add(design)
                 # Before the next one is made.
                 del design
@@ -304,7 +310,10 @@ class _Maker:
             made = self._made.get(node)
             if made is None:
                 made = self._bases[node].evaluate(numbers[:, at])
-            functions, value, score = (each[rows] if node in self._made else each for each in made)
+            functions, value, score = (
+                each[rows] if node in self._made and len(rows) < len(each) else each
+                for each in made
+            )
             design[:, self.starts[node] : self.starts[node] + self.widths[node]] = functions
             design[:, self.responses[0, node]] = value
             design[:, self.responses[1, node]] = score

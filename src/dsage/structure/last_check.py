@@ -19,6 +19,8 @@ from dsage.structure.result import Rejection
 _LEVEL = 0.01
 # An effect that explains a smaller share of what is left of the target is not put back.
 _NEGLIGIBLE = 0.02
+# The share of the spread of a product that what is known leaves, at least.
+_SPREAD_LEFT = 0.05
 # Rows for each column that is known.
 _ROWS_PER_COLUMN = 10
 
@@ -131,6 +133,7 @@ def _test_pairs(
     columns = np.array([column for node in nodes for column in _lead(blocks, node)], dtype=np.intp)
     owner = np.array([node for node in nodes for _ in _lead(blocks, node)], dtype=np.intp)
     is_parent = np.isin(owner, parents)
+    squares = own**2
     smallest: dict[int, float] = {}
     n_tests = 0
     for at in range(len(columns)):
@@ -139,11 +142,18 @@ def _test_pairs(
         others = others[others > at]
         if not len(others):
             continue
-        products = blocks.sample[:, [columns[at]]] * blocks.sample[:, columns[others]]
-        products = known.residuals(products)
-        spread = (own**2).T @ products**2
-        statistic = ((own.T @ products) ** 2 / np.maximum(spread, 1e-12)).max(axis=0)
         n_tests += own.shape[1] * len(others)
+        products = blocks.sample[:, [columns[at]]] * blocks.sample[:, columns[others]]
+        if not n_folds:
+            # `own` is orthogonal to what is known, so that residuals of products are needed for
+            # spreads alone: most products are far from being worth an edge, whatever those are.
+            least = _SPREAD_LEFT * _NEGLIGIBLE * len(own) * (squares.T @ products**2)
+            is_near = ((own.T @ products) ** 2 > least).any(axis=0)
+            others, products = others[is_near], products[:, is_near]
+        products = known.residuals(products)
+        statistic = ((own.T @ products) ** 2 / np.maximum(squares.T @ products**2, 1e-12)).max(
+            axis=0
+        )
         for other, p_value in zip(others, _p_values(statistic, 1, len(own)), strict=True):
             for node in (int(owner[at]), int(owner[other])):
                 smallest[node] = min(smallest.get(node, 1.0), float(p_value))

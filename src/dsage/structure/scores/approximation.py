@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +16,8 @@ from dsage.structure.scores.penalized import default_gamma
 
 # Functions of each parent that compete, beside the parent itself.
 _TERMS = (4, N_TERMS)
+# Families whose scores are remembered: those that were grown last.
+_MAX_VALUES = 4_096
 
 
 def default_penalty(n_rows: int) -> float:
@@ -75,16 +78,20 @@ class Approximation(Score):
                     else blocks.responses[place, node : node + 1]
                     for node in nodes
                 ],
+                # A number as it is here, or a class: all of them are in blocks.
+                np.empty(0, dtype=np.intp),
             )
             for place, name in enumerate(("value", "score"))
             if np.isfinite(blocks.offsets[place]).any()
         }
         if not blocks.is_class.all():
+            responses = blocks.responses[:, ~blocks.is_class].ravel()
             for n_terms in _TERMS:
                 columns = [blocks.columns(node, n_terms) for node in nodes]
-                made[str(n_terms)] = BlockRegressions(blocks.correlation, columns)
+                made[str(n_terms)] = BlockRegressions(blocks.correlation, columns, responses)
         self.regressions = made
         self.variants = [self._variants(node) for node in nodes]
+        self._values: dict[tuple[int, Parents], list[Floats]] = {}
 
     def _variants(self, node: int) -> list[Variant]:
         blocks, made = self.blocks, self.regressions
@@ -105,15 +112,27 @@ class Approximation(Score):
 
     def values(self, node: int, parents: Parents) -> list[Floats]:
         """Return the scores of the regressions of each variant, one for each response."""
+        known = self._values.get((node, parents))
+        if known is not None:
+            return known
+        lefts = [
+            regressions.left(response, parents, each=each)
+            for regressions, response, _, each in self.variants[node]
+        ]
+        return self._keep(node, parents, lefts)
+
+    def _keep(self, node: int, parents: Parents, lefts: Sequence[Floats]) -> list[Floats]:
+        """Return the scores for log determinants of residual covariances, and remember them."""
         found = []
-        for variant in self.variants[node]:
-            left = variant.regressions.left(variant.response, parents, each=variant.each)
-            n_known = variant.regressions.n_known(parents)
-            fit, base = self._scale(n_known, len(parents), node)
+        for variant, left in zip(self.variants[node], lefts, strict=True):
+            fit, base = self.scale(variant.regressions.n_known(parents), len(parents), node)
             found.append(variant.offsets + base - fit * left)
+        if len(self._values) >= _MAX_VALUES:
+            self._values.clear()
+        self._values[node, parents] = found
         return found
 
-    def _scale(self, n_known: int, n_parents: int, node: int) -> tuple[float, float]:
+    def scale(self, n_known: int, n_parents: int, node: int) -> tuple[float, float]:
         """Return numbers a and b, such that the score is b - a left."""
         n_rows, n_responses = self.blocks.n_rows, self._n_responses[node]
         degrees = n_rows - 1 - n_known
@@ -125,24 +144,29 @@ class Approximation(Score):
 
     def additions(self, node: int, parents: Parents) -> Floats:
         """Return, for every variable, the score of `node` with it as one more parent."""
-        variants = self.variants[node]
-        lefts, known, offsets = [], [], []
-        for variant in variants:
-            left = variant.regressions.left_with(variant.response, parents, each=variant.each)
-            lefts.append(left)
-            n_known = variant.regressions.n_known(parents) + variant.regressions.widths
-            known += [n_known] * left.shape[1]
-            offsets.append(variant.offsets)
-        worth = self.worth(
-            np.concatenate(lefts, axis=1),
-            np.stack(known, axis=1),
-            len(parents) + 1,
-            node,
-        )
-        worth += np.concatenate(offsets)
-        best: Floats = worth.max(axis=1)
+        return self.growth(node, parents)[0]
+
+    def growth(self, node: int, parents: Parents) -> tuple[Floats, float]:
+        """Return the additions to a family, and its score."""
+        best = np.full(len(self.names), -np.inf)
+        lefts = []
+        for regressions, response, offsets, each in self.variants[node]:
+            left, alone = regressions.grown(response, parents, each=each)
+            lefts.append(alone)
+            n_known = regressions.n_known(parents)
+            if regressions.width is None:
+                n_each = (n_known + regressions.widths)[:, None]
+                worth = self.worth(left, n_each, len(parents) + 1, node)
+            else:
+                # In place: all variables cost the same.
+                fit, base = self.scale(n_known + regressions.width, len(parents) + 1, node)
+                worth = np.multiply(left, -fit, out=left)
+                worth += base
+            worth += offsets
+            for column in worth.T:
+                np.maximum(best, column, out=best)
         best[[node, *parents]] = -np.inf
-        return best
+        return best, max(float(each.max()) for each in self._keep(node, parents, lefts))
 
     def removals(self, node: int, parents: Parents) -> Floats:
         """Return, for every parent, the score of `node` without it; -inf for other variables."""

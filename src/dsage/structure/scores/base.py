@@ -43,6 +43,9 @@ class Score(ABC):
     is_approximate : bool
         Whether `additions` and `removals` only approximate the scores of families; the best of
         the removals is exact.
+    margin : float or None
+        How much more than its `quick` scores tell a change may gain; None, the default, if there
+        are none.
 
     Examples
     --------
@@ -56,6 +59,7 @@ class Score(ABC):
 
     names: tuple[str, ...]
     is_approximate = False
+    margin: float | None = None
 
     @abstractmethod
     def family(self, node: int, parents: Parents) -> float:
@@ -93,6 +97,13 @@ class Score(ABC):
         None, the default, if there are none.
         """
         return None
+
+    def quick(self, node: int, parents: Parents) -> float:
+        """Return about the score of a family, up to a number that depends on the node alone.
+
+        Searches rule out changes by it that lose more than `margin`, before they ask for scores.
+        """
+        return self.family(node, parents)
 
     def rough(self) -> Score:
         """Return a cheaper score of the same data, for the start of a search; by default this."""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Sequence
-from operator import itemgetter
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from dsage.structure.blocks import Blocks, Floats, Ints
 from dsage.structure.counts import Counts
 from dsage.structure.scores.approximation import Approximation
 from dsage.structure.scores.base import SCORES, Parents, Score
+from dsage.structure.scores.block_gaussian import BlockRegressions
 from dsage.structure.scores.cached import CachedScore
 from dsage.structure.scores.dirichlet import BDeu
 from dsage.structure.scores.discrete import DiscreteLikelihood
@@ -26,6 +26,9 @@ from dsage.structure.scores.softmax import softmax_likelihood
 _FEW_ROWS = 2_000
 # What a parent explains is clear if the approximation gains as much for each row.
 _CLEAR = 0.05
+# Among numbers, what the approximation loses for each row by another order, at least, if the score
+# does: densities of residuals make up for less.
+_LOST = 0.1
 
 
 @SCORES.register(
@@ -94,14 +97,21 @@ class BasisScore(Score):
         self._place = {name: place for place, name in enumerate(table.discrete)}
         # Regressions of values and of scores, if products of parents are considered.
         self._products: dict[int, ProductRegressions] = {}
+        self._with: dict[tuple[int, Parents, int], float] = {}
         self._families: dict[tuple[int, Parents], float] = {}
         # The likelihoods of classes have no smooth density in them: a number that is explained
         # less exactly than a class would be taken for its cause.
         self._is_sharp = bool(blocks.is_class.any())
+        # Approximations of classes are coarse.
+        self.margin = None if self._is_sharp else _LOST * blocks.n_rows
         self._logistics: LogisticRegressions | None = None
         if len(blocks.sample) <= _FEW_ROWS and blocks.is_class.any() and not blocks.is_class.all():
             price = self._near.penalty * math.log(len(blocks.sample)) / 2
             self._logistics = LogisticRegressions(blocks, price)
+
+    def quick(self, node: int, parents: Parents) -> float:
+        """Return the approximation of a family."""
+        return self._near_family(node, parents)
 
     def rough(self) -> Score:
         """Return the approximation by Gaussian regressions."""
@@ -138,7 +148,7 @@ class BasisScore(Score):
     def _with_pairs(self, pairs: Sequence[Pair]) -> BasisScore:
         """Return the score with products of these pairs."""
         made = copy.copy(self)
-        made._families = {}
+        made._families, made._with = {}, {}
         made._products = {
             place: ProductRegressions(self._blocks, place, pairs)
             for place in (0, 1)
@@ -160,10 +170,10 @@ class BasisScore(Score):
         logistics = self._regressions_of(node)
         if logistics is not None:
             return self._growth_of_class(logistics, node, parents)
-        near = self._near.additions(node, parents)
+        near, family = self._near.growth(node, parents)
         self._raise_by_products(near, node, parents)
         near[[node, *parents]] = -np.inf
-        return near, self._near_family(node, parents)
+        return near, self._raised_by_products(family, node, parents)
 
     def _growth_of_class(
         self, logistics: LogisticRegressions, node: int, parents: Parents
@@ -237,7 +247,10 @@ class BasisScore(Score):
         return exact - near if math.isfinite(exact) and math.isfinite(near) else 0.0
 
     def _near_family(self, node: int, parents: Parents) -> float:
-        value = self._near.family(node, parents)
+        return self._raised_by_products(self._near.family(node, parents), node, parents)
+
+    def _raised_by_products(self, value: float, node: int, parents: Parents) -> float:
+        """Return the approximation of a family, with products if they explain more."""
         for place, products in self._products_of(node):
             value = max(value, self._with_products(node, parents, place, products)[0])
         return value
@@ -257,12 +270,16 @@ class BasisScore(Score):
         self, node: int, parents: Parents, place: int, products: ProductRegressions
     ) -> tuple[float, Ints]:
         """Return the score of the regression on products too, and its columns."""
-        response = self._responses(node, place)
         columns, n_products = products.columns(parents)
-        left = np.array(products.left(response, columns))
-        n_plain = np.array(len(columns) - n_products)
-        worth = self._worth(left, n_plain, np.array(n_products), len(parents), node)
-        return float(worth) + float(self._blocks.offsets[place, node]), columns
+        key = node, parents, place
+        value = self._with.get(key)
+        if value is None:
+            left = products.left(self._responses(node, place), columns)
+            fit, base = self._near.scale(len(columns), len(parents), node)
+            price = len(self._responses(node, 0)) * math.log(max(2, len(self.names)))
+            offset = float(self._blocks.offsets[place, node])
+            value = self._with[key] = base - fit * left - n_products * price + offset
+        return value, columns
 
     def _worth(
         self, left: Floats, n_plain: Ints, n_products: Ints, n_parents: int, node: int
@@ -281,24 +298,18 @@ class BasisScore(Score):
         """Return the scores of a number for its value and for its normal score."""
         near, blocks = self._near, self._blocks
         products = dict(self._products_of(node))
-        found = list(zip(near.variants[node], near.values(node, parents), strict=True))
-        results = []
-        for place in (0, 1):
-            response = int(blocks.responses[place, node])
-            values = [
-                (float(value), variant.regressions)
-                for variant, scores in found
-                for own, value in zip(variant.response.tolist(), scores, strict=True)
-                if own == response
-            ]
-            if not values:
-                results.append(-math.inf)
+        # The best regression of each response.
+        best: dict[int, tuple[float, BlockRegressions]] = {}
+        for variant, scores in zip(near.variants[node], near.values(node, parents), strict=True):
+            for own, value in zip(variant.response.tolist(), scores.tolist(), strict=True):
+                if own not in best or value > best[own][0]:
+                    best[own] = value, variant.regressions
+        left = self._residuals(parents, {own: made for own, (_, made) in best.items()})
+        results = [-math.inf, -math.inf]
+        for place, response in enumerate(blocks.responses[:, node].tolist()):
+            if response not in best:
                 continue
-            value, regressions = max(values, key=itemgetter(0))
-            residuals = blocks.thinned[:, response]
-            if parents:
-                columns, slopes = regressions.slopes(response, parents)
-                residuals = residuals - blocks.predict(columns, slopes)
+            value, residuals = best[response][0], left[response]
             if place in products:
                 other, columns = self._with_products(node, parents, place, products[place])
                 if other > value:
@@ -307,8 +318,24 @@ class BasisScore(Score):
             if node in blocks.absent:
                 residuals = residuals[~blocks.absent[node]]
             stands_for = blocks.n_rows / len(blocks.thinned)
-            results.append(value + stands_for * shape_gain(residuals, sharp=self._is_sharp))
+            results[place] = value + stands_for * shape_gain(residuals, sharp=self._is_sharp)
         return results
+
+    def _residuals(
+        self, parents: Parents, regressions: Mapping[int, BlockRegressions]
+    ) -> dict[int, Floats]:
+        """Return the residuals of responses in the thinned rows, each of its regression."""
+        thinned = self._blocks.thinned
+        if not parents:
+            return {response: thinned[:, response] for response in regressions}
+        left = {}
+        for each in dict.fromkeys(regressions.values()):
+            own = np.array([response for response, used in regressions.items() if used is each])
+            columns, slopes = each.slopes(own, parents)
+            predicted = self._blocks.predict(columns, slopes)
+            for at, response in enumerate(own.tolist()):
+                left[response] = thinned[:, response] - predicted[:, at]
+        return left
 
     def _of_class(self, node: int, parents: Parents) -> float:
         """Return the likelihood of a class in a logistic regression or a table, less its price."""

@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 import numpy.typing as npt
+from scipy.linalg.lapack import dposv
 from scipy.special import eval_legendre, ndtr, ndtri
 
 Floats = npt.NDArray[np.float64]
@@ -19,6 +20,13 @@ _TILTS = np.stack(
     [math.sqrt(2 * k + 1) * eval_legendre(k, 2 * _MIDDLES - 1) for k in range(1, _SIZES[-1] + 1)],
     axis=1,
 )
+# The first of them, and their products, for means of both.
+_FIRST = {size: np.ascontiguousarray(_TILTS[:, :size]) for size in _SIZES}
+_BOTH = {
+    size: np.hstack([first, (first[:, :, None] * first[:, None, :]).reshape(_N_BINS, -1)])
+    for size, first in _FIRST.items()
+}
+_RIDGES = {size: 1e-6 * np.eye(size) for size in _SIZES}
 _MAX_STEPS = 20
 
 
@@ -94,39 +102,47 @@ def _normal_spacings(n_rows: int) -> tuple[int, float]:
 def _fit(size: int, moments: Floats, start: Floats, accuracy: float) -> tuple[float, Floats]:
     """Return the largest mean log density with so many tilts, and the weights of all."""
     best, at_best, weights = -math.inf, start, start
+    logs = _FIRST[size] @ start[:size]
     for _ in range(_MAX_STEPS):
-        value, slope, curvature = _density(size, moments, weights)
+        value, slope, step = _newton(size, moments, weights, logs)
         if value <= best:
             break
         best, at_best = value, weights
-        step = np.linalg.solve(curvature, slope)
         gain = 0.5 * float(slope @ step)
         if gain < accuracy:
             best += gain
             break
-        longest = float(np.abs(_TILTS[:, :size] @ step).max())
+        change = _FIRST[size] @ step
+        scale = min(1.0, 4.0 / max(float(change.max()), -float(change.min()), 1e-12))
+        logs = logs + scale * change
         weights = weights.copy()
-        weights[:size] += step * min(1.0, 4.0 / max(longest, 1e-12))
+        weights[:size] += scale * step
     return best, at_best
 
 
 def _promise(size: int, moments: Floats, weights: Floats) -> float:
     """Return about twice what one can gain by so many tilts: a score test with a margin."""
-    _, slope, curvature = _density(size, moments, weights)
-    return float(slope @ np.linalg.solve(curvature, slope))
+    _, slope, step = _newton(size, moments, weights, _FIRST[size] @ weights[:size])
+    return float(slope @ step)
 
 
-def _density(size: int, moments: Floats, weights: Floats) -> tuple[float, Floats, Floats]:
-    """Return the mean log density, its derivatives, and minus its second derivatives."""
-    tilts = _TILTS[:, :size]
-    logs = tilts @ weights[:size]
+def _newton(
+    size: int, moments: Floats, weights: Floats, logs: Floats
+) -> tuple[float, Floats, Floats]:
+    """Return the mean log density, its derivatives, and Newton's step.
+
+    The logarithms of the density in the bins are those of the weights, up to a constant.
+    """
     top = float(logs.max())
     density = np.exp(logs - top)
     total = float(density.sum())
     value = float(moments[:size] @ weights[:size]) - math.log(total / _N_BINS) - top
-    density /= total
-    mean = density @ tilts
-    curvature = (tilts.T * density) @ tilts
+    means = density @ _BOTH[size]
+    means /= total
+    mean = means[:size]
+    slope = moments[:size] - mean
+    curvature = means[size:].reshape(size, size)
     curvature -= mean[:, None] * mean
-    curvature.flat[:: size + 1] += 1e-6
-    return value, moments[:size] - mean, curvature
+    curvature += _RIDGES[size]
+    _, step, failed = dposv(curvature, slope, lower=1)
+    return value, slope, np.zeros(size) if failed else step

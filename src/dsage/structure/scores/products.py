@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from dsage.structure.blocks import Blocks, Floats, Ints
 from dsage.structure.scores.base import Parents
 from dsage.structure.scores.block_gaussian import (
     RIDGE,
     covariance_without,
+    inverse_factor,
     log_determinant,
+    solve_covariance,
 )
 
 Pair = tuple[int, int]
 
 # Columns of products that are considered at most, and indicators of a class in a product.
 _MAX_PRODUCTS, _MAX_INDICATORS = 1_000, 4
+# Sets of parents whose columns are remembered.
+_MAX_KNOWN = 10_000
 
 
 def parent_pairs(blocks: Blocks, parents: Sequence[Parents]) -> list[Pair]:
@@ -104,6 +108,7 @@ class ProductRegressions:
             self._pair[one, other, :size] = self._n_plain + np.arange(end - size, end)
             self._pair[other, one] = self._pair[one, other]
         self._correlation = self._correlate()
+        self._columns: dict[Parents, tuple[Ints, int]] = {}
         self._padded = np.full((n_nodes, int(self.widths.max())), self._nothing, dtype=np.intp)
         for node, block in enumerate(self._blocks):
             self._padded[node, : len(block)] = block
@@ -122,81 +127,83 @@ class ProductRegressions:
 
     def columns(self, parents: Parents) -> tuple[Ints, int]:
         """Return the columns of the parents, and how many of them, the last ones, are products."""
-        own = [column for parent in parents for column in self._blocks[parent].tolist()]
-        products = [
-            column
-            for place, parent in enumerate(parents)
-            for other in parents[:place]
-            for column in self._pair[parent, other].tolist()
-            if column != self._nothing
-        ]
-        return np.array([*own, *products], dtype=np.intp), len(products)
+        found = self._columns.get(parents)
+        if found is None:
+            own = [self._blocks[parent] for parent in parents]
+            at = np.array(parents, dtype=np.intp)
+            above, before = _below(len(parents))
+            products = self._pair[at[above], at[before]].ravel()
+            products = products[products != self._nothing]
+            columns = np.concatenate([np.empty(0, dtype=np.intp), *own, products])
+            if len(self._columns) >= _MAX_KNOWN:
+                self._columns.clear()
+            found = self._columns[parents] = columns, len(products)
+        return found
 
     def left(self, response: Ints, columns: Ints) -> float:
         """Return the log determinant of the response's covariance given columns."""
-        covariance = self._correlation[np.ix_(response, response)]
+        covariance = self._correlation[response[:, None], response]
         if len(columns):
-            reached = self._correlation[np.ix_(columns, response)]
-            inner = self._correlation[np.ix_(columns, columns)]
-            covariance = covariance - reached.T @ np.linalg.solve(inner, reached)
+            reached = self._correlation[columns[:, None], response]
+            inner = self._correlation[columns[:, None], columns]
+            covariance = covariance - reached.T @ solve_covariance(inner, reached)
         return float(log_determinant(covariance))
 
     def left_with(self, response: Ints, parents: Parents) -> tuple[Floats, Ints]:
         """Return the same with each variable as one more parent, and its number of products."""
         known, _ = self.columns(parents)
-        n_nodes = len(self._blocks)
-        pairs = self._pair[:, list(parents)].reshape(n_nodes, -1)
-        new = np.concatenate([self._padded, pairs], axis=1)
+        at = list(parents)
+        new = np.concatenate(
+            [self._padded, self._pair[:, at].reshape(len(self._blocks), -1)], axis=1
+        )
+        is_filler = new == self._nothing
         spread = self._correlation[new[:, :, None], new[:, None, :]]
         covariance = self._correlation[new[:, :, None], response]
-        residual = self._correlation[np.ix_(response, response)]
+        residual = self._correlation[response[:, None], response]
         if len(known):
-            # Only the columns that may come in, of which there may be far fewer than all.
-            used, place = np.unique(new, return_inverse=True)
-            factor = np.linalg.cholesky(self._correlation[np.ix_(known, known)])
-            wanted = self._correlation[np.ix_(known, np.concatenate([used, response]))]
-            rows = solve_triangular(factor, wanted, lower=True, check_finite=False)
-            reached = rows[:, place.reshape(new.shape)].transpose(1, 2, 0)
-            own = rows[:, len(used) :]
-            spread = spread - reached @ reached.transpose(0, 2, 1)
-            covariance = covariance - reached @ own
+            # Columns that fill up are correlated with nothing.
+            inverse = inverse_factor(self._correlation[known[:, None], known])
+            wanted = np.concatenate([new.ravel(), response])
+            rows = inverse @ self._correlation[known[:, None], wanted]
+            reached = rows[:, : new.size].reshape(-1, *new.shape).transpose(1, 2, 0)
+            own = rows[:, new.size :]
+            spread -= reached @ reached.transpose(0, 2, 1)
+            covariance -= reached @ own
             residual = residual - own.T @ own
-        is_filler = new == self._nothing
-        spread[is_filler[:, :, None] | is_filler[:, None, :]] = 0.0
-        node, at = np.nonzero(is_filler)
-        spread[node, at, at] = 1.0
-        spread[list(parents)] = np.eye(new.shape[1])
-        factors = np.linalg.cholesky(spread + RIDGE * np.eye(new.shape[1]))
-        explained = np.linalg.solve(factors, covariance)
-        left = log_determinant(residual - explained.transpose(0, 2, 1) @ explained)
-        n_products = (~is_filler[:, self._padded.shape[1] :]).sum(axis=1)
-        return left, n_products
+        # The same column several times is several independent columns.
+        spread *= ~(is_filler[:, :, None] | is_filler[:, None, :])
+        size = np.arange(new.shape[1])
+        spread[:, size, size] += is_filler + RIDGE
+        spread[at] = np.eye(new.shape[1])
+        explained = np.linalg.solve(spread, covariance)
+        left = log_determinant(residual - covariance.transpose(0, 2, 1) @ explained)
+        n_products = new.shape[1] - self._padded.shape[1]
+        return left, n_products - is_filler[:, self._padded.shape[1] :].sum(axis=1)
 
     def left_without(self, response: Ints, parents: Parents) -> tuple[Floats, Ints]:
         """Return the same without each of the parents, and the number of products left."""
         known, _ = self.columns(parents)
-        owner = [{parent} for parent in parents for _ in range(int(self.widths[parent]))]
-        owner += [
-            {parent, other}
-            for at, parent in enumerate(parents)
-            for other in parents[:at]
-            for column in self._pair[parent, other].tolist()
-            if column != self._nothing
-        ]
-        taken = [[at for at, of in enumerate(owner) if parent in of] for parent in parents]
-        places = np.full((len(parents), max(map(len, taken))), len(known), dtype=np.intp)
-        for row, at in zip(places, taken, strict=True):
-            row[: len(at)] = at
-        rows = self._correlation[known]
+        # Each column has one owner, or two.
+        size = len(parents)
+        first = np.repeat(np.arange(size), self.widths[list(parents)])
+        n_plain = len(first)
+        later, earlier = _below(size)
+        at = np.array(parents, dtype=np.intp)
+        n_each = (self._pair[at[later], at[earlier]] != self._nothing).sum(axis=1)
+        one = np.concatenate([first, np.repeat(later, n_each)])
+        other = np.concatenate([first, np.repeat(earlier, n_each)])
+        groups = np.arange(size)[:, None]
+        is_taken = (one == groups) | (other == groups)
+        n_taken = is_taken.sum(axis=1)
+        places = np.full((size, int(n_taken.max())), len(known), dtype=np.intp)
+        places[np.arange(places.shape[1]) < n_taken[:, None]] = np.nonzero(is_taken)[1]
         left = covariance_without(
-            rows[:, known],
-            rows[:, response],
-            self._correlation[np.ix_(response, response)],
+            self._correlation[known[:, None], known],
+            self._correlation[known[:, None], response],
+            self._correlation[response[:, None], response],
             places,
         )
-        n_plain = int(self.widths[list(parents)].sum())
-        n_products = len(known) - n_plain - ((places >= n_plain) & (places < len(known))).sum(1)
-        return log_determinant(left), n_products
+        return log_determinant(left), len(known) - n_plain - is_taken[:, n_plain:].sum(axis=1)
 
     def residuals(self, response: int, columns: Ints) -> Floats:
         """Return the residuals of a response in the thinned rows."""
@@ -215,6 +222,13 @@ class ProductRegressions:
         made[:, plain] = self._rows.sample[:, columns[plain]]
         made[:, ~plain] = self._products[:, columns[~plain] - self._n_plain]
         return made, self._correlation[np.ix_(columns, columns)]
+
+
+@functools.lru_cache(maxsize=64)
+def _below(size: int) -> tuple[Ints, Ints]:
+    """Return the places of pairs: the later one, and the earlier one."""
+    later, earlier = np.tril_indices(size, -1)
+    return later, earlier
 
 
 def _multiply(sample: Floats, pairs: list[tuple[Ints, Ints]]) -> Floats:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg.lapack import dpotrf, dpotrs
 
 Floats = npt.NDArray[np.float64]
 Singles = npt.NDArray[np.float32]
@@ -119,7 +119,7 @@ class _Fit:
     def _chances(weights: Floats, basis: Singles) -> tuple[Singles, float]:
         """Return the probabilities of the levels but the first, and the sum of log partitions."""
         odds = weights.astype(np.float32) @ basis
-        top = np.maximum(odds.max(axis=0), np.float32(0.0))
+        top = np.maximum(odds.max(axis=0) if len(odds) > 1 else odds[0], np.float32(0.0))
         odds -= top
         shares = np.exp(odds, out=odds)
         total = np.exp(-top)
@@ -154,8 +154,10 @@ class _Fit:
                 curvature[other, :, one] = curvature[one, :, other].T
         matrix = curvature.reshape(size, size) * (n_rows / basis.shape[1])
         matrix.flat[:: size + 1] += _RIDGE + _DAMPING * float(matrix.trace()) / size
-        factor = cho_factor(matrix, overwrite_a=True, check_finite=False)
-        return lambda slope: np.asarray(cho_solve(factor, slope, check_finite=False))
+        factor, failed = dpotrf(matrix, lower=1)
+        if failed:
+            return self._start_curvature()
+        return lambda slope: np.asarray(dpotrs(factor, slope, lower=1)[0])
 
 
 def _direction(

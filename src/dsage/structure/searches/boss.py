@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -206,29 +206,18 @@ class _OrderSearch:
 
     def _best_place(self, variable: int, toggled: dict[int, Growth]) -> _Place | None:
         """Return the place of the variable where the order scores highest, if that is better."""
-        rank, values, trees = self._rank, self._values, self._trees
-        here, n_nodes = rank[variable], len(rank)
-        # Entry r is the place before the variable of rank r. First the differences from one place
-        # to the next: the gains of the nodes that the variable passes.
-        gains = np.zeros(n_nodes + 1)
-        for node, end in toggled.items():
-            gain = _difference(trees[node].shrink(end)[1], values[node])
-            if rank[node] < here:
-                gains[0] += gain
-                gain = -gain
-            gains[rank[node] + 1] += gain
-        gains = gains.cumsum()
-        gains[
-            : max((rank[node] + 1 for node in self._required_parents[variable]), default=0)
-        ] = -np.inf
-        children = self._required_children[variable]
-        gains[min((rank[node] for node in children), default=n_nodes) + 1 :] = -np.inf
+        tree, value = self._trees[variable], self._values[variable]
+        may = self._legal_places(variable)
+        if self._score.margin is not None:
+            may &= self._worth_scoring(variable, toggled, may)
+        gains = self._passed(variable, self._needed(variable, toggled, may), self._gain)
+        gains[~may] = -np.inf
         # Then the gain of the variable itself.
-        tree, value = trees[variable], values[variable]
-        ends = tree.grow_all(rank, self._promising(variable, gains))
-        own = np.full(n_nodes + 1, -np.inf)
+        ends = tree.grow_all(self._rank, self._promising(variable, gains))
+        own = np.full(len(gains), -np.inf)
         for first, last, end in ends:
-            own[first : last + 1] = _difference(tree.shrink(end)[1], value)
+            if may[first : last + 1].any():
+                own[first : last + 1] = _difference(tree.shrink(end)[1], value)
         gains += own
         there = int(gains.argmax())
         gain = float(gains[there])
@@ -236,6 +225,69 @@ class _OrderSearch:
             return None
         end = next(end for first, last, end in ends if first <= there <= last)
         return _Place(there, gain, end)
+
+    def _legal_places(self, variable: int) -> npt.NDArray[np.bool_]:
+        """Mark the places behind all required parents and before all required children.
+
+        Entry r, of n_nodes + 1, is the place before the variable of rank r.
+        """
+        rank = self._rank
+        may = np.ones(len(rank) + 1, dtype=np.bool_)
+        may[: max((rank[node] + 1 for node in self._required_parents[variable]), default=0)] = False
+        children = self._required_children[variable]
+        may[min((rank[node] for node in children), default=len(rank)) + 1 :] = False
+        return may
+
+    def _passed(
+        self,
+        variable: int,
+        toggled: dict[int, Growth],
+        gain_of: Callable[[int, Growth], float],
+    ) -> npt.NDArray[np.float64]:
+        """Return, for each place, the gains of the nodes that the variable passes on its way."""
+        rank, here = self._rank, self._rank[variable]
+        # First the differences from one place to the next.
+        gains = np.zeros(len(rank) + 1)
+        for node, end in toggled.items():
+            gain = gain_of(node, end)
+            if rank[node] < here:
+                gains[0] += gain
+                gain = -gain
+            gains[rank[node] + 1] += gain
+        return gains.cumsum()
+
+    def _gain(self, node: int, end: Growth) -> float:
+        """Return how much better a node is with the parents that grow to `end`."""
+        return _difference(self._trees[node].shrink(end)[1], self._values[node])
+
+    def _quick_gain(self, node: int, end: Growth) -> float:
+        """Return about the same, without the exact scores of families."""
+        quick = self._score.quick
+        return _difference(quick(node, end.parents), quick(node, self._ends[node].parents))
+
+    def _worth_scoring(
+        self, variable: int, toggled: dict[int, Growth], may: npt.NDArray[np.bool_]
+    ) -> npt.NDArray[np.bool_]:
+        """Mark the places that approximate scores do not rule out."""
+        gains = self._passed(variable, toggled, self._quick_gain)
+        for first, last, end in self._trees[variable].grow_all(self._rank, may):
+            gains[first : last + 1] += self._quick_gain(variable, end)
+        worth: npt.NDArray[np.bool_] = ~(gains < -(self._score.margin or 0.0))
+        return worth
+
+    def _needed(
+        self, variable: int, toggled: dict[int, Growth], may: npt.NDArray[np.bool_]
+    ) -> dict[int, Growth]:
+        """Return the nodes that the variable passes on its way to these places."""
+        places, here = np.flatnonzero(may), self._rank[variable]
+        if not len(places):
+            return {}
+        low, high = int(places[0]), int(places[-1])
+        return {
+            node: end
+            for node, end in toggled.items()
+            if low <= self._rank[node] < here or here < self._rank[node] < high
+        }
 
     def _promising(self, variable: int, gains: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
         """Mark the places where the variable may gain most, given the gains of the others.

@@ -19,6 +19,7 @@ from dsage.games.device import DeviceMeans, device_means
 from dsage.games.draw_control import DrawControl
 from dsage.games.exact_means import ExactMeans
 from dsage.games.leaf_means import LeafMeans
+from dsage.games.normal_means import NormalDraws, NormalMeans
 from dsage.games.options import GameOptions
 from dsage.games.predictor import Predictor
 from dsage.games.received import expected_output, given, received
@@ -98,11 +99,11 @@ class Expected(Game):
         # Conditional means are of numbers that are always present.
         if self.layout.may_miss.any() or not is_usable:
             self._affine = None
-        self._exact = None if self._affine is not None else self._find_exact_means()
+        self._exact, self._normal = self._find_means(is_usable=is_usable)
         self.n_replicates = self.noise.n_replicates if self.is_drawn else 1
         sampler, n_replicates = self._sampler, self.n_replicates
         self._device = None
-        if self.is_drawn:
+        if self.is_drawn and self._normal is None:
             given = model, sampler, self._frames, self.matrix, n_replicates
             self._device = device_means(*given, self._max_bytes, is_usable=is_usable)
         if self._device is not None:
@@ -123,15 +124,32 @@ class Expected(Game):
 
     @property
     def has_dear_rows(self) -> bool:
-        """Whether rows cost more than orderings: only affine models have cheap ones."""
-        return self._affine is None
+        """Whether rows cost more than orderings."""
+        has_cheap = self._exact is not None and self._exact.has_cheap_rows
+        return self._affine is None and not has_cheap
 
     @property
     def is_affine(self) -> bool:
         """Whether predictions are those of an affine map at conditional means."""
         return self._affine is not None
 
-    def _find_exact_means(self) -> ExactMeans | None:
+    def _find_means(self, *, is_usable: bool) -> tuple[ExactMeans | None, NormalDraws | None]:
+        """Return what tells mean predictions without draws, or from draws of scores, if any."""
+        if self._affine is not None:
+            return None, None
+        if not self._sampler.has_sums:
+            return self._find_marginal_means(), None
+        # Laws of sums are of numbers that are always present.
+        if not is_usable or self.layout.may_miss.any() or self.layout.names != self._frames.names:
+            return None, None
+        scores = self.model.affine_scores(self._frames, self.matrix)
+        if scores is None:
+            return None, None
+        if scores.link == "softmax":
+            return None, NormalDraws(scores, self._sampler, self.matrix)
+        return NormalMeans(scores, self._sampler, self.matrix), None
+
+    def _find_marginal_means(self) -> ExactMeans | None:
         """Return the means over all rows of a marginal sampler; None where they are not known."""
         background = self._sampler.equal_rows
         if background is None or self.layout.names != self._frames.names:
@@ -223,7 +241,7 @@ class Expected(Game):
     def _find_control(self) -> DrawControl | None:
         """Return a control of the draws along orderings, where there is one that saves work."""
         is_able = self._is_controlled and self.is_drawn and self.has_paths
-        is_able &= self._sampler.has_latent
+        is_able &= self._sampler.has_latent and self._normal is None
         is_wanted = self.corrects_means or self.outputs_of(np.arange(1)) is not None
         if not is_able or not is_wanted or self._device is not None:
             return None
@@ -320,6 +338,9 @@ class Expected(Game):
         self, orders: Orders, rows: Rows, epoch: int, needed: Mask
     ) -> Iterator[tuple[int, Chunk]]:
         """Yield the mean predictions of the needed prefixes, from one factor per ordering."""
+        if self._normal is not None:
+            yield from self._normal_paths(self._normal, orders, rows, epoch, needed)
+            return
         for here, n_coalitions in self._row_chunks(len(rows)):
             X = self._rows[rows[here]]
             scores = self._sampler.prepare(self.noise(rows[here], epoch))
@@ -336,6 +357,17 @@ class Expected(Game):
                 draws = self._draw_prefixes(order, X, scores, chunks)
                 for at, drawn in zip(chunks, draws, strict=True):
                     yield number, Chunk(at, here, self._predict(drawn))
+
+    def _normal_paths(
+        self, normal: NormalDraws, orders: Orders, rows: Rows, epoch: int, needed: Mask
+    ) -> Iterator[tuple[int, Chunk]]:
+        """Yield the mean predictions of the needed prefixes over draws of scores."""
+        for here, _ in self._row_chunks(len(rows)):
+            for number, (order, wanted) in enumerate(zip(orders, needed, strict=True)):
+                found = normal.path_means(order, rows[here], epoch, self.noise, wanted)
+                for length, means in found:
+                    shaped = means.reshape(1, *means.shape[:2], *self.predictions.shape[1:])
+                    yield number, Chunk(np.array([length]), here, shaped)
 
     def _draw_prefixes(
         self, order: Rows, X: Floats, scores: Floats, chunks: list[Rows]
@@ -384,6 +416,9 @@ class Expected(Game):
         """
         if self._exact is not None:
             return self._shape_means(self._exact.means(known, rows))
+        if self._normal is not None:
+            means = self._normal.means(known, rows, epoch, source or self.noise)
+            return means.reshape(*means.shape[:3], *self.predictions.shape[1:])
         X = self._rows[rows]
         if self._affine is None:
             if self._device is not None and self._is_plain(known):
@@ -478,6 +513,8 @@ class Expected(Game):
             yield here, max(1, most // (here.stop - here.start))
 
     def _bytes_per_row(self) -> int:
+        if self._normal is not None:
+            return self._normal.bytes_per_row(self.noise)
         n_draws = self.noise.n_replicates * self.noise.n_draws if self.is_drawn else 1
         n_outputs = self.predictions.size // self.n_rows
         return 8 * n_draws * (_COPIES * len(self.feature_names) + 2 * n_outputs)

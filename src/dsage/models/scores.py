@@ -29,15 +29,20 @@ class AffineScores(SumScores):
     """Scores that are affine in the features.
 
     Features are taken from a center, so that terms of features far from zero are not huge.
+
+    Attributes
+    ----------
+    affine : Affine
+        The scores as a function of encoded rows.
     """
 
     def __init__(self, affine: Affine, link: str, center: Floats) -> None:
         super().__init__(link, affine.intercept + center @ affine.weights)
-        self._weights, self._center = affine.weights, center
+        self.affine, self._center = affine, center
 
     def encode(self, X: Floats) -> Floats:
         """Return the terms of the features, (n_features, n_scores, n_rows)."""
-        terms: Floats = np.einsum("nf,fk->fkn", X - self._center, self._weights)
+        terms: Floats = np.einsum("nf,fk->fkn", X - self._center, self.affine.weights)
         return terms
 
 
@@ -57,11 +62,10 @@ def find_scores(
     """
     if layout.n_categories.any():
         return None
-    points = mix_rows(X)
     ensemble = read_trees(model)
     if ensemble is not None:
-        return _of_trees(ensemble, predict, layout, points)
-    return _of_affine(model, predict, layout, points)
+        return _of_trees(ensemble, predict, layout, mix_rows(X))
+    return find_affine_scores(model, predict, layout, X)
 
 
 def _of_trees(
@@ -88,16 +92,20 @@ def _of_trees(
     return scores if _is_same(scores, points, own) else None
 
 
-def _of_affine(
+def find_affine_scores(
     model: Any,  # noqa: ANN401
     predict: Callable[[Any], Floats],
     layout: Layout,
-    points: Floats,
-) -> Scores | None:
+    X: Floats,
+) -> AffineScores | None:
+    """Return the scores of a model if they are affine, see `find_scores`; None for others."""
     steps = [step for _, step in model.steps] if sklearn_name(model) == "Pipeline" else [model]
     name = sklearn_name(steps[-1])
     is_known = name in _LINEAR | _LOG_LINEAR and all(map(is_affine_transformer, steps[:-1]))
-    if not is_known or not column_precision(layout).all() or not np.isfinite(points).all():
+    if not is_known or not column_precision(layout).all():
+        return None
+    points = mix_rows(X)
+    if not np.isfinite(points).all():
         return None
 
     def score(rows: Any) -> Floats:  # noqa: ANN401

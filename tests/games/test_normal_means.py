@@ -1,11 +1,13 @@
 """Mean predictions of linear scores behind a link, whose law a Gaussian sampler knows."""
 
+import functools
 import itertools
 import pickle
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import LogisticRegression, PoissonRegressor
@@ -16,7 +18,7 @@ from dsage import explain, explain_rows
 from dsage.estimate import as_stopping, run
 from dsage.games import LossGame, OutputGame
 from dsage.games.normal_means import NormalDraws, NormalMeans
-from dsage.samplers import Gaussian
+from dsage.samplers import Gaussian, GaussianCopula, Mix
 
 N_FEATURES = 5
 RNG = np.random.default_rng(3)
@@ -39,8 +41,9 @@ LOSSES = {"two": "cross_entropy", "three": "cross_entropy", "counts": "poisson"}
 SAMPLER = Gaussian().fit(X[TRAIN])
 
 
+@functools.cache
 def model_of(kind):
-    return MODELS[kind].fit(X[TRAIN], TARGETS[kind][TRAIN])
+    return clone(MODELS[kind]).fit(X[TRAIN], TARGETS[kind][TRAIN])
 
 
 def game_of(kind, model=None, sampler=SAMPLER, **options):
@@ -127,9 +130,10 @@ def test_the_risk_of_a_row_does_not_depend_on_the_batch(kind):
             assert np.array_equal(both[at, :, row], one[0, :, 0])
 
 
-def exact_values(kind, n_draws):
-    """Values by all coalitions, from a game that draws features."""
-    game = game_of(kind, outputs_of(kind), n_draws=n_draws)
+@functools.cache
+def exact_values(kind):
+    """Values by all coalitions, from a game with many draws of features."""
+    game = game_of(kind, outputs_of(kind), n_draws=512)
     assert game.is_drawn
     masks = coalitions()
     risks = {tuple(known): risk for known, risk in zip(masks, game.mean_risks(masks), strict=True)}
@@ -146,16 +150,14 @@ def exact_values(kind, n_draws):
 @pytest.mark.parametrize("kind", ["two", "three"])
 def test_values_are_those_of_many_draws_of_features(kind):
     found = run(game_of(kind), exact="always", stopping=as_stopping(n_orderings=64), random_state=0)
-    np.testing.assert_allclose(found.values, exact_values(kind, 2048), atol=3e-3)
+    np.testing.assert_allclose(found.values, exact_values(kind), atol=3e-3)
     if kind == "two":
         assert found.se_draws.max() == 0.0
         assert found.se_orderings.max() == 0.0
 
 
 def test_few_draws_of_several_scores_have_honest_errors():
-    truth = run(
-        game_of("three", n_draws=2048), exact="always", stopping=as_stopping(n_orderings=64)
-    )
+    truth = run(game_of("three", n_draws=512), exact="always", stopping=as_stopping(n_orderings=64))
     z = []
     for seed in range(12):
         game = game_of("three", n_draws=4, random_state=seed)
@@ -264,23 +266,20 @@ def test_the_output_of_a_class_adds_up(kind, output):
     np.testing.assert_allclose(total, outputs_of(kind)(X[300:303])[:, output], atol=atol)
 
 
-def test_explain_has_no_errors_from_draws_whatever_the_jobs():
+def test_explain_has_no_errors_from_draws():
     names = list("abcde")
     frame = pd.DataFrame(X, columns=names)
-    model = MODELS["two"].fit(frame[TRAIN], TARGETS["two"][TRAIN])
+    model = clone(MODELS["two"]).fit(frame[TRAIN], TARGETS["two"][TRAIN])
     given = frame[TRAIN], TARGETS["two"][TRAIN], frame[TEST], TARGETS["two"][TEST]
-    options = {"sampler": "gaussian", "graph": None, "random_state": 0, "progress": False}
-    alone = explain(model, *given, **options)
-    both = explain(model, *given, n_jobs=2, **options)
-    assert np.array_equal(alone.values, both.values)
-    assert alone.estimate.se_draws.max() == 0.0
-    np.testing.assert_allclose(alone.values, exact_values("two", 2048), atol=3e-3)
+    found = explain(model, *given, sampler="gaussian", graph=None, random_state=0, progress=False)
+    assert found.estimate.se_draws.max() == 0.0
+    np.testing.assert_allclose(found.values, exact_values("two"), atol=3e-3)
 
 
 def test_groups_of_features_are_known_together():
     groups = {"first": ["a", "b"], "others": ["c", "d", "e"]}
     frame = pd.DataFrame(X, columns=list("abcde"))
-    model = MODELS["two"].fit(frame[TRAIN], TARGETS["two"][TRAIN])
+    model = clone(MODELS["two"]).fit(frame[TRAIN], TARGETS["two"][TRAIN])
     given = frame[TRAIN], TARGETS["two"][TRAIN], frame[TEST], TARGETS["two"][TEST]
     found = explain(
         model, *given, groups=groups, sampler="gaussian", graph=None, random_state=0, progress=False
@@ -291,3 +290,39 @@ def test_groups_of_features_are_known_together():
     whole = game.losses.mean()
     value = ((none - first) + (others - whole)) / 2.0
     assert found.values[0] == pytest.approx(value, abs=1e-9)
+
+
+@pytest.mark.parametrize("make", [GaussianCopula, Mix])
+@pytest.mark.parametrize("kind", ["two", "three"])
+def test_draws_of_other_samplers_are_predicted_from_scores(make, kind):
+    sampler = make().fit(X[TRAIN])
+    direct, asked = (
+        game_of(kind, model, sampler, draw_control="none")
+        for model in (model_of(kind), outputs_of(kind))
+    )
+    assert direct.is_drawn
+    assert direct._control is None
+    known, rows = coalitions()[[0, 5, 18]], np.arange(20)
+    np.testing.assert_allclose(direct.risks(known, rows), asked.risks(known, rows), rtol=1e-6)
+    orders, needed = np.array([[4, 1, 0, 2, 3]]), np.ones((1, N_FEATURES + 1), dtype=bool)
+    along = direct.path_risks(orders, rows, 0, needed)
+    np.testing.assert_allclose(along, asked.path_risks(orders, rows, 0, needed), rtol=1e-6)
+    alone = [direct.path_risks(orders, rows[at : at + 1], 0, needed) for at in rows]
+    assert np.array_equal(along, np.concatenate(alone, axis=2))
+
+
+def test_the_model_is_not_asked_about_draws():
+    n_asked = []
+
+    class Counted(LogisticRegression):
+        def predict_proba(self, X):
+            n_asked.append(len(X))
+            return super().predict_proba(X)
+
+    Counted.__name__, Counted.__module__ = "LogisticRegression", LogisticRegression.__module__
+    model = Counted().fit(X[TRAIN], TARGETS["two"][TRAIN])
+    game = game_of("two", model, GaussianCopula().fit(X[TRAIN]))
+    before = sum(n_asked)
+    game.risks(coalitions()[:4], np.arange(50))
+    assert before > 0
+    assert sum(n_asked) == before

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, cast
 
 import numpy as np
@@ -25,8 +25,10 @@ from dsage.games.predictor import Predictor
 from dsage.games.received import expected_output, given, received
 from dsage.games.score_means import ScoreMeans
 from dsage.models.affine import Affine
+from dsage.models.scores import AffineScores
 from dsage.samplers.base import Sampler, check_sampler
 from dsage.samplers.interface import LatentPrefixes, Prefixes
+from dsage.samplers.latent import Latent
 from dsage.samplers.noise import Noise
 from dsage.samplers.ordering import Ordering
 from dsage.samplers.recent import Recent
@@ -99,6 +101,7 @@ class Expected(Game):
         # Conditional means are of numbers that are always present.
         if self.layout.may_miss.any() or not is_usable:
             self._affine = None
+        self._scores = self._find_scores()
         self._exact, self._normal = self._find_means(is_usable=is_usable)
         self.n_replicates = self.noise.n_replicates if self.is_drawn else 1
         sampler, n_replicates = self._sampler, self.n_replicates
@@ -133,17 +136,21 @@ class Expected(Game):
         """Whether predictions are those of an affine map at conditional means."""
         return self._affine is not None
 
+    def _find_scores(self) -> AffineScores | None:
+        """Return the scores of a model that is a link of affine ones, for complete rows."""
+        is_able = self._affine is None and self.layout.names == self._frames.names
+        if not is_able or self.layout.may_miss.any() or not np.isfinite(self.matrix).all():
+            return None
+        return self.model.affine_scores(self._frames, self.matrix)
+
     def _find_means(self, *, is_usable: bool) -> tuple[ExactMeans | None, NormalDraws | None]:
         """Return what tells mean predictions without draws, or from draws of scores, if any."""
         if self._affine is not None:
             return None, None
         if not self._sampler.has_sums:
             return self._find_marginal_means(), None
-        # Laws of sums are of numbers that are always present.
-        if not is_usable or self.layout.may_miss.any() or self.layout.names != self._frames.names:
-            return None, None
-        scores = self.model.affine_scores(self._frames, self.matrix)
-        if scores is None:
+        scores = self._scores
+        if scores is None or not is_usable:
             return None, None
         if scores.link == "softmax":
             return None, NormalDraws(scores, self._sampler, self.matrix)
@@ -241,7 +248,8 @@ class Expected(Game):
     def _find_control(self) -> DrawControl | None:
         """Return a control of the draws along orderings, where there is one that saves work."""
         is_able = self._is_controlled and self.is_drawn and self.has_paths
-        is_able &= self._sampler.has_latent and self._normal is None
+        # Scores predict more draws in the time that a control takes.
+        is_able &= self._sampler.has_latent and not self._is_direct
         is_wanted = self.corrects_means or self.outputs_of(np.arange(1)) is not None
         if not is_able or not is_wanted or self._device is not None:
             return None
@@ -344,19 +352,14 @@ class Expected(Game):
         for here, n_coalitions in self._row_chunks(len(rows)):
             X = self._rows[rows[here]]
             scores = self._sampler.prepare(self.noise(rows[here], epoch))
+            noise_of = self._noise_of(rows[here])
             for number, (order, wanted) in enumerate(zip(orders, needed, strict=True)):
                 lengths = np.flatnonzero(wanted[:-1])
                 starts = range(0, len(lengths), n_coalitions)
                 chunks = [lengths[first : first + n_coalitions] for first in starts]
-                if self._control is not None:
-                    outputs = None if self.corrects_means else self.outputs_of(rows[here])
-                    noisy = self._draw_noisy(self._control, order, X, scores, chunks, outputs)
-                    for at, (drawn, noise) in zip(chunks, noisy, strict=True):
-                        yield number, self._take_noise(at, here, drawn, noise)
-                    continue
-                draws = self._draw_prefixes(order, X, scores, chunks)
-                for at, drawn in zip(chunks, draws, strict=True):
-                    yield number, Chunk(at, here, self._predict(drawn))
+                found = self._predict_prefixes(order, X, scores, chunks, noise_of)
+                for at, (predicted, noise) in zip(chunks, found, strict=True):
+                    yield number, self._take_noise(at, here, predicted, noise)
 
     def _normal_paths(
         self, normal: NormalDraws, orders: Orders, rows: Rows, epoch: int, needed: Mask
@@ -369,45 +372,51 @@ class Expected(Game):
                     shaped = means.reshape(1, *means.shape[:2], *self.predictions.shape[1:])
                     yield number, Chunk(np.array([length]), here, shaped)
 
-    def _draw_prefixes(
-        self, order: Rows, X: Floats, scores: Floats, chunks: list[Rows]
-    ) -> Iterator[Floats]:
-        """Yield the draws for chunks of prefixes of an ordering."""
-        lengths = [length for at in chunks for length in at.tolist()]
-        drawn = self._ordering(order).prefixes(X, scores, lengths)
-        for at in chunks:
-            draws = np.empty((len(at), *scores.shape))
-            for each in draws:
-                each[...] = next(drawn)[1]
-            yield draws
+    def _noise_of(self, rows: Rows) -> Callable[[Latent], Floats] | None:
+        """Return a function that tells the noise in draws for rows; None without a control."""
+        control = self._control
+        if control is None:
+            return None
+        outputs = None if self.corrects_means else self.outputs_of(rows)
+        return lambda latent: control.noise(latent, outputs)
 
-    def _draw_noisy(
+    def _predict_prefixes(
         self,
-        control: DrawControl,
         order: Rows,
         X: Floats,
         scores: Floats,
         chunks: list[Rows],
-        outputs: Rows | None,
-    ) -> Iterator[tuple[Floats, Floats]]:
-        """Yield the draws for chunks of prefixes, and the noise that a control knows in each."""
+        noise_of: Callable[[Latent], Floats] | None,
+    ) -> Iterator[tuple[Floats, Floats | None]]:
+        """Yield the predictions for chunks of prefixes, and the noise that a control knows."""
         lengths = [length for at in chunks for length in at.tolist()]
-        ordering = cast(LatentPrefixes, self._ordering(order))
-        drawn = ordering.latent_prefixes(X, scores, lengths)
+        ordering, noise = self._ordering(order), None
+        drawn: Iterator[tuple[Any, ...]] = ordering.prefixes(X, scores, lengths)
+        if noise_of is not None:
+            drawn = cast(LatentPrefixes, ordering).latent_prefixes(X, scores, lengths)
         for at in chunks:
-            draws, noise = np.empty((len(at), *scores.shape)), []
-            for each in draws:
-                _, each[...], latent = next(drawn)
-                noise.append(control.noise(latent, outputs))
-            yield draws, np.stack(noise)
+            # Draws of a prefix are gone with the next one.
+            draws = None if self._is_direct else np.empty((len(at), *scores.shape))
+            predicted, noisy = [], []
+            for number in range(len(at)):
+                _, here, *latent = next(drawn)
+                if draws is None:
+                    predicted.append(self._ask(here[None])[0])
+                else:
+                    draws[number] = here
+                if noise_of is not None:
+                    noisy.append(noise_of(*latent))
+            if noise_of is not None:
+                noise = np.stack(noisy)
+            yield (np.stack(predicted) if draws is None else self._ask(draws)), noise
 
-    def _take_noise(self, at: Rows, here: slice, draws: Floats, noise: Floats) -> Chunk:
+    def _take_noise(self, at: Rows, here: slice, predicted: Floats, noise: Floats | None) -> Chunk:
         """Return mean predictions without the noise that a control knows, or together with it."""
-        if self.corrects_means:
-            return Chunk(at, here, self._predict(draws, noise))
+        if noise is None or self.corrects_means:
+            return Chunk(at, here, self._average(predicted, noise))
         sets = self.noise.n_replicates, self.noise.n_draws
-        means = noise.reshape(*draws.shape[:2], *sets).mean(axis=3)
-        return Chunk(at, here, self._predict(draws), means)
+        means = noise.reshape(*predicted.shape[:2], *sets).mean(axis=3)
+        return Chunk(at, here, self._average(predicted), means)
 
     def _means(self, known: Mask, rows: Rows, epoch: int, source: Noise | None = None) -> Floats:
         """Return the mean of each replicate, (n_coalitions, n_rows, n_replicates, ...).
@@ -466,18 +475,35 @@ class Expected(Game):
         """Return the features whose values the model receives, (n_coalitions, n_features)."""
         return received(known, len(self.feature_names))
 
-    def _predict(self, draws: Floats, noise: Floats | None = None) -> Floats:
-        """Return the mean prediction per replicate of draws (n_coalitions, n_rows, n_draws, d).
+    @property
+    def _is_direct(self) -> bool:
+        """Whether predictions for draws follow from scores, without calls of the model."""
+        # The model would have to be asked whether exponentials are too large.
+        return self._scores is not None and self._scores.link != "exp"
+
+    def _ask(self, draws: Floats) -> Floats:
+        """Return the predictions for draws (n_coalitions, n_rows, n_draws, n_features)."""
+        self._n_predicted += math.prod(draws.shape[:3])
+        if self._scores is not None and self._is_direct:
+            predicted = self._scores.predict(draws)
+        else:
+            flat = draws.reshape(-1, draws.shape[-1])
+            # Nothing reads these draws again, so the model need not get a copy.
+            predicted = self.model.predict(self._frames.decode(flat), is_disposable=True)
+            predicted = self._check_outputs(predicted, 1)
+        return predicted.reshape(*draws.shape[:3], *self.predictions.shape[1:])
+
+    def _predict(self, draws: Floats) -> Floats:
+        """Return the mean prediction per replicate of draws (n_coalitions, n_rows, n_draws, d)."""
+        return self._average(self._ask(draws))
+
+    def _average(self, predicted: Floats, noise: Floats | None = None) -> Floats:
+        """Return the mean per replicate of predictions (n_coalitions, n_rows, n_draws, ...).
 
         `noise`, of the shape of the predictions, is subtracted from them.
         """
-        self._n_predicted += math.prod(draws.shape[:3])
-        flat = draws.reshape(-1, draws.shape[-1])
-        # Nothing reads these draws again, so the model need not get a copy.
-        predicted = self.model.predict(self._frames.decode(flat), is_disposable=True)
-        predicted = self._check_outputs(predicted, 1)
-        sets = self.noise.n_replicates, draws.shape[2] // self.noise.n_replicates
-        shape = (*draws.shape[:2], *sets, *predicted.shape[1:])
+        sets = self.noise.n_replicates, predicted.shape[2] // self.noise.n_replicates
+        shape = (*predicted.shape[:2], *sets, *predicted.shape[3:])
         predicted = predicted.reshape(shape)
         if noise is not None:
             predicted = predicted - noise.reshape(shape)

@@ -12,23 +12,16 @@ from typing import cast
 
 import numpy as np
 
-from dsage._random import Streams
-from dsage.games.base import Floats, Mask, Rows, mean_within
+from dsage.games.base import Floats, Mask, Rows
 from dsage.games.exact_means import ExactMeans
-from dsage.models.link_scores import apply_link
+from dsage.games.score_draws import ScoreDraws
 from dsage.models.normal_links import expected_outputs
 from dsage.models.scores import AffineScores
 from dsage.samplers.base import Sampler
-from dsage.samplers.conditioning import exact_factor, grid_scores, lower_factor
 from dsage.samplers.interface import Prefixes, SumPrefixes
 from dsage.samplers.noise import Noise
 from dsage.samplers.recent import Recent
 from dsage.samplers.sums import SumLaw
-
-# Draws of scores in place of one draw of features: they cost far less.
-_MORE_DRAWS = 4
-# Pairs of a row and a draw of its scores that are treated at a time.
-_PAIRS_AT_ONCE = 1 << 14
 
 
 class _Laws:
@@ -101,9 +94,6 @@ class NormalMeans(ExactMeans):
 class NormalDraws:
     """The means of the probabilities of several classes over draws of their scores.
 
-    The softmax of K scores depends on K - 1 differences. These are drawn from their normal law, so
-    that a draw has K - 1 coordinates however many features there are.
-
     Parameters
     ----------
     scores : AffineScores
@@ -119,65 +109,29 @@ class NormalDraws:
         intercept = affine.intercept[1:] - affine.intercept[:1]
         weights = affine.weights[:, 1:] - affine.weights[:, :1]
         self._laws = _Laws(sampler, matrix, intercept, weights)
-        self._output, self._n_drawn = scores.output, len(intercept)
+        self._draws, self._output = ScoreDraws(len(intercept)), scores.output
         self.has_paths = self._laws.has_paths
-        self._noises: dict[object, Noise] = {}
 
     def bytes_per_row(self, noise: Noise) -> int:
         """Return the memory for a row and a coalition."""
-        n_draws = _MORE_DRAWS * noise.n_draws * noise.n_replicates
-        return 8 * n_draws * 4 * (self._n_drawn + 1)
+        return self._draws.bytes_per_row(noise)
 
     def means(self, known: Mask, rows: Rows, epoch: int, noise: Noise) -> Floats:
         """Return the means (n_coalitions, n_rows, n_replicates, n_outputs)."""
-        steps = self._steps(rows, epoch, noise)
+        steps = self._draws.steps(rows, epoch, noise)
         laws = (self._laws.of(each, rows) for each in known)
-        return np.stack([self._mean(law, steps, noise.n_replicates) for law in laws])
+        return np.stack([self._mean(law, steps, noise) for law in laws])
 
     def path_means(
         self, order: Rows, rows: Rows, epoch: int, noise: Noise, needed: Mask
     ) -> Iterator[tuple[int, Floats]]:
         """Yield the lengths of needed prefixes, and means (n_rows, n_replicates, n_outputs)."""
-        steps = self._steps(rows, epoch, noise)
+        steps = self._draws.steps(rows, epoch, noise)
         for length, law in enumerate(self._laws.along(order, rows)):
             if needed[length]:
-                yield length, self._mean(law, steps, noise.n_replicates)
+                yield length, self._mean(law, steps, noise)
 
-    def _steps(self, rows: Rows, epoch: int, noise: Noise) -> Floats:
-        """Return normal scores in steps of the grid, (n_rows, n_draws, n_classes - 1)."""
-        own = self._noises.get(noise.key)
-        if own is None:
-            own = self._noises[noise.key] = Noise(
-                Streams(noise.key[0]),
-                self._n_drawn,
-                n_replicates=noise.n_replicates,
-                n_draws=_MORE_DRAWS * noise.n_draws,
-                kind="sobol" if noise.kind == "sobol" else "independent",
-            )
-        return grid_scores(own(rows, epoch))
-
-    def _mean(self, law: SumLaw, steps: Floats, n_replicates: int) -> Floats:
+    def _mean(self, law: SumLaw, steps: Floats, noise: Noise) -> Floats:
         """Return the means (n_rows, n_replicates, n_outputs)."""
-        factors = [exact_factor(_root(covariance)) for covariance in law.covariances]
-        n_rows, n_draws, _ = steps.shape
-        out = np.zeros((n_rows, n_replicates, self._n_drawn + 1))
-        size = max(1, _PAIRS_AT_ONCE // n_draws)
-        for first in range(0, n_rows, size):
-            here = slice(first, first + size)
-            for shares, means, factor in zip(law.shares, law.means, factors, strict=True):
-                drawn = steps[here] @ factor
-                drawn += means[here, None]
-                scores = np.zeros((self._n_drawn + 1, *drawn.shape[:2]))
-                scores[1:] = np.moveaxis(drawn, 2, 0)
-                predicted = np.moveaxis(apply_link("softmax", scores), 0, 2)
-                sets = predicted.reshape(len(drawn), n_replicates, -1, self._n_drawn + 1)
-                out[here] += shares[here, None, None] * mean_within(sets, axis=2)
-        return out if self._output is None else out[:, :, [self._output]]
-
-
-def _root(covariance: Floats) -> Floats:
-    """Return a lower factor of a covariance, which may be singular."""
-    scale = np.sqrt(np.maximum(covariance.diagonal(), 0.0))
-    divisor = np.where(scale > 0, scale, 1.0)
-    factor: Floats = lower_factor(covariance / divisor[:, None] / divisor) * scale[:, None]
-    return factor
+        means = self._draws.means(law, steps, noise.n_replicates)
+        return means if self._output is None else means[:, :, [self._output]]

@@ -11,7 +11,7 @@ from dsage.data.layout import Layout
 from dsage.models.affine import Affine, column_precision, is_affine_transformer, probe
 from dsage.models.calling import sklearn_name
 from dsage.models.leaves import TOLERANCE, mix_rows
-from dsage.models.link_scores import Floats, Scores, SumScores, invert_link
+from dsage.models.link_scores import Floats, Scores, SumScores, apply_link, invert_link
 from dsage.models.tree_scores import MOST_LEAVES, TreeScores
 from dsage.models.trees import Ensemble, read_trees
 
@@ -44,6 +44,15 @@ class AffineScores(SumScores):
         """Return the terms of the features, (n_features, n_scores, n_rows)."""
         terms: Floats = np.einsum("nf,fk->fkn", X - self._center, self.affine.weights)
         return terms
+
+    def predict(self, X: Floats) -> Floats:
+        """Return the predictions (..., n_outputs) for sets of encoded rows (..., n_features).
+
+        There is a product for each set, so that its rounding does not depend on the others.
+        """
+        scores = np.matmul(X, self.affine.weights) + self.affine.intercept
+        predicted = apply_link(self.link, np.ascontiguousarray(np.moveaxis(scores, -1, 0)))
+        return self._picked(np.moveaxis(predicted, 0, -1))
 
 
 def find_scores(

@@ -56,7 +56,7 @@ def expected_sigmoid(center: Floats, deviation: Floats) -> tuple[Floats, Floats]
     --------
     >>> mean, rest = expected_sigmoid(np.array([[0.0, 2.0, -40.0]]), np.array([1.0]))
     >>> mean[0, :2].round(3), float(mean[0, 2] / np.exp(-39.5))
-    (array([0.5  , 0.844]), 1.0)
+    (array([0.5  , 0.845]), 1.0)
     """
     low = -np.abs(center)
     variance = (deviation * deviation)[:, None]

@@ -50,8 +50,9 @@ class Expected(Game):
     """A game from the predictions ``f_S(x) = E[f(X) | x_S]`` of a model; see :class:`ModelGame`.
 
     The expectation is a mean over draws of the unknown features, in independent replicates. An
-    affine model with a sampler that knows conditional means needs no draws. With all features known
-    it is the model's prediction, which is computed once.
+    affine model with a sampler that knows conditional means needs no draws, nor does a link of an
+    affine score with a sampler that knows the laws of sums. With all features known it is the
+    model's prediction, which is computed once.
 
     Rows may have categories and missing values that training lacks. They are known to the model,
     and draws do not depend on them; all draws are then made coalition by coalition.

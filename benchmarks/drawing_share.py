@@ -27,7 +27,7 @@ import dsage
 from benchmarks.table import markdown, publish
 from dsage.data.layout import Layout
 from dsage.games import expected
-from dsage.games.prefixes import draw_chunks, draw_noisy
+from dsage.games.prefixes import draw_prefixes
 from dsage.models import Model
 from dsage.result.events import Event, Phase, PhaseStarted
 from dsage.samplers import BaseSampler, Sampler
@@ -110,10 +110,7 @@ def measured_calls(watch: Stopwatch) -> Iterator[None]:
         (BaseSampler, "draw_rows", watch.of("draw", BaseSampler.draw_rows)),
         (Sampler, "prepare", watch.of("draw", Sampler.prepare)),
         (Noise, "__call__", watch.of("draw", Noise.__call__)),
-        *(
-            (expected, each.__name__, watch.of_steps("draw", each))
-            for each in (draw_chunks, draw_noisy)
-        ),
+        (expected, "draw_prefixes", watch.of_steps("draw", draw_prefixes)),
     ]
     patches = [mock.patch.object(*each) for each in parts]
     for patch in patches:

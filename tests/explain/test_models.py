@@ -105,9 +105,13 @@ def test_a_regressor_of_a_transformed_target_is_judged_on_the_scale_of_the_targe
     np.testing.assert_allclose(found.values, same.values, rtol=1e-9)
 
 
+class Subclass(LogisticRegression):
+    """It might predict something else, so that nothing but its predictions is used."""
+
+
 def test_probabilities_of_a_function_are_told_in_the_choices():
     rows = classes()
-    fitted = LogisticRegression().fit(*rows[:2])
+    fitted = Subclass().fit(*rows[:2])
     expected = dsage.explain(fitted, *rows, **OPTIONS)
     functions = (
         fitted.predict_proba,

@@ -1,4 +1,4 @@
-"""Mean predictions over all rows of a marginal sampler, without draws, for models that allow it."""
+"""Mean predictions without draws, for models and samplers that allow it."""
 
 from __future__ import annotations
 
@@ -9,15 +9,18 @@ from dsage.games.base import Floats, Mask, Rows
 
 
 class ExactMeans(ABC):
-    """Means of a model's predictions over all training rows, given what is known.
+    """Means of a model's predictions given what is known.
 
     Attributes
     ----------
     has_paths : bool
         Whether all prefixes of an ordering together take less time than one by one.
+    has_cheap_rows : bool
+        Whether rows cost less than orderings.
     """
 
     has_paths: bool = False
+    has_cheap_rows: bool = False
 
     @abstractmethod
     def means(self, known: Mask, rows: Rows) -> Floats:

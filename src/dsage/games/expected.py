@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, cast
 
 import numpy as np
@@ -19,14 +19,17 @@ from dsage.games.device import DeviceMeans, device_means
 from dsage.games.draw_control import DrawControl
 from dsage.games.exact_means import ExactMeans
 from dsage.games.leaf_means import LeafMeans
+from dsage.games.normal_means import NormalDraws, NormalMeans
 from dsage.games.options import GameOptions
 from dsage.games.predictor import Predictor
-from dsage.games.prefixes import draw_chunks, draw_noisy, expect_prefixes
+from dsage.games.prefixes import ask_prefixes, draw_prefixes, expect_prefixes
 from dsage.games.received import expected_output, given, received
 from dsage.games.score_means import ScoreMeans
 from dsage.models.affine import Affine
+from dsage.models.scores import AffineScores
 from dsage.samplers.base import Sampler, check_sampler
 from dsage.samplers.interface import LatentPrefixes, Prefixes
+from dsage.samplers.latent import Latent
 from dsage.samplers.noise import Noise
 from dsage.samplers.ordering import Ordering
 from dsage.samplers.recent import Recent
@@ -48,8 +51,9 @@ class Expected(Game):
     """A game from the predictions ``f_S(x) = E[f(X) | x_S]`` of a model; see :class:`ModelGame`.
 
     The expectation is a mean over draws of the unknown features, in independent replicates. An
-    affine model with a sampler that knows conditional means needs no draws. With all features known
-    it is the model's prediction, which is computed once.
+    affine model with a sampler that knows conditional means needs no draws, nor does a link of an
+    affine score with a sampler that knows the laws of sums. With all features known it is the
+    model's prediction, which is computed once.
 
     Rows may have categories and missing values that training lacks. They are known to the model,
     and draws do not depend on them; all draws are then made coalition by coalition.
@@ -99,11 +103,12 @@ class Expected(Game):
         # Conditional means are of numbers that are always present.
         if self.layout.may_miss.any() or not is_usable:
             self._affine = None
-        self._exact = None if self._affine is not None else self._find_exact_means()
+        self._scores = self._find_scores()
+        self._exact, self._normal = self._find_means(is_usable=is_usable)
         self.n_replicates = self.noise.n_replicates if self.is_drawn else 1
         sampler, n_replicates = self._sampler, self.n_replicates
         self._device = None
-        if self.is_drawn:
+        if self.is_drawn and self._normal is None:
             given = model, sampler, self._frames, self.matrix, n_replicates
             self._device = device_means(*given, self._max_bytes, is_usable=is_usable)
         if self._device is not None:
@@ -124,15 +129,36 @@ class Expected(Game):
 
     @property
     def has_dear_rows(self) -> bool:
-        """Whether rows cost more than orderings: only affine models have cheap ones."""
-        return self._affine is None
+        """Whether rows cost more than orderings."""
+        has_cheap = self._exact is not None and self._exact.has_cheap_rows
+        return self._affine is None and not has_cheap
 
     @property
     def is_affine(self) -> bool:
         """Whether predictions are those of an affine map at conditional means."""
         return self._affine is not None
 
-    def _find_exact_means(self) -> ExactMeans | None:
+    def _find_scores(self) -> AffineScores | None:
+        """Return the scores of a model that is a link of affine ones, for complete rows."""
+        is_able = self._affine is None and self.layout.names == self._frames.names
+        if not is_able or self.layout.may_miss.any() or not np.isfinite(self.matrix).all():
+            return None
+        return self.model.affine_scores(self._frames, self.matrix)
+
+    def _find_means(self, *, is_usable: bool) -> tuple[ExactMeans | None, NormalDraws | None]:
+        """Return what tells mean predictions without draws, or from draws of scores, if any."""
+        if self._affine is not None:
+            return None, None
+        if not self._sampler.has_sums:
+            return self._find_marginal_means(), None
+        scores = self._scores
+        if scores is None or not is_usable:
+            return None, None
+        if scores.link == "softmax":
+            return None, NormalDraws(scores, self._sampler, self.matrix)
+        return NormalMeans(scores, self._sampler, self.matrix), None
+
+    def _find_marginal_means(self) -> ExactMeans | None:
         """Return the means over all rows of a marginal sampler; None where they are not known."""
         background = self._sampler.equal_rows
         if background is None or self.layout.names != self._frames.names:
@@ -224,7 +250,8 @@ class Expected(Game):
     def _find_control(self) -> DrawControl | None:
         """Return a control of the draws along orderings, where there is one that saves work."""
         is_able = self._is_controlled and self.is_drawn and self.has_paths
-        is_able &= self._sampler.has_latent
+        # Scores predict more draws in the time that a control takes.
+        is_able &= self._sampler.has_latent and not self._is_direct
         is_wanted = self.corrects_means or self.outputs_of(np.arange(1)) is not None
         if not is_able or not is_wanted or self._device is not None:
             return None
@@ -308,31 +335,48 @@ class Expected(Game):
         self, orders: Orders, rows: Rows, epoch: int, needed: Mask
     ) -> Iterator[tuple[int, Chunk]]:
         """Yield the mean predictions of the needed prefixes, from one factor per ordering."""
+        if self._normal is not None:
+            yield from self._normal_paths(self._normal, orders, rows, epoch, needed)
+            return
         for here, n_coalitions in self._row_chunks(len(rows)):
             X = self._rows[rows[here]]
             scores = self._sampler.prepare(self.noise(rows[here], epoch))
+            noise_of = self._noise_of(rows[here])
             for number, (order, wanted) in enumerate(zip(orders, needed, strict=True)):
                 lengths = np.flatnonzero(wanted[:-1])
                 starts = range(0, len(lengths), n_coalitions)
                 chunks = [lengths[first : first + n_coalitions] for first in starts]
-                if self._control is not None:
-                    outputs = None if self.corrects_means else self.outputs_of(rows[here])
-                    latent = cast(LatentPrefixes, self._ordering(order))
-                    noisy = draw_noisy(self._control, latent, X, scores, chunks, outputs)
-                    for at, (drawn, noise) in zip(chunks, noisy, strict=True):
-                        yield number, self._take_noise(at, here, drawn, noise)
-                    continue
-                draws = draw_chunks(self._ordering(order), X, scores, chunks)
-                for at, drawn in zip(chunks, draws, strict=True):
-                    yield number, Chunk(at, here, self._predict(drawn))
+                drawn = draw_prefixes(self._ordering(order), X, scores, chunks, noise_of)
+                found = ask_prefixes(drawn, chunks, self._ask, is_direct=self._is_direct)
+                for at, (predicted, noise) in zip(chunks, found, strict=True):
+                    yield number, self._take_noise(at, here, predicted, noise)
 
-    def _take_noise(self, at: Rows, here: slice, draws: Floats, noise: Floats) -> Chunk:
+    def _normal_paths(
+        self, normal: NormalDraws, orders: Orders, rows: Rows, epoch: int, needed: Mask
+    ) -> Iterator[tuple[int, Chunk]]:
+        """Yield the mean predictions of the needed prefixes over draws of scores."""
+        for here, _ in self._row_chunks(len(rows)):
+            for number, (order, wanted) in enumerate(zip(orders, needed, strict=True)):
+                found = normal.path_means(order, rows[here], epoch, self.noise, wanted)
+                for length, means in found:
+                    shaped = means.reshape(1, *means.shape[:2], *self.predictions.shape[1:])
+                    yield number, Chunk(np.array([length]), here, shaped)
+
+    def _noise_of(self, rows: Rows) -> Callable[[Latent], Floats] | None:
+        """Return a function that tells the noise in draws for rows; None without a control."""
+        control = self._control
+        if control is None:
+            return None
+        outputs = None if self.corrects_means else self.outputs_of(rows)
+        return lambda latent: control.noise(latent, outputs)
+
+    def _take_noise(self, at: Rows, here: slice, predicted: Floats, noise: Floats | None) -> Chunk:
         """Return mean predictions without the noise that a control knows, or together with it."""
-        if self.corrects_means:
-            return Chunk(at, here, self._predict(draws, noise))
+        if noise is None or self.corrects_means:
+            return Chunk(at, here, self._average(predicted, noise))
         sets = self.noise.n_replicates, self.noise.n_draws
-        means = noise.reshape(*draws.shape[:2], *sets).mean(axis=3)
-        return Chunk(at, here, self._predict(draws), means)
+        means = noise.reshape(*predicted.shape[:2], *sets).mean(axis=3)
+        return Chunk(at, here, self._average(predicted), means)
 
     def _means(self, known: Mask, rows: Rows, epoch: int, source: Noise | None = None) -> Floats:
         """Return the mean of each replicate, (n_coalitions, n_rows, n_replicates, ...).
@@ -341,6 +385,9 @@ class Expected(Game):
         """
         if self._exact is not None:
             return self._shape_means(self._exact.means(known, rows))
+        if self._normal is not None:
+            means = self._normal.means(known, rows, epoch, source or self.noise)
+            return means.reshape(*means.shape[:3], *self.predictions.shape[1:])
         X = self._rows[rows]
         if self._affine is None:
             if self._device is not None and self._is_plain(known):
@@ -388,18 +435,35 @@ class Expected(Game):
         """Return the features whose values the model receives, (n_coalitions, n_features)."""
         return received(known, len(self.feature_names))
 
-    def _predict(self, draws: Floats, noise: Floats | None = None) -> Floats:
-        """Return the mean prediction per replicate of draws (n_coalitions, n_rows, n_draws, d).
+    @property
+    def _is_direct(self) -> bool:
+        """Whether predictions for draws follow from scores, without calls of the model."""
+        # The model would have to be asked whether exponentials are too large.
+        return self._scores is not None and self._scores.link != "exp"
+
+    def _ask(self, draws: Floats) -> Floats:
+        """Return the predictions for draws (n_coalitions, n_rows, n_draws, n_features)."""
+        self._n_predicted += math.prod(draws.shape[:3])
+        if self._scores is not None and self._is_direct:
+            predicted = self._scores.predict(draws)
+        else:
+            flat = draws.reshape(-1, draws.shape[-1])
+            # Nothing reads these draws again, so the model need not get a copy.
+            predicted = self.model.predict(self._frames.decode(flat), is_disposable=True)
+            predicted = self._check_outputs(predicted, 1)
+        return predicted.reshape(*draws.shape[:3], *self.predictions.shape[1:])
+
+    def _predict(self, draws: Floats) -> Floats:
+        """Return the mean prediction per replicate of draws (n_coalitions, n_rows, n_draws, d)."""
+        return self._average(self._ask(draws))
+
+    def _average(self, predicted: Floats, noise: Floats | None = None) -> Floats:
+        """Return the mean per replicate of predictions (n_coalitions, n_rows, n_draws, ...).
 
         `noise`, of the shape of the predictions, is subtracted from them.
         """
-        self._n_predicted += math.prod(draws.shape[:3])
-        flat = draws.reshape(-1, draws.shape[-1])
-        # Nothing reads these draws again, so the model need not get a copy.
-        predicted = self.model.predict(self._frames.decode(flat), is_disposable=True)
-        predicted = self._check_outputs(predicted, 1)
-        sets = self.noise.n_replicates, draws.shape[2] // self.noise.n_replicates
-        shape = (*draws.shape[:2], *sets, *predicted.shape[1:])
+        sets = self.noise.n_replicates, predicted.shape[2] // self.noise.n_replicates
+        shape = (*predicted.shape[:2], *sets, *predicted.shape[3:])
         predicted = predicted.reshape(shape)
         if noise is not None:
             predicted = predicted - noise.reshape(shape)
@@ -435,6 +499,8 @@ class Expected(Game):
             yield here, max(1, most // (here.stop - here.start))
 
     def _bytes_per_row(self) -> int:
+        if self._normal is not None:
+            return self._normal.bytes_per_row(self.noise)
         n_draws = self.noise.n_replicates * self.noise.n_draws if self.is_drawn else 1
         n_outputs = self.predictions.size // self.n_rows
         return 8 * n_draws * (_COPIES * len(self.feature_names) + 2 * n_outputs)

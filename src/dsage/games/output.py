@@ -21,6 +21,7 @@ from dsage.models.leaves import Leaves
 from dsage.models.link_scores import Scores
 from dsage.models.losses import gives_classes
 from dsage.models.model import Model, as_model
+from dsage.models.scores import AffineScores
 from dsage.models.torch_module import TorchPredictor
 from dsage.samplers.base import Sampler
 
@@ -182,6 +183,13 @@ class _OneOutput:
     def scores(self, layout: Layout, X: Floats) -> Scores | None:
         """Return scores that give the output; None for other models."""
         scores = self._model.scores(layout, X)
+        if scores is None or scores.link == "exp":
+            return scores
+        return scores.pick(self._column(max(scores.n_scores, 2)))
+
+    def affine_scores(self, layout: Layout, X: Floats) -> AffineScores | None:
+        """Return affine scores that give the output; None for other models."""
+        scores = self._model.affine_scores(layout, X)
         if scores is None or scores.link == "exp":
             return scores
         return scores.pick(self._column(max(scores.n_scores, 2)))

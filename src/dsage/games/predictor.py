@@ -9,6 +9,7 @@ from dsage.games.base import Floats
 from dsage.models.affine import Affine
 from dsage.models.leaves import Leaves
 from dsage.models.link_scores import Scores
+from dsage.models.scores import AffineScores
 from dsage.models.torch_module import TorchPredictor
 
 
@@ -41,6 +42,9 @@ class Predictor(Protocol):
 
     def scores(self, layout: Layout, X: Floats) -> Scores | None:
         """Return scores of whose sums the model predicts a link; None for other models."""
+
+    def affine_scores(self, layout: Layout, X: Floats) -> AffineScores | None:
+        """Return affine functions of which the model predicts a link; None for other models."""
 
     def check_means(self, means: Floats, n_outputs: tuple[int, ...]) -> Floats:
         """Check means (..., *n_outputs) and return them as the game uses them."""

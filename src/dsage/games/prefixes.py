@@ -1,15 +1,16 @@
-"""What is known along one ordering: draws for chunks of its prefixes, and expected outputs."""
+"""Along one ordering: draws and predictions for chunks of its prefixes, and expected outputs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import cast
 
 import numpy as np
 
 from dsage.games.base import Floats, Rows
-from dsage.games.draw_control import DrawControl
 from dsage.models.affine import Affine
 from dsage.samplers.interface import LatentPrefixes, Prefixes
+from dsage.samplers.latent import Latent
 from dsage.samplers.ordering import Ordering
 
 
@@ -29,35 +30,44 @@ def expect_prefixes(affine: Affine, ordering: Ordering, order: Rows, X: Floats) 
     return values[:-1]
 
 
-def draw_chunks(
-    ordering: Prefixes, X: Floats, scores: Floats, chunks: Sequence[Rows]
-) -> Iterator[Floats]:
-    """Yield the draws for chunks of prefixes of an ordering, given by their lengths."""
-    drawn = ordering.prefixes(X, scores, _all_lengths(chunks))
-    for at in chunks:
-        draws = np.empty((len(at), *scores.shape))
-        for each in draws:
-            each[...] = next(drawn)[1]
-        yield draws
-
-
-def draw_noisy(
-    control: DrawControl,
-    ordering: LatentPrefixes,
+def draw_prefixes(
+    ordering: Prefixes,
     X: Floats,
     scores: Floats,
     chunks: Sequence[Rows],
-    outputs: Rows | None,
-) -> Iterator[tuple[Floats, Floats]]:
-    """Yield the draws for chunks of prefixes, and the noise that a control knows in each."""
-    drawn = ordering.latent_prefixes(X, scores, _all_lengths(chunks))
+    noise_of: Callable[[Latent], Floats] | None,
+) -> Iterator[tuple[Floats, Floats | None]]:
+    """Yield the draws of each prefix in chunks of their lengths, and the noise a control knows.
+
+    Draws are valid until those of the next prefix are made.
+    """
+    lengths = [length for at in chunks for length in at.tolist()]
+    if noise_of is None:
+        for _, draws in ordering.prefixes(X, scores, lengths):
+            yield draws, None
+        return
+    for _, draws, latent in cast(LatentPrefixes, ordering).latent_prefixes(X, scores, lengths):
+        yield draws, noise_of(latent)
+
+
+def ask_prefixes(
+    drawn: Iterator[tuple[Floats, Floats | None]],
+    chunks: Sequence[Rows],
+    ask: Callable[[Floats], Floats],
+    *,
+    is_direct: bool,
+) -> Iterator[tuple[Floats, Floats | None]]:
+    """Yield the predictions for chunks of drawn prefixes, and the noise that a control knows.
+
+    A model is called once per chunk. With `is_direct`, predictions need no call of a model, so each
+    prefix is predicted at once, and its draws are not copied.
+    """
     for at in chunks:
-        draws, noise = np.empty((len(at), *scores.shape)), []
-        for each in draws:
-            _, each[...], latent = next(drawn)
-            noise.append(control.noise(latent, outputs))
-        yield draws, np.stack(noise)
-
-
-def _all_lengths(chunks: Sequence[Rows]) -> list[int]:
-    return [length for at in chunks for length in at.tolist()]
+        parts, noises = [], []
+        for _ in at:
+            draws, noise = next(drawn)
+            parts.append(ask(draws[None])[0] if is_direct else draws.copy())
+            if noise is not None:
+                noises.append(noise)
+        predicted = np.stack(parts) if is_direct else ask(np.stack(parts))
+        yield predicted, np.stack(noises) if noises else None

@@ -29,7 +29,7 @@ from dsage.models.link_scores import Scores
 from dsage.models.losses import Loss, as_loss
 from dsage.models.losses.choose import CALIBRATE, as_column, gives_classes
 from dsage.models.origin import file_of, names_file, naming_file
-from dsage.models.scores import find_scores
+from dsage.models.scores import AffineScores, find_affine_scores, find_scores
 from dsage.models.torch_module import Probabilities, TorchPredictor, as_predictor
 
 Array = npt.NDArray[Any]
@@ -240,6 +240,16 @@ class Model:
             return None
         with naming_file(self._file):
             return find_scores(self._trees, self.predict, layout, X)
+
+    def affine_scores(self, layout: Layout, X: Floats) -> AffineScores | None:
+        """Return the scores of a model whose predictions are a link of affine functions.
+
+        None for other models, and where that cannot be verified. `X` are encoded rows.
+        """
+        if self._trees is None:
+            return None
+        with naming_file(self._file):
+            return find_affine_scores(self._trees, self.predict, layout, X)
 
     def _to_floats(self, raw: Any) -> Floats:  # noqa: ANN401
         """Return the model's output as floats, and labels as votes; refuse other labels."""

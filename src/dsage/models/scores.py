@@ -11,7 +11,7 @@ from dsage.data.layout import Layout
 from dsage.models.affine import Affine, column_precision, is_affine_transformer, probe
 from dsage.models.calling import sklearn_name
 from dsage.models.leaves import TOLERANCE, mix_rows
-from dsage.models.link_scores import Floats, Scores, SumScores, invert_link
+from dsage.models.link_scores import Floats, Scores, SumScores, apply_link, invert_link
 from dsage.models.tree_scores import MOST_LEAVES, TreeScores
 from dsage.models.trees import Ensemble, read_trees
 
@@ -29,16 +29,30 @@ class AffineScores(SumScores):
     """Scores that are affine in the features.
 
     Features are centered, so that terms of features far from zero are not huge.
+
+    Attributes
+    ----------
+    affine : Affine
+        The scores as a function of encoded rows.
     """
 
     def __init__(self, affine: Affine, link: str, center: Floats) -> None:
         super().__init__(link, affine.intercept + center @ affine.weights)
-        self._weights, self._center = affine.weights, center
+        self.affine, self._center = affine, center
 
     def encode(self, X: Floats) -> Floats:
         """Return the terms of the features, (n_features, n_scores, n_rows)."""
-        terms: Floats = np.einsum("nf,fk->fkn", X - self._center, self._weights)
+        terms: Floats = np.einsum("nf,fk->fkn", X - self._center, self.affine.weights)
         return terms
+
+    def predict(self, X: Floats) -> Floats:
+        """Return the predictions (..., n_outputs) for sets of encoded rows (..., n_features).
+
+        There is a product for each set, so that its rounding does not depend on the others.
+        """
+        scores = np.matmul(X, self.affine.weights) + self.affine.intercept
+        predicted = apply_link(self.link, np.ascontiguousarray(np.moveaxis(scores, -1, 0)))
+        return self._pick_output(np.moveaxis(predicted, 0, -1))
 
 
 def find_scores(
@@ -57,11 +71,10 @@ def find_scores(
     """
     if layout.n_categories.any():
         return None
-    points = mix_rows(X)
     ensemble = read_trees(model)
     if ensemble is not None:
-        return _of_trees(ensemble, predict, layout, points)
-    return _of_affine(model, predict, layout, points)
+        return _of_trees(ensemble, predict, layout, mix_rows(X))
+    return find_affine_scores(model, predict, layout, X)
 
 
 def _of_trees(
@@ -88,16 +101,20 @@ def _of_trees(
     return scores if _is_same(scores, points, own) else None
 
 
-def _of_affine(
+def find_affine_scores(
     model: Any,  # noqa: ANN401
     predict: Callable[[Any], Floats],
     layout: Layout,
-    points: Floats,
-) -> Scores | None:
+    X: Floats,
+) -> AffineScores | None:
+    """Return the scores of a model if they are affine, see `find_scores`; None for others."""
     steps = [step for _, step in model.steps] if sklearn_name(model) == "Pipeline" else [model]
     name = sklearn_name(steps[-1])
     is_known = name in _LINEAR | _LOG_LINEAR and all(map(is_affine_transformer, steps[:-1]))
-    if not is_known or not column_precision(layout).all() or not np.isfinite(points).all():
+    if not is_known or not column_precision(layout).all():
+        return None
+    points = mix_rows(X)
+    if not np.isfinite(points).all():
         return None
 
     def score(rows: Any) -> Floats:  # noqa: ANN401

@@ -298,14 +298,21 @@ class Normal:
         The sum over the unknown features comes first, so that as few numbers as there are outputs
         are regressed on the known features; see :meth:`dsage.samplers.Sampler.mean_effects`.
         """
+        intercept, effects, _ = self.regress_sums(known, weights)
+        return intercept, effects
+
+    def regress_sums(self, known: Mask, weights: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return what `regress` does, and the covariance of ``weights' X`` given the known."""
         within = self.correlation[np.ix_(known, known)]
         scaled = np.where(known[:, None], 0.0, self.scale[:, None] * weights)
-        coefficients = solve_known(within, self.correlation[known] @ scaled)
+        crossed = self.correlation[known] @ scaled
+        coefficients = solve_known(within, crossed)
         slopes = coefficients / np.where(self.scale[known] > 0, self.scale[known], 1.0)[:, None]
         effects = np.zeros(weights.shape)
         effects[known] = weights[known] + slopes
         intercept = self.mean[~known] @ weights[~known] - self.mean[known] @ slopes
-        return intercept, effects
+        covariance = scaled.T @ self.correlation @ scaled - crossed.T @ coefficients
+        return intercept, effects, (covariance + covariance.T) / 2.0
 
     def _condition(self, known: Mask) -> Conditional:
         coefficients, residual = sweep(self.correlation, known)

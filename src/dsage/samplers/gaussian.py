@@ -19,6 +19,7 @@ from dsage.samplers.conditioning import Normal, as_grid, check_scores, grid_scor
 from dsage.samplers.device import DeviceGaussian, DeviceSampler, Place
 from dsage.samplers.ordering import Ordering
 from dsage.samplers.registry import NUMBERS, SAMPLERS
+from dsage.samplers.sums import SumLaw
 
 COVARIANCES = ("empirical", "ledoit-wolf", "oas")
 
@@ -168,6 +169,22 @@ class Gaussian(BaseSampler):
         # A class of its own may have other means.
         is_own = type(self)._mean is Gaussian._mean and self.has_mean
         return self._normal.regress(known, weights) if is_own else None
+
+    @property
+    def has_sums(self) -> bool:  # type: ignore[override]
+        """Whether `sum_law` is available: draws are normal, and not moved to possible values."""
+        is_own = type(self)._write is Gaussian._write and type(self).draw is BaseSampler.draw
+        return is_own and self.is_fitted and self._possible.is_free and not self._has_gaps
+
+    def sum_law(self, rows: Floats, known: Mask, weights: Floats) -> SumLaw:
+        """Return the law of weighted sums of the features; see :meth:`Sampler.sum_law`."""
+        if not self.has_sums:
+            return Sampler.sum_law(self, rows, known, weights)
+        intercept, effects, covariance = self._normal.regress_sums(known, weights)
+        # A matrix product would round a row depending on the rows beside it.
+        given = np.ascontiguousarray(rows[:, known])
+        means = intercept + np.einsum("nf,fk->nk", given, effects[known])
+        return SumLaw.normal(means, covariance)
 
     def _bytes_per_row(self, known: Mask, n_draws: int) -> int:
         # The result is written in place: a few copies of a row, and a small chunk of draws.

@@ -23,6 +23,7 @@ from dsage.graphs.interventions import Interventions
 from dsage.samplers.checks import Floats, Mask
 from dsage.samplers.conditioning import normal_scores
 from dsage.samplers.latent import Latent
+from dsage.samplers.sums import SumLaw
 from dsage.samplers.training import Training
 
 if TYPE_CHECKING:
@@ -62,6 +63,14 @@ class LatentPrefixes(Prefixes, Protocol):
         ...
 
 
+class SumPrefixes(Prefixes, Protocol):
+    """Draws along an ordering of the features, with the laws of weighted sums of them."""
+
+    def sum_laws(self, rows: Floats, weights: Floats, /) -> Iterator[SumLaw]:
+        """Yield the laws of sums for all proper prefixes; see :meth:`Sampler.sum_law`."""
+        ...
+
+
 class Sampler(ABC):
     """Draws of the unknown features given the known ones.
 
@@ -84,6 +93,10 @@ class Sampler(ABC):
     has_factors : bool
         Whether orderings are :class:`~dsage.samplers.ordering.Ordering`, with the means and the
         factor of a multivariate normal, which affine models use.
+    has_sums : bool
+        Whether `sum_law` is available, and `sum_laws` of orderings where there are some: weighted
+        sums of the features are normal given what is known, or mixtures of normals. Models that
+        predict a link of such sums then need no draws of features.
     has_latent : bool
         Whether orderings also tell the normal scores behind their draws (`latent_prefixes`).
     draws_on_device : bool
@@ -106,6 +119,7 @@ class Sampler(ABC):
     has_mean: bool = False
     has_orderings: bool = False
     has_factors: bool = False
+    has_sums: bool = False
     has_latent: bool = False
     draws_on_device: bool = False
     interventions: Interventions | None = None
@@ -211,6 +225,20 @@ class Sampler(ABC):
             ``E[weights' X | x_S] = intercept + effects' x``; zero for unknown features.
         """
         return None
+
+    def sum_law(self, rows: Floats, known: Mask, weights: Floats) -> SumLaw:  # noqa: ARG002
+        """Return the law of weighted sums of the features, given a coalition.
+
+        Parameters
+        ----------
+        rows : array of shape (n_rows, n_features)
+            Encoded rows. The columns of unknown features are ignored.
+        known : bool array of shape (n_features,)
+            The coalition.
+        weights : array of shape (n_features, n_sums)
+            The sums are ``weights' x``.
+        """
+        raise self._lacks("that knows the laws of sums", "Use draw instead")
 
     def ordering(self, order: Sequence[int] | npt.NDArray[np.intp]) -> Prefixes:  # noqa: ARG002
         """Return an object that draws for all prefixes of an ordering of the features."""

@@ -22,6 +22,7 @@ from dsage.samplers.conditioning import (
     whiten,
 )
 from dsage.samplers.latent import Latent
+from dsage.samplers.sums import SumLaw
 
 _CHUNK_CELLS = 65_536  # of the arrays that a step reads and writes again and again
 _CHUNK_DRAWS = 2_048  # with fewer at a time, calls cost more than what they compute
@@ -78,6 +79,29 @@ class Ordering:
         rows = self._layout.encode(X)
         check_finite(rows, self._layout.names)
         return np.ascontiguousarray(self._whiten(rows, len(self.order)).T)
+
+    def sum_laws(self, rows: Floats, weights: Floats) -> Iterator[SumLaw]:
+        """Yield the laws of ``weights' x`` for all proper prefixes, the empty one first.
+
+        With w the weights in the ordering's order, the mean of the sums given the first k features
+        is ``w'mean + sum over i <= k of (L'w)_i z_i``, and their covariance is the sum over i > k
+        of ``(L'w)_i (L'w)_i'``.
+
+        Parameters
+        ----------
+        rows : array of shape (n_rows, n_features)
+            Encoded rows.
+        weights : array of shape (n_features, n_sums)
+            The weights.
+        """
+        z = self._whiten(rows, len(self.order))
+        effects = np.einsum("kf,ko->fo", self.factor, weights[self.order])
+        products = effects[:, :, None] * effects[:, None, :]
+        covariances = np.cumsum(products[::-1], axis=0)[::-1]
+        means = np.tile(self.mean @ weights, (len(rows), 1))
+        for at, covariance in enumerate(covariances):
+            yield SumLaw.normal(means, covariance)
+            means = means + z[at][:, None] * effects[at]
 
     def prefixes(
         self,

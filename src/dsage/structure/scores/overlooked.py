@@ -23,8 +23,8 @@ _LEVEL = 0.01
 _ROWS_PER_COLUMN = 10
 # Numbers that are multiplied at a time.
 _MAX_VALUES = 1 << 22
-# How many functions of a number are tested together, for numbers and for classes.
-_SIZES, _SIZES_OF_CLASS = (1, 2, 4, N_TERMS), (1, 2, 4)
+# How many functions of a number are tested together.
+_SIZES = (1, 2, 4, N_TERMS)
 
 
 class OverlookedEdges:
@@ -106,7 +106,8 @@ class OverlookedEdges:
 
     def _is_tested(self, node: int) -> bool:
         if not self._blocks.is_class[node]:
-            return True
+            # Values that were filled in have no density.
+            return node not in self._blocks.absent
         return self._logistics is not None and self._logistics.is_cheap(node)
 
     def _known(self, parents: Parents) -> Floats:
@@ -163,7 +164,7 @@ class OverlookedEdges:
         # Entry [i, j]: a test of tail j, NaN where there is none.
         if self._blocks.is_class[node]:
             nested = _nested(own, functions, share)
-            found = [_of_sizes(nested, widths, is_class, size) for size in _SIZES_OF_CLASS]
+            found = [_of_sizes(nested, widths, is_class, size) for size in _SIZES]
             slopes = np.zeros((len(at), 2, len(known)))
             for place in np.flatnonzero(~is_class):
                 slopes[place] = self._slopes[at[place]]

@@ -136,6 +136,31 @@ def test_explain_tells_it():
     assert found.choices.graph.curved
 
 
+def test_steep_functions_of_the_parents_are_no_reason():
+    # Steps of a widely spread cause, which polynomials do not follow, are in two effects.
+    def rejects(seed):
+        rng = np.random.default_rng(seed)
+        a = 10 * rng.normal(size=2000)
+        step = 3 * np.tanh(a) - 2 * np.tanh(a - 5)
+        y, other = step + rng.normal(size=(2, 2000))
+        frame = pd.DataFrame({"a": a, "other": other, "y": y})
+        graph = Graph(list(frame), [("a", "other"), ("a", "y")])
+        return bool(reject_claims(graph, blocks_of(frame), "y"))
+
+    assert sum(rejects(seed) for seed in range(10)) <= 1
+
+
+def test_many_parents_are_all_known():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(500, 9))
+    other = X[:, 8] + 0.3 * rng.normal(size=500)
+    frame = pd.DataFrame(X, columns=[f"x{k}" for k in range(9)])
+    frame["other"], frame["y"] = other, X.sum(axis=1) + 0.3 * rng.normal(size=500)
+    edges = [(f"x{k}", "y") for k in range(9)]
+    graph = Graph(list(frame), [*edges, ("x8", "other")])
+    assert reject_claims(graph, blocks_of(frame), "y") == ()
+
+
 @pytest.mark.parametrize("is_class", [False, True])
 def test_variables_that_matter_only_together_are_found(is_class):
     rng = np.random.default_rng(0)

@@ -200,8 +200,8 @@ def test_linear_normal_families_score_as_with_the_extended_bic():
     rng = np.random.default_rng(1)
     X = rng.normal(size=(1000, 4)) @ np.triu(np.ones((4, 4)))
     frame = pd.DataFrame(X, columns=list("abcd"))
-    linear = choose_score(frame, "ebic")
-    near = Approximation(Blocks.from_table(Table(frame)), penalty=1.0)
+    linear = choose_score(frame, "ebic", gamma=0.5)
+    near = Approximation(Blocks.from_table(Table(frame)), penalty=1.0, gamma=0.5)
     for node, parents in ((3, (0, 1)), (2, (0, 1, 3)), (1, ())):
         # Up to the scale of the columns, and the price of the mean and the variance.
         found = near.family(node, parents) - near.family(node, ())

@@ -11,7 +11,7 @@ from scipy.linalg import qr
 from scipy.stats import chi2
 
 from dsage.graphs import Graph
-from dsage.structure.blocks import Blocks, Floats, Ints
+from dsage.structure.blocks import N_TERMS, Blocks, Floats, Ints
 from dsage.structure.constraints import Constraints
 from dsage.structure.result import Rejection
 
@@ -23,6 +23,8 @@ _NEGLIGIBLE = 0.02
 _SPREAD_LEFT = 0.05
 # Rows for each column that is known.
 _ROWS_PER_COLUMN = 10
+# Intervals of a parent on which functions are constant.
+_MAX_STEPS = 64
 
 
 class Known(NamedTuple):
@@ -69,7 +71,9 @@ def reject_claims(
     and on products of two parents. Their residuals must be uncorrelated, whatever their
     spread. With d variables, a claim is rejected if p < 0.01 / d, so that the probability to put
     back an edge that is not there is about 1 %. With many rows, imperfect regressions would be
-    rejected too: what explains less than 2 % of the residual variance is not put back.
+    rejected too: what explains less than 2 % of the residual variance is not put back, and what is
+    rejected is tested again, with functions of the parents that are constant between quantiles, so
+    that steep ones are followed.
 
     Two variables may matter only together, and escape all of these tests. So products of two
     variables that do not descend from the target are tested in the same way, each at 0.01 over the
@@ -92,7 +96,8 @@ def reject_claims(
     place = {name: node for node, name in enumerate(names)}
     below = set(graph.descendants(target))
     near = {target, *graph.parents(target), *graph.children(target)}
-    found = []
+    found: list[Rejection] = []
+    level = _LEVEL / max(1, len(names) - 1)
     earlier = [name for name in names if name not in near and name not in below]
     claims = [(target, earlier)]
     claims += [(name, [target]) for name in names if name in below and name not in near]
@@ -101,10 +106,18 @@ def reject_claims(
         if not tails:
             continue
         known = _known(blocks, parents, n_folds)
-        for tail, p_value in zip(tails, _test(blocks, place[child], tails, known), strict=True):
-            if p_value < _LEVEL / max(1, len(names) - 1):
-                found.append(Rejection(tail, child, p_value))
-    found += _test_pairs(graph, blocks, target, earlier, n_folds)
+        rejected = _rejected(blocks, place[child], tails, known, level)
+        if rejected:
+            # Steep functions of the parents look like functions of what depends on them.
+            known = _known(blocks, parents, n_folds, stepped=True)
+            again = [each.tail for each in rejected]
+            found += _rejected(blocks, place[child], again, known, level)
+    parents = sorted(place[parent] for parent in graph.parents(target))
+    pairs = _test_pairs(blocks, place[target], parents, earlier, _known(blocks, parents, n_folds))
+    if pairs:
+        known = _known(blocks, parents, n_folds, stepped=True)
+        confirmed = _test_pairs(blocks, place[target], parents, earlier, known)
+        found += [each for each in confirmed if each.tail in {other.tail for other in pairs}]
     kept = {
         (each.tail, each.head): each
         for each in found
@@ -122,13 +135,11 @@ def add_edges(graph: Graph, rejections: Sequence[Rejection]) -> Graph:
 
 
 def _test_pairs(
-    graph: Graph, blocks: Blocks, target: str, earlier: Sequence[str], n_folds: int
+    blocks: Blocks, target: int, parents: Sequence[int], earlier: Sequence[str], known: Known
 ) -> list[Rejection]:
     """Return the edges of variables that matter to the target only together."""
     place = {name: node for node, name in enumerate(blocks.names)}
-    parents = sorted(place[parent] for parent in graph.parents(target))
-    known = _known(blocks, parents, n_folds)
-    own = _unexplained(blocks, place[target], known)
+    own = _unexplained(blocks, target, known)
     nodes = [*parents, *(place[name] for name in earlier)]
     columns = np.array([column for node in nodes for column in _lead(blocks, node)], dtype=np.intp)
     owner = np.array([node for node in nodes for _ in _lead(blocks, node)], dtype=np.intp)
@@ -158,17 +169,38 @@ def _test_pairs(
             for node in (int(owner[at]), int(owner[other])):
                 smallest[node] = min(smallest.get(node, 1.0), float(p_value))
     return [
-        Rejection(name, target, smallest[place[name]])
+        Rejection(name, blocks.names[target], smallest[place[name]])
         for name in earlier
         if smallest.get(place[name], 1.0) < _LEVEL / max(1, n_tests)
     ]
 
 
-def _known(blocks: Blocks, parents: list[int], n_folds: int) -> Known:
-    """Return orthonormal columns that span functions of the parents, and of pairs of them."""
+def _rejected(
+    blocks: Blocks, child: int, tails: Sequence[str], known: Known, level: float
+) -> list[Rejection]:
+    """Return the tails that tell more about the child than what is known."""
+    p_values = _test(blocks, child, tails, known)
+    made = (
+        Rejection(tail, blocks.names[child], each)
+        for tail, each in zip(tails, p_values, strict=True)
+    )
+    return [each for each in made if each.p_value < level]
+
+
+def _known(blocks: Blocks, parents: list[int], n_folds: int, *, stepped: bool = False) -> Known:
+    """Return orthonormal columns that span functions of the parents, and of pairs of them.
+
+    There is a column for ten rows at most, so that many parents have fewer functions each. With
+    `stepped`, functions that are constant between quantiles of a parent are among them.
+    """
     n_rows = len(blocks.sample)
     room = max(1, n_rows // _ROWS_PER_COLUMN)
-    columns = [blocks.sample[:, blocks.columns(parent)] for parent in parents]
+    n_terms = N_TERMS
+    while n_terms > 1 and room <= sum(len(blocks.columns(each, n_terms)) for each in parents):
+        n_terms //= 2
+    columns = [blocks.sample[:, blocks.columns(parent, n_terms)] for parent in parents]
+    if stepped:
+        columns += _steps(blocks, parents, room - sum(each.shape[1] for each in columns))
     for one, other in itertools.combinations(parents, 2):
         first, second = (blocks.sample[:, _lead(blocks, each)] for each in (one, other))
         columns.append((first[:, :, None] * second[:, None, :]).reshape(n_rows, -1))
@@ -176,6 +208,19 @@ def _known(blocks: Blocks, parents: list[int], n_folds: int) -> Known:
     basis, triangle, _ = qr(plain, mode="economic", pivoting=True, check_finite=False)
     size = np.abs(triangle.diagonal())
     return Known(np.asarray(basis[:, size > 1e-6 * size[0]]), n_folds)
+
+
+def _steps(blocks: Blocks, parents: list[int], room: int) -> list[Floats]:
+    """Return indicators of the intervals between quantiles of numbers, in about half the room."""
+    numbers = [parent for parent in parents if not blocks.is_class[parent]]
+    n_steps = min(_MAX_STEPS, room // (2 * max(1, len(numbers))))
+    made = []
+    for parent in numbers:
+        values = blocks.sample[:, blocks.responses[1, parent]]
+        inner = np.quantile(values, np.arange(1, n_steps) / max(1, n_steps))
+        steps = np.searchsorted(inner, values)
+        made.append((steps[:, None] == np.arange(1, n_steps)).astype(np.float64))
+    return made
 
 
 def _lead(blocks: Blocks, node: int) -> Ints:

@@ -278,8 +278,8 @@ progress : bool, default=False
     Show a progress bar.
 penalty, gamma, iss : float, optional
     Options of the score: a factor of the penalty; gamma of ``"ebic"`` and ``"basis"``, 1/2 up
-    to 1,000 rows, 1 from 10,000 rows and log-linear between; the imaginary sample size of
-    ``"bdeu"`` and ``"bge"``.
+    to 1,000 rows, 1 from 10,000 rows and log-linear between, and 1 with ``"basis"`` for numbers
+    alone; the imaginary sample size of ``"bdeu"`` and ``"bge"``.
 tabu, max_tabu, max_iter, restarts, perturb, max_passes : int, optional
     Options of the search: see :func:`dsage.structure.tabu`, :func:`dsage.structure.hill_climb`
     and :func:`dsage.structure.boss`.

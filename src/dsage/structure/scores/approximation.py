@@ -32,6 +32,13 @@ def default_penalty(n_rows: int) -> float:
     return min(max(0.7 + 0.3 * (math.log10(max(1, n_rows)) - 3), 0.7), 1.0)
 
 
+def _default_gamma(blocks: Blocks) -> float:
+    """Return gamma: 1 for numbers alone, whose effects are seldom too weak to be found."""
+    if not blocks.is_class.any():
+        return 1.0
+    return 0.0 if blocks.is_class.all() else default_gamma(blocks.n_rows)
+
+
 class Variant(NamedTuple):
     """Regressions on the same functions of all parents: of one response, or of each of several."""
 
@@ -60,7 +67,7 @@ class Approximation(Score):
         penalty = default_penalty(blocks.n_rows) if penalty is None else penalty
         check_real(penalty, "penalty", low=0.0, high=np.finfo(np.float64).max)
         if gamma is None:
-            gamma = 0.0 if blocks.is_class.all() else default_gamma(blocks.n_rows)
+            gamma = _default_gamma(blocks)
         check_real(gamma, "gamma", low=0.0, high=1.0)
         self.names = blocks.names
         self.blocks = blocks

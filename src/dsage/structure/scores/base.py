@@ -117,6 +117,20 @@ class Score(ABC):
         """
         return self
 
+    def overlooked(
+        self,
+        parents: Sequence[Parents],
+        order: Sequence[int],  # noqa: ARG002
+        allowed: npt.NDArray[np.bool_],  # noqa: ARG002
+        max_parents: int,  # noqa: ARG002
+    ) -> Sequence[Parents]:
+        """Return the parents of each node of the best graph, with those that the score misses.
+
+        By default none. `order` has parents before their children, and a node may get an earlier
+        one as a parent where `allowed`, (n_nodes, n_nodes), permits the edge.
+        """
+        return parents
+
 
 SCORES: Registry[Callable[..., Score]] = Registry(
     "score", "the scores", package="dsage.structure.scores"

@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from dsage.data.rows import Rows
 from dsage.structure.blocks import Blocks, Floats, Ints
@@ -19,6 +20,7 @@ from dsage.structure.scores.dirichlet import BDeu
 from dsage.structure.scores.discrete import DiscreteLikelihood
 from dsage.structure.scores.logistic import LogisticRegressions
 from dsage.structure.scores.noise import shape_gain
+from dsage.structure.scores.overlooked import OverlookedEdges
 from dsage.structure.scores.products import Pair, ProductRegressions, near_pairs, parent_pairs
 from dsage.structure.scores.softmax import softmax_likelihood
 
@@ -64,7 +66,7 @@ class BasisScore(Score):
     penalty : float, optional
         A factor of the penalty; see :func:`~dsage.structure.scores.approximation.default_penalty`.
     gamma : float, optional
-        As for ``"ebic"``, but 0 if all variables are classes.
+        As for ``"ebic"`` if there are numbers and classes, 1 for numbers alone, 0 for classes.
     """
 
     is_approximate = True
@@ -104,6 +106,9 @@ class BasisScore(Score):
         self._is_sharp = bool(blocks.is_class.any())
         # Approximations of classes are coarse.
         self.margin = None if self._is_sharp else _LOST * blocks.n_rows
+        # Whoever sets the penalty decides what is found.
+        is_short = len(blocks.sample) <= _FEW_ROWS and not blocks.is_class.all()
+        self._adds_overlooked = penalty is None and is_short
         self._logistics: LogisticRegressions | None = None
         if len(blocks.sample) <= _FEW_ROWS and blocks.is_class.any() and not blocks.is_class.all():
             price = self._near.penalty * math.log(len(blocks.sample)) / 2
@@ -135,6 +140,22 @@ class BasisScore(Score):
             if len(of_node) > 1
         )
         return self._with_pairs(near_pairs(self._blocks, parents)) if is_better else self
+
+    def overlooked(
+        self,
+        parents: Sequence[Parents],
+        order: Sequence[int],
+        allowed: npt.NDArray[np.bool_],
+        max_parents: int,
+    ) -> Sequence[Parents]:
+        """Return the parents of each node, with those that tests demand.
+
+        With at most 2,000 rows, and unless a penalty was given.
+        """
+        if not self._adds_overlooked:
+            return parents
+        tests = OverlookedEdges(self._blocks, self._logistics)
+        return tests.find(parents, order, allowed, max_parents)
 
     def _is_better(self, other: BasisScore, node: int, parents: Parents) -> bool:
         """Return whether products explain a variable clearly better."""

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from dsage.graphs import Graph
-from dsage.structure.constraints import Constraints
+from dsage.structure.constraints import Constraints, graph_of
 from dsage.structure.result import SearchResult
 from dsage.structure.scores.base import Parents, Score
 from dsage.structure.searches.base import METHODS, Callback
@@ -57,7 +57,21 @@ def tabu_boss_bes(
             callback=callback,
         ),
     )
-    return then(ordered, lambda: bes(near, ordered.graph, constraints, callback=callback))
+    found = then(ordered, lambda: bes(near, ordered.graph, constraints, callback=callback))
+    return found if found.interrupted else _with_overlooked(found, near, constraints)
+
+
+def _with_overlooked(found: SearchResult, score: Score, constraints: Constraints) -> SearchResult:
+    """Add the edges that the score overlooks; its own value is lower with them."""
+    names = score.names
+    place = {name: node for node, name in enumerate(names)}
+    order = [place[name] for name in found.graph.topological_order()]
+    before = _parents(found.graph, names)
+    after = score.overlooked(before, order, constraints.allowed, constraints.max_parents)
+    if after == before:
+        return found
+    value = math.fsum(score.family(*family) for family in enumerate(after))
+    return replace(found, graph=graph_of(names, after), score=value)
 
 
 def _parents(graph: Graph, names: Sequence[str]) -> list[Parents]:

@@ -1,0 +1,197 @@
+"""Tests of the edges that a search overlooks with few rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import chi2
+
+import dsage
+from dsage.data.table import Table
+from dsage.structure.blocks import Blocks
+from dsage.structure.scores.basis import BasisScore
+from dsage.structure.scores.noise import density_slopes
+from dsage.structure.scores.overlooked import _nested, _without
+from dsage.structure.searches.ordered import _parents
+
+EVERYWHERE = np.ones((20, 20), dtype=np.bool_)
+
+
+def overlooked(frame, parents, order, **options):
+    """Return the parents that are added to each column."""
+    table = Table(frame)
+    score = BasisScore(table, Blocks.from_table(table))
+    place = {name: node for node, name in enumerate(score.names)}
+    given = [tuple(sorted(place[each] for each in parents.get(name, ()))) for name in frame]
+    allowed = options.pop("allowed", EVERYWHERE[: len(place), : len(place)])
+    after = score.overlooked(
+        given, [place[name] for name in order], allowed, options.pop("max_parents", 10)
+    )
+    return {
+        name: {score.names[at] for at in set(after[node]) - set(given[node])}
+        for name, node in place.items()
+        if set(after[node]) != set(given[node])
+    }
+
+
+def skewed_noise(rng, n_rows):
+    return rng.gamma(2.0, 1.0, n_rows) - 2.0
+
+
+def make(seed=0, n_rows=1000, shift=0.25):
+    """Return a number that a class shifts by too little for least squares, and a class of three."""
+    rng = np.random.default_rng(seed)
+    kind = rng.integers(0, 2, n_rows)
+    x, other = rng.normal(size=(2, n_rows))
+    y = np.sin(2 * x) + shift * kind + 0.6 * skewed_noise(rng, n_rows)
+    return pd.DataFrame({"kind": kind.astype(str), "x": x, "other": other, "y": y})
+
+
+def test_a_small_shift_of_skewed_noise_is_found():
+    found = [
+        overlooked(make(seed), {"y": ["x"]}, ["kind", "x", "other", "y"]) for seed in range(10)
+    ]
+    assert sum("kind" in each.get("y", set()) for each in found) >= 8
+
+
+def test_it_is_rarer_without_an_effect():
+    found = [
+        overlooked(make(seed, shift=0.0), {"y": ["x"]}, ["kind", "x", "other", "y"])
+        for seed in range(60)
+    ]
+    # Six pairs, each at most at 1 %; the tests of a pair are corrected for their number.
+    assert sum(bool(each) for each in found) <= 8
+
+
+def test_spread_that_depends_on_a_class_is_found():
+    rng = np.random.default_rng(0)
+    kind = rng.integers(0, 2, 1000)
+    y = np.exp(0.25 * kind) * rng.normal(size=1000)
+    frame = pd.DataFrame({"kind": kind.astype(str), "y": y})
+    assert overlooked(frame, {}, ["kind", "y"]) == {"y": {"kind"}}
+
+
+def test_a_class_with_levels_that_depend_on_a_number_a_little_is_found():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=1000)
+    odds = np.stack([np.zeros(1000), 0.5 * np.cos(2 * x), 0.5 * np.sin(2 * x)])
+    kind = (odds + rng.gumbel(size=odds.shape)).argmax(axis=0)
+    frame = pd.DataFrame({"x": x, "kind": kind.astype(str)})
+    assert overlooked(frame, {}, ["x", "kind"]) == {"kind": {"x"}}
+
+
+def test_two_effects_of_the_same_causes_are_not_joined():
+    def joins(seed):
+        rng = np.random.default_rng(seed)
+        a, b = rng.normal(size=(2, 1000))
+        spread = np.exp(0.4 * a)
+        y = np.sin(2 * a) + a * b + spread * skewed_noise(rng, 1000)
+        z = np.sin(2 * a) + a * b + spread * skewed_noise(rng, 1000)
+        frame = pd.DataFrame({"a": a, "b": b, "y": y, "z": z})
+        return overlooked(frame, {"y": ["a", "b"], "z": ["a", "b"]}, list("abyz"))
+
+    # Four pairs at 0.5 %.
+    assert sum(bool(joins(seed)) for seed in range(30)) <= 3
+
+
+def test_constraints_are_respected():
+    frame, order = make(2, shift=1.0), ["kind", "x", "other", "y"]
+    assert overlooked(frame, {"y": ["x"]}, order) == {"y": {"kind"}}
+    allowed = EVERYWHERE[:4, :4].copy()
+    allowed[0, 3] = False
+    assert overlooked(frame, {"y": ["x"]}, order, allowed=allowed) == {}
+    assert overlooked(frame, {"y": ["x"]}, order, max_parents=1) == {}
+
+
+def test_edges_point_along_the_order():
+    frame = make(2, shift=1.0)
+    found = overlooked(frame, {"y": ["x"]}, ["x", "other", "y", "kind"])
+    assert "y" in found["kind"]
+    assert "y" not in found
+
+
+def test_copies_of_what_is_known_are_not_added():
+    frame = make(1)
+    frame["copy"] = 2 * frame["x"] + 1
+    assert "copy" not in overlooked(frame, {"y": ["x"]}, list(frame)).get("y", set())
+
+
+def test_many_parents_have_fewer_functions():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 14))
+    frame = pd.DataFrame(X, columns=[f"x{k}" for k in range(14)])
+    frame["y"] = X.sum(axis=1) + rng.normal(size=120)
+    found = overlooked(frame, {"y": list(frame)[:14]}, list(frame), max_parents=20)
+    assert "y" not in found
+
+
+def test_many_rows_and_own_penalties_leave_it_to_the_score():
+    frame = make(0, shift=1.0)
+    blocks = Blocks.from_table(Table(frame))
+    given = [(), (), (), ()]
+    arguments = given, [0, 1, 2, 3], EVERYWHERE[:4, :4], 3
+    assert BasisScore(Table(frame), blocks, penalty=1.0).overlooked(*arguments) == given
+    assert BasisScore(Table(frame), blocks).overlooked(*arguments) != given
+    long = make(0, n_rows=2001, shift=1.0)
+    score = BasisScore(Table(long), Blocks.from_table(Table(long)))
+    assert score.overlooked(*arguments) == given
+
+
+def test_the_search_adds_what_it_overlooked():
+    frame = make(0)
+    graph = dsage.learn_graph(frame)
+    score = BasisScore(Table(frame), Blocks.from_table(Table(frame)))
+    parents = _parents(graph, score.names)
+    order = [score.names.index(name) for name in graph.topological_order()]
+    assert list(score.overlooked(parents, order, EVERYWHERE[:4, :4], 3)) == parents
+    assert {"kind", "x"} <= set(graph.parents("y")) | set(graph.children("y"))
+
+
+def test_nested_tests_are_those_of_their_columns():
+    rng = np.random.default_rng(0)
+    own, others = rng.normal(size=(2, 300)), rng.normal(size=(3, 4, 300))
+    others[1, 2:] = 0.0
+    found = _nested(own, others, 0.9)
+    for size in (1, 2, 4):
+        for tail in (0, 2):
+            products = (others[tail, :size, None] * own).reshape(-1, 300)
+            total = products.sum(axis=1)
+            statistic = total @ np.linalg.solve(products @ products.T, total)
+            expected = chi2.sf(0.9 * statistic, 2 * size)
+            assert found[tail, size - 1] == pytest.approx(expected, rel=1e-5)
+    # Columns that are not there explain nothing.
+    statistic = chi2.isf(found[1, 1], 4)
+    assert found[1, 3] == pytest.approx(chi2.sf(statistic, 8), rel=1e-6)
+
+
+def test_what_is_known_leaves_nothing():
+    rng = np.random.default_rng(0)
+    known = np.linalg.qr(rng.normal(size=(50, 3)))[0]
+    left = _without(np.stack([known @ [1.0, 2.0, 3.0], rng.normal(size=50)]), known)
+    assert (left[0] == 0.0).all()
+    np.testing.assert_allclose(left @ known, 0.0, atol=1e-12)
+
+
+class TestDensitySlopes:
+    def test_normal_residuals_are_their_own_slopes(self):
+        z = np.random.default_rng(0).normal(size=1000)
+        location, scale = density_slopes(3 * z + 2)
+        standard = (z - z.mean()) / z.std()
+        np.testing.assert_allclose(location, standard)
+        np.testing.assert_allclose(scale, standard**2)
+
+    def test_long_tails_count_less_and_edges_more(self):
+        rng = np.random.default_rng(0)
+        heavy = rng.standard_t(3, size=2000)
+        location, _ = density_slopes(heavy)
+        assert abs(location[np.abs(heavy).argmax()]) < abs(heavy).max() / heavy.std()
+        skewed = skewed_noise(rng, 2000)
+        location, _ = density_slopes(skewed)
+        # A shift is seen by the mean slope: the more exactly, the smaller its variance.
+        efficiency = np.mean(np.gradient(location[skewed.argsort()], np.sort(skewed))) ** 2
+        assert efficiency > 0
+        assert np.corrcoef(location, skewed)[0, 1] < 0.9
+
+    def test_constant_residuals_have_no_slopes(self):
+        assert np.abs(density_slopes(np.zeros(20))).max() == 0.0

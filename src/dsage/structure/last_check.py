@@ -155,7 +155,7 @@ def _test_pairs(
             continue
         n_tests += own.shape[1] * len(others)
         products = blocks.sample[:, [columns[at]]] * blocks.sample[:, columns[others]]
-        if not n_folds:
+        if not known.n_folds:
             # `own` is orthogonal to what is known, so that residuals of products are needed for
             # spreads alone: most products are far from being worth an edge, whatever those are.
             least = _SPREAD_LEFT * _NEGLIGIBLE * len(own) * (squares.T @ products**2)

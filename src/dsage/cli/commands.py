@@ -285,7 +285,7 @@ class FlowCommand(ExplainCommand):
         str,
         of_method(
             "noise|do",
-            "What starts a flow: the noise of each column, or setting each feature to its value.",
+            "How a flow starts: with the noise of each column, or by setting each feature.",
         ),
     ] = "noise"
     model_first: Annotated[

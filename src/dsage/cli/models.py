@@ -332,7 +332,7 @@ def align_columns(model: Any, X: pd.DataFrame) -> pd.DataFrame:  # noqa: ANN401
         if not absent:
             dropped = " ".join(f"--drop {name!r}" for name in extra)
             advice = f"Leave out the columns that the model does not know: {dropped}"
-        raise refusal("the features", "those of the fitted model", list(X.columns), advice)
+        raise refusal("the features", "the features of the model", list(X.columns), advice)
     return X[list(names)]
 
 

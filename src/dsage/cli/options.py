@@ -42,7 +42,7 @@ Kind = Annotated[
     list[str] | None,
     of_data(
         "COLUMN=KIND",
-        "What a column is: number, integer, codes, class or ordered class; can be repeated."
+        "The kind of a column: number, integer, codes, class or ordered class; can be repeated."
         " 'dsage describe' shows the kinds that are guessed.",
     ),
 ]

@@ -251,8 +251,8 @@ def explain(
                 ),
             )
             found = _estimate(inputs, resolved, settings, learned, clock, keep_losses=keep_losses)
-    told = AuditWarning, SamplerWarning, GraphWarning
-    texts = [str(each) for each in warned if not isinstance(each, told)]
+    recorded = AuditWarning, SamplerWarning, GraphWarning
+    texts = [str(each) for each in warned if not isinstance(each, recorded)]
     return replace(found, warnings=tuple(dict.fromkeys(texts)))
 
 

@@ -32,9 +32,9 @@ def test_columns_are_described(dsage, odd, tmp_path):
     assert "10.0%" in shown["age"]
     assert "codes" in shown["grade"]
     assert "2020-01-01 to 2020-01-07" in shown["day"]
-    assert "The target 'outcome' is taken for numbers" in shown["outcome"]
+    assert "The target 'outcome' is treated as numbers" in shown["outcome"]
     assert "Column 'price': These look like numbers with commas" in ran.out
-    assert "90 rows, 7 columns. Say what a column is with --kind COLUMN=KIND" in ran.out
+    assert "90 rows, 7 columns. Set the kind of a column with --kind COLUMN=KIND" in ran.out
     written = pd.read_csv(tmp_path / "columns.csv")
     assert written["name"].tolist()[-1] == "outcome"
     assert written["kind"].tolist()[:3] == ["number"] * 3
@@ -47,16 +47,16 @@ def test_kinds_can_be_said(dsage, odd):
     assert "ordered class" in shown["grade"]
     assert "price" in shown
     target = lines(dsage("describe", "odd.csv", "--target", "grade", "--kind", "grade=class"))
-    assert "taken for classes: --kind grade=class says so." in target["grade"]
+    assert "treated as classes: set by --kind grade=class." in target["grade"]
     target = lines(dsage("describe", "odd.csv", "--target", "grade", "--kind", "grade=number"))
-    assert "taken for numbers: --kind grade=number says so." in target["grade"]
+    assert "treated as numbers: set by --kind grade=number." in target["grade"]
 
 
 def test_what_explain_would_say_is_described(dsage, odd):
     ran = dsage("describe", "odd.csv", "--target", "age")
     shown = lines(ran)
-    assert "taken for numbers" in shown["age"]
-    assert shown["age"].endswith("Remove the 9 rows without it.")
+    assert "treated as numbers" in shown["age"]
+    assert "Remove the 9 rows" in shown["age"]
     assert "time" in shown["day"]
     assert (
         "It cannot be the target"
@@ -72,7 +72,7 @@ def test_what_explain_would_say_is_described(dsage, odd):
         (("--kind", "grade=clas"), "--kind grade must be one of the kinds; got 'clas'. Did you"),
         (("--kind", "dose=integer"), "column 'dose' must be of whole numbers"),
         (("--target", "outcom"), "--target must be one of the columns of odd.csv"),
-        (("--csv", "odd.csv"), "--csv must be another file than DATA"),
+        (("--csv", "odd.csv"), "--csv must be a different file from DATA"),
     ],
 )
 def test_wrong_options_are_refused(dsage, odd, arguments, error):

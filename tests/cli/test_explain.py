@@ -99,7 +99,7 @@ def test_classes_are_encoded_and_predicted(dsage, fit):
         "--no-sampler-check",
     )
     assert ran.code == 0, ran.err
-    assert "taken for classes: 'kind', 'smokes'." in ran.err
+    assert "treated as classes: 'kind', 'smokes'." in ran.err
     assert "accuracy" in ran.err
     run = package.load("run.dsage")
     assert run.choices.loss.name == "cross_entropy"
@@ -111,7 +111,7 @@ def test_a_number_with_two_values_is_a_class_unless_the_model_says_otherwise(dsa
     X.assign(outcome=(X["outcome"] > 0).astype(int)).to_csv("two.csv", index=False)
     options = ("--target", "outcome", "--graph", "none", *FAST, "--out", "run.dsage")
     ran = dsage("explain", "two.csv", "--fit", "hgb", *options)
-    assert "'outcome' is taken for classes: it has two values (0, 1)." in ran.err
+    assert "'outcome' is treated as classes: it has two values (0, 1)." in ran.err
     assert package.load("run.dsage").choices.loss.name == "cross_entropy"
     ran = dsage("explain", "two.csv", "--fit", "lm", *options)
     assert "two values" not in ran.err
@@ -165,7 +165,7 @@ def test_a_model_is_loaded_and_the_user_is_warned_of_rows_that_it_may_have_seen(
     ran = dsage("explain", "data.csv", *options)
     assert ran.code == 0, ran.err
     assert "Warning: all rows of data.csv are used both to learn" in ran.err
-    assert "only if the model in model.skops was not fitted to them" in ran.err
+    assert "only if the model in model.skops was not fitted to these" in ran.err
     assert "--test" in ran.err
     assert "X and y" not in ran.err
     assert "90 evaluation rows" in ran.out

@@ -85,7 +85,10 @@ def test_positions_of_rows_are_read(rows, found):
         (("--rows", "first"), "--rows must be positions of rows; got 'first'"),
         (("--rows", "3-1"), "--rows must be at least one row; got '3-1'"),
         (("--rows", "90"), "data.csv has 90 rows, counted from 0 to 89"),
-        (("--rows", "all"), "--rows must be rows that leave others to fit a model to"),
+        (
+            ("--rows", "all"),
+            "--rows must be fewer rows, so that a model can be fitted to the others",
+        ),
         (("--rows", "1", "--values", "risk"), "--values must be one of the kinds of values"),
         (("--rows", "1", "--tolerance", 2), "--tolerance must be"),
     ],

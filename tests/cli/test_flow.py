@@ -75,7 +75,7 @@ def test_features_are_set_and_graphs_learned(dsage):
         (("--graph", "other.json"), "--graph must be a file that exists"),
         (("--tiers", "dose;age"), "unless the graph is learned"),
         (("--sampler", "gaussian"), "No such option: --sampler"),
-        (("--csv", "data.csv"), "--csv must be another file than DATA"),
+        (("--csv", "data.csv"), "--csv must be a different file from DATA"),
     ],
 )
 def test_wrong_options_are_refused(dsage, options, text):

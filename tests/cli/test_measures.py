@@ -51,7 +51,7 @@ def test_a_loaded_model_is_measured(dsage):
         (("--measure", "pif"), "--measure must be one of the measures; got 'pif'. Did you mean"),
         (("--measure", "pfi", "--tolerance", 0.1), "--tolerance must be given for 'shapley' only"),
         (("--out", "m.txt"), "--out must be a name that ends in .dsage"),
-        (("--csv", "data.csv"), "--csv must be another file than DATA"),
+        (("--csv", "data.csv"), "--csv must be a different file from DATA"),
         (("--graph", "none"), "No such option: --graph"),
         (("--cv", "3"), "No such option: --cv"),
     ],

@@ -52,19 +52,21 @@ def test_a_result_never_takes_the_place_of_another_file(
 ):
     given = [argument.format(folder=tmp_path.name) for argument in arguments]
     error = dsage("explain", "data.csv", "--target", "outcome", *given).error
-    assert error.startswith(f"Error: {option} must be another file than {other}; got ")
+    assert error.startswith(f"Error: {option} must be a different file from {other}; got ")
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == files
 
 
 def test_the_other_commands_keep_their_inputs_too(dsage, files, tmp_path):
     error = dsage("graph", "data.csv", "--target", "outcome", "--out", "data.csv").error
-    assert "--out must be another file than DATA" in error
+    assert "--out must be a different file from DATA" in error
     both = ("--out", "g", "--dot", "g")
-    assert "another file than --out" in dsage("graph", "data.csv", "--target", "age", *both).error
+    assert (
+        "a different file from --out" in dsage("graph", "data.csv", "--target", "age", *both).error
+    )
     shutil.copy("data.csv", "run.html")
-    assert "--out must be another file than RUN" in dsage("report", "run.html").error
+    assert "--out must be a different file from RUN" in dsage("report", "run.html").error
     error = dsage("compare", "one.dsage", "data.csv", "--csv", "data.csv").error
-    assert "--csv must be another file than the second RUN" in error
+    assert "--csv must be a different file from the second RUN" in error
 
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a folder nobody may write to")

@@ -87,12 +87,12 @@ def test_a_column_of_names_is_explained_with_a_note(dsage, fit):
     assert ran.code == 0, ran.err
     assert "Column 'patient'" in ran.err
     assert "identifier" in ran.err
-    assert "'patient' is taken for" not in ran.err
+    assert "'patient' is treated as" not in ran.err
     names[5] = names[4]
     table().assign(patient=names).to_csv("names.csv", index=False)
     ran = dsage("explain", "names.csv", "--target", "outcome", "--fit", fit, *FAST)
     assert ran.code == 0, ran.err
-    assert "'patient' is taken for a class of 89 categories in 90 rows" in ran.err
+    assert "'patient' is treated as a class with 89 categories in 90 rows" in ran.err
     assert "--drop 'patient'" in ran.err
 
 

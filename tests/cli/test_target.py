@@ -1,4 +1,4 @@
-"""What the target is taken for, and how to change it."""
+"""Whether the target is treated as classes or numbers, and how to change it."""
 
 import numpy as np
 import pandas as pd
@@ -6,7 +6,7 @@ import pytest
 from sklearn.datasets import load_iris
 
 import dsage as package
-from dsage.cli.tables import Asked, take_target
+from dsage.cli.tables import TargetRequest, decide_target
 
 FAST = (
     *("--sampler", "gaussian", "--tolerance", 0.4, "--resamples", 0, "--graph", "none"),
@@ -21,45 +21,47 @@ def column(values):
 
 # fmt: off
 TARGETS = {
-    "texts": (["u", "v", "w"] * 20, True, "its values are not numbers (3 different ones)."),
-    "booleans": ([True, False] * 20, True, "its values are not numbers (2 different ones)."),
+    "texts": (["u", "v", "w"] * 20, True, "its 3 different values are not numbers."),
+    "booleans": ([True, False] * 20, True, "its 2 different values are not numbers."),
     "two numbers": ([0.5, 2.5] * 20, True, "it has two values (0.5, 2.5). If they are numbers, add --loss squared_error."),
     "few whole numbers": ([0, 1, 2] * 20, True, "it has only 3 different values, all whole numbers (0, 1, 2). If they are numbers, add --loss squared_error."),
     "whole floats": ([1.0, 2.0, 3.0] * 20, True, "it has only 3 different values"),
-    "few fractions": ([0.0, 0.5, 1.0] * 20, False, "it has 3 different ones. If they are classes, add --discrete y."),
-    "many whole numbers": (list(range(12)) * 20, False, "it has 12 different ones."),
-    "few rows": ([0, 1, 2] * 9, False, "it has 3 different ones."),
-    "numbers": (RNG.normal(size=60), False, "it has 60 different ones. If they are classes, add --discrete y."),
+    "few fractions": ([0.0, 0.5, 1.0] * 20, False, "it has 3 different values. If they are classes, add --discrete y."),
+    "many whole numbers": (list(range(12)) * 20, False, "it has 12 different values."),
+    "few rows": ([0, 1, 2] * 9, False, "it has 3 different values."),
+    "numbers": (RNG.normal(size=60), False, "it has 60 different values. If they are classes, add --discrete y."),
 }
 # fmt: on
 
 
 @pytest.mark.parametrize(("values", "is_classification", "reason"), TARGETS.values(), ids=TARGETS)
 def test_the_values_of_a_target_decide_where_nothing_else_does(values, is_classification, reason):
-    taken = take_target(column(values))
+    found = decide_target(column(values))
     kind = "classes" if is_classification else "numbers"
-    assert taken.is_classification == is_classification
-    assert taken.text.startswith(f"The target 'y' is taken for {kind}: {reason}")
+    assert found.is_classification == is_classification
+    assert f"'y' is treated as {kind}: {reason}" in found.text
 
 
 @pytest.mark.parametrize(
-    ("asked", "kind", "reason"),
+    ("option", "kind", "reason"),
     [
-        (Asked("--fit", "lm", False), "numbers", "--fit lm asks for them"),
-        (Asked("--fit", "logistic", True), "classes", "--fit logistic asks for them"),
-        (Asked("--loss", "pinball(0.9)", False), "numbers", "--loss 'pinball(0.9)' asks for them"),
-        (Asked("--model", "m.skops", True), "classes", "the model in m.skops predicts them"),
+        (TargetRequest("--fit", "lm", False), "numbers", "--fit lm "),
+        (TargetRequest("--fit", "logistic", True), "classes", "--fit logistic "),
+        (TargetRequest("--loss", "pinball(0.9)", False), "numbers", "--loss 'pinball(0.9)' "),
+        (TargetRequest("--model", "m.skops", True), "classes", "the model in m.skops "),
     ],
 )
-def test_options_decide_about_numbers(asked, kind, reason):
-    taken = take_target(column([0, 1, 2] * 20), asked=asked)
-    assert taken.text == f"The target 'y' is taken for {kind}: {reason}."
-    assert taken.is_classification == (kind == "classes")
+def test_options_decide_about_numbers(option, kind, reason):
+    found = decide_target(column([0, 1, 2] * 20), request=option)
+    assert f"'y' is treated as {kind}: {reason}" in found.text
+    assert found.is_classification == (kind == "classes")
 
 
 def test_a_column_named_as_discrete_is_classes():
-    taken = take_target(column(range(60)), said=Asked("--discrete", "y", True))
-    assert taken == (True, "The target 'y' is taken for classes: --discrete y says so.")
+    found = decide_target(column(range(60)), declared=TargetRequest("--discrete", "y", True))
+    assert found.is_classification
+    assert "'y' is treated as classes" in found.text
+    assert "--discrete y" in found.text
 
 
 @pytest.fixture(scope="module")
@@ -72,11 +74,11 @@ def test_codes_of_iris_are_classes_and_can_be_numbers(dsage, iris):
     options = ("--target", "target", "--fit", "hgb", *FAST, "--out", "run.dsage")
     ran = dsage("explain", "iris.csv", *options)
     assert ran.code == 0, ran.err
-    assert "'target' is taken for classes: it has only 3 different values, all whole" in ran.err
+    assert "'target' is treated as classes: it has only 3 different values, all whole" in ran.err
     assert "add --loss squared_error" in ran.err
     assert package.load("run.dsage").choices.loss.name == "cross_entropy"
     ran = dsage("explain", "iris.csv", *options, "--loss", "squared_error")
-    assert "'target' is taken for numbers: --loss squared_error asks for them." in ran.err
+    assert "'target' is treated as numbers: --loss squared_error" in ran.err
     assert package.load("run.dsage").choices.loss.name == "squared_error"
 
 

@@ -75,7 +75,7 @@ def test_features_that_are_not_drawn_are_counted_with_their_largest_difference()
 def test_without_an_audit_or_anything_skipped_it_says_so():
     with pytest.raises(ValueError, match=r"explanation must be .*audit.*graph='learn'"):
         audit(make_explanation(2, audited=False))
-    with pytest.raises(ValueError, match=r"explanation must be .*skipped.*d-SAGE is SAGE"):
+    with pytest.raises(ValueError, match=r"explanation must be .*skipped.*d-SAGE equals SAGE"):
         audit(make_explanation(1))
 
 

@@ -42,7 +42,7 @@ def test_indicators_of_missing_values_are_dashed():
     ax = draw_graph(Graph(["a", "no a", "y"], [("no a", "y")], indicators=indicators), "y")
     styles = {name: box.get_bbox_patch().get_linestyle() for name, box in boxes(ax).items()}
     assert styles == {"a": "-", "no a": "--", "y": "-"}
-    assert "tells whether values are missing" in [
+    assert "indicator of missing values" in [
         text.get_text() for text in ax.get_legend().get_texts()
     ]
     # An explanation may show the target and its blanket only.

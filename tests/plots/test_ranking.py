@@ -99,7 +99,7 @@ def test_one_feature_more_than_the_top_is_shown_rather_than_called_the_others():
 
 
 @pytest.mark.parametrize(
-    ("estimand", "word"), [("sage", "corrected by"), ("d-sage", "off SAGE by")]
+    ("estimand", "word"), [("sage", "corrected by"), ("d-sage", "differs from SAGE by")]
 )
 def test_features_for_which_the_audit_matters_stand_out(estimand, word):
     explanation = cases.made_up(cases.plain_names(5), estimand=estimand)
@@ -139,4 +139,4 @@ def test_the_error_of_the_sampler_is_drawn_to_both_sides_of_the_value():
     low, high = (line.get_xdata() for line in ax.lines if line.get_marker() in ("$[$", "$]$"))
     np.testing.assert_allclose(low, shown["value"] - shown["se_sampler"])
     np.testing.assert_allclose(high, shown["value"] + shown["se_sampler"])
-    assert "what another sampler changes" in explained(ax)
+    assert "change with another sampler" in explained(ax)

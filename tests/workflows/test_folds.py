@@ -171,7 +171,7 @@ def test_warnings_of_folds_are_told_once_with_the_folds():
         ({"cv": [([0.5], [1])]}, "fold 1 of 1: cv must be pairs of arrays of whole numbers"),
         ({"cv_groups": [1, 2]}, "cv_groups must be of 60 rows, as y is; got 2"),
         ({"estimator": 3}, "estimator must be an object with a method fit; got 'int'"),
-        ({"models": [LinearRegression()]}, "models must be 5 models, as there are folds; got 1"),
+        ({"models": [LinearRegression()]}, "models must be 5 models, one per fold; got 1"),
         ({"smpler": "gaussian"}, "Did you mean 'sampler'"),
         ({"loss": "msee"}, "^fold 1 of 5: loss must be"),
         ({"n_jobs": 0}, "n_jobs must be"),
@@ -302,7 +302,7 @@ def test_a_fold_whose_state_is_of_another_model_starts_again(tmp_path):
     whole = dsage.explain_cv(LinearRegression(), X, y, **call)
     (tmp_path / "fold-2.dsage").unlink()
     (tmp_path / "fold-2.state").write_text("not a state")
-    with pytest.warns(DsageWarning, match="fold 2 of 2: the state in .* starts again"):
+    with pytest.warns(DsageWarning, match="fold 2 of 2: the state in .* random_state"):
         again = dsage.explain_cv(LinearRegression(), X, y, **call)
     np.testing.assert_array_equal(again.fold_values, whole.fold_values)
     assert not (tmp_path / "fold-2.state").exists()

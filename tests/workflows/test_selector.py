@@ -156,11 +156,11 @@ def test_classes_are_shared_out_where_that_is_possible():
     X = pd.DataFrame({"a": np.arange(40.0), "b": np.arange(40.0) % 7})
     y = np.where(np.arange(40) < 30, "no", "yes")
     found = FeatureSelector(LogisticRegression(), k=1, random_state=0)
-    _, _, _, y_test = found._divide(X, y, 0)
+    _, _, _, y_test = found._split(X, y, 0)
     assert (y_test == "yes").sum() in (2, 3)
     y[:] = "no"
     y[0] = "yes"
-    assert len(found._divide(X, y, 0)[3]) == 10
+    assert len(found._split(X, y, 0)[3]) == 10
 
 
 @pytest.mark.parametrize("correction", ["holm", "simultaneous", "none"])

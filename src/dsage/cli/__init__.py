@@ -6,7 +6,7 @@ import sys
 
 
 def main() -> None:
-    """Run the command line; say what to install where it cannot."""
+    """Run the command line; if packages are missing, say how to install them."""
     try:
         from dsage.cli.app import app  # noqa: PLC0415
     except ModuleNotFoundError as error:

@@ -1,4 +1,4 @@
-"""The program ``dsage``: each command runs a function of its name, in a module of its own kind."""
+"""The program ``dsage``: each command runs the function with its name in one of the modules."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _registered_names(folder: str) -> list[str]:
 
 
 def _read_files(folder: Traversable) -> Iterator[str]:
-    """Yield the texts of the files of Python in a folder and the folders in it."""
+    """Yield the texts of the Python files in a folder and its subfolders."""
     for file in sorted(folder.iterdir(), key=lambda each: each.name):
         if file.is_dir():
             yield from _read_files(file)
@@ -89,9 +89,9 @@ def main(
 
 
 def _add(name: str, kind: type[Any], module: str) -> None:
-    """Add a command; `module`, which is imported when the command runs, has its function.
+    """Add a command; its function is in `module`, which is imported when the command runs.
 
-    A command may inherit options and leave some out: these keep their defaults.
+    A command may inherit options and leave some of them out, which then keep their defaults.
     """
 
     def run(*, debug: bool = False, **options: Any) -> None:  # noqa: ANN401

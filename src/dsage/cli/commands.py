@@ -53,7 +53,7 @@ class ExplainCommand(ModelCommand):
     """Rank the features of a table by how much they contribute to a model's performance.
 
     DATA is split into training and evaluation rows, unless --test provides the latter, or --model a
-    model that is already fitted: then all rows serve for both. dsage learns a graph, selects a
+    model that is already fitted: then all rows are used for both. dsage learns a graph, selects a
     sampler and a loss, and estimates the values until they are precise enough. Ctrl-C stops
     earlier: the values so far are shown and saved, and the exit code is 130.
     """
@@ -63,7 +63,7 @@ class ExplainCommand(ModelCommand):
         of_method(
             "FILE|auto|learn|none",
             "A graph saved by 'dsage graph'; 'learn', or a search ({searches}), to learn one;"
-            " 'none' for plain SAGE; 'auto' learns one, and uses it where that saves evaluations.",
+            " 'none' for plain SAGE; 'auto' learns one, and uses it if that saves evaluations.",
         ),
     ] = "auto"
     resamples: Annotated[
@@ -79,7 +79,7 @@ class ExplainCommand(ModelCommand):
         float | None,
         of_method(
             "SHARE",
-            "Skip only where this share of the graphs learned from halves of the rows agrees.",
+            "Skip only if this share of the graphs learned from halves of the rows agrees.",
             min=0.0,
             max=1.0,
         ),
@@ -88,8 +88,9 @@ class ExplainCommand(ModelCommand):
         str | None,
         of_method(
             "NAMES;NAMES;...",
-            "Columns in temporal order, for a graph that is learned: none causes one of an earlier"
-            " tier. Such as 'age,sex;income;bought', or a JSON file with a list of lists.",
+            "Columns in temporal order, for a graph that is learned: no column causes one in an"
+            " earlier tier. For example 'age,sex;income;bought', or a JSON file with a list of"
+            " lists.",
         ),
     ] = None
     forbidden: Annotated[
@@ -120,9 +121,8 @@ class ExplainCommand(ModelCommand):
         str,
         of_method(
             "NAME",
-            "{losses}, where pinball takes a quantile, tweedie a power and huber a distance:"
-            " pinball(0.9); or a metric of scikit-learn. auto selects one by the model and the"
-            " target.",
+            "{losses}, or a metric of scikit-learn; auto selects one by the model and the target."
+            " pinball takes a quantile, tweedie a power and huber a distance, as in pinball(0.9).",
         ),
     ] = "auto"
     estimand: Annotated[
@@ -130,7 +130,8 @@ class ExplainCommand(ModelCommand):
         of_method(
             "d-sage|sage|causal",
             "sage corrects the bias that skipping by the graph can cause; it takes longer. causal"
-            " values answer another question: what a feature contributes when it is set, not seen.",
+            " values answer another question: what a feature contributes when an intervention sets"
+            " its value.",
         ),
     ] = "d-sage"
     orderings: Annotated[str, of_method("NAME", "How to draw the orderings: {orderings}.")] = (
@@ -174,7 +175,7 @@ class ExplainCommand(ModelCommand):
 class ExplainRowsCommand(ExplainCommand):
     """Show what each feature adds to the predictions, or takes from the losses, of some rows.
 
-    The rows are those of DATA, or of --test, at the positions --rows, counted from 0. Without
+    The rows are taken from DATA, or from --test, at the positions --rows, counted from 0. Without
     --model, a model is fitted to the other rows of DATA. The values of a row add up to its
     prediction minus the mean prediction. Ctrl-C stops earlier: the values so far are shown.
     """
@@ -186,7 +187,7 @@ class ExplainRowsCommand(ExplainCommand):
         of_data("ROWS", "Positions of the rows to explain, counted from 0: 0,5,7 or 10-19 or all."),
     ]
     test: Annotated[
-        Path | None, of_data("FILE", "A table of other rows, among which are those to explain.")
+        Path | None, of_data("FILE", "Another table, which contains the rows to explain.")
     ] = None
     values: Annotated[
         str,
@@ -234,7 +235,7 @@ class MeasuresCommand(ExplainCommand):
         of_method(
             "NAME",
             "A measure: shapley, total, first-order, cfi, pfi or loco; can be repeated.",
-            show_default="all but loco",
+            show_default="all except loco",
         ),
     ] = None
     interactions: Annotated[
@@ -257,11 +258,13 @@ class MeasuresCommand(ExplainCommand):
 
 @dataclass(frozen=True, kw_only=True)
 class FlowCommand(ExplainCommand):
-    """Show along which edges of a causal graph a model's performance comes about.
+    """Attribute a model's performance to the edges of a causal graph.
 
-    Each column is a function of its causes and of noise of its own, learned from the training rows.
-    What the risk is reduced by when the noise of a row is known flows along the edges to the model.
-    The graph should be yours: its directions decide the result, and data tell only some of them.
+    Each column is a function of its causes and of independent noise, learned from the training
+    rows. Knowing the noise of a row reduces the risk; this reduction flows along the edges to the
+    model. Provide the graph if you can: its directions decide the result, and data determine only
+    some of them.
+
     DATA is split as by 'dsage explain'.
     """
 
@@ -282,7 +285,7 @@ class FlowCommand(ExplainCommand):
         str,
         of_method(
             "noise|do",
-            "What starts a flow: the noise of each column, or setting each feature to its value.",
+            "How a flow starts: with the noise of each column, or by setting each feature.",
         ),
     ] = "noise"
     model_first: Annotated[
@@ -299,14 +302,12 @@ class FlowCommand(ExplainCommand):
 
 @dataclass(frozen=True, kw_only=True)
 class DescribeCommand(TableCommand):
-    """Show what the columns of a table are taken for, and what is odd about them.
+    """Show how the columns of a table are read, and what is unusual about them.
 
     Missing values, dates, classes and numbers are read as 'dsage explain' reads them.
     """
 
-    target: Annotated[str | None, of_data("COLUMN", "Also say what the target is taken for.")] = (
-        None
-    )
+    target: Annotated[str | None, of_data("COLUMN", "Also show how the target is read.")] = None
     csv: Csv = None
     raw_csv: RawCsv = False
     quiet: Quiet = False
@@ -353,7 +354,7 @@ class ScoreSamplersCommand(TableCommand):
     """Score the samplers that can draw the features of a table, on held-out rows.
 
     The energy score measures the distance between draws and data: lower is better. Samplers that
-    are clearly worse than another are given up early, and those that would take too long are not
+    are clearly worse than another are dropped early, and those that would take too long are not
     tried. The marginal sampler ignores the known features, and so shows what conditioning gains.
     """
 

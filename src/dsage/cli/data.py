@@ -18,14 +18,14 @@ from dsage.cli.explain import check_jobs
 from dsage.cli.tables import (
     MANY_ROWS,
     check_target_name,
+    decide_target,
     find_commas,
+    find_declaration,
     find_kinds,
-    find_said,
     note_columns,
     parse_dates,
     read_rows,
     remark,
-    take_target,
 )
 from dsage.data import describe
 from dsage.data.batches import Batches, ParquetFiles
@@ -37,12 +37,12 @@ from dsage.samplers import choose_sampler
 from dsage.structure import Stream, search_graph, stability
 
 _HOW = (
-    "Say what a column is with --kind COLUMN=KIND, where KIND is number, integer, codes (numbers"
-    " that are drawn among those that occur), class or ordered class."
+    "Set the kind of a column with --kind COLUMN=KIND, where KIND is number, integer, codes"
+    " (numbers of which only observed values are drawn), class or ordered class."
 )
 _SCORES = ["energy_score", "difference", "se", "fit_seconds", "draw_seconds", "verdict"]
 
-# What columns are taken for
+# How columns are read
 
 
 def run_describe(command: DescribeCommand) -> None:
@@ -56,7 +56,7 @@ def run_describe(command: DescribeCommand) -> None:
     for column in columns:
         if column not in {*kinds, *discrete, command.target}:
             table[column] = parse_dates(table[column])
-    # The target is no part of the patterns among the features.
+    # Patterns are looked for among the features alone, without the target.
     features = table.drop(columns=[command.target] if command.target is not None else [])
     parts = [_describe_columns(features, kinds, discrete)]
     if command.target is not None:
@@ -76,21 +76,21 @@ def _describe_columns(table: pd.DataFrame, kinds: dict[str, Any], discrete: tupl
 
 
 def _remark_target(column: pd.Series[Any], command: DescribeCommand) -> str:
-    """Return what 'dsage explain' takes the target for."""
+    """Return how 'dsage explain' treats the target."""
     present = column.dropna()
     if column_kind(present) == "time" or not len(present):
-        return "It cannot be the target: that must be numbers or classes."
-    text = take_target(present, said=find_said(command)).text
+        return "It cannot be the target, which must consist of numbers or classes."
+    text = decide_target(present, declared=find_declaration(command)).text
     n_absent = len(column) - len(present)
-    rows = "1 row without it" if n_absent == 1 else f"{n_absent:,} rows without it"
-    return f"{text} Remove the {rows}." if n_absent else text
+    rows = "1 row" if n_absent == 1 else f"{n_absent:,} rows"
+    return f"{text} Remove the {rows} in which it is missing." if n_absent else text
 
 
-def _remark_texts(features: pd.DataFrame, said: set[str]) -> list[str]:
+def _remark_texts(features: pd.DataFrame, declared: set[str]) -> list[str]:
     """Return what 'dsage explain' would say about texts."""
     lines = []
     for name in features.columns:
-        if name in said:
+        if name in declared:
             continue
         column = features[name]
         if advice := find_commas(column):
@@ -156,7 +156,7 @@ def run_graph(command: GraphCommand) -> None:
 
 
 def _open_large(command: GraphCommand) -> Batches | None:
-    """Return a Parquet file that is read in batches: if it is large, and nothing is resampled."""
+    """Return a large Parquet file to read in batches; None if it is small or rows are resampled."""
     if command.resamples or command.data.suffix.lower() not in PARQUET:
         return None
     batches = ParquetFiles(check_file(command.data, "the data file"))

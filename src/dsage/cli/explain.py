@@ -22,13 +22,13 @@ from dsage.cli.commands import ExplainCommand
 from dsage.cli.models import Split, split_rows
 from dsage.cli.options import FITS
 from dsage.cli.tables import (
-    Taken,
+    TargetKind,
+    decide_target,
+    find_declaration,
     find_kinds,
-    find_said,
     note_columns,
     read_rows,
     read_test_rows,
-    take_target,
 )
 from dsage.estimate import Checkpoint, StopKind
 from dsage.estimate.options import ESTIMANDS
@@ -120,7 +120,7 @@ def _explain_folds(
     )
 
 
-# What commands that explain a model share
+# Steps that all commands that explain a model share
 
 
 def plan_outputs(
@@ -156,7 +156,7 @@ def write_result(
     *,
     text: str | None = None,
 ) -> None:
-    """Write the files that are asked for, and show the result."""
+    """Write the requested files, and show the result."""
     writers: output.Writers = {
         "--out": result.save,
         **output.table_writers(result.to_frame(), is_raw=command.raw_csv),
@@ -166,27 +166,27 @@ def write_result(
     output.finish(shown, outputs, writers, quiet=command.quiet)
 
 
-def read_taken(
+def read_with_target(
     command: ExplainCommand,
     model: Any,  # noqa: ANN401
-) -> tuple[pd.DataFrame, tuple[str, ...], Taken]:
-    """Return the table, its numeric columns that are classes, and what the target is taken for."""
-    # A model that is loaded was fitted to texts, or to dates that were read elsewhere.
+) -> tuple[pd.DataFrame, tuple[str, ...], TargetKind]:
+    """Return the table, its numeric columns that are classes, and the kind of the target."""
+    # A loaded model was fitted to texts, or to dates that were parsed elsewhere.
     table = read_rows(command, reads_dates=model is None)
     kinds, discrete = find_kinds(command, list(map(str, table.columns)))
-    taken = take_target(
+    target = decide_target(
         table[command.target],
-        asked=models.find_asked(command, model),
-        said=find_said(command),
+        request=models.find_request(command, model),
+        declared=find_declaration(command),
     )
-    output.note(taken.text, quiet=command.quiet)
+    output.note(target.text, quiet=command.quiet)
     note_columns(table, command.target, {*kinds, *discrete}, quiet=command.quiet)
-    return table, discrete, taken
+    return table, discrete, target
 
 
 def split_table(command: ExplainCommand, model: Any) -> Split:  # noqa: ANN401
     """Read the table, and split it into training and evaluation rows."""
-    table, discrete, taken = read_taken(command, model)
+    table, discrete, target = read_with_target(command, model)
     test = None
     test_size = _TEST_SIZE if command.test_size is None else command.test_size
     if command.test is not None:
@@ -204,7 +204,7 @@ def split_table(command: ExplainCommand, model: Any) -> Split:  # noqa: ANN401
         test=test,
         test_size=test_size,
         discrete=discrete,
-        is_classification=taken.is_classification,
+        is_classification=target.is_classification,
         seed=command.seed,
     )
 
@@ -218,20 +218,20 @@ def _warn_of_seen_rows(command: ExplainCommand) -> str:
         else f"{name} is split at random into rows to learn from and rows to evaluate"
     )
     return (
-        f"Warning: {which} the model: the values are those of performance on new rows only if the"
-        f" model in {command.model} was not fitted to them. Otherwise provide rows that it has not"
-        " seen with --test."
+        f"Warning: {which} the model: the values describe performance on new rows only if the"
+        f" model in {command.model} was not fitted to these. Otherwise, provide rows that it has"
+        " not seen with --test."
     )
 
 
 def check_groups(groups: dict[str, list[str]] | None, split: Split) -> None:
-    """Refuse groups of columns that are not there."""
+    """Refuse groups with unknown columns."""
     for members in (groups or {}).values():
         check_members(members, list(split.X_train.columns), "--groups", "the features")
 
 
 def column_options(command: ExplainCommand, split: Split) -> dict[str, Any]:
-    """Return what the options say about the columns, and the seed."""
+    """Return the target, the kinds of the columns and the seed, as the options set them."""
     kinds, _ = find_kinds(command, [*map(str, split.X_train.columns), command.target])
     kinds.pop(command.target, None)
     return {
@@ -242,7 +242,7 @@ def column_options(command: ExplainCommand, split: Split) -> dict[str, Any]:
     }
 
 
-# What is typed on the command line
+# Options of the command line
 
 
 def check_choices(command: ExplainCommand) -> None:
@@ -272,7 +272,7 @@ def check_choices(command: ExplainCommand) -> None:
 
 
 def _check_folds(command: ExplainCommand) -> None:
-    """Refuse options that do not go together with ``--cv``, or without it."""
+    """Refuse options that cannot be combined with ``--cv``, or that need it."""
     if command.cv is None:
         if command.repeats != 1:
             advice = "Add --cv with a number of folds"
@@ -282,13 +282,13 @@ def _check_folds(command: ExplainCommand) -> None:
         "--model": (command.model, "A model is fitted in every fold: use --fit"),
         "--test": (command.test, "Every row of DATA is evaluated: leave it out"),
         "--test-size": (command.test_size, "Every row of DATA is evaluated: leave it out"),
-        "--report": (command.report, "A report is of one model: leave it or --cv out"),
+        "--report": (command.report, "A report describes one model: leave out --report or --cv"),
     }
     for option, (value, advice) in others.items():
         if value is not None:
             raise refusal(option, "left out with --cv", str(value), advice)
     if command.checkpoint is not None and command.checkpoint.is_file():
-        advice = "It keeps a file for each fold: name a folder"
+        advice = "It contains one file per fold: name a folder"
         raise refusal("--checkpoint", "a folder with --cv", str(command.checkpoint), advice)
 
 
@@ -374,7 +374,7 @@ def read_graph(text: str) -> str | Graph | None:
 
 
 def read_knowledge(command: ExplainCommand) -> dict[str, Any]:
-    """Return what ``--tiers``, ``--forbidden`` and ``--required`` say."""
+    """Return the tiers and edges of ``--tiers``, ``--forbidden`` and ``--required``."""
     found: dict[str, Any] = {}
     if command.tiers is not None:
         found["tiers"] = _read_tiers(command.tiers)
@@ -423,7 +423,7 @@ def read_groups(path: Path) -> dict[str, list[str]]:
 
 
 def _read_seconds(checkpoint: Path | None) -> float:
-    """Return the time of the work in a checkpoint, 0 if there is none."""
+    """Return the seconds of work that a checkpoint holds; 0 without a checkpoint."""
     if checkpoint is None:
         return 0.0
     try:

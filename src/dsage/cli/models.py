@@ -26,7 +26,7 @@ from dsage._check import record_warnings, refusal, shown
 from dsage.cli.commands import ExplainCommand
 from dsage.cli.options import FITS
 from dsage.cli.output import note
-from dsage.cli.tables import Asked
+from dsage.cli.tables import TargetRequest
 from dsage.data.categories import sort_labels
 from dsage.data.columns import column_kind
 from dsage.data.layout import Layout
@@ -53,11 +53,11 @@ _BOOLEANS = {"true": True, "false": False}
 
 
 class Split(NamedTuple):
-    """Training and evaluation rows, and what the features are.
+    """Training and evaluation rows, and the kinds of the features.
 
-    `classes` are the features that are classes, by their type or because the user says so,
-    `discrete` the numeric columns among them, and `times` those of dates and times. `has_gaps` is
-    whether numbers or times are missing. `is_shared` is whether both have all rows.
+    `classes` are the features that are classes, by their type or as set by the user, `discrete` the
+    numeric columns among them, and `times` the columns of dates and times. `has_gaps` is whether
+    numbers or times are missing. `is_shared` is whether both have all rows.
     """
 
     X_train: pd.DataFrame
@@ -85,7 +85,7 @@ def split_rows(
     """Split a table into training and evaluation rows.
 
     `test` are the evaluation rows, which may be the table itself; None holds out some rows of the
-    table: the fraction `test_size`, or from 1 on this number.
+    table: the fraction `test_size` or, if it is 1 or more, this number of rows.
     """
     kinds = {str(name): column_kind(table[name]) for name in table.columns if name != target}
     classes = tuple(name for name, kind in kinds.items() if kind == "class" or name in discrete)
@@ -113,7 +113,7 @@ def split_rows(
 def _hold_out(
     n_rows: int, labels: pd.Series[Any] | None, test_size: float, seed: int
 ) -> tuple[Indices, Indices]:
-    """Return training and evaluation rows; the former have all labels of the target."""
+    """Return training and evaluation rows; all labels of the target occur in the former."""
     if n_rows < _MIN_ROWS:
         advice = "Add rows, or provide evaluation rows with --test"
         raise refusal("the data", f"{_MIN_ROWS} rows or more", n_rows, advice)
@@ -137,7 +137,8 @@ def _hold_out(
         is_new = ~labels.iloc[held].isin(labels.iloc[kept].unique()).to_numpy()
     if is_new.all():
         advice = "Choose a larger --test-size, or remove classes that occur once"
-        raise refusal("some held-out rows", "of classes that others have", f"{size} rows", advice)
+        condition = "of classes that also occur in other rows"
+        raise refusal("some held-out rows", condition, f"{size} rows", advice)
     return np.sort(np.concatenate([kept, held[is_new]])), np.sort(held[~is_new])
 
 
@@ -152,15 +153,16 @@ def read_model(command: ExplainCommand) -> Any:  # noqa: ANN401
     return load_model(command.model, trusted=trusted, trust_pickle=command.trust_pickle)
 
 
-def find_asked(command: ExplainCommand, model: Any) -> Asked | None:  # noqa: ANN401
-    """Return what the options ask the target to be; None if they leave it open."""
+def find_request(command: ExplainCommand, model: Any) -> TargetRequest | None:  # noqa: ANN401
+    """Return the kind of target that model or loss need; None if the options leave it open."""
     if command.fit in ("lm", "logistic"):
-        return Asked("--fit", command.fit, command.fit == "logistic")
+        return TargetRequest("--fit", command.fit, command.fit == "logistic")
     if command.loss != "auto":
-        return Asked("--loss", command.loss, as_loss(command.loss).is_of_classes)
+        return TargetRequest("--loss", command.loss, as_loss(command.loss).is_of_classes)
     if model is None:
         return None
-    return Asked("--model", str(command.model), bool(command.labels) or gives_classes(model))
+    is_of_classes = bool(command.labels) or gives_classes(model)
+    return TargetRequest("--model", str(command.model), is_of_classes)
 
 
 def ready_model(
@@ -169,9 +171,9 @@ def ready_model(
     split: Split,
     options: dict[str, Any],
 ) -> tuple[Any, pd.DataFrame, pd.DataFrame]:
-    """Return the fitted model with training rows and others in the form that it takes.
+    """Return the fitted model, with training and evaluation rows in the form that it takes.
 
-    The classes of a model that is loaded are added to `options`.
+    The classes of a loaded model are added to `options`.
     """
     if model is None:
         return fit_model(command, split), split.X_train, split.X_test
@@ -183,14 +185,14 @@ def ready_model(
 
 
 def fit_model(command: ExplainCommand, split: Split) -> Any:  # noqa: ANN401
-    """Return a model that is fitted to the training rows."""
+    """Return a model fitted to the training rows."""
     reason = "" if command.fit else ", since neither --model nor --fit is given"
     model = new_model(command, split, f"to {len(split.y_train)} rows{reason}")
     return model.fit(split.X_train, split.y_train)
 
 
 def new_model(command: ExplainCommand, split: Split, where: str) -> Any:  # noqa: ANN401
-    """Return the model of ``--fit``, not fitted yet, and note `where` it is."""
+    """Return the unfitted model of ``--fit``; a note says `where` it is fitted."""
     fit = command.fit or "rf"
     kind = "classes" if split.is_classification else "numbers"
     note(f"Fitting {FITS[fit]} of {kind} {where}.", quiet=command.quiet)
@@ -228,7 +230,7 @@ class TimesToNumbers(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 
 class EmptyToZero(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Turn columns of numbers without any value in training to 0; gradient boosting needs one.
+    """Fill numeric columns that are empty in training with 0, for gradient boosting.
 
     Attributes
     ----------
@@ -258,8 +260,9 @@ def make_model(
 ) -> Any:  # noqa: ANN401
     """Return an unfitted model: encoders of classes and times, imputers, scalers, an estimator.
 
-    Missing classes are a category of their own, as are all that are too rare to be one. Trees take
-    missing numbers as they are. Linear models get the mean and an indicator, if there are gaps.
+    Missing values of classes are one category, and rare categories together are another. Trees
+    take missing numbers as they are. For linear models, missing numbers are replaced by the mean,
+    and an indicator is added.
     """
     if fit == "lm" and is_classification:
         advice = "Choose --fit logistic, rf or hgb"
@@ -296,9 +299,9 @@ def _join(
     steps: list[Any],
     estimator: Any,  # noqa: ANN401
 ) -> Any:  # noqa: ANN401
-    """Return encoder, converter of times, further steps for all that are no classes, estimator."""
+    """Return a pipeline: encode classes, convert times, apply `steps` to the rest, estimate."""
     if not (classes or times):
-        # Steps that are affine stay so: then risks need no draws.
+        # A pipeline of affine steps is affine: then risks need no draws.
         return make_pipeline(*steps, estimator) if steps else estimator
     parts = []
     if classes:
@@ -309,7 +312,7 @@ def _join(
     return make_pipeline(make_column_transformer(*parts, remainder=rest), estimator)
 
 
-# Models that are loaded
+# Loaded models
 
 
 @names_file
@@ -323,13 +326,13 @@ def align_columns(model: Any, X: pd.DataFrame) -> pd.DataFrame:  # noqa: ANN401
             raise refusal("the number of features", f"the model's, {n_wanted}", X.shape[1], advice)
         return X
     absent = [str(name) for name in names if name not in X.columns]
-    spare = [str(name) for name in X.columns if name not in set(names)]
-    if absent or spare:
+    extra = [str(name) for name in X.columns if name not in set(names)]
+    if absent or extra:
         advice = f"These are missing: {', '.join(map(repr, absent))}"
         if not absent:
-            dropped = " ".join(f"--drop {name!r}" for name in spare)
+            dropped = " ".join(f"--drop {name!r}" for name in extra)
             advice = f"Leave out the columns that the model does not know: {dropped}"
-        raise refusal("the features", "those of the fitted model", list(X.columns), advice)
+        raise refusal("the features", "the features of the model", list(X.columns), advice)
     return X[list(names)]
 
 
@@ -371,9 +374,9 @@ def _parse_label(text: str, dtype: Any) -> str | int | float | bool:  # noqa: AN
 
 @names_file
 def note_column_order(model: Any, X: pd.DataFrame) -> None:  # noqa: ANN401
-    """Warn of the assumed order of columns if the model does not store their names.
+    """Warn about the assumed order of columns if the model does not store their names.
 
-    ``--quiet`` does not silence it: another order gives wrong results.
+    ``--quiet`` does not silence the warning: another order gives wrong results.
     """
     if not _has_names(adapt(model)):
         note(
@@ -392,7 +395,7 @@ def _has_names(model: Any) -> bool:  # noqa: ANN401
     if named is None and hasattr(inner, "feature_name"):
         # LightGBM's names for columns without names.
         named = [name for name in inner.feature_name() if not name.startswith("Column_")]
-    # ONNX models find columns by name if each is an input of its own.
+    # ONNX models find columns by name if each column is a separate input.
     return bool(named) or len(getattr(model, "__dict__", {}).get("_inputs", ())) > 1
 
 

@@ -1,6 +1,7 @@
 """The options that commands share.
 
-In help texts, ``{samplers}`` and the like stand for the names in a registry; see `app`.
+In help texts, placeholders such as ``{samplers}`` are replaced by the names in a registry; see
+`app`.
 """
 
 from __future__ import annotations
@@ -41,8 +42,8 @@ Kind = Annotated[
     list[str] | None,
     of_data(
         "COLUMN=KIND",
-        "What a column is: number, integer, codes, class or ordered class; can be repeated."
-        " 'dsage describe' shows what it is taken for.",
+        "The kind of a column: number, integer, codes, class or ordered class; can be repeated."
+        " 'dsage describe' shows the kinds that are guessed.",
     ),
 ]
 Csv = Annotated[Path | None, of_results("FILE", "Write the table as CSV.")]
@@ -50,8 +51,8 @@ RawCsv = Annotated[
     bool,
     of_results(
         None,
-        "Write texts to CSV as they are. By default those that a spreadsheet would run as"
-        " formulas get an apostrophe in front.",
+        "Write texts to CSV unchanged. By default, texts that a spreadsheet would run as formulas"
+        " are written with an apostrophe in front.",
         "--raw-csv",
     ),
 ]
@@ -138,7 +139,7 @@ class ModelCommand(TableCommand):
         of_data(
             "FOLDS",
             "Cross-validate: fit and explain a model in this many folds, so that every row is"
-            " evaluated. Limits such as --time are those of each fold, and --checkpoint is a"
+            " evaluated. Limits such as --time apply to each fold, and --checkpoint is a"
             " folder.",
             min=2,
         ),

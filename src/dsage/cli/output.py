@@ -1,4 +1,4 @@
-"""What the user sees and gets: errors in one line, notes, phases of a run, files.
+"""Output for the user: errors in one line, notes, phases of a run, files.
 
 Nothing heavy is imported at the top: ``dsage --help`` needs this module.
 """
@@ -60,16 +60,16 @@ _OPTIONS = {
     "trust_pickle": "--trust-pickle",
     "trusted": "--trust",
 }
-"""What the parameters of the package are called here."""
+"""The options for parameters of the package."""
 
 # Errors and warnings
 
 
 class OneLineGroup(typer.core.TyperGroup):
-    """Commands that report wrong options in one line, with what may have been meant."""
+    """Commands that report wrong options in one line, with suggestions."""
 
     def main(self, *args: Any, **options: Any) -> Any:  # noqa: ANN401
-        """Run a command and leave with its exit code."""
+        """Run a command and exit with its code."""
         options["standalone_mode"] = False
         try:
             code = super().main(*args, **options)
@@ -157,24 +157,24 @@ def _join_lines(text: str) -> str:
 
 
 def _show_warnings_as_notes() -> None:
-    """Show warnings as one line each, without the place in the code, and each of them once."""
+    """Show each warning once, in one line, without its place in the code."""
     from dsage._check import SharedRowsWarning  # noqa: PLC0415
 
     # Other categories address programmers.
     warnings.simplefilter("ignore")
     warnings.simplefilter("default", UserWarning)
-    # A model without column names gets columns with names, and the user is told once.
+    # A model without column names gets named columns; a note to the user says so once.
     warnings.filterwarnings("ignore", message="X has feature names")
-    # The command says it with the name of the file.
+    # The command gives this warning itself, with the name of the file.
     warnings.simplefilter("ignore", SharedRowsWarning)
 
-    told = set()
+    seen = set()
 
     def show_warning(warning: Warning | str, *_: Any, **__: Any) -> None:  # noqa: ANN401
         text = getattr(warning, "text", str(warning))
         worded = _join_lines(text if isinstance(text, str) else text.worded(word_setting))
-        if worded not in told:
-            told.add(worded)
+        if worded not in seen:
+            seen.add(worded)
             note(f"Warning: {worded}")
 
     warnings.showwarning = show_warning  # type: ignore[assignment]
@@ -190,7 +190,7 @@ def note(text: str, *, quiet: bool = False) -> None:
 
 
 def show(text: str) -> None:
-    """Write a result to stdout; a reader that has gone, as with head, is not an error."""
+    """Write a result to stdout; a closed pipe, as with ``head``, is not an error."""
     try:
         typer.echo(_visible(text))
     except BrokenPipeError:
@@ -243,7 +243,7 @@ def check_outputs(outputs: Iterable[Output], inputs: Mapping[str, Path | None]) 
         for other, other_path in used.items():
             if _are_same(path, other_path):
                 advice = "It would be overwritten: choose another name"
-                raise _refusal(option, f"another file than {other}", path, advice)
+                raise _refusal(option, f"a different file from {other}", path, advice)
         _check_writable(option, path)
         if suffixes is PICTURES:
             # A missing matplotlib is reported before the work is done.
@@ -254,7 +254,7 @@ def check_outputs(outputs: Iterable[Output], inputs: Mapping[str, Path | None]) 
 def finish(text: str, outputs: Iterable[Output], writers: Writers, *, quiet: bool) -> None:
     """Write all files, show the result, and note which files were written and which failed.
 
-    If a file cannot be written, the others are written all the same, and then the command fails.
+    If a file cannot be written, the others are still written, and then the command fails.
     """
     lines, failures = [], []
     for option, path, content, _ in outputs:
@@ -288,7 +288,7 @@ def save_figure(ax: Any, path: Path) -> None:  # noqa: ANN401
 
 
 def table_writers(frame: Any, *, is_raw: bool) -> Writers:  # noqa: ANN401
-    """Return the writers of a table as CSV and JSON; `is_raw` is about texts in the former."""
+    """Return the writers of a table as CSV and JSON; `is_raw` leaves texts in CSV unchanged."""
     from dsage._files import write_bytes  # noqa: PLC0415
     from dsage.data.csv_text import to_csv  # noqa: PLC0415
 
@@ -331,7 +331,7 @@ def _are_same(path: Path, other: Path) -> bool:
 
 
 def _check_writable(option: str, path: Path) -> None:
-    """Try to create a file in the same folder, so that a full or read-only disk is known now."""
+    """Try to create a file in the same folder: a full or read-only disk is then found early."""
     reason = "permission denied"
     is_writable = os.access(path, os.W_OK) if path.exists() else True
     # A pipe or a terminal is not in a folder that can be written to.

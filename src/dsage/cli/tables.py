@@ -1,4 +1,4 @@
-"""Tables: read and check them, and decide what their columns and the target are."""
+"""Tables: read and check them, and decide the kinds of their columns and of the target."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from dsage.data.files import read_table
 from dsage.data.kinds import CLASSES, SAYABLE, Kind
 
 MANY_ROWS = 1_000_000
-"""Larger Parquet files are read in batches; so many of their rows are used, drawn at random."""
+"""Larger Parquet files are read in batches; this many of their rows are used, drawn at random."""
 _KINDS = ("number", "class", "time")
-# So many rows are named in errors.
+# The number of rows that errors name.
 _N_NAMED = 5
-# Whole numbers are taken for classes if there are at most so many, each about ten times or more.
+# Whole numbers are treated as classes if there are at most 10, each about ten times or more.
 _FEW_CLASSES, _ROWS_PER_CLASS = 10, 10
 # A target with more distinct integers than this is probably not a class.
 _MAX_CLASSES = 20
-# At least this fraction of a column's texts must be numbers or dates to say so.
+# Texts are reported as numbers or dates if at least this fraction of them are.
 _MOST = 0.9
 _ISO = r"\d{4}-\d{2}-\d{2}(?:$|[T ])"
 
@@ -39,23 +39,23 @@ def read_rows(
 ) -> pd.DataFrame:
     """Return the table in a file, after checking its columns.
 
-    The columns that the options name must exist. Values may be missing, except those of the target
-    where it is needed, but not infinite. Texts that are numbers but for their commas are refused.
-    Those that are dates become dates, if `reads_dates` is true.
+    The columns that the options name must exist. Values may be missing, except in a target that is
+    needed, but not infinite. Texts that would be numbers without their commas are refused. Texts
+    that are dates become dates if `reads_dates` is true.
     """
     name = command.data.name
     table = read_table(
         command.data, drop=command.drop or (), max_rows=MANY_ROWS, **command.csv_format
     )
-    _tell_sample(table, name)
+    _note_sample(table, name)
     columns = [str(column) for column in table.columns]
     check_target_name(command, columns)
     kinds, discrete = find_kinds(command, columns)
     check_kinds(columns, [column_kind(table[column]) for column in columns], _KINDS)
     if reads_dates:
-        said = {*kinds, *discrete, command.target}
+        declared = {*kinds, *discrete, command.target}
         for column in columns:
-            if column not in said:
+            if column not in declared:
                 table[column] = parse_dates(table[column])
     _check_infinite(table, name)
     if command.target is not None and needs_target:
@@ -68,13 +68,13 @@ def read_rows(
     return table
 
 
-def _tell_sample(table: pd.DataFrame, name: str) -> None:
+def _note_sample(table: pd.DataFrame, name: str) -> None:
     if len(table) == MANY_ROWS:
         note(f"{name} is large: {MANY_ROWS:,} of its rows are used, drawn at random.", quiet=False)
 
 
 def check_target_name(command: TableCommand, columns: Sequence[str]) -> None:
-    """Refuse a target that is no column, or the only one."""
+    """Refuse a target that is not a column, or is the only one."""
     if command.target is None:
         return
     name = command.data.name
@@ -87,7 +87,7 @@ def check_target_name(command: TableCommand, columns: Sequence[str]) -> None:
 def find_kinds(
     command: TableCommand, columns: Sequence[str]
 ) -> tuple[dict[str, Kind], tuple[str, ...]]:
-    """Return the kinds that the options say, and the columns that are classes by them."""
+    """Return the kinds that the options set, and the columns that they declare as classes."""
     name = command.data.name
     named = check_members(command.discrete or (), columns, "--discrete", f"the columns of {name}")
     kinds = parse_kinds(command.kind or (), columns, name)
@@ -112,7 +112,7 @@ def read_test_rows(data: Path, command: TableCommand, table: pd.DataFrame) -> pd
     """Return the columns of `table` from another file, after checking that the types agree."""
     names = [str(column) for column in table.columns]
     test = read_table(data, columns=names, max_rows=MANY_ROWS, **command.csv_format)
-    _tell_sample(test, data.name)
+    _note_sample(test, data.name)
     for column in table.columns:
         wanted = column_kind(table[column])
         if wanted == "time":
@@ -131,28 +131,28 @@ def read_test_rows(data: Path, command: TableCommand, table: pd.DataFrame) -> pd
 
 
 def note_columns(
-    table: pd.DataFrame, target: str | None, said: Collection[str], *, quiet: bool
+    table: pd.DataFrame, target: str | None, declared: Collection[str], *, quiet: bool
 ) -> None:
-    """Note which columns are classes because of their type, which are dates, and which look odd.
+    """Note which columns are classes by their type, which are dates, and which look odd.
 
-    Nothing is said about the target, and about the columns whose kind the user says.
+    The target, and columns that are `declared` by the user, are left out.
     """
     kinds = {str(name): column_kind(table[name]) for name in table.columns if name != target}
     if names := [name for name, kind in kinds.items() if kind == "class"]:
-        note(f"Not numeric, so taken for classes: {shown(names)}.", quiet=quiet)
+        note(f"Not numeric, so treated as classes: {shown(names)}.", quiet=quiet)
     if names := [name for name, kind in kinds.items() if kind == "time"]:
         note(f"Dates and times: {shown(names)}.", quiet=quiet)
     for name, kind in kinds.items():
-        found = remark(table[name]) if kind == "class" and name not in said else None
+        found = remark(table[name]) if kind == "class" and name not in declared else None
         if found is not None and found.is_warning:
             note(f"Warning: {found.text}")
-        # A column with another text in every row is an identifier, of which the run itself warns.
+        # The run itself warns of identifiers: columns with a different text in every row.
         elif found is not None and table[name].dropna().duplicated().any():
             note(found.text, quiet=quiet)
 
 
 def _check_infinite(table: pd.DataFrame, name: str) -> None:
-    """Refuse infinite numbers, by column."""
+    """Refuse infinite numbers; the error counts them by column."""
     counts = np.isinf(table.select_dtypes("number", exclude="timedelta")).sum()
     if found := {str(column): int(n) for column, n in counts.items() if n > 0}:
         advice = (
@@ -177,80 +177,89 @@ def _check_target(column: pd.Series[Any], name: str) -> None:
         raise refusal(what, "present in every row", found, advice)
 
 
-# What the target is taken for, classes or numbers, and how to change that
+# Whether the target is treated as classes or as numbers, and how to change that
 
 
-class Asked(NamedTuple):
-    """What an option asks the target to be: its name, its value, and whether that is classes."""
+class TargetRequest(NamedTuple):
+    """An option that decides the kind of the target: its name, its value, and the kind."""
 
     option: str
     value: str
     is_classification: bool
 
 
-class Taken(NamedTuple):
-    """Whether the target is taken for classes, and why, in a sentence."""
+class TargetKind(NamedTuple):
+    """Whether the target is treated as classes, and why, in a sentence."""
 
     is_classification: bool
     text: str
 
     @classmethod
     def of(cls, name: str, reason: str, remedy: str = "", *, is_classification: bool) -> Self:
-        """Word the reason, and what to do if it is wrong."""
-        kind = "classes" if is_classification else "numbers"
-        text = f"The target {name!r} is taken for {kind}: {reason}."
+        """Make the sentence from a reason, and from a remedy in case it is wrong."""
+        text = f"The target {name!r} is treated as {_name_kind(is_classification)}: {reason}."
         return cls(is_classification, f"{text} {remedy}." if remedy else text)
 
 
-def find_said(command: TableCommand) -> Asked | None:
-    """Return what ``--kind`` or ``--discrete`` says that the target is."""
+def _name_kind(is_classification: bool) -> str:
+    return "classes" if is_classification else "numbers"
+
+
+def find_declaration(command: TableCommand) -> TargetRequest | None:
+    """Return the ``--kind`` or ``--discrete`` option of the target; None without one."""
     target = str(command.target)
     for text in reversed(command.kind or ()):
         column, _, kind = text.rpartition("=")
         if column == target:
-            return Asked("--kind", text, kind in CLASSES)
-    return Asked("--discrete", target, True) if target in (command.discrete or ()) else None
+            return TargetRequest("--kind", text, kind in CLASSES)
+    is_discrete = target in (command.discrete or ())
+    return TargetRequest("--discrete", target, True) if is_discrete else None
 
 
-def take_target(
-    column: pd.Series[Any], *, asked: Asked | None = None, said: Asked | None = None
-) -> Taken:
+def decide_target(
+    column: pd.Series[Any],
+    *,
+    request: TargetRequest | None = None,
+    declared: TargetRequest | None = None,
+) -> TargetKind:
     """Decide whether the target is classes or numbers.
 
-    What is not numeric is classes, and for numbers `said` decides, if an option names the target.
-    Otherwise the model, its kind or the loss decide, if they are given; if not, the target itself:
-    two different numbers are classes, and so are at most ten different whole numbers that each
-    occur about ten times or more.
+    A target that is not numeric is classes. For numbers, `declared` decides if an option names the
+    target; otherwise `request`, the kind that the model or the loss need, if one is given.
+    Otherwise two different numbers are classes, and so are at most ten different whole numbers that
+    each occur about ten times or more.
     """
     name = str(column.name)
     n_values = int(column.nunique())
     if column_kind(column) != "number":
-        reason = f"its values are not numbers ({n_values} different ones)"
-        return Taken.of(name, reason, is_classification=True)
-    if said is not None:
-        reason = f"{said.option} {shlex.quote(said.value)} says so"
-        return Taken.of(name, reason, is_classification=said.is_classification)
-    if asked is not None:
-        reason = f"{asked.option} {shlex.quote(asked.value)} asks for them"
-        if asked.option == "--model":
-            reason = f"the model in {asked.value} predicts them"
-        if asked.is_classification:
-            _check_classes(column, asked)
-        return Taken.of(name, reason, is_classification=asked.is_classification)
+        reason = f"its {n_values} different values are not numbers"
+        return TargetKind.of(name, reason, is_classification=True)
+    if declared is not None:
+        reason = f"set by {declared.option} {shlex.quote(declared.value)}"
+        return TargetKind.of(name, reason, is_classification=declared.is_classification)
+    if request is not None:
+        kind = _name_kind(request.is_classification)
+        reason = f"{request.option} {shlex.quote(request.value)} needs {kind}"
+        if request.option == "--model":
+            reason = f"the model in {request.value} predicts {kind}"
+        if request.is_classification:
+            _check_classes(column, request)
+        return TargetKind.of(name, reason, is_classification=request.is_classification)
     values = f"({shown(sorted(column.unique().tolist()))})"
     remedy = "If they are numbers, add --loss squared_error"
     if n_values == 2:
-        return Taken.of(name, f"it has two values {values}", remedy, is_classification=True)
+        return TargetKind.of(name, f"it has two values {values}", remedy, is_classification=True)
     is_few = n_values <= min(_FEW_CLASSES, len(column) / _ROWS_PER_CLASS)
     if is_few and _is_whole(column):
         found = f"it has only {n_values} different values, all whole numbers {values}"
-        return Taken.of(name, found, remedy, is_classification=True)
+        return TargetKind.of(name, found, remedy, is_classification=True)
     remedy = f"If they are classes, add --discrete {shlex.quote(name)}"
-    return Taken.of(name, f"it has {n_values:,} different ones", remedy, is_classification=False)
+    reason = f"it has {n_values:,} different values"
+    return TargetKind.of(name, reason, remedy, is_classification=False)
 
 
-def _check_classes(column: pd.Series[Any], asked: Asked) -> None:
-    """Refuse a continuous target if an option asks for a classifier."""
+def _check_classes(column: pd.Series[Any], request: TargetRequest) -> None:
+    """Refuse a continuous target if an option needs classes."""
     n_values = column.nunique()
     if n_values <= 2:
         return
@@ -261,14 +270,14 @@ def _check_classes(column: pd.Series[Any], asked: Asked) -> None:
         f"{name!r} has {n_values} distinct numbers. Fit a regression, --fit lm or --fit rf; or, if"
         f" they are classes, add --discrete {name!r}"
     )
-    raise refusal(asked.option, "suited to a numeric target", asked.value, advice)
+    raise refusal(request.option, "suited to a numeric target", request.value, advice)
 
 
 def _is_whole(column: pd.Series[Any]) -> bool:
     return bool((column == column.round()).all())
 
 
-# Columns of texts: which are dates, which were meant to be numbers, and what to say of them
+# Columns of texts: which are dates, which were meant to be numbers, and remarks on them
 
 
 class Remark(NamedTuple):
@@ -286,7 +295,7 @@ def is_text(column: pd.Series[Any]) -> bool:
 
 
 def parse_dates(column: pd.Series[Any]) -> pd.Series[Any]:
-    """Return texts such as 2024-01-31 or 2024-01-31 12:00 as times; a column of others as it is."""
+    """Return texts such as 2024-01-31 or 2024-01-31 12:00 as times; other columns unchanged."""
     if not is_text(column):
         return column
     texts = column.dropna().astype(str)
@@ -294,31 +303,31 @@ def parse_dates(column: pd.Series[Any]) -> pd.Series[Any]:
         return column
     try:
         return pd.to_datetime(column, format="ISO8601")
-    # No dates, or of several time zones.
+    # Not dates, or dates in several time zones.
     except ValueError:
         return column
 
 
 def find_commas(column: pd.Series[Any]) -> str:
-    """Return advice about texts that are numbers but for their commas; empty for others."""
+    """Return advice about texts that would be numbers without their commas; empty for others."""
     if not is_text(column):
         return ""
-    texts = _distinct(column)
+    texts = _find_distinct(column)
     if not _share_of_numbers(texts.str.replace(",", "")) >= _MOST > _share_of_numbers(texts):
         return ""
     return (
-        "These look like numbers with commas: if these are decimal separators, add --decimal ,"
+        "These look like numbers with commas. If the commas are decimal separators, add --decimal ,"
         " (and --sep if fields are not separated by commas); if they separate thousands,"
         f" remove them. If the values are classes, add --discrete {str(column.name)!r}"
     )
 
 
 def remark(column: pd.Series[Any]) -> Remark | None:
-    """Return what to say about a feature of texts that is taken for a class."""
+    """Return a remark on a feature of texts that is treated as a class; None if it is fine."""
     if not is_text(column):
         return None
-    texts, name = _distinct(column), str(column.name)
-    start = f"{name!r} is taken for a class of {len(texts):,} categories"
+    texts, name = _find_distinct(column), str(column.name)
+    start = f"{name!r} is treated as a class with {len(texts):,} categories"
     odd = texts[pd.to_numeric(texts, errors="coerce").isna()]
     if 0 < len(odd) <= (1 - _MOST) * len(texts):
         them = shown(odd.iloc[:3].tolist())
@@ -337,13 +346,13 @@ def remark(column: pd.Series[Any]) -> Remark | None:
             True,
         )
     return Remark(
-        f"{start} in {len(column):,} rows, so that little can be learned from it. If it is a name"
+        f"{start} in {len(column):,} rows, so little can be learned from it. If it is a name"
         f" or an ID, leave it out with --drop {name!r}.",
         False,
     )
 
 
-def _distinct(column: pd.Series[Any]) -> pd.Series[Any]:
+def _find_distinct(column: pd.Series[Any]) -> pd.Series[Any]:
     return column.dropna().drop_duplicates().astype(str)
 
 

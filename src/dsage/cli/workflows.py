@@ -34,7 +34,7 @@ from dsage.cli.explain import (
     plan_outputs,
     read_graph,
     read_knowledge,
-    read_taken,
+    read_with_target,
     split_table,
     write_result,
 )
@@ -50,7 +50,7 @@ from dsage.result.tables import format_table
 from dsage.workflows.measures import Measures
 from dsage.workflows.measures.kinds import MEASURES
 
-# Options of `explain` that all measures take, and those of SAGE values alone.
+# Options of `explain` that apply to all measures, and that apply to SAGE values only.
 _OF_ALL, _OF_SHAPLEY = ("sampler", "loss", "groups"), ("tolerance", "n_jobs")
 _MOST_PAIRS = 10
 # The target of the demo.
@@ -67,11 +67,11 @@ def run_demo(command: DemoCommand) -> None:
     X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.5, random_state=0)
     n_absent = int(X["sex"].isna().sum())
     output.note(
-        f"What tells the body mass of a penguin? Fitting gradient boosting to {len(X_train)} of"
+        f"What predicts the body mass of a penguin? Fitting gradient boosting to {len(X_train)} of"
         f" {len(X)} penguins, to be evaluated on the others. The sex of {n_absent} is missing.",
         quiet=command.quiet,
     )
-    # For so few rows, more threads cost more time than they save.
+    # With this few rows, more threads cost more time than they save.
     with threadpool_limits(1, user_api="openmp"):
         model = HistGradientBoostingRegressor(random_state=0).fit(X_train, y_train)
         explanation = dsage.explain(
@@ -100,7 +100,7 @@ def run_explain_rows(command: ExplainRowsCommand) -> None:
     check_choices(command)
     check_member(command.values, ("prediction", "loss"), "--values", "the kinds of values")
     options = collect_options(command)
-    # Rows are not compared with those of other samplers.
+    # Values of single rows are not compared between samplers.
     del options["sampler_check"]
     model = models.read_model(command)
     split = _split(command, model)
@@ -127,8 +127,8 @@ def run_explain_rows(command: ExplainRowsCommand) -> None:
 
 
 def _split(command: ExplainRowsCommand, model: Any) -> Split:  # noqa: ANN401
-    """Read the table, and part the rows to explain from those to learn from."""
-    table, discrete, taken = read_taken(command, model)
+    """Read the table, and separate the rows to explain from the rows to learn from."""
+    table, discrete, target = read_with_target(command, model)
     source = table if command.test is None else read_test_rows(command.test, command, table)
     name = command.data.name if command.test is None else command.test.name
     positions = parse_rows(command.rows, len(source), name)
@@ -137,13 +137,13 @@ def _split(command: ExplainRowsCommand, model: Any) -> Split:  # noqa: ANN401
         train = table.drop(index=table.index[positions])
         if len(train) < 2:
             advice = "Explain fewer rows, or give a fitted model with --model"
-            condition = "rows that leave others to fit a model to"
+            condition = "fewer rows, so that a model can be fitted to the others"
             raise refusal("--rows", condition, command.rows, advice)
     if command.values == "loss" and command.test is None and model is not None:
         # --quiet does not silence it: the result may be misread.
         output.note(
-            "Warning: the losses are those on new rows only if the model in"
-            f" {command.model} was not fitted to them."
+            "Warning: the losses describe performance on new rows only if the model in"
+            f" {command.model} was not fitted to these rows."
         )
     split = split_rows(
         train,
@@ -151,7 +151,7 @@ def _split(command: ExplainRowsCommand, model: Any) -> Split:  # noqa: ANN401
         test=source.iloc[positions],
         test_size=0.0,
         discrete=discrete,
-        is_classification=taken.is_classification,
+        is_classification=target.is_classification,
         seed=command.seed,
     )
     # The rows are named by their positions.
@@ -213,11 +213,14 @@ def run_measures(command: MeasuresCommand) -> None:
     """Estimate the measures of a model that is loaded or fitted, and write the results."""
     outputs = plan_outputs(command, "The result", plot=command.plot)
     check_choices(command)
-    asked = [name for name in MEASURES if name != "loco"]
+    measures = [name for name in MEASURES if name != "loco"]
     if command.measure:
-        asked = list(check_members(command.measure, tuple(MEASURES), "--measure", "the measures"))
-    if "loco" in asked and command.model is not None:
-        advice = "It is fitted again without each feature, to rows that are not known: use --fit"
+        named = check_members(command.measure, tuple(MEASURES), "--measure", "the measures")
+        measures = list(named)
+    if "loco" in measures and command.model is not None:
+        advice = (
+            "It is fitted again without each feature, but its training rows are unknown: use --fit"
+        )
         raise refusal("--measure loco", "used without --model", str(command.model), advice)
     given = collect_options(command)
     options = {name: given[name] for name in _OF_ALL}
@@ -232,7 +235,7 @@ def run_measures(command: MeasuresCommand) -> None:
         split.y_train,
         None if split.is_shared else X_test,
         None if split.is_shared else split.y_test,
-        measures=asked,
+        measures=measures,
         interactions=command.interactions,
         progress=given["progress"] is True,
         **column_options(command, split),
@@ -382,8 +385,8 @@ def _format_differences(
 ) -> str:
     """Return the differences as a table; a star marks intervals without zero.
 
-    The intervals are those for the evaluation rows if both runs have the same, and else those for
-    the population, since different rows alone change the values.
+    The intervals are for the evaluation rows if both runs have the same rows, and otherwise for the
+    population, since different rows alone change the values.
     """
     meaning = "the evaluation rows differ: intervals for the population"
     low, high = "lower_total", "upper_total"

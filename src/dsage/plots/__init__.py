@@ -1,6 +1,6 @@
 """Plots of explanations with matplotlib (extra ``plot``).
 
-Those of one explanation are also methods of ``explanation.plot``.
+Plots of one explanation are also methods of ``explanation.plot``.
 
 Examples
 --------

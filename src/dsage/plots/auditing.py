@@ -1,4 +1,4 @@
-"""What was skipped, and what skipping it changed."""
+"""Skipped surpluses, and what skipping them changed."""
 
 from __future__ import annotations
 
@@ -49,17 +49,17 @@ def audit(
     confidence : float, default=0.95
         Confidence level of each interval.
     ax : sequence of two matplotlib Axes, optional
-        Axes for surpluses and differences; by default those of a new figure.
+        Axes for surpluses and differences; by default, a new figure is created.
 
     Returns
     -------
     array of two matplotlib Axes
         The skipped surpluses, and the differences.
     """
-    check_audited(explanation)
+    require_audit(explanation)
     estimate = explanation.estimate
     if estimate.skipped_surpluses.empty:
-        advice = "The graph separates no feature from the target: d-SAGE is SAGE here"
+        advice = "The graph separates no feature from the target, so d-SAGE equals SAGE"
         raise refusal("explanation", "of a run that skipped surpluses", "one without", advice)
     frame = estimate.audit_frame(confidence)
     size = -frame["difference"].abs().to_numpy()
@@ -81,8 +81,8 @@ def audit(
     return np.array([left, right], dtype=object)
 
 
-def check_audited(explanation: object) -> TermEstimate:
-    """Return the audit of an explanation that has one."""
+def require_audit(explanation: object) -> TermEstimate:
+    """Return the audit of an explanation; refuse an explanation without one."""
     found = style.check_explanation(explanation).estimate.audit
     if found is None:
         advice = "Explain with graph='learn' and audit=True"
@@ -91,7 +91,7 @@ def check_audited(explanation: object) -> TermEstimate:
 
 
 def draw_zone(ax: Axes, explanation: Explanation) -> None:
-    """Shade the zone in which differences to SAGE do not matter."""
+    """Shade the zone in which differences from SAGE do not matter."""
     half = MATTERS * float(np.ptp(explanation.values))
     ax.axvspan(-half, half, color=style.FAINT, zorder=0)
 

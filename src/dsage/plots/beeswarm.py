@@ -21,9 +21,9 @@ Floats = npt.NDArray[np.float64]
 
 # Inches: the height of a line of points, and half the width that points spread to.
 _ROW, _SPREAD = 0.36, 0.14
-# Points: the names of categories; inches: how far they stand below the name; letters: cut then.
+# Names of categories: size in points, distance below the feature in inches, letters at most.
 _TINY, _BELOW, _LONGEST = 6.5, 0.125, 14
-# Places along the values in which points are stacked.
+# Number of bins along the values in which points are stacked.
 _BINS = 70
 
 
@@ -34,23 +34,23 @@ def beeswarm(
     top: int = 15,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw one point for each row and feature, stacked where values agree.
+    """Draw one point for each row and feature, stacked if values agree.
 
     Features are ordered by their mean absolute value, for losses by their mean, which is the SAGE
-    value of these rows; a tick marks the mean. The color of a point tells the feature's value:
-    from low to high for numbers and dates, and one color for each category of a class, which stand
-    below its name. Missing values are pale with a dark edge, and groups are gray.
+    value of these rows; a tick marks the mean. The color of a point shows the feature's value:
+    from low to high for numbers and dates, and one color for each category of a class, listed below
+    its name. Missing values are pale with a dark edge, and groups are gray.
 
     Parameters
     ----------
     explanation : RowExplanation
         The explained rows.
     output : str, int, float or bool, optional
-        The output, where several are explained.
+        The output, if several are explained.
     top : int, default=15
         The number of features that are drawn.
     ax : matplotlib Axes, optional
-        The axes; by default those of a new figure that fits the names.
+        The axes; by default, a new figure that fits the names is created.
 
     Returns
     -------
@@ -70,7 +70,7 @@ def beeswarm(
         shades = shade(one, name)
         found.append(shades)
         at = center + _SPREAD * _stack(values, limits)
-        # Missing values lie on top: they are few, and pale.
+        # Missing values are drawn on top: they are few, and pale.
         order = np.argsort(shades.is_missing, kind="stable")
         ax.scatter(
             values[order],
@@ -97,7 +97,7 @@ def beeswarm(
 
 
 def _handles(found: list[Shades], n_left: int) -> list[Artist]:
-    """Return legend entries: the mean, missing values, and what is left out."""
+    """Return legend entries: the mean, missing values, and the number of features left out."""
     handles: list[Artist] = [
         Line2D([], [], color=style.INK, marker="|", linestyle="none", label="mean over the rows")
     ]
@@ -144,9 +144,9 @@ def _limits(one: RowExplanation, shown: list[str]) -> tuple[float, float]:
 
 
 def _stack(values: Floats, limits: tuple[float, float]) -> Floats:
-    """Return where points lie across their line, in [-1, 1], so that few overlap.
+    """Return the positions of points across their line, in [-1, 1], so that few overlap.
 
-    Points are put into bins along the line, and stacked from its center in turns up and down.
+    Points are put into bins along the line, and stacked from its center alternately up and down.
     """
     low, high = limits
     bins = np.floor((values - low) / (high - low) * _BINS).astype(np.intp)
@@ -156,5 +156,5 @@ def _stack(values: Floats, limits: tuple[float, float]) -> Floats:
         members = members[np.argsort(values[members], kind="stable")]
         numbers = np.arange(len(members))
         place[members] = np.where(numbers % 2 == 0, 1.0, -1.0) * ((numbers + 1) // 2)
-    # Up to a few points keep their distance; more share the space.
+    # A few points keep a fixed distance; more points share the space.
     return place / max(float(np.abs(place).max()), 4.0)

@@ -24,10 +24,10 @@ def parts(
 ) -> Axes:
     """Draw the direct and the indirect part of each causal value as stacked bars.
 
-    The direct part is what the model gains from the value itself, the indirect one what it gains
-    because setting the feature changes others. Parts of opposite signs go to both sides of zero. A
-    diamond marks their sum, the value, with its interval for the population; a gray line its range
-    over graphs that the data do not exclude, if there are several.
+    The direct part is the model's gain from the value itself, the indirect part the gain because
+    setting the feature changes others. Parts with opposite signs are on different sides of zero. A
+    diamond marks their sum, the value, with its interval for the population; a gray line marks its
+    range over graphs that the data do not exclude, if there are several.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def parts(
     confidence : float, default=0.95
         Confidence level of the intervals.
     ax : matplotlib Axes, optional
-        The axes; by default those of a new figure that fits the names.
+        The axes; by default, a new figure that fits the names is created.
 
     Returns
     -------
@@ -61,7 +61,7 @@ def parts(
     ax.barh(rows.centers, indirect, left=start, height=_BAR, color=style.ORANGE)
     handles: list[Artist] = [
         Patch(color=style.BLUE, label="direct: from the value itself"),
-        Patch(color=style.ORANGE, label="indirect: from what setting it changes"),
+        Patch(color=style.ORANGE, label="indirect: from other features that it changes"),
     ]
     low, high = shown["lower_total"].to_numpy(), shown["upper_total"].to_numpy()
     drawn = draw_interval(ax, rows.centers, low, high, color=style.INK, is_thick=False)
@@ -87,12 +87,11 @@ def graph_range(explanation: Explanation, *, top: int = 20, ax: Axes | None = No
     Parameters
     ----------
     explanation : Explanation
-        An explanation with ``estimand="causal"`` and a graph that was learned, or a class of
-        graphs.
+        An explanation with ``estimand="causal"``, and with a learned graph or a class of graphs.
     top : int, default=20
         The number of features that are shown.
     ax : matplotlib Axes, optional
-        The axes; by default those of a new figure that fits the names.
+        The axes; by default, a new figure that fits the names is created.
 
     Returns
     -------
@@ -100,8 +99,8 @@ def graph_range(explanation: Explanation, *, top: int = 20, ax: Axes | None = No
     """
     found = style.check_explanation(explanation).range_graph
     if found is None:
-        advice = "It is there for causal values with a learned graph, or a CPDAG, that leaves"
-        raise refusal("explanation", "one with range_graph", None, f"{advice} directions open")
+        advice = "Causal values have one if the data leave directions of the graph undetermined"
+        raise refusal("explanation", "one with range_graph", None, advice)
     order = np.argsort(-found.values, kind="stable")[: check_count(top, "top")]
     rows = as_rows([found.feature_names[at] for at in order])
     if ax is None:

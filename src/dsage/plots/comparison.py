@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 
 from dsage._check import check_names, refusal
 from dsage.estimate.result import TermEstimate
-from dsage.plots.auditing import check_audited, draw_zone, zone_handles
+from dsage.plots.auditing import draw_zone, require_audit, zone_handles
 from dsage.plots.pairs import draw_pair
 from dsage.plots.style import (
     check_explanation,
@@ -37,7 +37,7 @@ def compare(
 ) -> npt.NDArray[np.object_]:
     """Draw the values of several explanations side by side, and their differences to the first.
 
-    Features are matched by name, and those that some explanation lacks are left out. The intervals
+    Features are matched by name; features that some explanation lacks are left out. The intervals
     of the differences assume independent runs. Runs on the same evaluation rows are not
     independent: the thin intervals, for the population, are then too wide.
     :func:`dsage.compare` is far more precise.
@@ -53,7 +53,7 @@ def compare(
     confidence : float, default=0.95
         Confidence level of the intervals.
     ax : sequence of two matplotlib Axes, optional
-        Axes for values and differences; by default those of a new figure.
+        Axes for values and differences; by default, a new figure is created.
 
     Returns
     -------
@@ -61,7 +61,9 @@ def compare(
         The values, and the differences.
     """
     explanations = _check_explanations(explanation, *others)
-    named = _labels(explanations) if labels is None else _check_labels(labels, len(explanations))
+    named = (
+        _make_labels(explanations) if labels is None else _check_labels(labels, len(explanations))
+    )
     found = [set(each.feature_names) for each in explanations]
     common = [name for name in explanation.feature_names if all(name in each for each in found)]
     if not common:
@@ -92,7 +94,7 @@ def compare_models(
 ) -> npt.NDArray[np.object_]:
     """Draw the values of several models side by side, and their differences to one of them.
 
-    The differences are those of common orderings, rows and noise, see :func:`dsage.compare`.
+    The differences were estimated with common orderings, rows and noise, see :func:`dsage.compare`.
 
     Parameters
     ----------
@@ -187,8 +189,8 @@ def sage_and_dsage(
     """Draw d-SAGE and SAGE values of one audited run side by side, and their differences.
 
     The differences come from the audit. Only the estimand of the run has an interval for the
-    population. The zone is 2 % of the range of the values to both sides: differences that are
-    significantly outside matter.
+    population. The shaded zone is 2 % of the range of the values to both sides of zero:
+    differences that are significantly outside matter.
 
     Parameters
     ----------
@@ -202,7 +204,7 @@ def sage_and_dsage(
     array of two matplotlib Axes
         The values, and the differences.
     """
-    audit = check_audited(explanation)
+    audit = require_audit(explanation)
     names = list(explanation.feature_names)
     unknown = np.full(len(names), np.nan)
     df = np.full(len(names), audit.df)
@@ -211,7 +213,7 @@ def sage_and_dsage(
     left, right = draw_pair(
         names,
         explanation.values,
-        _both(explanation, audit, difference),
+        _make_both(explanation, audit, difference),
         [difference],
         shown,
         top=top,
@@ -223,16 +225,16 @@ def sage_and_dsage(
     return np.array([left, right], dtype=object)
 
 
-def _both(explanation: Explanation, audit: TermEstimate, difference: Series) -> list[Series]:
-    """Return SAGE and d-SAGE; the error of the one that was not estimated combines both errors.
+def _make_both(explanation: Explanation, audit: TermEstimate, difference: Series) -> list[Series]:
+    """Return SAGE and d-SAGE, one of which is computed from the other and their difference.
 
-    That one has no error from the choice of the rows.
+    Its error combines both errors, and its error from the choice of the rows is unknown.
     """
     estimate = explanation.estimate
     own = Series.of(explanation, explanation.feature_names, "SAGE")
     unknown = np.full(len(own.values), np.nan)
     if estimate.estimand == "sage":
-        # Without the correction, whose orderings are its own.
+        # Without the correction, which is estimated with separate orderings.
         parts = [each.se**2 for each in estimate.terms if each.kind != audit.kind]
         se = np.sqrt(np.sum([*parts, estimate.se_draws**2], axis=0))
         values = own.values + difference.values
@@ -264,7 +266,7 @@ def _check_labels(labels: Sequence[str], n_explanations: int) -> tuple[str, ...]
     return checked
 
 
-def _labels(explanations: Sequence[Explanation]) -> list[str]:
+def _make_labels(explanations: Sequence[Explanation]) -> list[str]:
     """Return distinct labels: models, models with estimands, or numbered models."""
     models = [each.choices.model.name for each in explanations]
     kinds = [NAMES[each.estimate.estimand] for each in explanations]

@@ -1,4 +1,4 @@
-"""The values of one feature over what the feature is."""
+"""The SHAP values of one feature over the feature itself."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Floats = npt.NDArray[np.float64]
 
 # Inches.
 _WIDTH, _HEIGHT = 5.2, 3.6
-# More categories have turned labels.
+# With more categories, labels are rotated.
 _FLAT_LABELS = 6
 
 
@@ -41,10 +41,10 @@ def scatter(
     confidence: float = 0.95,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the value of a feature in each row over what the feature is there.
+    """Draw the SHAP value of a feature in each row over the feature itself.
 
-    Numbers and dates stand on the horizontal axis, classes side by side, and rows in which the
-    feature is missing to the right of them. Lines are the intervals of the values.
+    The horizontal axis has numbers or dates, or the categories of a class side by side; rows in
+    which the feature is missing are to the right. Lines are the intervals of the SHAP values.
 
     Parameters
     ----------
@@ -55,11 +55,11 @@ def scatter(
     color : str, optional
         Another feature whose value colors the points, to see interactions.
     output : str, int, float or bool, optional
-        The output, where several are explained.
+        The output, if several are explained.
     confidence : float, default=0.95
         Confidence level of the intervals.
     ax : matplotlib Axes, optional
-        The axes; by default those of a new figure.
+        The axes; by default, a new figure is created.
 
     Returns
     -------
@@ -118,7 +118,7 @@ def _category_handles(shades: Shades) -> list[Line2D]:
 
 
 def _put_classes(ax: Axes, one: RowExplanation, feature: str, at: int) -> Floats:
-    """Label the axis with the categories that occur, and return where rows stand, spread a bit."""
+    """Label the axis with the observed categories, and return positions of rows, with jitter."""
     texts = [row[one.feature_names.index(feature)] for row in one.texts]
     codes = one.matrix[:, at]
     is_missing = one.layout.is_missing(one.matrix)[:, at]
@@ -147,7 +147,7 @@ def _put_classes(ax: Axes, one: RowExplanation, feature: str, at: int) -> Floats
 
 
 def _put_numbers(ax: Axes, one: RowExplanation, at: int) -> Floats:
-    """Return where rows stand on the axis of a number or a date, missing ones to the right."""
+    """Return positions of rows on the axis of a number or a date, missing ones to the right."""
     numbers = one.matrix[:, at].copy()
     is_missing = np.isnan(numbers)
     present = numbers[~is_missing]

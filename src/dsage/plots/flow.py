@@ -1,4 +1,4 @@
-"""What flows along the edges of a graph to the model."""
+"""The flow along the edges of a graph to the model."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from dsage.result.flow import FlowExplanation
 
 _NODE, _TARGET, _MODEL = "#F2F2F2", style.ORANGE, "#E3E3E3"
 _MORE, _LESS, _NOTHING = style.BLUE, "#C0392B", "#BBBBBB"
-# Widths of the widest edge and of one that carries nothing, in points.
+# Widths of the widest edge and of an edge without flow, in points.
 _WIDEST, _THINNEST = 9.0, 0.6
 # Letters per line of a name; height of a line of nodes in inches.
 _NAME, _UNIT = 20, 0.85
 _ALPHA = 0.55
 # Edges that carry less than this share of the largest value have no label.
 _LEAST = 0.01
-# Where labels may be, as parts of the way from one column to the next; the middle if there is room.
+# Possible places of labels between two columns, as shares of the distance; the best one first.
 _PARTS = (0.5, 0.42, 0.58, 0.34, 0.66, 0.26, 0.74)
 # Inches around the name of a node.
 _PADDING = 0.1
@@ -40,10 +40,10 @@ _PADDING = 0.1
 def flow(
     explanation: FlowExplanation, *, top: int = 20, confidence: float = 0.95, ax: Axes | None = None
 ) -> Axes:
-    """Draw the graph with edges as wide as what flows along them to the model.
+    """Draw the graph with edges as wide as the flow along them to the model.
 
-    Blue edges reduce the risk, red ones increase it. Nodes and edges are labelled with values and
-    half the width of their intervals for the population; a node's own value is what comes from its
+    Blue edges reduce the risk, red ones increase it. Nodes and edges are labeled with values and
+    half the width of their intervals for the population; a node's own value is the flow from its
     source.
 
     Parameters
@@ -51,11 +51,11 @@ def flow(
     explanation : FlowExplanation
         The result of :func:`dsage.explain_flow`.
     top : int, default=20
-        Number of edges with labels, those that carry most.
+        Number of edges with labels, those with the largest flow.
     confidence : float, default=0.95
         Confidence level of the intervals.
     ax : matplotlib Axes, optional
-        The axes; by default those of a new figure that fits the graph.
+        The axes; by default, a new figure that fits the graph is created.
 
     Returns
     -------
@@ -107,7 +107,7 @@ def _check(explanation: object) -> FlowExplanation:
 
 
 def _node_label(name: str, own: pd.DataFrame, explanation: FlowExplanation) -> str:
-    """Return the name of a node, with what comes from its source."""
+    """Return the name of a node, with the flow from its source."""
     label = wrap(name, _NAME)
     if name not in own.index:
         return label
@@ -119,7 +119,7 @@ def _model_label(explanation: FlowExplanation) -> str:
 
 
 def _number(line: Any) -> str:  # noqa: ANN401
-    """Return a value with half of its interval, in the digits that the latter allows."""
+    """Return a value with half the width of its interval, rounded accordingly."""
     half = (line.upper_total - line.lower_total) / 2
     if not np.isfinite(half):
         half = (line.upper - line.lower) / 2
@@ -151,7 +151,7 @@ def _draw_nodes(
 
 
 def _style(value: float, largest: float) -> tuple[float, str]:
-    """Return the width, in points, and the colour of an edge."""
+    """Return the width, in points, and the color of an edge."""
     share = abs(value) / largest if largest else 0.0
     color = _NOTHING if value == 0 else _MORE if value > 0 else _LESS
     return _THINNEST + (_WIDEST - _THINNEST) * share, color
@@ -196,13 +196,13 @@ def _curve(points: list[Point]) -> Path:
 
 
 class _Room:
-    """What is written where, so that labels of edges do not cover names or each other."""
+    """Keep track of occupied areas, so that labels of edges do not cover names or each other."""
 
     def __init__(self, places: dict[str, Point], labels: dict[str, str]) -> None:
         self._taken = [_extent(place, labels[name], _PADDING) for name, place in places.items()]
 
     def find(self, points: list[Point], text: str) -> Point:
-        """Return the place on an edge with the most room for a text, and take it."""
+        """Return the place on an edge with the most room for a text, and mark it as occupied."""
         pieces = list(enumerate(pairwise(points)))
         # Near its ends an edge has many neighbors.
         pieces.sort(key=lambda piece: abs(piece[0] - (len(pieces) - 1) / 2))
@@ -211,12 +211,12 @@ class _Room:
             for at, ((x, y), (then_x, then_y)) in pieces
             for part in _PARTS
         ]
-        covered = [self._covered(_extent(place, text, 0.02)) for place in places]
+        covered = [self._cover(_extent(place, text, 0.02)) for place in places]
         chosen = places[int(np.argmin(covered))]
         self._taken.append(_extent(chosen, text, 0.02))
         return chosen
 
-    def _covered(self, extent: tuple[float, ...]) -> float:
+    def _cover(self, extent: tuple[float, ...]) -> float:
         left, right, low, high = extent
         area = 0.0
         for other in self._taken:

@@ -37,7 +37,7 @@ _FALLBACKS = (
     "Noto Emoji",
     "Segoe UI Symbol",
 )
-# Replaces a character that no installed font has.
+# Replaces a character that is not in any installed font.
 _BOX = "\u25a1"
 # A line may end after one of these.
 _PIECES = re.compile(r"[^\s_\-./:,;|)\]}]*[\s_\-./:,;|)\]}]+|[^\s_\-./:,;|)\]}]+")
@@ -51,8 +51,8 @@ def text_style() -> dict[str, Any]:
 def wrap(name: str, width: int = 36) -> str:
     """Return a name on as few lines of `width` letters as possible, about equally long.
 
-    Nothing is left out. Lines break after a space, underscore, dot and the like, or anywhere in a
-    longer word. A character that no installed font has becomes a box.
+    Nothing is left out. Lines break after spaces and punctuation, or anywhere in a longer word. A
+    character that is not in any installed font becomes a box.
     """
     text = _replace_missing(name)
     widest = _fill(text, width)
@@ -102,7 +102,7 @@ def _replace_missing(name: str) -> str:
 
 
 def _families() -> list[str]:
-    """Return the fonts of the user, that of matplotlib, and the installed `_FALLBACKS`."""
+    """Return the fonts of the user, matplotlib's default font, and the installed `_FALLBACKS`."""
     installed = set(font_manager.get_font_names())
     own = [*mpl.rcParams["font.family"], "DejaVu Sans"]
     return list(dict.fromkeys([*own, *(name for name in _FALLBACKS if name in installed)]))

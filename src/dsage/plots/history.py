@@ -34,8 +34,8 @@ def convergence(
 ) -> Axes:
     """Draw how the values developed with the number of evaluations, with confidence bands.
 
-    A band is the interval at that moment for these evaluation rows. Names stand at the ends of the
-    lines. The other features are thin lines without a band.
+    A band is the interval for these evaluation rows at that moment. Names are at the ends of the
+    lines. Other features are drawn as thin lines without a band.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def convergence(
     confidence : float, default=0.95
         Confidence level of each band.
     ax : matplotlib Axes, optional
-        The axes; by default those of a new figure.
+        The axes; by default, a new figure is created.
 
     Returns
     -------
@@ -63,9 +63,9 @@ def convergence(
     labels = [wrap(names[number], _NAME) for number in order]
     n_lines = sum(label.count("\n") + 1 for label in labels)
     if ax is None:
-        beside = style.text_width(max(map(n_columns, labels), default=0), style.SMALL) + 0.5
+        margin = style.text_width(max(map(n_columns, labels), default=0), style.SMALL) + 0.5
         height = max(_HEIGHT, _LINE * n_lines + 0.08 * len(labels)) + _AROUND
-        ax = style.new_axes(_WIDTH + beside, height)
+        ax = style.new_axes(_WIDTH + margin, height)
     history = explanation.estimate.history
     x = history.n_evaluated.astype(np.float64)
     rest = np.setdiff1d(np.arange(len(names)), order)
@@ -88,7 +88,7 @@ def _bands(explanation: Explanation, confidence: float) -> tuple[Floats, Floats]
     """Return the ends of the intervals at each look."""
     history = explanation.estimate.history
     df = np.maximum(history.n_units - 1.0, 1.0)[:, None] * np.ones(history.values.shape)
-    # Only those of the last look were kept; earlier ones are about the number of units.
+    # Degrees of freedom were kept for the last look only; earlier ones are approximate.
     df[-1] = explanation.estimate.df
     ends = [
         intervals(values, se, confidence, df=own)
@@ -186,7 +186,7 @@ def _apart(wanted: Floats, heights: Floats) -> Floats:
         for number in members:
             places[number] = end + heights[number] / 2
             end += heights[number]
-    # Into the frame: down from its top, then, if that leaves no room, up from its bottom.
+    # Move labels into the frame: below its top, then, if there is no room, above its bottom.
     limit = 1.0
     for number in order[::-1].tolist():
         places[number] = min(places[number], limit - heights[number] / 2)

@@ -1,4 +1,4 @@
-"""What the plots of explained rows share: names with values, labels, colors of features."""
+"""Helpers for plots of explained rows: names with values, labels, colors of features."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ def with_value(name: str, text: str) -> str:
 
 
 def cut(text: str, longest: int) -> str:
-    """Return a text of at most so many letters."""
+    """Return a text of at most `longest` letters."""
     return text if len(text) <= longest else f"{text[: longest - 1]}\N{HORIZONTAL ELLIPSIS}"
 
 
 def explained_label(explanation: RowExplanation) -> str:
-    """Return the label of the axis of what is explained."""
+    """Return the label of the axis of predictions or losses."""
     return explained_noun(explanation)
 
 
@@ -62,7 +62,7 @@ class Shades:
     """The color of each row by a feature.
 
     `colors` has shape (n_rows, 4); `categories` are the names of a class with their colors;
-    `is_number` says whether colors go from low to high; `is_missing` where the feature is missing.
+    `is_number` says whether colors go from low to high; `is_missing` marks missing values.
     """
 
     colors: Floats
@@ -87,7 +87,7 @@ def shade(explanation: RowExplanation, feature: str) -> Shades:
 
 
 def add_scale(ax: Any, text: str) -> None:  # noqa: ANN401
-    """Add a bar of colors from low to high beside the axes."""
+    """Add a color bar from low to high next to the axes."""
     mappable = mpl.cm.ScalarMappable(cmap=COLORS)
     bar = ax.figure.colorbar(mappable, ax=ax, ticks=[0, 1], aspect=30, pad=0.02, fraction=0.04)
     bar.ax.set_yticklabels(["low", "high"], fontsize=style.SMALL, color=style.INK)

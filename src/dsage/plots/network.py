@@ -38,8 +38,8 @@ def graph(
 ) -> Axes:
     """Draw the graph of a run: the target, its Markov blanket, and how stable the edges are.
 
-    If the graph was learned again on resamples of the rows, edges that more of these graphs have,
-    in either direction, are wider and darker.
+    If graphs were also learned from resamples of the rows, edges that occur in more of these
+    graphs, in either direction, are wider and darker.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def graph(
     blanket_only : bool, optional
         Draw only the target and its Markov blanket. By default for graphs of more than 40 nodes.
     ax : matplotlib Axes, optional
-        The axes; by default those of a new figure that fits the graph.
+        The axes; by default, a new figure that fits the graph is created.
 
     Returns
     -------
@@ -87,7 +87,7 @@ def draw_graph(
         it: columns ``from``, ``to``, ``share_either``; edges that are missing were never found.
         More frequent edges are wider and darker.
     ax : matplotlib Axes, optional
-        The axes; by default those of a new figure that fits the graph.
+        The axes; by default, a new figure that fits the graph is created.
 
     Returns
     -------
@@ -197,12 +197,12 @@ def _handles(
             Patch(facecolor=_BLANKET, edgecolor="#333333", label="its Markov blanket"),
         ]
     if has_indicators:
-        text = "tells whether values are missing"
+        text = "indicator of missing values"
         handles.append(Patch(facecolor="none", edgecolor="#333333", linestyle="--", label=text))
     if share:
         for part in (1.0, 0.5):
             width, color = _edge_style(part)
-            text = f"edge in {style.percent(part)} of the graphs learned on resamples"
+            text = f"edge in {style.percent(part)} of the graphs learned from resamples"
             handles.append(Line2D([], [], color=color, linewidth=width, label=text))
     return handles
 
@@ -229,7 +229,7 @@ def _draw_edge(
             codes += [Path.CURVE4] * 3
         line: dict[str, Any] = {"fill": False, "edgecolor": color, "linewidth": width}
         ax.add_patch(PathPatch(Path(vertices, codes), zorder=1, **line))
-    # A straight line would hide behind the nodes that it passes.
+    # A straight line would be hidden by the nodes that it passes.
     is_bent = points[-2][0] == points[-1][0] or arrow == "<|-|>"
     ax.add_patch(
         FancyArrowPatch(

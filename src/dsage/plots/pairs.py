@@ -35,9 +35,9 @@ def draw_pair(
     confidence: float,
     ax: Sequence[Axes] | None,
 ) -> tuple[Axes, Axes]:
-    """Draw values on the left, and on the right the differences of all series but the first.
+    """Draw values on the left, and the differences of all series except the first on the right.
 
-    Features are sorted by `ranked_by`, the largest first. `labels` are those of the horizontal
+    Features are sorted by `ranked_by`, the largest first. `labels` are the labels of the horizontal
     axes, and `notes` the lines above the legend.
     """
     order = np.argsort(-ranked_by, kind="stable")
@@ -68,7 +68,7 @@ def draw_pair(
 def _draw_series(
     ax: Axes, lines: rows.Rows, series: list[Series], first: int, confidence: float
 ) -> dict[str, bool]:
-    """Draw marks with intervals, those of one feature below each other."""
+    """Draw marks with intervals; marks of one feature are below each other."""
     drawn = {"computing": False, "population": False}
     for number, each in enumerate(series):
         at = lines.centers + _STEP * (number - (len(series) - 1) / 2)

@@ -1,4 +1,4 @@
-"""Values of folds, or of several explanations, with what they say together."""
+"""Values of folds, or of several explanations, with their pooled values."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from dsage.plots.rows import THICK, THIN, Floats, as_rows, draw_interval, draw_z
 from dsage.result.combined import CombinedExplanation
 from dsage.result.folded import FoldedExplanation
 
-# Inches: the height of a row, and where single values and intervals stand in it.
+# Inches: the height of a row, and the positions of single values and intervals in it.
 _ROW = 0.4
 _FIRST, _LAST, _INTERVAL = -0.14, 0.02, 0.12
 
 
 class _Interval(NamedTuple):
-    """The columns of an interval, and what it is for."""
+    """The columns of an interval, and its scope in words."""
 
     low: str
     high: str
@@ -49,7 +49,7 @@ def folds(
     confidence : float, default=0.95
         Confidence level of the intervals.
     ax : matplotlib Axes, optional
-        The axes; by default those of a new figure that fits the names.
+        The axes; by default, a new figure that fits the names is created.
 
     Returns
     -------

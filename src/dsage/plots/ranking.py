@@ -29,7 +29,7 @@ def bar(
 
     The thick interval is for these evaluation rows: more computing shortens it. The thin one is for
     the population: only more rows shorten it. Brackets show the error of the sampler to both sides
-    of the value. Features whose value differs from SAGE according to the audit have another color.
+    of the value. Features whose values differ from SAGE according to the audit have another color.
     A circle marks a feature that is separated from the target in every ordering.
 
     Parameters
@@ -37,12 +37,12 @@ def bar(
     explanation : Explanation
         The explanation.
     top : int, default=20
-        The number of features that have a bar of their own. The others share one, their sum,
-        without an interval, because their errors depend on each other.
+        The number of features with separate bars. The others share one bar for their sum, without
+        an interval, because their errors depend on each other.
     confidence : float, default=0.95
         Confidence level of the intervals.
     ax : matplotlib Axes, optional
-        The axes; by default those of a new figure that fits the names.
+        The axes; by default, a new figure that fits the names is created.
 
     Returns
     -------
@@ -77,7 +77,7 @@ def bar(
 
 
 def _draw_rest(ax: Axes, at: float, shown: pd.DataFrame, total: float) -> None:
-    """Draw the sum of the others; if it dwarfs the rest, cut the bar and write the sum on it."""
+    """Draw the sum of the others; if it is very large, cut the bar and write the sum on it."""
     ends = shown[["value", "upper", "upper_total"]].to_numpy(dtype=np.float64)
     limit = 1.25 * float(np.abs(ends[np.isfinite(ends)]).max())
     is_cut = abs(total) > limit > 0
@@ -99,7 +99,7 @@ def _draw_intervals(ax: Axes, at: Floats, shown: pd.DataFrame, confidence: float
 
 
 def _draw_sampler_errors(ax: Axes, at: Floats, shown: pd.DataFrame) -> list[Artist]:
-    """Draw what another sampler would change, to both sides of the values."""
+    """Draw the change with another sampler, to both sides of the values."""
     values, errors = shown["value"].to_numpy(), shown["se_sampler"].to_numpy(dtype=np.float64)
     drawn = np.isfinite(errors) & (errors > 0)
     if not drawn.any():
@@ -107,14 +107,14 @@ def _draw_sampler_errors(ax: Axes, at: Floats, shown: pd.DataFrame) -> list[Arti
     mark: dict[str, Any] = {"linestyle": "none", "color": style.VERMILION, "markersize": 7.0}
     for side, marker in ((-1.0, "$[$"), (1.0, "$]$")):
         ax.plot((values + side * errors)[drawn], at[drawn], marker=marker, zorder=5, **mark)
-    return [Line2D([], [], marker="$[\\,]$", label="what another sampler changes", **mark)]
+    return [Line2D([], [], marker="$[\\,]$", label="change with another sampler", **mark)]
 
 
 def _audit_handles(explanation: Explanation, matters: npt.NDArray[np.bool_]) -> list[Artist]:
     if not matters.any():
         return []
     is_corrected = explanation.estimate.estimand == "sage"
-    text = "corrected by" if is_corrected else "off SAGE by"
+    text = "corrected by" if is_corrected else "differs from SAGE by"
     return [Patch(color=style.ORANGE, label=f"audit: {text} over 2 % of the range")]
 
 

@@ -1,4 +1,4 @@
-"""Plots with one row per feature: where the rows stand, and intervals in them."""
+"""Plots with one row per feature: positions of the rows, and intervals in them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _LEAST = 0.5
 
 @dataclass(frozen=True)
 class Rows:
-    """Wrapped names below each other: inches of their centers from the top, and total height."""
+    """Wrapped names below each other: their centers from the top and total height, in inches."""
 
     labels: tuple[str, ...]
     centers: Floats
@@ -88,5 +88,5 @@ def draw_zero(ax: Axes) -> None:
 
 
 def n_shown(n_features: int, top: int) -> int:
-    """Return how many features get a row of their own; "1 other" is never shown."""
+    """Return the number of features with separate rows; "1 other" is never shown."""
     return n_features if n_features <= top + 1 else top

@@ -42,7 +42,7 @@ def check_explanation(explanation: object, parameter: str = "explanation") -> Ex
 
 
 def check_result(given: object, kind: type[_Result], parameter: str, source: str) -> _Result:
-    """Return `given` if it is of a kind, which the function `source` returns; refuse others."""
+    """Return `given` if it is of a kind that the function `source` returns; refuse others."""
     if not isinstance(given, kind):
         found, advice = type(given).__name__, f"Pass the result of {source}"
         raise refusal(parameter, f"a {kind.__name__}", found, advice, TypeError)
@@ -55,7 +55,7 @@ def text_width(n_letters: int, size: float = SIZE) -> float:
 
 
 def new_axes(width: float, height: float) -> Axes:
-    """Return the axes of a new figure of this size in inches, in which nothing is cut off."""
+    """Return the axes of a new figure of this size in inches; nothing is cut off."""
     _, ax = plt.subplots(figsize=(width, height), layout="constrained")
     return ax
 
@@ -63,13 +63,13 @@ def new_axes(width: float, height: float) -> Axes:
 def two_axes(
     ax: Sequence[Axes] | None, width: float, height: float, ratios: tuple[float, float]
 ) -> tuple[Axes, Axes]:
-    """Return the two given axes, or those of a new figure."""
+    """Return the two given axes, or two new ones."""
     if ax is None:
         _, (left, right) = plt.subplots(
             1, 2, figsize=(width, height), layout="constrained", width_ratios=ratios
         )
         return left, right
-    # Also the array of axes that plt.subplots returns.
+    # A sequence may also be the array of axes that plt.subplots returns.
     given: list[Any] = list(ax) if hasattr(ax, "__iter__") else [ax]
     if len(given) != 2 or not all(isinstance(each, Axes) for each in given):
         advice = "Create them with plt.subplots(1, 2, layout='constrained')"

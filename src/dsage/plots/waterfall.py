@@ -21,7 +21,7 @@ from dsage.result.rows import RowExplanation
 
 # Thickness of a bar in inches.
 _BAR = 0.19
-# What base value and values leave of the prediction is drawn from this share of the range on.
+# The unexplained part of the prediction is drawn if it exceeds this share of the range.
 _LEFT = 0.01
 
 
@@ -34,11 +34,12 @@ def waterfall(
     confidence: float = 0.95,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw how each feature moves the prediction of a row from the base value to what it is.
+    """Draw how the features move the prediction of a row away from the base value.
 
     The bars follow each other from the base value on top to the prediction at the bottom, the
-    largest value first. A bar ends where its feature has moved the prediction to, with the interval
-    of its value. Where a graph is used, the last bar is what the values leave of the prediction.
+    largest value first. A bar ends at the prediction after its feature is added, with the interval
+    of its value. With a graph, the last bar is the part of the prediction that the values do not
+    explain.
 
     Parameters
     ----------
@@ -47,13 +48,13 @@ def waterfall(
     row : int, default=0
         The position of the row.
     output : str, int, float or bool, optional
-        The output, where several are explained; by default the one with the largest prediction.
+        The output, if several are explained; by default the one with the largest prediction.
     top : int, default=12
-        The number of features with a bar of their own. The others share one.
+        The number of features with separate bars. The others share one.
     confidence : float, default=0.95
         Confidence level of the intervals.
     ax : matplotlib Axes, optional
-        The axes; by default those of a new figure that fits the names.
+        The axes; by default, a new figure that fits the names is created.
 
     Returns
     -------
@@ -73,7 +74,7 @@ def waterfall(
     if len(rest):
         names.append(f"{len(rest)} others")
         steps = np.append(steps, values[rest].sum())
-        # At most: the errors of features may be correlated.
+        # An upper bound, since the errors of features may be correlated.
         errors = np.append(errors, estimate.se[0, rest].sum())
     base, end = float(one.base_values[0]), float(one.predictions[0])
     left = end - base - float(values.sum())
@@ -101,7 +102,7 @@ def waterfall(
 
 
 def _limits(ends: Floats) -> tuple[float, float]:
-    """Return the ends of the axis, with room for the numbers beside the bars."""
+    """Return the ends of the axis, with room for the numbers next to the bars."""
     finite = ends[np.isfinite(ends)]
     low, high = float(finite.min()), float(finite.max())
     room = 0.17 * (high - low) or 1.0
@@ -161,7 +162,7 @@ def _draw_ends(ax: Axes, centers: Floats, base: float, end: float) -> None:
 def _write_steps(
     ax: Axes, at: Floats, ends: Floats, steps: Floats, interval: tuple[Floats, Floats]
 ) -> None:
-    """Write the value of each step beside its bar, outside of its interval."""
+    """Write the value of each step next to its bar, outside of its interval."""
     low, high = interval
     for here, end, step, below, above in zip(at, ends, steps, low, high, strict=True):
         is_up = step >= 0

@@ -1,4 +1,4 @@
-"""The result of a run: values, errors and everything that they rest on; saved and shown."""
+"""Results of runs: values, errors and everything they are based on; shown, saved and loaded."""
 
 from dsage.result.combined import CombinedExplanation
 from dsage.result.comparison import DataComparison, ModelComparison

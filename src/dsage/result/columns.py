@@ -1,4 +1,4 @@
-"""The table of an explanation: one line per feature, with all that is known about it."""
+"""The table of an explanation: one line per feature, with everything known about it."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def make_output_frame(explanation: Explanation) -> pd.DataFrame | None:
 
 
 def total_intervals(estimate: Estimate, confidence: float) -> Floats:
-    """Return the ends of the intervals for the population; NaN where they are not known."""
+    """Return the ends of the intervals for the population; NaN if they are unknown."""
     ends = np.stack(intervals(estimate.values, estimate.se_total, confidence, df=estimate.df_total))
     known: Floats = np.where(np.isfinite(ends), ends, math.nan)
     return known
@@ -114,9 +114,10 @@ def _output_columns(explanation: Explanation) -> Mapping[str, object]:
 
 
 def _counts(counts: list[int]) -> pd.Series[Any]:
-    """Return counts as a column; of objects where integers are too large for NumPy.
+    """Return counts as a column, of dtype object if the integers are too large for NumPy.
 
-    Not as an array: older versions of pandas take its integers for floats, which overflow.
+    The counts are not passed as an array: older versions of pandas convert its integers to floats,
+    which overflow.
     """
     is_large = max(counts, default=0) > np.iinfo(np.int64).max
     return pd.Series(counts, dtype=object if is_large else np.int64)

@@ -1,4 +1,4 @@
-"""Several explanations put together: their random-effects mean, and how much they differ."""
+"""Several explanations combined: their random-effects mean, and how much they differ."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class CombinedExplanation:
         The explanations.
     shared_rows : bool
         Whether all of them were evaluated on the same rows. Then the error from the choice of the
-        rows is the same in all, and does not get smaller by combining them.
+        rows is the same in all, and combining them does not reduce it.
     """
 
     labels: tuple[str, ...]
@@ -47,7 +47,7 @@ class CombinedExplanation:
     @cached_property
     def all_values(self) -> Floats:
         """The values of each explanation, (n_explanations, n_features)."""
-        return np.stack([each.values[at] for each, at in self._matched])
+        return np.stack([each.values[at] for each, at in self._match()])
 
     @property
     def values(self) -> Floats:
@@ -64,7 +64,7 @@ class CombinedExplanation:
         """The standard errors of the means, as estimates for the population."""
         if not self.shared_rows:
             return self._effects.se
-        rows = [each.estimate.se_rows[at] for each, at in self._matched]
+        rows = [each.estimate.se_rows[at] for each, at in self._match()]
         total: Floats = np.hypot(self._effects.se, np.mean(rows, axis=0))
         return total
 
@@ -90,8 +90,8 @@ class CombinedExplanation:
               interval, for the population.
             - ``spread``, ``p_spread``: the standard deviation between the true values, and the
               p-value of the hypothesis that there is none, adjusted for the number of features.
-            - ``lower_next``, ``upper_next``: where the value of one more explanation of this kind
-              would be.
+            - ``lower_next``, ``upper_next``: the prediction interval for the value of one more
+              explanation of this kind.
             - ``p_value``: of the hypothesis that the mean is not above zero, adjusted for the
               number of features.
             - ``value[NAME]``: the value of each explanation.
@@ -120,9 +120,8 @@ class CombinedExplanation:
         order = np.argsort(-self.values, kind="stable")
         return pd.DataFrame(columns).iloc[order].reset_index(drop=True)
 
-    @cached_property
-    def _matched(self) -> list[tuple[Explanation, list[int]]]:
-        """Each explanation with the positions of the features of the first."""
+    def _match(self) -> list[tuple[Explanation, list[int]]]:
+        """Return each explanation with its positions of the features of the first one."""
         return [
             (each, [each.feature_names.index(name) for name in self.feature_names])
             for each in self.explanations
@@ -130,8 +129,8 @@ class CombinedExplanation:
 
     @cached_property
     def _effects(self) -> RandomEffects:
-        of = [(each.estimate, at) for each, at in self._matched]
-        errors = [(each.se if self.shared_rows else each.se_total)[at] for each, at in of]
+        estimates = [(each.estimate, at) for each, at in self._match()]
+        errors = [(each.se if self.shared_rows else each.se_total)[at] for each, at in estimates]
         return random_effects(self.all_values, np.stack(errors))
 
     def __repr__(self) -> str:

@@ -62,10 +62,10 @@ class ModelComparison(Shown):
     estimates : dict of str to Estimate
         The values of each model.
     differences : dict of str to Estimate
-        For each model but the reference, its values minus those of the reference, estimated with
-        common orderings, rows and noise.
+        For each model except the reference, its values minus the reference's values, estimated
+        with common orderings, rows and noise.
     risks : dict of str to float
-        The risk of each model that knows all features, on the evaluation rows.
+        The risk of each model with all features known, on the evaluation rows.
     target, loss, sampler : str
         The target, the loss, and the sampler, which all models have in common.
     n_rows : int
@@ -97,7 +97,7 @@ class ModelComparison(Shown):
         return ComparisonPlotter(self, "compare_models")
 
     def to_frame(self, confidence: float = 0.95) -> pd.DataFrame:
-        """Return one line for each model but the reference and each feature.
+        """Return one line for each feature and each model except the reference.
 
         Parameters
         ----------
@@ -110,7 +110,7 @@ class ModelComparison(Shown):
             Columns, by model and from the largest difference:
 
             - ``model``, ``feature``, ``value``, ``value_reference``, ``difference``: the value,
-              that of the reference, and their difference.
+              the reference's value, and their difference.
             - ``se``, ``lower``, ``upper``: the error of the difference from computing, and its
               interval for these rows; ``se_rows``, ``lower_total``, ``upper_total``: the error
               from the choice of the rows, and the interval for the population.
@@ -175,9 +175,9 @@ class DataComparison(Shown):
 
         change of L(all) = change of L(none) - sum of the changes of the values.
 
-    So each feature *explains* the negative change of its value: the risk rises by what the feature
-    contributes less. The rest is the change of the risk without features: of how hard the target is
-    to predict by its mean.
+    So each feature *explains* the negative change of its value: if the feature contributes less,
+    the risk rises by that amount. The rest is the change of the risk without features: of how hard
+    it is to predict the target by its mean.
 
     Attributes
     ----------
@@ -211,7 +211,7 @@ class DataComparison(Shown):
 
     @cached_property
     def difference(self) -> Series:
-        """The values on the second set minus those on the first."""
+        """The values on the second set minus the values on the first."""
         one, two = (Series.of_estimate(self.estimates[label], label) for label in self.labels)
         return two.minus(one)
 
@@ -305,10 +305,10 @@ class DataComparison(Shown):
         explained = -float(self.difference.values.sum())
         risks = ", ".join(f"{label} {mean:,.{digits}f}" for label, mean in means.items())
         parts = self.change_without_features, explained
-        without, by_them = (f"{part:+,.{digits}f}" for part in parts)
+        without, by_features = (f"{part:+,.{digits}f}" for part in parts)
         notes = [
             f"risk: {risks}; change {self.change:+,.{digits}f}",
-            f"of it {without} without features, {by_them} by them",
+            f"change without features {without}; explained by the features {by_features}",
             "explains: the part of the change in risk; 95 % interval for the populations",
         ]
         n_rows = " and ".join(f"{len(self.losses[label]):,}" for label in self.labels)
@@ -317,7 +317,7 @@ class DataComparison(Shown):
 
 
 def difference_columns(found: Series, confidence: float) -> dict[str, Floats]:
-    """Return errors, intervals and p-values, not adjusted, of differences."""
+    """Return errors, intervals and unadjusted p-values of differences."""
     with np.errstate(invalid="ignore"):
         se_rows = np.sqrt(np.maximum(found.se_total**2 - found.se**2, 0.0))
     columns = {"se": found.se}

@@ -1,4 +1,4 @@
-"""What a run is doing, as events for progress displays."""
+"""Events of a run, for progress displays."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ class PhaseFinished(NamedTuple):
 
 
 class CostExpected(NamedTuple):
-    """The first units tell what the estimation will take: evaluations and seconds.
+    """The expected cost of the estimation, in evaluations and seconds, based on its first units.
 
-    Once in a run, as soon as that is known.
+    Reported once in a run, as soon as it is known.
     """
 
     outlook: Outlook
 
 
 class EstimateProgressed(NamedTuple):
-    """Some more units of the estimation are done.
+    """More units of the estimation have finished.
 
     `outlook` has the error now and the goal, as shares of the range of the values, the seconds
     left, and the evaluations so far and at the end.

@@ -28,7 +28,7 @@ from dsage.samplers.base import Sampler
 
 @dataclass(frozen=True)
 class FeatureRecord:
-    """What an explanation says about one feature: ``explanation["bmi"]``.
+    """The results for one feature: ``explanation["bmi"]``.
 
     The attributes are the columns of :meth:`Explanation.to_frame`, with a confidence of 95 %.
 
@@ -81,7 +81,7 @@ class Explanation:
         The graph over features and target; None if there was none.
     edge_strength : pandas.DataFrame or None
         How often each edge was found again in resamples of the rows: columns ``from``, ``to``,
-        ``share``, ``share_either``. None if the graph was not learned, or not again.
+        ``share``, ``share_either``. None if the graph was not learned, or not from resamples.
     sampler_scores : pandas.DataFrame or None
         One line per sampler: its held-out energy score and MSEv, their differences to the best with
         standard errors, seconds, a verdict; see :class:`dsage.samplers.Choice`. ``Marginal`` shows
@@ -91,22 +91,22 @@ class Explanation:
     choices : RunInfo
         Everything that was chosen, and by whom; print it.
     warnings : tuple of str
-        Warnings of the run, except for those of the audit and of the sampler, which
-        `estimate.audit` and `sampler_check` hold in full.
+        Warnings of the run, except warnings of the audit and of the sampler: see `estimate.audit`
+        and `sampler_check`.
     sampler_check : SamplerCheck or None
         How much the values would change with other samplers that score as well; None in files of
         earlier versions.
     sampler : Sampler or None
-        The fitted sampler, which :func:`dsage.explain` takes for other models of the same features.
-        Files do not contain it: it is None in an explanation that was loaded.
+        The fitted sampler, which can be passed to :func:`dsage.explain` for other models of the
+        same features. It is not saved in files, so it is None in a loaded explanation.
     row_losses : pandas.DataFrame or None
         One line per evaluation row, if ``keep_losses=True``: ``row``, its position; ``nothing`` and
-        ``everything``, the loss of the model that knows no feature of the row, and all of them;
-        ``gain``, the difference. Row weights are not multiplied in. The (weighted) mean of ``gain``
-        is what the values add up to, but for their errors.
+        ``everything``, the loss of the model with no feature of the row known, and with all of
+        them known; ``gain``, the difference. Row weights are not multiplied in. Up to their errors,
+        the values add up to the (weighted) mean of ``gain``.
     range_graph : GraphRange or None
         The range of causal values over graphs that the data do not exclude; None for other values,
-        for a graph that was given, and where the values do not depend on open directions.
+        for a graph that was given, and if the values do not depend on undetermined directions.
 
     Notes
     -----
@@ -145,9 +145,9 @@ class Explanation:
 
     @property
     def se_sampler(self) -> Floats | None:
-        """Their errors from the sampler: what another one that scores as well would change.
+        """Their errors from the sampler: the change with another one that scores as well.
 
-        The root mean square of the estimated differences, without the part that is due to their own
+        The root mean square of the estimated differences, without the part due to their own
         errors; see :class:`dsage.estimate.SamplerCheck`. None if it was not estimated:
         ``sampler_check.reason`` says why.
         """
@@ -155,7 +155,7 @@ class Explanation:
 
     @property
     def direct(self) -> Floats | None:
-        """The direct parts of causal values: what the model gains from the values themselves.
+        """The direct parts of causal values: the gain from the values themselves.
 
         None for other values. `direct` and `indirect` add up to `values`; their standard errors
         are in :meth:`to_frame`.
@@ -164,12 +164,12 @@ class Explanation:
 
     @property
     def indirect(self) -> Floats | None:
-        """The indirect parts of causal values: what setting a feature changes of the others."""
+        """The indirect parts of causal values: the gain from changes in the other features."""
         return None if self.estimate.parts is None else self.estimate.parts.values[1]
 
     @cached_property
     def per_output(self) -> pd.DataFrame | None:
-        """The values of each output, of which `values` are the sum; None if there is only one.
+        """The values of each output, which add up to `values`; None if there is only one output.
 
         One line for each output and feature, by output and from the largest value: ``output``,
         ``feature``, ``value``, ``se``, ``lower``, ``upper``, ``se_rows``, ``lower_total``,
@@ -197,8 +197,8 @@ class Explanation:
     def save(self, path: str | Path) -> Path:
         """Write everything but the sampler into one file of JSON and arrays.
 
-        :func:`dsage.load` reads it. A fitted sampler is an object of Python, which a file that
-        runs nothing when it is read cannot hold: keep it with :mod:`pickle` if you need it.
+        :func:`dsage.load` reads it. The file does not run any code when it is read, so it
+        cannot contain a fitted sampler: save that with :mod:`pickle` if you need it.
 
         Parameters
         ----------
@@ -234,7 +234,7 @@ class Explanation:
               too few rows to estimate it.
             - ``se_sampler``: the error from the sampler, how much the value would change with
               another one that scores as well; NaN if it was not estimated. ``sampler_matters``:
-              whether that is significantly more than the other errors, for all features at once.
+              whether it is significantly larger than the other errors, for all features at once.
             - ``share``: of the sum of all values.
             - ``n_evaluated``, ``n_skipped``: surpluses that were evaluated, and that are zero by
               separation.
@@ -247,12 +247,12 @@ class Explanation:
               and their errors from orderings and draws; ``lowest_graph``, ``highest_graph``: their
               range over graphs that the data do not exclude.
             - ``value[NAME]``, ``se[NAME]``: the value of each output, and its error from orderings
-              and draws, where the target has several columns; `per_output` has more.
+              and draws, if the target has several columns; `per_output` has more.
         """
         return make_frame(self, confidence)
 
     def to_dict(self, confidence: float = 0.95) -> dict[str, Any]:
-        """Return the values and how they came about as plain dictionaries, as JSON can hold them.
+        """Return the values and all choices of the run as plain dictionaries, ready for JSON.
 
         Parameters
         ----------
@@ -264,8 +264,8 @@ class Explanation:
         dict
             ``target``, ``estimand`` and ``confidence``; ``features``, the lines of
             :meth:`to_frame` as dictionaries, the largest value first; ``groups``; ``row_losses``,
-            a list for each column, or None; ``choices``, all that was chosen; ``warnings``. NaN is
-            None.
+            a list for each column, or None; ``choices``, everything that was chosen; ``warnings``.
+            NaN becomes None.
         """
         losses = self.row_losses
         found = {
@@ -281,7 +281,7 @@ class Explanation:
         return {name: plain(each) for name, each in found.items()}
 
     def to_json(self, path: str | Path | None = None, *, confidence: float = 0.95) -> str:
-        """Return :meth:`to_dict` as a text of JSON, and write it to a file if one is given.
+        """Return :meth:`to_dict` as JSON text, and write it to a file if one is given.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Files of the first release, whose choices were prose, as files of today's format."""
+"""Convert files of the first release, which stored choices as prose, to the current format."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _AUDIT_WARNING = "Skipping by separation changes the values"
 
 
 def upgrade(header: Mapping[str, Any], arrays: Arrays) -> dict[str, Any]:
-    """Return the header in today's format, and rename the arrays."""
+    """Return the header in the current format, and rename the arrays."""
     estimate = dict(header["estimate"])
     estimate["terms"] = estimate.pop("levels")
     for term in [*estimate["terms"], *([estimate["audit"]] if estimate["audit"] else [])]:
@@ -55,7 +55,7 @@ def upgrade(header: Mapping[str, Any], arrays: Arrays) -> dict[str, Any]:
     estimate["reason"] = {"kind": kind, "numbers": {}, "text": estimate["reason"]}
     for place in [each for each in arrays if each.startswith("estimate/levels/")]:
         arrays[place.replace("/levels/", "/terms/")] = arrays.pop(place)
-    # Single numbers were arrays, too.
+    # Single numbers were stored as arrays, too.
     for place in [each for each in arrays if arrays[each].ndim == 0]:
         *path, name = place.split("/")[1:]
         owner: Any = estimate

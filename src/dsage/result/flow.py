@@ -1,4 +1,4 @@
-"""The result of `explain_flow`: what flows along the edges of a graph to the model."""
+"""The result of `explain_flow`: the flow along the edges of a graph to the model."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dsage.result.plotters import FlowPlotter
 from dsage.result.saved import Saved
 
 SOURCES = ("noise", "do")
-"""What starts a flow: the noise of each node, or setting each feature."""
+"""How a flow starts: with the noise of each node, or by setting each feature."""
 
 
 class FlowEdge(NamedTuple):
@@ -27,7 +27,7 @@ class FlowEdge(NamedTuple):
     Attributes
     ----------
     kind : {"source", "edge", "model"}
-        Whether it comes from a source, joins two nodes, or ends in the model.
+        Whether it starts at a source, joins two nodes, or ends in the model.
     source, target : str
         Its ends; the source of an edge of the kind ``"source"`` is ``"noise"`` or ``"do"``, the
         target of one of the kind ``"model"`` is ``"model"``.
@@ -43,21 +43,21 @@ class FlowEdge(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class FlowExplanation(Saved):
-    """What flows along the edges of a causal graph to the model, in units of the loss.
+    """The flow along the edges of a causal graph to the model, in units of the loss.
 
-    All that flows into a node flows out of it. What leaves the sources, and what arrives at the
-    model, is the whole reduction of the risk.
+    Everything that flows into a node flows out of it. The flow out of the sources equals the flow
+    into the model: the whole reduction of the risk.
 
     Attributes
     ----------
     edges : tuple of FlowEdge
-        The edges; those of the graph that do not lead to the model come last and carry nothing.
+        The edges; edges of the graph that do not lead to the model come last and carry nothing.
     nodes : tuple of str
         The nodes that the flow passes through, causes before effects.
     estimate : FlowEstimate
         The values, with their errors.
     sources : {"noise", "do"}
-        What starts the flow: the noise of each node, or setting each feature to its value.
+        How the flow starts: with the noise of each node, or by setting each feature to its value.
     model_first : bool
         Whether a node sends its value to the model before it sends it to other nodes.
     graph : Graph
@@ -75,7 +75,7 @@ class FlowExplanation(Saved):
     seed : str
         The seed.
     warnings : tuple of str
-        What the run warned of.
+        Warnings of the run.
     """
 
     _file_kind: ClassVar[str] = "dsage flow"
@@ -97,7 +97,7 @@ class FlowExplanation(Saved):
 
     @property
     def reduction(self) -> float:
-        """The whole reduction of the risk: what leaves all sources, and arrives at the model."""
+        """The whole reduction of the risk: the flow out of all sources, and into the model."""
         return self.estimate.base_risk - self.estimate.risk
 
     def to_frame(self, confidence: float = 0.95) -> pd.DataFrame:
@@ -135,7 +135,7 @@ class FlowExplanation(Saved):
         return frame.iloc[order].reset_index(drop=True)
 
     def node_frame(self, confidence: float = 0.95) -> pd.DataFrame:
-        """Return the parts of what flows out of each node, one line per node and part.
+        """Return the parts of the flow out of each node, one line per node and part.
 
         Parameters
         ----------
@@ -145,10 +145,10 @@ class FlowExplanation(Saved):
         Returns
         -------
         pandas.DataFrame
-            ``node``; ``part``: ``"own"``, what starts at the node's own source, which is the sum of
-            ``"direct"``, what goes straight to the model, and ``"indirect"``, what goes to other
-            nodes first; and ``"through"``, what comes from other sources and passes through. The
-            other columns are those of `to_frame`.
+            ``node``; ``part``: ``"own"``, the flow from the node's own source, which is the sum of
+            ``"direct"``, the flow straight to the model, and ``"indirect"``, the flow to other
+            nodes first; and ``"through"``, the flow from other sources that passes through. The
+            other columns are as in `to_frame`.
         """
         estimate = self.estimate.nodes
         parts = [each.ravel() for each in estimate]
@@ -175,8 +175,8 @@ class FlowExplanation(Saved):
         Returns
         -------
         pandas.DataFrame
-            One line per edge that leads to the model, one column per node whose source it is; their
-            sum is the value of the edge.
+            One line per edge that leads to the model, one column per node whose source the flow
+            starts at; the columns add up to the value of the edge.
         """
         n_edges = len(self.estimate.edges.values)
         index = pd.MultiIndex.from_tuples(

@@ -1,4 +1,4 @@
-"""The result of cross-validation: one explanation a fold, and what they say together."""
+"""The result of cross-validation: one explanation per fold, and their pooled values."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ from dsage.result.saved import Saved
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FoldedExplanation(Saved):
-    """How much each feature contributes to the performance of models that a procedure fits.
+    """How much each feature contributes to the performance of a learning procedure's models.
 
     :func:`dsage.explain_cv` returns one. It shows as a table in a terminal and in a notebook. A
     value is the mean over all evaluated rows of all folds. It has three intervals:
 
-    - ``lower``, ``upper``: for *these models on these rows*. Only computing is uncertain.
+    - ``lower``, ``upper``: for *these models on these rows*. Only the computation is uncertain.
     - ``lower_total``, ``upper_total``: for *these models on the population*: the mean of the values
-      that the fitted models have on all rows that might come. The choice of the evaluation rows is
-      uncertain as well. The error from rows of each fold is used, and the folds of a repeat
-      are independent in it (Bayle et al., 2020).
-    - ``lower_procedure``, ``upper_procedure``: for the *learning procedure*: the value to expect
-      if it were repeated with new training rows, as many as in a fold, on the population. The
-      training rows are uncertain as well. The variance between folds is enlarged, because
-      models of different folds share training rows: ``(1/J + n_test/n_train) S^2`` with J - 1
-      degrees of freedom (Nadeau and Bengio, 2003). This is a heuristic; its coverage is simulated
-      in the documentation. Few folds may agree by chance, so this interval is never narrower than
-      the one for these models.
+      of the fitted models on new rows. This includes the uncertainty from the choice of the
+      evaluation rows, estimated within each fold; the folds of a repeat are treated as independent
+      (Bayle et al., 2020).
+    - ``lower_procedure``, ``upper_procedure``: for the *learning procedure*: the expected value
+      on the population if it were repeated with new training rows, as many as in a fold. This
+      includes the uncertainty from the training rows. The variance between folds is enlarged,
+      because models of different folds share training rows: ``(1/J + n_test/n_train) S^2`` with
+      J - 1 degrees of freedom (Nadeau and Bengio, 2003). This is a heuristic; its coverage is
+      simulated in the documentation. Few folds may agree by chance, so this interval is never
+      narrower than the one for these models.
 
-    All folds have the same orderings and noise, so errors from computing may be the same in all
-    folds: they are not reduced by the number of folds, which is cautious.
+    All folds use the same orderings and noise, so errors from computing may be the same in all
+    folds. To be conservative, they are not divided by the number of folds.
 
     Attributes
     ----------
@@ -49,9 +49,10 @@ class FoldedExplanation(Saved):
     repeats : tuple of int
         The repeat of each fold, from 1; the folds of a repeat evaluate different rows.
     weights : array of shape (n_folds,)
-        The share of each fold in the values: that of its evaluation rows, or of their weights.
+        The weight of each fold in the values: its share of the evaluation rows, or of their
+        weights.
     n_planned : int
-        The number of folds of the call; larger than that of `folds` if it was interrupted.
+        The number of folds of the call; larger than ``len(folds)`` if it was interrupted.
     """
 
     _file_kind: ClassVar[str] = "dsage folds"
@@ -90,7 +91,7 @@ class FoldedExplanation(Saved):
 
     @cached_property
     def se_rows(self) -> Floats:
-        """Their standard errors from the choice of the evaluation rows; NaN where unknown."""
+        """Their standard errors from the choice of the evaluation rows; NaN if unknown."""
         errors = np.stack([each.estimate.se_rows for each in self.folds])
         return error_of_rows(errors, self.weights, self.repeats)
 
@@ -157,8 +158,8 @@ class FoldedExplanation(Saved):
             - ``p_value``: of the hypothesis that the value of the learning procedure is not above
               zero, adjusted for the number of features.
 
-            What is unknown is NaN: the procedure's interval with a single fold, or that of the
-            population if a fold has a single evaluation row.
+            Unknown numbers are NaN: the procedure's interval with a single fold, and the interval
+            for the population if a fold has a single evaluation row.
         """
         total = float(self.values.sum())
         share = self.values / total if total > 0 else np.full(len(self.values), math.nan)
@@ -237,16 +238,17 @@ class FoldedExplanation(Saved):
     def p_procedure(self) -> Floats:
         """The p-values of the learning procedure, for each feature on its own.
 
-        Few folds may agree by chance: a p-value is never below that of these models.
+        Few folds may agree by chance, so a p-value is never below the p-value for these models.
         """
         p = p_values(self.values, self.se_procedure, df=self.df_procedure)
         p_models = p_values(self.values, self.se_total, df=self.df_total)
         return np.where(np.isfinite(self.se_total), np.maximum(p, p_models), p)
 
     def _procedure(self, low: Floats, high: Floats, confidence: float) -> dict[str, Floats]:
-        """Return interval and p-value of the procedure; `low` and `high` are those of the models.
+        """Return interval and p-value of the procedure.
 
-        Where one of the two intervals is not known, that of the procedure is as it is.
+        The interval is widened to contain `low` and `high`, the interval for the models, if both
+        are known.
         """
         own = self._ends("_procedure", self.se_procedure, self.df_procedure, confidence)
         lower, upper = own["lower_procedure"], own["upper_procedure"]
@@ -257,7 +259,7 @@ class FoldedExplanation(Saved):
         }
 
     def _ends(self, kind: str, se: Floats, df: Floats, confidence: float) -> dict[str, Floats]:
-        """Return the ends of an interval; NaN where its error is not known."""
+        """Return the ends of an interval; NaN if its error is unknown."""
         ends = intervals(self.values, se, confidence, df=df)
         low, high = (np.where(np.isfinite(each), each, math.nan) for each in ends)
         return {f"lower{kind}": low, f"upper{kind}": high}
@@ -280,8 +282,8 @@ class FoldedExplanation(Saved):
             title += f" in {n_repeats} repeats"
         notes = [
             "value ± its standard error from computing; spread: standard deviation between folds",
-            "95 % intervals: of these models on the population, and of the learning procedure",
-            "p-value: of the learning procedure, adjusted for the number of features",
+            "95 % intervals: for these models on the population, and for the learning procedure",
+            "p-value: for the learning procedure, adjusted for the number of features",
         ]
         if self.is_interrupted:
             notes.append(f"interrupted: these are {n_folds} of {self.n_planned} folds")

@@ -24,7 +24,7 @@ def picture_of(explanation: Explanation) -> bytes | None:
 
 
 def flow_picture(explanation: FlowExplanation) -> bytes | None:
-    """Return the graph with what flows along its edges as a PNG; None without matplotlib."""
+    """Return the graph with the flow along its edges as a PNG; None without matplotlib."""
     return _png(explanation.plot.flow)
 
 

@@ -1,4 +1,4 @@
-"""The plots of results, as their attribute `plot`: each returns the axes that it drew on."""
+"""The `plot` attribute of results, whose methods draw plots and return their axes."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Plotter(_Plots):
         return self._draw("sage_and_dsage", **options)
 
     def compare(self, *others: object, **options: Any) -> Any:  # noqa: ANN401
-        """Draw this beside other explanations; see :func:`dsage.plots.compare`."""
+        """Draw this next to other explanations; see :func:`dsage.plots.compare`."""
         return self._draw("compare", *others, **options)
 
 
@@ -69,7 +69,7 @@ class RowPlotter(_Plots):
         return self._draw("beeswarm", **options)
 
     def scatter(self, feature: str, **options: Any) -> Any:  # noqa: ANN401
-        """Draw the values of a feature over what it is; see :func:`dsage.plots.scatter`."""
+        """Draw the SHAP values of a feature over the feature; see :func:`dsage.plots.scatter`."""
         return self._draw("scatter", feature, **options)
 
 
@@ -105,5 +105,5 @@ class FlowPlotter(_Plots):
     """The plots of a flow along the edges of a graph."""
 
     def flow(self, **options: Any) -> Any:  # noqa: ANN401
-        """Draw the graph with edges as wide as what flows; see :func:`dsage.plots.flow`."""
+        """Draw the graph with edges as wide as their flow; see :func:`dsage.plots.flow`."""
         return self._draw("flow", **options)

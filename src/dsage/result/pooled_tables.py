@@ -18,10 +18,10 @@ _MOST_LINES = 20
 
 
 class PooledTable(NamedTuple):
-    """What is shown: a title, one line per feature, the ends of its intervals, and notes.
+    """The content of a table: a title, one line per feature, the ends of its intervals, and notes.
 
-    The frame has the columns ``feature``, ``value``, ``se``, ``spread`` and ``p_value``, and those
-    of the intervals.
+    The frame has the columns ``feature``, ``value``, ``se``, ``spread`` and ``p_value``, and the
+    columns of the intervals.
     """
 
     title: str
@@ -46,7 +46,7 @@ def as_html(table: PooledTable) -> str:
 def html_table(
     title: str, heads: Sequence[str], lines: Sequence[Sequence[str]], notes: Sequence[str]
 ) -> str:
-    """Return cells as a table of HTML, the first column to the left."""
+    """Return cells as an HTML table, with the first column aligned to the left."""
     sides = ["left", *["right"] * (len(heads) - 1)]
 
     def line(cells: Sequence[str], tag: str) -> str:
@@ -65,7 +65,7 @@ def html_table(
 
 
 def name_estimand(explanations: Sequence[Explanation]) -> str:
-    """Return what is estimated, in words."""
+    """Return the name of the estimand, or of several."""
     found = dict.fromkeys(NAMES[each.estimate.estimand] for each in explanations)
     return " and ".join(sorted(found, reverse=True))
 

@@ -11,7 +11,7 @@ from scipy import optimize, stats
 
 from dsage.games.base import Floats
 
-# As a share of the largest error, below which an error counts as zero.
+# Errors below this share of the largest error count as zero.
 _TINY = 1e-9
 
 
@@ -61,7 +61,7 @@ def spread(values: Floats) -> Floats:
 def number_repeats(tests: Iterable[npt.NDArray[np.intp]]) -> tuple[int, ...]:
     """Return the number of the repeat of each fold, from 1.
 
-    A repeat ends where a fold evaluates a row for the second time.
+    A new repeat starts when a fold evaluates a row that the current repeat has already evaluated.
 
     Examples
     --------
@@ -83,7 +83,7 @@ def error_of_rows(se_rows: Floats, weights: Floats, repeats: Sequence[int]) -> F
     """Return the error from the choice of the rows of a weighted mean over folds.
 
     The folds of a repeat have different rows, so their errors are independent. All repeats have
-    the same rows, so their errors are not, and add up at most.
+    the same rows, so their errors are not independent; their sum is an upper bound.
     """
     squares = (weights[:, None] * se_rows) ** 2
     numbers = np.asarray(repeats)
@@ -110,10 +110,10 @@ class RandomEffects(NamedTuple):
 def random_effects(values: Floats, se: Floats) -> RandomEffects:
     """Return the random-effects mean of estimates with known errors, for each column.
 
-    The spread is that of Paule and Mandel (1982): the one with which the weighted sum of squares
-    around the mean is what chance explains. The error of the mean is that of Hartung and Knapp
-    (2001), but at least that of the weights alone; it has one degree of freedom less than there are
-    estimates.
+    The spread is the estimate of Paule and Mandel (1982), for which the weighted sum of squares
+    around the mean equals its expectation. The error of the mean is the estimate of Hartung and
+    Knapp (2001), but never smaller than the error from the weights alone; it has one degree of
+    freedom fewer than there are estimates.
 
     Parameters
     ----------

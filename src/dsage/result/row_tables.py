@@ -18,7 +18,7 @@ _MOST_ROWS, _MOST_FEATURES = 5, 8
 
 
 def value_noun(explanation: RowExplanation) -> str:
-    """Return what the values are called."""
+    """Return the name of the values."""
     if explanation.estimand == "causal":
         is_asymmetric = explanation.choices.estimate.is_asymmetric
         return "asymmetric Shapley value" if is_asymmetric else "Shapley value"
@@ -29,7 +29,7 @@ def value_noun(explanation: RowExplanation) -> str:
 
 
 def explained_noun(explanation: RowExplanation) -> str:
-    """Return what is explained: the loss by name, a class's probability or the prediction."""
+    """Return the name of the explained quantity: a loss, a probability or a prediction."""
     choices = explanation.choices
     if explanation.is_loss:
         return choices.loss.name.replace("_", " ")
@@ -44,7 +44,7 @@ def explained_noun(explanation: RowExplanation) -> str:
 
 
 def headline(explanation: RowExplanation) -> str:
-    """Return model, what is explained and the rows in one line."""
+    """Return the model, the explained quantity and the number of rows in one line."""
     n_rows = len(explanation)
     what = explained_noun(explanation)
     kind = "Marginal" if explanation.is_marginal else "Conditional"
@@ -85,14 +85,14 @@ def notes(explanation: RowExplanation) -> list[str]:
     sums = f"the values of a row add up to its {ends}"
     if explanation.estimand == "d-sage":
         left = max(float(np.abs(each.unexplained).max()) for each in explanation.estimates)
-        sums += f", but for up to {left:.3g} that the graph does not explain"
+        sums += f", except for up to {left:.3g} that the graph does not explain"
     lines = [
         f"{sums}; largest standard error {largest:.3g}",
         f"stopped because {explanation.estimates[-1].reason}",
     ]
     graph = explanation.choices.graph
     if explanation.estimand == "causal":
-        lines.append("features are set, as in the graph; to_frame() has direct and indirect parts")
+        lines.append("features are set as in the graph; to_frame() has direct and indirect parts")
     elif graph.is_used is False:
         lines.append(f"graph: {graph.why}")
     elif graph.source is not GraphSource.NONE:

@@ -1,4 +1,4 @@
-"""The values of features in words: numbers, classes, dates, missing values, groups."""
+"""The values of features as text: numbers, classes, dates, missing values, groups."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from dsage.games.base import Floats
 Label = str | int | float | bool
 
 MISSING = "missing"
-# From here on numbers have separators, up to where they have exponents; years have none.
+# Numbers from the first one on have separators (years do not), from the second on exponents.
 _LARGE, _HUGE = 10_000, 1e9
-# Categories that are told apart by colors; the others are one.
+# Number of categories with separate colors; all others share one.
 _MOST_CATEGORIES = 6
-# Quantiles between which the values of a number are told apart by colors.
+# Quantiles between which colors vary with the values of a number.
 _ENDS = (0.05, 0.95)
 
 
 @dataclass(frozen=True, eq=False)
 class Positions:
-    """Where the values of a feature lie, row by row, for colors.
+    """The relative position of each row's value of a feature, for colors.
 
     Attributes
     ----------
@@ -36,8 +36,8 @@ class Positions:
     categories : tuple of str
         The most frequent categories of a class, sorted; empty for other features.
     codes : int array of shape (n_rows,)
-        The position in `categories`; their number for other categories; -1 for missing values, and
-        where there are no categories.
+        The position in `categories`, or ``len(categories)`` for other categories; -1 for missing
+        values, and for features without categories.
     is_missing : bool array of shape (n_rows,)
         The rows in which the feature is missing.
     """
@@ -91,7 +91,7 @@ def show_rows(
     names: Sequence[str],
     groups: Mapping[str, Sequence[str]] | None,
 ) -> tuple[tuple[str, ...], ...]:
-    """Return the values of features, or of the members of groups, in words, row by row."""
+    """Return the values of features, or of the members of groups, as text, row by row."""
     frame, is_missing = Frame(rows, layout.names), layout.is_missing(matrix)
     texts = {}
     for at, name in enumerate(layout.names):
@@ -108,7 +108,7 @@ def show_rows(
 
 
 def show_value(value: Any) -> str:  # noqa: ANN401
-    """Return one value in words.
+    """Return one value as text.
 
     Examples
     --------

@@ -45,11 +45,11 @@ class RowExplanation:
     row_names : tuple
         Their labels, if the data frame has some; otherwise their numbers, starting at 0.
     layout : Layout
-        What the columns are.
+        Names and kinds of the columns.
     graph : Graph or None
         The graph over features and target; None if there was none.
     sampler_scores : pandas.DataFrame or None
-        Held-out scores of the sampler and of others.
+        Held-out scores of the sampler and of alternatives.
     groups : dict or None
         The features of each group, if groups were explained.
     choices : RunInfo
@@ -85,9 +85,9 @@ class RowExplanation:
 
     @property
     def estimand(self) -> str:
-        """``"sage"`` for plain conditional values, ``"d-sage"`` for those with a graph.
+        """``"sage"`` for plain conditional values, ``"d-sage"`` for values with a graph.
 
-        ``"causal"`` for values of features that are set.
+        ``"causal"`` for values of interventions on features.
         """
         return self.estimates[0].estimand
 
@@ -105,14 +105,14 @@ class RowExplanation:
     def direct(self) -> Floats | None:
         """The direct parts of causal values, in the shape of `values`; None for other values.
 
-        What the model gains from the value itself; `direct` and `indirect` add up to `values`.
+        The effect of the value itself on the model; `direct` and `indirect` add up to `values`.
         """
         parts = [each.parts.direct for each in self.estimates if each.parts is not None]
         return self._stack(parts) if parts else None
 
     @property
     def indirect(self) -> Floats | None:
-        """The indirect parts of causal values: what setting a feature changes of the others."""
+        """The indirect parts of causal values: the effect of changes in the other features."""
         parts = [each.parts.indirect for each in self.estimates if each.parts is not None]
         return self._stack(parts) if parts else None
 
@@ -125,12 +125,12 @@ class RowExplanation:
 
     @property
     def predictions(self) -> Floats:
-        """The model's predictions, or losses, with all features known; as `base_values`."""
+        """The predictions, or losses, with all features known; in the shape of `base_values`."""
         return self._stack([each.predictions for each in self.estimates])
 
     @property
     def unexplained(self) -> Floats:
-        """What base value and values leave of the prediction; as `base_values`.
+        """The predictions minus base values and values; in the shape of `base_values`.
 
         See :attr:`dsage.estimate.LocalEstimate.unexplained`.
         """
@@ -146,7 +146,7 @@ class RowExplanation:
 
     @cached_property
     def texts(self) -> tuple[tuple[str, ...], ...]:
-        """The values of the features in words, for each row; of a group, those of its members."""
+        """The values of the features, or of the members of groups, as text, for each row."""
         return show_rows(self.layout, self.rows, self.matrix, self.feature_names, self.groups)
 
     def column_of(self, feature: str) -> int | None:
@@ -156,7 +156,7 @@ class RowExplanation:
         return self.layout.names.index(members[0]) if len(members) == 1 else None
 
     def positions(self, feature: str) -> Positions:
-        """Return where the values of a feature lie among those of the rows."""
+        """Return the relative position of each row's value of a feature."""
         at = self.column_of(feature)
         if at is None:
             return Positions.of_group(len(self))
@@ -227,7 +227,7 @@ class RowExplanation:
         -------
         pandas.DataFrame
             Columns ``row`` (its name), ``output`` (only if there are several), ``feature``,
-            ``feature_value`` (in words), ``value``, ``se``, ``lower``, ``upper``; and, with an
+            ``feature_value`` (as text), ``value``, ``se``, ``lower``, ``upper``; and, with an
             audit, ``audit_difference`` (with minus without the graph), ``audit_se``,
             ``audit_matters``. Causal values have ``direct``, ``indirect``, ``se_direct`` and
             ``se_indirect``.
@@ -236,7 +236,7 @@ class RowExplanation:
         frames = []
         for output, estimate in zip(self.outputs, self.estimates, strict=True):
             frame = estimate.to_frame(confidence)
-            # Labels of several levels are tuples, which an array would take for its rows.
+            # Labels with several levels are tuples, which would become rows of an array.
             names = [name for name in self.row_names for _ in self.feature_names]
             frame["row"] = pd.Series(names, dtype=object).infer_objects()
             frame.insert(1, "output", output)
@@ -257,8 +257,8 @@ class RowExplanation:
         -------
         pandas.DataFrame
             Columns ``output`` (only if there are several), ``feature``, ``mean`` (for losses, the
-            SAGE value of these rows), ``mean_absolute``, ``se`` (the standard error of the mean
-            from draws and orderings, at most), ``lower``, ``upper``.
+            SAGE value of these rows), ``mean_absolute``, ``se`` (an upper bound of the
+            standard error of the mean from draws and orderings), ``lower``, ``upper``.
         """
         frames = []
         for output, estimate in zip(self.outputs, self.estimates, strict=True):
@@ -301,8 +301,8 @@ class RowExplanation:
     def save(self, path: str | Path) -> Path:
         """Write everything into one file of JSON and arrays; :meth:`load` reads it.
 
-        Numbers and times of the rows are kept as they are, classes and labels of rows as text. The
-        sampler and the model are not in it: nothing in the file runs when it is read.
+        Numbers and times of the rows are kept unchanged, classes and labels of rows as text. The
+        file does not contain the sampler and the model, and does not run any code when it is read.
 
         Parameters
         ----------
@@ -320,7 +320,7 @@ class RowExplanation:
 
     @classmethod
     def load(cls, path: str | Path) -> RowExplanation:
-        """Return what :meth:`save` wrote; its rows are a data frame of pandas.
+        """Return what :meth:`save` wrote; its rows are a pandas data frame.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""The record of a run: every choice that was made, typed, read by attributes everywhere."""
+"""The record of a run: every choice that was made, as typed attributes."""
 
 from __future__ import annotations
 
@@ -37,10 +37,9 @@ _RECORDED = (
     "semantics", "first_level", "exact", "rows_per_ordering", "cache_bytes",
     "n_draws", "n_replicates", "noise", "max_bytes",
 )  # fmt: skip
-"""Metadata of a field that files of the same format may lack: its default stands for it."""
 
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "pandas", "networkx")
-# Distributions of packages with other names; the others are looked for.
+# Distributions whose names differ from their packages; others are searched for.
 _NAMES = {"sklearn": "scikit-learn"}
 # Larger counts are shown as powers of ten.
 _LARGEST_SHOWN = 10**15
@@ -71,9 +70,9 @@ class DataInfo:
 
     `class_numbers` are the features that are numbers and were declared to be classes, `digest` is a
     hash of the evaluation rows and their targets, `container` the kind of data frame or array,
-    `is_shared` whether the evaluation rows are those from which graph and sampler were learned, and
+    `is_shared` whether graph and sampler were learned from the evaluation rows, and
     `outputs` the columns of the target, if it has several. `kinds` and `share_missing`, the share
-    of missing values in all rows, are of each feature; both are empty in files of earlier versions.
+    of missing values in all rows, have an entry per feature, or none in files of earlier versions.
     """
 
     target: str
@@ -121,10 +120,10 @@ class LossInfo:
 
 @dataclass(frozen=True)
 class EstimateInfo:
-    """What was estimated, with which options, and why the estimation ended.
+    """The estimand, the options of the estimation, and why it ended.
 
-    `is_asymmetric` says whether the orderings keep a partial order, `is_exact` whether all of them
-    were averaged over, and `stopped_because` the reason for stopping in words (`Estimate.reason`
+    `is_asymmetric` says whether the orderings respect a partial order, `is_exact` whether all of
+    them were averaged, and `stopped_because` the reason for stopping in words (`Estimate.reason`
     has it for programs). The options are those of :class:`dsage.estimate.PlanOptions` and
     :class:`dsage.games.GameOptions`.
     """
@@ -235,7 +234,7 @@ class SecondsInfo:
 
 @dataclass(frozen=True)
 class SessionInfo:
-    """What repeats the run; the seed is text: other programs may not read that many digits."""
+    """How to repeat the run; the seed is text, since some programs cannot read large integers."""
 
     random_state: str
     n_jobs: int | None
@@ -261,7 +260,7 @@ class RunInfo:
     loss : LossInfo
         The loss.
     estimate : EstimateInfo
-        What was estimated, and with which options.
+        The estimand, and the options of the estimation.
     evaluations : EvaluationInfo
         How much was evaluated, reused and skipped.
     seconds : SecondsInfo
@@ -284,7 +283,7 @@ class RunInfo:
     run: SessionInfo
 
     def to_dict(self) -> dict[str, Any]:
-        """Return nested dictionaries of plain values, as JSON can hold them."""
+        """Return nested dictionaries of plain values, which JSON can store."""
         return {name: plain(value) for name, value in asdict(self).items()}
 
     def listing(self) -> dict[str, dict[str, str]]:
@@ -312,7 +311,7 @@ class RunInfo:
 
 
 def find_versions(packages: Iterable[str]) -> dict[str, str]:
-    """Return the versions of Python, dsage, what it needs, and the packages of the model."""
+    """Return the versions of Python, dsage, its dependencies, and the packages of the model."""
     found = {"dsage": __version__, "python": platform.python_version()}
     for name in _PACKAGES:
         if (own := _version(name)) is not None:
@@ -357,7 +356,7 @@ def word(value: Any) -> str:  # noqa: ANN401
 
 
 def _word_columns(values: Mapping[str, Any]) -> str:
-    """Return what columns have in words: the columns of each kind, or shares above zero."""
+    """Return an attribute of columns in words: the columns of each kind, or shares above zero."""
     if all(isinstance(value, float) for value in values.values()):
         return word(tuple(f"{name} {value:.1%}" for name, value in values.items() if value))
     kinds = dict.fromkeys(values.values())
@@ -366,7 +365,7 @@ def _word_columns(values: Mapping[str, Any]) -> str:
 
 
 def plain(value: Any) -> Any:  # noqa: ANN401
-    """Return `value` as JSON can hold it; None for NaN and infinities."""
+    """Return `value` in a form that JSON can store; NaN and infinities become None."""
     if isinstance(value, dict):
         return {str(key): plain(each) for key, each in value.items()}
     if isinstance(value, (np.ndarray, np.generic)):

@@ -1,4 +1,4 @@
-"""Results that are written into a file of their own kind, and read again."""
+"""A base class for results that can be saved and loaded."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import ClassVar, Self
 
 
 class Saved:
-    """A result that is saved; a dataclass, whose fields are what its file holds."""
+    """A result that can be saved: a dataclass whose fields are written to the file."""
 
     _file_kind: ClassVar[str]
 
@@ -37,13 +37,13 @@ class Saved:
         path : str or Path
             The file.
         """
-        from dsage.result.saving import read_as, tell_damage  # noqa: PLC0415
+        from dsage.result.saving import read_as, report_damage  # noqa: PLC0415
 
         found: Self = read_as(cls, path, cls._file_kind)
-        with tell_damage(path):
+        with report_damage(path):
             found._check()
         return found
 
     def _check(self) -> None:
-        """Refuse parts that do not fit together: the file may have been edited."""
+        """Refuse inconsistent parts: the file may have been edited."""
         raise NotImplementedError

@@ -22,8 +22,8 @@ _UTC = "UTC"
 class SavedColumn:
     """A column of a table in a file.
 
-    `texts` are its values, None where they are missing; they are None if the values are an array.
-    `zone` is that of times.
+    `texts` are its values, with None for missing ones; `texts` is None if the values are an array.
+    `zone` is the time zone of times.
     """
 
     name: str
@@ -52,7 +52,7 @@ def save_table(rows: Any, layout: Layout, arrays: Arrays) -> tuple[SavedColumn, 
 def load_table(
     columns: Sequence[SavedColumn], names: Sequence[Any], arrays: Arrays
 ) -> tuple[pd.DataFrame, Layout]:
-    """Return rows as a data frame of pandas, with labels `names`, and their layout."""
+    """Return rows as a pandas data frame, with labels `names`, and their layout."""
     made: dict[str, Any] = {}
     for at, column in enumerate(columns):
         if column.texts is not None:
@@ -71,13 +71,13 @@ def load_table(
     discrete = [each.name for each in columns if each.is_class and each.texts is None]
     with record_warnings(show=False):
         layout = Layout.of(frame, discrete=discrete)
-    # Labels of several levels are tuples, which pandas would take for levels.
+    # Labels with several levels are tuples, which pandas would turn into a MultiIndex.
     labels = pd.Index(list(names), dtype=object, tupleize_cols=False)
     return frame.set_axis(labels.infer_objects(), axis=0), layout
 
 
 def save_names(names: Sequence[Any]) -> list[Label]:
-    """Return labels of rows that JSON can hold: numbers and text; others as text."""
+    """Return labels of rows that JSON can store: numbers and text; others as text."""
     plain = [name.item() if isinstance(name, np.generic) else name for name in names]
     return [name if isinstance(name, (str, bool, int, float)) else str(name) for name in plain]
 
@@ -99,5 +99,5 @@ def _to_array(values: pd.Series[Any]) -> tuple[np.ndarray[Any, Any] | None, str 
         return None, None
     if isinstance(dtype, np.dtype) and dtype.kind in "iuf":
         return values.to_numpy(), None
-    # Decimals, and numbers of types that have their own missing value.
+    # Decimals, and nullable numbers.
     return values.to_numpy(dtype=np.float64, na_value=np.nan), None

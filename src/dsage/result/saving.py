@@ -1,4 +1,4 @@
-"""Explanations in files: JSON and arrays, nothing that runs when it is read."""
+"""Save explanations to files of JSON and arrays, which run no code when they are read."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ from dsage.result.rows import RowExplanation
 from dsage.result.saved_rows import SavedColumn, load_table, save_names, save_table
 
 _FORMAT = 6
-# Files of earlier formats may lack what has been added since.
+# Files of earlier formats may lack fields that were added since.
 _COMPLETE = 6
 _KIND, _ROWS = "dsage explanation", "dsage rows"
-# What files of each kind hold, and what reads them.
+# The content of each kind of file, and the function that reads it.
 _READERS = {
     _KIND: ("one explanation", "dsage.load"),
     "dsage folds": ("folds", "dsage.FoldedExplanation.load"),
@@ -62,7 +62,7 @@ def write(
     more: Mapping[str, Any] | None = None,
     arrays: Arrays | None = None,
 ) -> Path:
-    """Write a result, and whatever else its file holds; return the path."""
+    """Write a result and `more` entries of its header; return the path."""
     file = check_path(path)
     arrays = {} if arrays is None else arrays
     header = {"kind": kind, "format": _FORMAT, "version": __version__}
@@ -84,7 +84,7 @@ def load(path: str | Path) -> Explanation:
         If there is no such file, or if it is damaged or not an explanation.
     """
     header, arrays = _read(path, _KIND)
-    with tell_damage(path):
+    with report_damage(path):
         if header["format"] == 1:
             header = upgrade(header, arrays) | {"format": 1}
         if header["format"] < _COMPLETE:
@@ -97,7 +97,7 @@ def load(path: str | Path) -> Explanation:
 def load_rows(path: str | Path) -> RowExplanation:
     """Return explained rows; see :meth:`RowExplanation.load`."""
     header, arrays = _read(path, _ROWS)
-    with tell_damage(path):
+    with report_damage(path):
         names = _unpack(tuple[Label, ...], header["row_names"], "", arrays)
         columns = _unpack(tuple[SavedColumn, ...], header["columns"], "", arrays)
         rows, layout = load_table(columns, names, arrays)
@@ -113,7 +113,7 @@ def load_rows(path: str | Path) -> RowExplanation:
 def read_as(kind: type[Any], path: str | Path, of: str) -> Any:  # noqa: ANN401
     """Return the result of type `kind` from a file of the kind `of`."""
     header, arrays = _read(path, of)
-    with tell_damage(path):
+    with report_damage(path):
         if header["format"] < _COMPLETE:
             header = _fill(kind, header)
         return _unpack(kind, header, "", arrays)
@@ -127,7 +127,7 @@ def _read(path: str | Path, kind: str) -> tuple[dict[str, Any], Arrays]:
         raise refusal("path", "an existing file", str(path), advice, FileNotFoundError)
     if not zipfile.is_zipfile(file):
         raise _not_an_explanation(path)
-    with tell_damage(path):
+    with report_damage(path):
         header, arrays = read_arrays(file)
     found = header.get("kind")
     if found != kind:
@@ -143,8 +143,8 @@ def _read(path: str | Path, kind: str) -> tuple[dict[str, Any], Arrays]:
 
 
 @contextmanager
-def tell_damage(path: str | Path) -> Iterator[None]:
-    """Turn the errors of damaged files into one that says so."""
+def report_damage(path: str | Path) -> Iterator[None]:
+    """Replace errors of damaged files by one that says that the file is damaged."""
     try:
         yield
     except DAMAGES as error:
@@ -165,7 +165,7 @@ def _pack(value: Any, place: str, arrays: Arrays) -> Any:  # noqa: ANN401
     if isinstance(value, pd.DataFrame):
         return {str(name): _pack_column(value[name], f"{place}/{name}", arrays) for name in value}
     if is_dataclass(value):
-        value = {name: getattr(value, name) for name in _saved(value)}
+        value = {name: getattr(value, name) for name in _list_saved(value)}
     if hasattr(value, "_asdict"):
         value = value._asdict()
     if isinstance(value, Mapping):
@@ -183,12 +183,12 @@ def _pack(value: Any, place: str, arrays: Arrays) -> Any:  # noqa: ANN401
     return str(value) if is_special else value
 
 
-def _saved(kind: Any) -> list[str]:  # noqa: ANN401
-    """Return the names of the fields that files contain."""
+def _list_saved(kind: Any) -> list[str]:  # noqa: ANN401
+    """Return the names of the fields that are saved."""
     return [each.name for each in fields(kind) if each.metadata.get("is_saved", True)]
 
 
-def _needed(kind: Any) -> set[str]:  # noqa: ANN401
+def _list_needed(kind: Any) -> set[str]:  # noqa: ANN401
     """Return the names of the fields without a default."""
     if not is_dataclass(kind):
         return set()
@@ -205,7 +205,7 @@ def _pack_column(column: pd.Series[Any], place: str, arrays: Arrays) -> list[str
 
 
 def _unpack(kind: Any, parts: Any, place: str, arrays: Arrays) -> Any:  # noqa: ANN401
-    """Return the value of type `kind` that was packed; TypeError if `parts` are not of it."""
+    """Return the value of type `kind` that was packed; TypeError if `parts` have another type."""
     if isinstance(kind, UnionType):
         kinds = get_args(kind)
         if parts is None and place[1:] in arrays:
@@ -238,12 +238,12 @@ def _unpack(kind: Any, parts: Any, place: str, arrays: Arrays) -> Any:  # noqa: 
         return pd.DataFrame(columns)
     if is_dataclass(kind) or hasattr(kind, "_fields"):
         hints = get_type_hints(kind)
-        saved = _saved(kind) if is_dataclass(kind) else kind._fields
+        saved = _list_saved(kind) if is_dataclass(kind) else kind._fields
         made = {
             name: _unpack(hints[name], parts[name], f"{place}/{name}", arrays) for name in saved
         }
-        # What files do not contain is put in by the reader.
-        made |= dict.fromkeys(_needed(kind) - made.keys())
+        # The caller sets fields that are not saved.
+        made |= dict.fromkeys(_list_needed(kind) - made.keys())
         return kind(**made)
     if issubclass(kind, Enum):
         return kind(parts)
@@ -256,7 +256,7 @@ def _unpack(kind: Any, parts: Any, place: str, arrays: Arrays) -> Any:  # noqa: 
 
 
 def _fill(kind: Any, parts: Any) -> Any:  # noqa: ANN401
-    """Return packed parts with the defaults of fields that are not there."""
+    """Return packed parts, with missing fields set to their defaults."""
     if get_origin(kind) is tuple and isinstance(parts, list):
         return [_fill(get_args(kind)[0], each) for each in parts]
     if isinstance(kind, UnionType):
@@ -281,7 +281,7 @@ def _check_dtype(array: np.ndarray[Any, Any], kind: type[np.generic], place: str
 
 
 def _check_scores(scores: pd.DataFrame | None) -> None:
-    """Refuse a table of the scores of samplers without its columns, or with others than numbers."""
+    """Refuse a table of sampler scores that lacks columns, or whose scores are not numbers."""
     if scores is None:
         return
     needed = {"sampler", "energy_score", "difference", "se"}
@@ -295,7 +295,7 @@ def _check_scores(scores: pd.DataFrame | None) -> None:
 
 
 def _check_rows(explanation: RowExplanation) -> None:
-    """Refuse parts of explained rows that do not fit together."""
+    """Refuse inconsistent parts of explained rows."""
     _check_scores(explanation.sampler_scores)
     n_rows, n_outputs = len(explanation.row_names), len(explanation.outputs)
     if not n_outputs or len(explanation.estimates) != n_outputs:
@@ -316,7 +316,7 @@ def _check_rows(explanation: RowExplanation) -> None:
 
 
 def check_consistent(explanation: Explanation) -> None:
-    """Refuse parts that do not fit together: the file may have been edited."""
+    """Refuse inconsistent parts: the file may have been edited."""
     _check_scores(explanation.sampler_scores)
     estimate = explanation.estimate
     shape = (len(check_names(estimate.feature_names, "feature_names")),)

@@ -18,7 +18,7 @@ from dsage.result.explanation import Explanation
 class Series:
     """Estimates with errors and degrees of freedom, as arrays of shape (n_features,).
 
-    Those for the population, from rows and computing, end in ``_total``; NaN if unknown.
+    Errors for the population, from rows and computing, end in ``_total``; NaN if unknown.
     """
 
     label: str
@@ -60,5 +60,5 @@ class Series:
 
 
 def combine_df(variances: Floats, *df: Floats) -> Floats:
-    """Return the degrees of freedom of a sum, without the parts of unknown variance."""
+    """Return the degrees of freedom of a sum, ignoring parts with unknown variance."""
     return effective_df(np.where(np.isfinite(variances), variances, 0.0), np.stack(df))

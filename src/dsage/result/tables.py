@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 # The number of features that are shown.
 _MOST_LINES = 20
-# The number of outputs with a column of their own.
+# The number of outputs that get a column.
 _MOST_OUTPUTS = 4
 _MARK = "!"
 
@@ -30,9 +30,10 @@ _MARK = "!"
 def format_table(
     heads: Sequence[str], rows: Sequence[Sequence[str]], *, left: Sequence[str] = ()
 ) -> list[str]:
-    """Return the lines of a table: a rule below the head, columns to the right.
+    """Return the lines of a table, with a rule below the head.
 
-    The first column, and those with heads in `left`, are aligned to the left.
+    The first column, and columns with heads in `left`, are aligned to the left, others to the
+    right.
     """
     heads, *rows = ([visible(cell).replace("\n", "\\n") for cell in row] for row in (heads, *rows))
     widths = [max(map(text_columns, column)) for column in zip(heads, *rows, strict=True)]
@@ -83,14 +84,14 @@ def _as_image(picture: bytes | None) -> str:
     if picture is None:
         return ""
     data = base64.b64encode(picture).decode("ascii")
-    # A PNG has its width in these bytes; two pixels of it are one of the page.
+    # These bytes of a PNG are its width; two of its pixels make one pixel of the page.
     width = int.from_bytes(picture[16:20]) // 2
     source = f"data:image/png;base64,{data}"
     return f'<img alt="The ranking of the features" width="{width}" src="{source}">'
 
 
 NAMES = {"sage": "SAGE", "d-sage": "d-SAGE", "causal": "causal SAGE"}
-"""The values by their estimand, as they are called in tables."""
+"""The names of the values in tables, by estimand."""
 
 
 def headline(explanation: Explanation) -> str:
@@ -131,7 +132,7 @@ def notes(explanation: Explanation) -> list[str]:
 
 
 def _graph_note(explanation: Explanation) -> list[str]:
-    """Return what the graph saved, or left open, in at most one line."""
+    """Return what the graph saved, or left undetermined, in at most one line."""
     graph = explanation.choices.graph
     if explanation.estimate.estimand == "causal":
         return [_range_note(explanation.range_graph)]
@@ -143,18 +144,18 @@ def _graph_note(explanation: Explanation) -> list[str]:
 
 
 def _range_note(found: GraphRange | None) -> str:
-    """Return whether values depend on directions that data leave open."""
+    """Return whether values depend on directions that the data do not determine."""
     if found is None:
-        return "features are set, as in the graph; direct + indirect = value"
+        return "features are set as in the graph; direct + indirect = value"
     n_graphs = 1 + len(found.graphs)
     signs, ranks = found.changes_sign(), found.changes_rank()
     if signs or ranks:
         names = list(dict.fromkeys([*signs, *(name for pair in ranks for name in pair)]))
         return (
-            f"graphs: over {n_graphs} graphs that data do not exclude, the sign or the rank of "
+            f"graphs: over {n_graphs} graphs that the data do not exclude, the sign or the rank of "
             f"{', '.join(names)} changes ({_MARK})"
         )
-    return f"graphs: the range over {n_graphs} graphs that data do not exclude"
+    return f"graphs: the range over {n_graphs} graphs that the data do not exclude"
 
 
 def _sampler_note(explanation: Explanation, check: SamplerCheck) -> str:
@@ -212,7 +213,7 @@ def _cells(explanation: Explanation) -> tuple[list[str], list[list[str]], list[s
         ]
         p_value = "< 0.001" if row["p_value"] < 0.001 else f"{row['p_value']:.3f}"
         if estimate.estimand == "d-sage" and row["n_skipped"] and not row["n_evaluated"]:
-            # The graph says so: nothing was evaluated that would have an error.
+            # The value follows from the graph: nothing was evaluated, so there is no error.
             value, p_value = ["0 by the graph", *[""] * (1 + has_check)], ""
         line = [
             row["feature"],
@@ -262,6 +263,6 @@ def count_digits(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> int:
 
 
 def text_columns(text: str) -> int:
-    """Return the width of a text in letters; East Asian ones count twice, invisible ones not."""
+    """Return the width of a text in letters; East Asian letters count twice, invisible ones 0."""
     seen = [letter for letter in text if unicodedata.category(letter) not in ("Mn", "Me", "Cf")]
     return len(seen) + sum(unicodedata.east_asian_width(letter) in ("W", "F") for letter in seen)

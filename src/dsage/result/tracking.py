@@ -1,4 +1,4 @@
-"""Explanations in trackers of experiments: MLflow, Weights & Biases."""
+"""Log explanations to experiment trackers: MLflow, Weights & Biases."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dsage.result.pictures import picture_of
 if TYPE_CHECKING:
     from dsage.result.explanation import Explanation
 
-# What MLflow allows in names; Weights & Biases allows it too.
+# Characters that MLflow refuses in names; Weights & Biases allows all others, too.
 _REFUSED = re.compile(r"[^\w\-. /]", re.ASCII)
 # Longer values of parameters are cut: older servers of MLflow refuse them.
 _LONGEST = 500
@@ -36,9 +36,9 @@ def log(explanation: Explanation, to: str, *, prefix: str, step: int | None) -> 
 def metrics(explanation: Explanation, prefix: str) -> dict[str, float]:
     """Return the value and the standard error of each feature, by the names of metrics.
 
-    Names that are the same without refused characters are numbered.
+    Names that become equal when refused characters are replaced are numbered.
     """
-    names = unlike(_REFUSED.sub("_", name) for name in explanation.feature_names)
+    names = number_duplicates(_REFUSED.sub("_", name) for name in explanation.feature_names)
     found = {}
     for kind, numbers in (("value", explanation.values), ("se", explanation.se)):
         for name, number in zip(names, numbers.tolist(), strict=True):
@@ -47,12 +47,12 @@ def metrics(explanation: Explanation, prefix: str) -> dict[str, float]:
     return found
 
 
-def unlike(names: Iterable[str]) -> list[str]:
-    """Return the names, with numbers behind those that occurred before.
+def number_duplicates(names: Iterable[str]) -> list[str]:
+    """Return the names, with a number appended to names that occurred before.
 
     Examples
     --------
-    >>> unlike(["a_b", "c", "a_b"])
+    >>> number_duplicates(["a_b", "c", "a_b"])
     ['a_b', 'c', 'a_b_2']
     """
     found: list[str] = []
@@ -66,7 +66,7 @@ def unlike(names: Iterable[str]) -> list[str]:
 
 
 def parameters(explanation: Explanation, prefix: str) -> dict[str, str | int]:
-    """Return what was chosen, by the names of parameters."""
+    """Return the choices of the run, by the names of parameters."""
     choices = explanation.choices
     found: dict[str, str | int] = {
         "target": explanation.target,

@@ -1,4 +1,4 @@
-"""The steps of a run between the inputs and the estimate, which `explain` and workflows share."""
+"""Steps of a run between the inputs and the estimate, shared by `explain` and the workflows."""
 
 from dsage.steps.causal import find_range, warn_of_open_directions
 from dsage.steps.clock import Clock

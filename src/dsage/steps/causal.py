@@ -38,10 +38,10 @@ def find_interventional(
     seed: int,
     progress: bool,
 ) -> SamplerFound:
-    """Return the sampler of interventions: for the `sampler` argument and a graph of causes.
+    """Return the interventional sampler for the `sampler` argument and a causal graph.
 
-    What draws each variable is found as for conditional values, among features and, if features
-    depend on it, the target.
+    The sampler that draws each variable is chosen as for conditional values, from the features and,
+    if features depend on it, the target.
     """
     if found.graph is None:
         raise refusal("graph", "a graph for causal values", None, "Pass one")
@@ -56,13 +56,13 @@ def find_interventional(
     is_with_target = needs_target(found, inputs)
     table = _with_target(inputs, is_of_classes=is_of_classes) if is_with_target else inputs
     if is_with_target:
-        # The model does not know the target, so the scores are those of the draws alone.
+        # The model does not take the target, so only the draws themselves are scored.
         scoring = replace(scoring, predict=None, players=None)
     base = find_sampler(
         parse_sampler(sampler, table, seed=seed), table, scoring, seed=seed, progress=progress
     )
     if check_sampler(base.sampler).is_marginal:
-        advice = "Marginal draws ignore what causes what: use 'gaussian', 'mix' or another"
+        advice = "Marginal draws ignore causes and effects: use 'gaussian', 'mix' or another"
         raise refusal("sampler", "a conditional one for causal values", base.info.name, advice)
     graph = found.graph
 
@@ -116,14 +116,14 @@ def find_range(
 ) -> GraphRange | None:
     """Return the range of the values over the graphs that the data do not exclude, and warn of it.
 
-    None if there is no other graph.
+    None if no other graph is possible.
     """
 
     def other_game(alternative: Alternative) -> OtherGame:
         def make() -> Game:
             return make_game(cast(Interventional, sampler).with_graph(alternative.graph))
 
-        words = _in_words(alternative.graph)
+        words = _list_edges(alternative.graph)
         return OtherGame(make, words, alternative.share, alternative.is_resampled)
 
     others = [other_game(each) for each in found.alternatives]
@@ -134,17 +134,17 @@ def find_range(
     return ranges
 
 
-def _in_words(graph: Graph) -> str:
+def _list_edges(graph: Graph) -> str:
     edges = [f"{tail} -> {head}" for tail, head in graph.edges]
     edges += [f"{one} <-> {other}" for one, other in graph.bidirected]
     return ", ".join(edges) or "no edges"
 
 
 def warn_of_open_directions(found: CausesFound) -> None:
-    """Warn that values of single rows are those of one of several graphs."""
+    """Warn that values of single rows are for only one of several possible graphs."""
     text = describe_graph(found)
     if text:
         warn(
-            f"The values are those of one graph, but {text}: other directions give other values. "
+            f"The values are for one graph, but {text}: other directions give other values. "
             "explain(..., estimand='causal') computes their range; tiers exclude graphs."
         )

@@ -1,4 +1,4 @@
-"""The phases of a run: how long each takes, and who is told."""
+"""Measure how long the phases of a run take, and report them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Clock:
         self._has_cost = False
 
     def follow(self, outlook: Outlook) -> None:
-        """Report where the estimation stands."""
+        """Report the progress of the estimation."""
         if not self._has_cost and outlook.seconds_left is not None:
             self._has_cost = True
             self._report(CostExpected(outlook))

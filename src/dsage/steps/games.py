@@ -43,7 +43,7 @@ class GameMaker:
         return game if self._groups is None else Grouped(game, self._groups.members)
 
     def oracle(self, oracle: Oracle | None) -> Oracle | None:
-        """Return the separations of features as those of the players."""
+        """Return the separations between players, from the separations between features."""
         return group_oracle(oracle, self._groups)
 
 

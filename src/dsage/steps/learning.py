@@ -1,4 +1,4 @@
-"""What a run learns from the training rows: the graph and the sampler."""
+"""Learn the graph and the sampler of a run from the training rows."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from dsage.structure.causes import find_causes
 from dsage.structure.knowledge import Knowledge
 from dsage.structure.resolve import GraphFound, find_graph
 
-# Rows on which a batch of orderings is evaluated at least, if there are so many.
+# A batch of orderings is evaluated on at least this many rows, if there are as many.
 _ROWS = 64
 
 
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """What is learned from the training rows: the separations and the sampler."""
+    """The separations and the sampler that were learned from the training rows."""
 
     graph: GraphFound
     sampler: SamplerFound
@@ -46,12 +46,12 @@ def learn_parts(
     knowledge: Knowledge | None = None,
     n_predicted: int | None = None,
 ) -> Learned:
-    """Learn graph and sampler from the training rows, or take what is given.
+    """Learn graph and sampler from the training rows, or use those that are given.
 
-    `is_of_classes` is whether the target is a class. `predict` is the model, in whose terms
-    samplers are compared; without one the energy score alone decides. `knowledge` is what a learned
-    graph has to agree with. `n_predicted` are the rows that the model will predict at least; by
-    default those of a run to a tolerance.
+    `is_of_classes` is whether the target is a class. `predict` is the model, whose predictions are
+    used to compare samplers; without a model, only the energy score decides. `knowledge`
+    constrains a learned graph. `n_predicted` is the minimum number of rows that the model will
+    predict; by default, the number for a run with a tolerance.
     """
     if predict is None:
         n_predicted = 0
@@ -97,7 +97,7 @@ def learn_parts(
 
 
 def _least_predicted(inputs: Inputs, groups: Groups | None, options: GameOptions) -> int:
-    """Return the number of rows that the model predicts at least in a run to a tolerance."""
+    """Return the minimum number of rows that the model predicts in a run with a tolerance."""
     n_players = len(inputs.names if groups is None else groups.names)
     n_rows = min(len(inputs.y_test), _ROWS)
     return 2 * MIN_UNITS * n_players * n_rows * options.n_replicates * options.n_draws_each

@@ -1,4 +1,4 @@
-"""The record of a run: everything that was chosen, and what it cost."""
+"""The record of a run: all choices, and the cost of the run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which separations a run uses: those of a graph, where they save evaluations."""
+"""Decide which separations a run uses: a graph is used if it saves evaluations."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from dsage.graphs import GroupedOracle, Oracle
 from dsage.structure.info import GraphInfo
 from dsage.structure.resolve import GraphFound
 
-# A graph is not learned if linear regressions leave this share of the coalitions to be evaluated.
+# No graph is learned if linear regressions leave this share of the coalitions to be evaluated.
 _HARDLY_SEPARATED = 0.9
 
 
 def group_oracle(oracle: Oracle | None, groups: Groups | None) -> Oracle | None:
-    """Return the separations of features as those of the players."""
+    """Return the separations between players, from the separations between features."""
     if groups is None or oracle is None:
         return oracle
     return GroupedOracle(oracle, groups.members)
@@ -27,8 +27,8 @@ def use_graph(
 ) -> tuple[Oracle | None, GraphInfo]:
     """Return the separations to use, and the record of the graph.
 
-    A graph that the user did not ask for is used where that makes the estimate cheaper. `oracle`
-    has its separations of the players.
+    A graph that the user did not ask for is used if that makes the estimate cheaper. `oracle`
+    contains the graph's separations between players.
     """
     if oracle is None:
         return None, found.info
@@ -51,13 +51,13 @@ def use_graph(
 
 
 class GraphSaver:
-    """Tells why no graph need be learned, from rough separations of the features."""
+    """Explain why no graph needs to be learned, from rough separations of the features."""
 
     def __init__(self, options: PlanOptions, groups: Groups | None) -> None:
         self._options, self._groups = options, groups
 
     def __call__(self, oracle: Oracle) -> str | None:
-        """Return the reason, or None if a graph might pay."""
+        """Return the reason, or None if a graph might save evaluations."""
         players = oracle if self._groups is None else GroupedOracle(oracle, self._groups.members)
         share = measure_use(players, self._options).share_evaluated
         if share < _HARDLY_SEPARATED:

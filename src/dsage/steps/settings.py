@@ -16,7 +16,7 @@ from dsage.estimate import Checkpoint, PlanOptions, Stopping, as_checkpoint, as_
 from dsage.games import GameOptions
 from dsage.models.losses import Loss
 
-# A seed that can be read and typed.
+# Short enough to be read and typed.
 _SEED_BITS = 32
 
 
@@ -49,7 +49,7 @@ class Settings:
         sampler_check: bool,
         progress: bool,
     ) -> Settings:
-        """Check the options; `loss` is None where none is known, before there is a model."""
+        """Check the options; `loss` is None if it is unknown because there is no model yet."""
         given: dict[str, Any] = {name: each for name, each in limits.items() if each is not None}
         stopping = as_stopping(**given) if given else None
         grouped = None if groups is None else Groups(groups, inputs.names)
@@ -77,10 +77,10 @@ class Settings:
 def split_options(
     options: Mapping[str, Any], caller: Callable[..., Any], *, without: Iterable[str] = ()
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the options of the game and those of the plan; refuse unknown names.
+    """Return the options of the game and of the plan; refuse unknown names.
 
-    The parameters of `caller` are suggested where a name is misspelled. It does not take the
-    options `without`.
+    For a misspelled name, parameters of `caller` are suggested, except those in `without`, which
+    it does not take.
     """
     all_names = [*GameOptions.names(), *PlanOptions.names(), *(caller.__kwdefaults__ or ())]
     names = [name for name in all_names if name not in without]
@@ -91,7 +91,7 @@ def split_options(
 
 
 def make_seed(random_state: RandomState, checkpoint: Checkpoint | None = None) -> int:
-    """Return the given seed, that of the run to resume, or a new one."""
+    """Return the given seed, the seed of the run to resume, or a new one."""
     if random_state is not None:
         return Streams(random_state).entropy
     entropy = None if checkpoint is None else checkpoint.entropy()

@@ -1,1 +1,1 @@
-"""What people do with importances: workflows around :func:`dsage.explain`."""
+"""Workflows around :func:`dsage.explain`: comparisons, cross-validation, selection and others."""

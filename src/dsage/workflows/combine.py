@@ -1,4 +1,4 @@
-"""Put explanations of different rows, seeds or models together."""
+"""Combine explanations of different rows, seeds or models."""
 
 from __future__ import annotations
 
@@ -19,25 +19,26 @@ def combine(
 ) -> CombinedExplanation:
     """Pool explanations of different rows, seeds or models by a random-effects mean.
 
-    Each explanation estimates a value of its own: that of its model and its rows. The mean of these
+    Each explanation estimates a different value, for its model and its rows. The mean of these
     values and their standard deviation, the spread, are estimated from the explanations and their
     errors, feature by feature (Paule and Mandel, 1982; Hartung and Knapp, 2001).
 
-    What differs is what the interval speaks about. For different rows, such as those of hospitals,
-    it is the mean over such sets of rows; for models fitted again, the mean over fits; for seeds,
-    the spread should be zero, and the mean is only more precise. For the folds of one
-    cross-validation use :func:`dsage.explain_cv`: their models share training rows, which this
-    function does not know.
+    The meaning of the interval depends on how the explanations differ. For different rows, such as
+    the patients of several hospitals, it is about the mean over such sets of rows; for refitted
+    models, about the mean over fits; for seeds, the spread should be zero, and the mean is only
+    more precise. For the folds of one cross-validation use :func:`dsage.explain_cv`: their models
+    share training rows, which this function does not take into account.
 
     Parameters
     ----------
     explanations : mapping of str to Explanation, or iterable of Explanation
-        Two or more, with the same features, target and loss. The names are those in the result; by
-        default they are numbered.
+        Two or more, with the same features, target and loss. The names are used in the result; an
+        iterable is numbered.
     shared_rows : bool, optional
         Whether they were evaluated on the same rows. Then the error from the choice of the rows is
-        common to all, and is added to that of the mean. By default it is found from the rows; if
-        only some of them agree, it must be given, and True is the cautious choice.
+        common to all, and is added to the error of the mean. By default this is determined from
+        the rows; if only some of them agree, it must be given, and True is the conservative
+        choice.
 
     Returns
     -------
@@ -89,7 +90,7 @@ def _name(explanations: object) -> dict[str, Explanation]:
     else:
         named = {str(number): each for number, each in enumerate(explanations, start=1)}
     if len(named) < 2:
-        advice = "The mean of one is the explanation itself"
+        advice = "A single explanation needs no mean"
         raise refusal("explanations", "two or more", len(named), advice)
     for label, each in named.items():
         if not isinstance(each, Explanation):
@@ -120,7 +121,7 @@ def _check_alike(first_label: str, first: Explanation, label: str, other: Explan
 
 
 def _share_rows(named: Mapping[str, Explanation]) -> bool:
-    """Return whether all were evaluated on the same rows; refuse where only some were."""
+    """Return whether all were evaluated on the same rows; refuse if only some were."""
     digests = [each.choices.data.digest for each in named.values()]
     n_different = len(set(digests))
     if None in digests or 1 < n_different < len(digests):
@@ -129,7 +130,7 @@ def _share_rows(named: Mapping[str, Explanation]) -> bool:
             groups.setdefault(digest, []).append(label)
         found = " | ".join(", ".join(labels) for labels in groups.values())
         condition = "given if only some of the explanations have the same evaluation rows"
-        advice = f"These share rows: {found}. Pass True, which is cautious, or False"
+        advice = f"These share rows: {found}. Pass True, which is conservative, or False"
         raise refusal("shared_rows", condition, None, advice)
     return n_different == 1
 

@@ -44,8 +44,8 @@ def compare(
     """Compare how much each feature contributes to the performance of two or more models.
 
     All models are evaluated on the same rows, at the same coalitions, with the same sampler and
-    noise. What they have in common cancels, so the differences are far more precise than those of
-    separate runs, see :func:`dsage.estimate.compare_games`.
+    noise. Common errors cancel, so the differences are far more precise than with separate runs;
+    see :func:`dsage.estimate.compare_games`.
 
     Parameters
     ----------
@@ -57,10 +57,10 @@ def compare(
     reference : str, optional
         The model that the others are compared with; by default the first.
     graph : object, optional
-        As for :func:`dsage.explain`; by default there is none, and nothing is skipped. Models
-        differ in how far they are from the best one, and that is what skipping by a graph ignores.
+        As for :func:`dsage.explain`; by default there is none, and nothing is skipped. Skipping
+        by a graph assumes an optimal model, and models differ in how far they are from it.
     sampler : str or Sampler, default="auto"
-        As for :func:`dsage.explain`. If it is chosen by its scores, those are computed with the
+        As for :func:`dsage.explain`. If it is chosen by scores, they are computed with the
         predictions of the reference.
     loss : str, callable or Loss, default="auto"
         The loss, the same for all models.
@@ -71,7 +71,7 @@ def compare(
     random_state : int, numpy Generator or None, default=None
         Seed of everything.
     rng : int, numpy Generator, SeedSequence, BitGenerator or None, default=None
-        Another name of `random_state`, as in SciPy; pass one of the two.
+        Another name for `random_state`, as in SciPy; pass one of the two.
     progress : bool, default=True
         Show a progress bar of the runs: one for each model, and one for each difference.
     **options
@@ -161,7 +161,7 @@ def _run_all(
 
 
 def full_losses(game: Game) -> Floats:
-    """Return the loss of each row, times its weight, of the model that knows all features."""
+    """Return the loss of each row, times its weight, with all features known."""
     everything = np.ones((1, len(game.feature_names)), dtype=np.bool_)
     losses: Floats = game.risks(everything, np.arange(game.n_rows)).mean(axis=2)[0]
     return losses if game.weights is None else losses * game.weights

@@ -37,15 +37,15 @@ def compare_data(
     progress: bool = True,
     **options: Any,  # noqa: ANN401
 ) -> DataComparison:
-    """Compare the values of one model on two sets of rows, such as of two years.
+    """Compare the values of one model on two sets of rows, such as two years.
 
     The risk of a model changes from one set to the other. The change is the change of the risk
     without features, minus the changes of the values: a feature explains the part of the change by
     which it contributes less than before, see :class:`dsage.result.DataComparison`.
 
-    Both sets have the same sampler, learned from the training rows: what the model does without a
-    feature is the same on both, and only the rows and their targets differ. Orderings are the same.
-    The rows are not, so the errors of both sets are independent and add up.
+    Both sets use the same sampler, learned from the training rows: a missing feature is treated in
+    the same way on both, and only the rows and their targets differ. The orderings are the same,
+    but the rows are not, so the errors of both sets are independent and add up.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def compare_data(
     random_state : int, numpy Generator or None, default=None
         Seed of everything.
     rng : int, numpy Generator, SeedSequence, BitGenerator or None, default=None
-        Another name of `random_state`, as in SciPy; pass one of the two.
+        Another name for `random_state`, as in SciPy; pass one of the two.
     progress : bool, default=True
         Show a progress bar of the two runs.
     **options
@@ -99,7 +99,7 @@ def compare_data(
         with name_place(f"data {label!r}"):
             X, y = data[label]
             inputs[label] = check_inputs(X_train, y_train, X, y, target=target, **columns)
-            # What is chosen for the first set holds for both.
+            # The loss that is chosen for the first set is used for both.
             chosen = loss if not resolved else resolved[one].loss
             resolved[label] = find_model(model, chosen, classes, inputs[label])
     ground = prepare(
@@ -134,7 +134,7 @@ def compare_data(
 
 
 def _check_data(data: Mapping[str, tuple[Any, Any]]) -> tuple[str, str]:
-    """Return the names of the two sets; refuse what is not two pairs."""
+    """Return the names of the two sets; refuse anything but two pairs."""
     advice = "Pass a dict, such as {'2023': (X, y), '2024': (X, y)}"
     if not isinstance(data, Mapping):
         raise refusal("data", "two sets by name", type(data).__name__, advice, TypeError)

@@ -30,7 +30,7 @@ from dsage.steps import Clock, Learned, Settings, learn_parts, split_options
 from dsage.structure.causes import CausesFound
 from dsage.structure.knowledge import Knowledge
 
-# What `fit` has used: another value would contradict what was learned.
+# Options that `fit` has used, which `explain` must not change.
 _OF_FIT = (
     "graph", "sampler", "target", "discrete", "kinds", "groups", "n_resamples", "min_share",
     "tiers", "forbidden", "required", "random_state", "rng",
@@ -45,8 +45,8 @@ class Explainer(BaseEstimator):  # type: ignore[misc]
     The options are those of :func:`dsage.explain`, as attributes, with the conventions of
     scikit-learn: `get_params`, `set_params`, and :func:`sklearn.base.clone`. ``fit`` learns the
     graph and the sampler from the training rows; ``explain`` explains a model with them. All
-    models are explained with the same orderings and the same noise, so differences between them
-    are not due to chance in these.
+    models are explained with the same orderings and the same noise, so differences between models
+    are not due to randomness in these.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class Explainer(BaseEstimator):  # type: ignore[misc]
     sampler_ : Sampler
         The fitted sampler.
     sampler_scores_ : pandas.DataFrame or None
-        The held-out scores of the sampler and of others, see :class:`dsage.Explanation`.
+        The held-out scores of the sampler and of alternatives, see :class:`dsage.Explanation`.
     seed_ : int
         The seed of everything, also of each explanation.
     target_ : str
@@ -149,11 +149,11 @@ class Explainer(BaseEstimator):  # type: ignore[misc]
         X, y : data frame or array of shape (n_rows, n_features), array of shape (n_rows,)
             Training rows.
         model : estimator, pipeline, booster, torch.nn.Module or callable, optional
-            A fitted model in whose terms samplers are compared, for ``sampler="auto"``: how well
-            draws tell its predictions (the MSEv), and the energy score. Pass the model, or one of
-            the models, that you are going to explain: then the sampler is the one that
-            :func:`dsage.explain` would choose for it. Without a model the energy score alone
-            decides: how well draws tell the features.
+            A fitted model that is used to compare samplers, for ``sampler="auto"``: they are scored
+            by how well their draws reproduce its predictions (the MSEv), and by the energy score.
+            Pass the model, or one of the models, that you are going to explain: then the sampler is
+            the one that :func:`dsage.explain` would choose for it. Without a model, only the energy
+            score is used: how well draws reproduce the features.
 
         Returns
         -------
@@ -162,8 +162,8 @@ class Explainer(BaseEstimator):  # type: ignore[misc]
 
         Notes
         -----
-        Without a model, the target is a class for the graph if `loss` or `classes` say so, if its
-        values are not numbers, or if they are whole and few (as the kind "codes" of
+        Without a model, the graph treats the target as a class if `loss` or `classes` imply it, if
+        its values are not numbers, or if they are few whole numbers (the kind "codes" of
         :mod:`dsage.data.kinds`).
         """
         if y is None:
@@ -211,8 +211,9 @@ class Explainer(BaseEstimator):  # type: ignore[misc]
         X_test, y_test : data frame or array, array
             Rows on which it is evaluated: it must not have been fitted to them.
         **options
-            Options of :func:`dsage.explain` that take the place of those of the explainer, such as
-            `n_orderings`, `sample_weight` or `checkpoint`. What `fit` uses cannot be changed here.
+            Options of :func:`dsage.explain` that override those of the explainer, such as
+            `n_orderings`, `sample_weight` or `checkpoint`. Options that `fit` uses cannot be
+            changed here.
 
         Returns
         -------
@@ -228,7 +229,7 @@ class Explainer(BaseEstimator):  # type: ignore[misc]
                 raise refusal(name, "an option of the explainer itself", value, advice)
         is_causal = isinstance(self._learned.graph, CausesFound)
         if (params | options)["estimand"] != "causal" and is_causal:
-            advice = "The sampler sets features: fit again for other values"
+            advice = "The fitted sampler draws from interventions: fit again for other values"
             raise refusal("estimand", "'causal', as in fit", options.get("estimand"), advice)
         if options.get("estimand") == "causal" and not is_causal:
             advice = "Set it with set_params, and fit again"
@@ -258,7 +259,7 @@ class Explainer(BaseEstimator):  # type: ignore[misc]
         )
 
     def _is_class(self, inputs: Inputs) -> bool:
-        """Return whether the target is a class, as far as can be told without a model."""
+        """Return whether the target is a class, as far as can be determined without a model."""
         if not (isinstance(self.loss, str) and self.loss == "auto"):
             return as_loss(self.loss).output == "probability"
         y = inputs.y_train

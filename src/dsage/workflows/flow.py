@@ -23,7 +23,7 @@ from dsage.structure.constraints import Edges
 from dsage.structure.knowledge import Knowledge
 from dsage.workflows.flow_parts import Nodes, fit_nodes, resolve_graph
 
-# What the game draws is noise, for which there is no control.
+# The game draws only noise, which has no control variate.
 _OPTIONS = tuple(
     name for name in GameOptions.names() if name not in ("draw_control", "random_state")
 )
@@ -60,13 +60,13 @@ def explain_flow(
     """Attribute the reduction of a model's risk to the edges of a causal graph.
 
     This is Shapley flow (Wang, Wiens & Lundberg, 2021) for a loss instead of a prediction. Each
-    node of the graph is a function of its parents and of noise of its own, learned from the
+    node of the graph is a function of its parents and of independent noise, learned from the
     training rows. At first all noise is drawn at random: the model knows nothing about the row.
-    Then the noise of one node after the other becomes that of the row. A node whose value changes
-    sends it to its children and to the model, and what the loss is reduced by when a message
-    arrives at the model is credited to every edge on its way. The flow is the mean over all orders
-    in which messages travel depth first. What flows into a node flows out of it, and all that
-    arrives at the model is the reduction of the risk.
+    Then the noise of one node after the other is set to the row's noise. A node whose value changes
+    sends it to its children and to the model. When a message arrives at the model, the reduction of
+    the loss is credited to every edge on its path. The flow is the mean over all orders in which
+    messages travel depth first. The flow into a node equals the flow out of it, and the flow into
+    the model is the reduction of the risk.
 
     Parameters
     ----------
@@ -76,30 +76,31 @@ def explain_flow(
         A DAG over the features and the target, see :func:`dsage.graphs.as_graph`. Cycles,
         bidirected and undirected edges are refused. ``"learn"``, or a method of
         :func:`dsage.learn_graph`, learns one; a warning names the edges whose direction the data do
-        not tell. Every feature has an edge to the model in addition.
+        not determine. In addition, every feature has an edge to the model.
     sources : {"noise", "do"}, default="noise"
-        What starts the flow. ``"noise"``: the noise of a node becomes that of the row; what comes
-        from a source is what the node itself contributes, beyond its causes. ``"do"``: a feature is
-        set to its value in the row, whatever its parents are; what comes from a source is the
-        feature's causal SAGE value.
+        How the flow starts. ``"noise"``: the noise of a node is set to the row's noise; the flow
+        from a source is the node's own contribution, beyond its causes. ``"do"``: a feature is set
+        to its value in the row, regardless of its parents; the flow from a source is the feature's
+        causal SAGE value.
     model_first : bool, default=False
         Whether a node sends its value to the model before it sends it to other nodes. By default
-        this order is random, too. If it is true, and features are set, the direct parts are the
+        this order is random, too. If it is true, and ``sources="do"``, the direct parts are the
         direct effects of Heskes et al. (2020).
     loss, target, classes, discrete, kinds
         As for :func:`dsage.explain`.
     tiers, forbidden, required
-        What a learned graph has to agree with, as for :func:`dsage.explain`.
+        Constraints on a learned graph, as for :func:`dsage.explain`.
     tolerance, absolute, seconds, n_orderings : float or int, optional
-        Stop at the first of these limits that is met, as for :func:`dsage.explain`; the values are
-        those of the edges. By default stop when computing hardly matters any more beside the choice
-        of the rows. A time limit is looked at after each pair of passes over the rows.
+        Stop at the first of these limits that is met, as for :func:`dsage.explain`; they apply to
+        the values of the edges. By default, stop when the error from computing is small compared
+        with the error from the choice of the rows. A time limit is checked after each pair of
+        passes over the rows.
     n_jobs : int, optional
         Number of parallel jobs; results do not depend on it.
     random_state : int, numpy Generator or None, default=None
         Seed of everything.
     rng : int, numpy Generator, SeedSequence, BitGenerator or None, default=None
-        Another name of `random_state`, as in SciPy; pass one of the two.
+        Another name for `random_state`, as in SciPy; pass one of the two.
     progress : bool, default=True
         Show a progress bar.
     **options
@@ -193,7 +194,7 @@ def _make_game(
     options: GameOptions,
     seed: int,
 ) -> FlowGame:
-    """Return the game of messages along the edges; its model gets rows of a marginal sampler."""
+    """Return the game of messages along the edges, with a marginal sampler."""
     marginal = parse_sampler("marginal", inputs, seed=seed).sampler
     if marginal is None:
         raise RuntimeError("the marginal sampler has no object")
@@ -211,7 +212,7 @@ def _make_game(
 
 
 def _stopping(**limits: Any) -> Stopping:  # noqa: ANN401
-    """Return the rule of the limits that are given; units are pairs of passes."""
+    """Return the stopping rule for the given limits; units are pairs of passes."""
     given = {name: limit for name, limit in limits.items() if limit is not None}
     return (
         as_stopping(**given, min_units=MIN_PAIRS) if given else DataTolerance(min_units=MIN_PAIRS)

@@ -1,4 +1,4 @@
-"""The parts of a flow: the graph that was given or learned, and the nodes' values."""
+"""The parts of a flow: the given or learned graph, and the values of its nodes."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def resolve_graph(
     progress: bool,
     knowledge: Knowledge,
 ) -> Graph:
-    """Return the graph; learn it if that is asked for, and warn of edges without a direction."""
+    """Return the graph; if it is learned, warn of edges whose direction is undetermined."""
     if is_learned(graph):
         return _learn(
             graph,
@@ -61,13 +61,13 @@ def resolve_graph(
     if is_other or (is_oracle(graph) and not isinstance(graph, (Graph, PartialGraph))):
         advice = "A flow needs directed edges: pass a dsage.Graph, or 'learn'"
         raise refusal("graph", "a graph", type(graph).__name__, advice, TypeError)
-    if undirected := _undirected(graph):
+    if undirected := _find_undirected(graph):
         advice = f"{_DIRECT}dsage.graphs.as_graph(graph), which directs them in one possible way"
         raise refusal("graph", "one whose edges all have a direction", undirected, advice)
     found = as_graph(graph)
     if isinstance(found, PartialGraph):
         condition = "one without circles"
-        advice = "The ends of its edges are not known: draw a dsage.Graph"
+        advice = "Some directions of its edges are unknown: pass a dsage.Graph"
         raise refusal("graph", condition, found, advice, TypeError)
     check_target(found, inputs)
     return found
@@ -95,19 +95,20 @@ def _learn(
     ).graph
     if found is None:
         condition = "one whose edges all have a direction"
-        advice = "Its ends are not known, or there are several targets: draw a dsage.Graph"
+        advice = "Some directions are unknown, or there are several targets: pass a dsage.Graph"
         raise refusal("graph", condition, "a learned graph without", advice)
-    if pairs := _undecided(found, knowledge):
+    if pairs := _find_undecided(found, knowledge):
         warn(
-            f"The data do not tell the direction of {len(pairs)} of the {len(found.edges)} edges "
-            f"of the learned graph ({shown(pairs)}). One possible direction of each was chosen, "
-            "and the flow depends on it: draw the graph by what you know, and pass it as graph=."
+            f"The data do not determine the direction of {len(pairs)} of the {len(found.edges)} "
+            f"edges of the learned graph ({shown(pairs)}). One possible direction of each was "
+            "chosen, and the flow depends on it: draw the graph from what you know, and pass it "
+            "as graph=."
         )
     return found
 
 
-def _undecided(graph: Graph, knowledge: Knowledge) -> list[str]:
-    """Return the edges whose direction neither the data nor what is known beforehand decides."""
+def _find_undecided(graph: Graph, knowledge: Knowledge) -> list[str]:
+    """Return the edges whose direction neither the data nor the prior knowledge determines."""
     if not graph.is_dag:
         return []
     members = cpdag(graph)
@@ -119,7 +120,7 @@ def _undecided(graph: Graph, knowledge: Knowledge) -> list[str]:
     ]
 
 
-def _undirected(graph: Any) -> list[str]:  # noqa: ANN401
+def _find_undirected(graph: Any) -> list[str]:  # noqa: ANN401
     """Return the undirected edges of a graph of another kind."""
     pairs: list[tuple[str, str]] = []
     if isinstance(graph, CPDAG):
@@ -166,7 +167,7 @@ def fit_nodes(network: Network, inputs: Inputs, *, is_of_classes: bool) -> Nodes
 
 
 def _check_rows(train: Floats, test: Floats, inputs: Inputs) -> None:
-    """Refuse evaluation rows with classes or gaps that training lacks: no noise explains them."""
+    """Refuse evaluation rows with categories or gaps that never occur in training."""
     for at, name in enumerate(inputs.names):
         is_class = bool(inputs.layout.n_categories[at])
         is_new = np.isnan(test[:, at]) & ~np.isnan(train[:, at]).any()
@@ -190,7 +191,7 @@ def _target_column(inputs: Inputs, *, is_of_classes: bool) -> tuple[Column, Floa
     index = pd.Index(pd.unique(pd.Series(y)))
     codes = index.get_indexer(pd.Index(y_test))
     if (codes < 0).any():
-        condition = "of classes that y_train has, if features descend from the target"
+        condition = "of classes that occur in y_train, if features descend from the target"
         found = pd.Series(y_test)[codes < 0].iloc[0]
         raise refusal(inputs.named[1], condition, found, "Leave these rows out")
     return Column(index.get_indexer(pd.Index(y)).astype(np.float64), True), codes.astype(float)

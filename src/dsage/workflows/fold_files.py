@@ -1,4 +1,4 @@
-"""Files of a cross-validated run: one a fold, in a folder that belongs to one run."""
+"""Files of a cross-validated run: one per fold, in a folder that belongs to one run."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _KIND = "dsage run of folds"
 
 
 class FoldFiles:
-    """The folder of a run: finished folds, the states of others, and what the run is about.
+    """The folder of a run: finished folds, the states of others, and a record of the run.
 
     Parameters
     ----------
     folder : str or Path
         The folder; it is created if it does not exist.
     models : estimator or sequence of fitted models
-        What is explained.
+        The models to explain, or the estimator to fit in each fold.
     X, y, folds
         Rows, targets and folds of the run.
     """
@@ -48,7 +48,7 @@ class FoldFiles:
             raise refusal("checkpoint", "a folder", folder, "Pass its path", TypeError)
         self.folder = Path(folder)
         if self.folder.exists() and not self.folder.is_dir():
-            advice = "It is a file: name a folder, which keeps a file for each fold"
+            advice = "It is a file: name a folder, which gets one file per fold"
             raise refusal("checkpoint", "a folder", str(folder), advice)
         rows = [part.tobytes() for fold in folds for part in (fold.train, fold.test)]
         self._marks = {
@@ -65,21 +65,21 @@ class FoldFiles:
         return self._lock
 
     def open(self, options: Mapping[str, Any], weights: Floats) -> None:
-        """Create the folder; refuse that of another run."""
+        """Create the folder; refuse the folder of another run."""
         self._marks["the weights"] = _hash(weights.tobytes())
         for name in sorted(options):
             self._marks[f"the option {name}"] = _word(options[name])
         self.folder.mkdir(parents=True, exist_ok=True)
-        there = self._read().get("marks")
-        if there is None:
+        saved = self._read().get("marks")
+        if saved is None:
             return
-        names = dict.fromkeys([*self._marks, *there])
-        differ = [name for name in names if self._marks.get(name) != there.get(name)]
+        names = dict.fromkeys([*self._marks, *saved])
+        differ = [name for name in names if self._marks.get(name) != saved.get(name)]
         if differ:
             raise self._refuse(f"It differs in: {', '.join(differ)}")
 
     def agree_on_seed(self, given: int | None, new: int) -> int:
-        """Return the seed of the run in the folder, or the given one, or a new one; note it."""
+        """Return the seed of the run in the folder, the given seed or a new one; save it."""
         found = self._read().get("seed")
         seed = found if found is not None else new if given is None else given
         if given is not None and given != seed:
@@ -89,14 +89,14 @@ class FoldFiles:
         return int(seed)
 
     def finished(self, fold: Fold) -> Explanation | None:
-        """Return the explanation of a fold that is finished, or None."""
+        """Return the explanation of a finished fold, or None."""
         file = self._file(fold, "dsage")
         return load(file) if file.exists() else None
 
     def run(self, fold: Fold, explain: Callable[[Path], Explanation]) -> Explanation:
-        """Explain a fold with a file for its state; start again if the state is of another model.
+        """Explain a fold with a file for its state; start over if it belongs to another model.
 
-        That happens where the estimator fits at random: the model of the interrupted call is gone.
+        That happens if fitting is random: the model of the interrupted call cannot be restored.
         """
         state = self._file(fold, "state")
         try:
@@ -108,13 +108,13 @@ class FoldFiles:
             self._forget(fold)
             with record_warnings(show=True):
                 warn(
-                    f"{fold.name}: the state in {state} is damaged or of another model, so the "
-                    "fold starts again. Give the estimator a random_state to resume within folds."
+                    f"{fold.name}: the state in {state} is damaged or belongs to another model, so "
+                    "the fold starts over. Set the estimator's random_state to resume within folds."
                 )
             return explain(state)
 
     def finish(self, fold: Fold, explanation: Explanation) -> None:
-        """Keep the explanation of a fold, and forget its state."""
+        """Save the explanation of a fold, and delete its state."""
         explanation.save(self._file(fold, "dsage"))
         self._forget(fold)
 
@@ -139,10 +139,10 @@ class FoldFiles:
         try:
             found = read_json(self._record.read_bytes())
             if found["kind"] != _KIND:
-                raise ValueError("it is of another kind")
+                raise ValueError("it is another kind of file")
             is_seed = type(found["seed"]) is int and found["seed"] >= 0
             if not is_seed or not isinstance(found["marks"], dict):
-                raise ValueError("its seed or its marks are of another type")
+                raise ValueError("its seed or its marks have a wrong type")
         except DAMAGES as error:
             raise self._refuse(f"{self._record.name} is damaged ({error})") from error
         return found  # type: ignore[no-any-return]
@@ -168,7 +168,7 @@ def _hash_rows(X: Any) -> str:  # noqa: ANN401
 
 
 def _hash_models(models: Any) -> str:  # noqa: ANN401
-    """Return a hash of what can be pickled, and of the type of anything else."""
+    """Return a hash of the models, or their type if they cannot be pickled."""
     try:
         return str(joblib.hash(models))
     # A model may fail in any way when it is pickled.
@@ -177,6 +177,6 @@ def _hash_models(models: Any) -> str:  # noqa: ANN401
 
 
 def _word(value: object) -> str:
-    """Return an option as text; of an object only its type, since its address changes."""
+    """Return an option as text; objects by their type, since their addresses change."""
     plain = (str, int, float, bool, type(None), Mapping, list, tuple)
     return repr(value) if isinstance(value, plain) else repr(type(value))

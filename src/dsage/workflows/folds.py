@@ -41,7 +41,7 @@ from dsage.result.pooling import number_repeats
 from dsage.workflows.fold_files import FoldFiles
 from dsage.workflows.splits import Fold, make_folds, take_targets
 
-# A seed that can be read and typed.
+# Short enough to be read and typed.
 _SEED_BITS = 32
 
 
@@ -66,8 +66,8 @@ def explain_cv(
 
     In every fold, a copy of the estimator is fitted to the training rows, graph and sampler are
     learned from the same rows, and the model is explained on the other rows with
-    :func:`dsage.explain`. So every row is evaluated once a repeat, by a model that was not fitted
-    to it. The seed is the same in all folds: orderings and noise are common to them.
+    :func:`dsage.explain`. So every row is evaluated once per repeat, by a model that was not fitted
+    to it. The seed is the same in all folds, so they share orderings and noise.
 
     The result has the pooled values, the values of each fold, their spread, and intervals for two
     questions: what are these models worth on new rows, and what would the learning procedure be
@@ -88,23 +88,23 @@ def explain_cv(
         The group of each row, for splitters that keep groups together. (The option `groups` of
         :func:`dsage.explain` is about features.)
     models : sequence of fitted models, optional
-        The fitted models of the folds, in their order, as ``cross_validate(...,
-        return_estimator=True)["estimator"]`` has them. `cv` must give the same folds again.
+        The fitted models of the folds, in order, as in ``cross_validate(...,
+        return_estimator=True)["estimator"]``. `cv` must produce the same folds again.
     fit_params : mapping of str to objects, optional
-        Passed to ``fit``. What has one entry per row is split as the rows are.
+        Passed to ``fit``. Values with one entry per row are split like the rows.
     sample_weight : array of shape (n_rows,), optional
         Weights of the rows in the evaluation; to fit with them as well, repeat them in
         `fit_params`.
     n_jobs : int, optional
-        Number of folds that are explained at the same time, each by a process of its own; results
-        do not depend on it.
+        Number of folds that are explained at the same time, in separate processes; results do not
+        depend on it.
     checkpoint : str or Path, optional
-        A folder, which is created if it does not exist. It keeps the explanation of each finished
-        fold, and the state of those under way: the same call resumes where it stopped.
+        A folder, which is created if it does not exist. It stores the explanation of each finished
+        fold, and the state of unfinished ones: the same call resumes where it stopped.
     random_state : int, numpy Generator or None, default=None
-        Seed of everything but the estimator and the splitter, which have their own.
+        Seed of everything except the estimator and the splitter, which have their own.
     rng : int, numpy Generator, SeedSequence, BitGenerator or None, default=None
-        Another name of `random_state`, as in SciPy; pass one of the two.
+        Another name for `random_state`, as in SciPy; pass one of the two.
     progress : bool, default=True
         Show a progress bar of the folds.
     **options
@@ -114,7 +114,7 @@ def explain_cv(
     Returns
     -------
     FoldedExplanation
-        An interrupt (Ctrl-C) returns the folds so far, if there are some and `n_jobs` is 1.
+        An interrupt (Ctrl-C) returns the folds so far, if there are any and `n_jobs` is 1.
 
     Examples
     --------
@@ -136,7 +136,7 @@ def explain_cv(
     folds = make_folds(cv, X, target, cv_groups, first, is_fitted=fitted is not None)
     if fitted is not None and len(fitted) != len(folds):
         advice = "Pass one model per fold, with the cv that they were fitted with"
-        raise refusal("models", f"{len(folds)} models, as there are folds", len(fitted), advice)
+        raise refusal("models", f"{len(folds)} models, one per fold", len(fitted), advice)
     if fitted is not None and estimator is not None:
         found, advice = type(estimator).__name__, "Pass None: the models are fitted already"
         raise refusal("estimator", "None if models are given", found, advice, TypeError)
@@ -166,13 +166,13 @@ def explain_cv(
         weights=sizes / sizes.sum(),
         n_planned=len(folds),
     )
-    _tell(folded, folds)
+    _warn_of_folds(folded, folds)
     return folded
 
 
 @dataclass(frozen=True, eq=False)
 class _FoldRun:
-    """What all folds have in common; calling it explains one fold."""
+    """The settings that all folds share; calling it explains one fold."""
 
     X: Any
     y: Any
@@ -183,7 +183,7 @@ class _FoldRun:
     files: FoldFiles | None
 
     def __call__(self, fold: Fold, model: Any) -> Explanation:  # noqa: ANN401
-        # The warnings of all folds are told together at the end.
+        # The warnings of all folds are shown together at the end.
         with name_place(fold.name), record_warnings(show=False):
             if self.files is None:
                 return self._explain(fold, model)
@@ -253,7 +253,7 @@ def _run_all(
 
 
 def _check_rows(X: Any, y: Any) -> Array:  # noqa: ANN401
-    """Return the targets; refuse what are no rows, or not as many."""
+    """Return the targets; refuse anything but rows, and targets of another length."""
     with name_argument("X"):
         n_rows = Frame(X).n_rows
     target = values(y)
@@ -266,7 +266,7 @@ def _check_models(
     estimator: Any,  # noqa: ANN401
     models: Sequence[Any] | None,
 ) -> list[Any] | None:
-    """Return the fitted models, None if the estimator is to be fitted; refuse what is neither."""
+    """Return the fitted models, or None if an estimator is to be fitted; refuse anything else."""
     if models is None:
         if isinstance(estimator, type) or not hasattr(estimator, "fit"):
             advice = "Pass an unfitted estimator; fitted models go to models="
@@ -290,14 +290,14 @@ def _check_fit_params(fit_params: object) -> dict[str, Any]:
 
 
 def _check_options(options: Mapping[str, Any]) -> None:
-    """Refuse names that are no options of `explain`."""
+    """Refuse names that are not options of `explain`."""
     known = [*(explain.__kwdefaults__ or ()), *GameOptions.names(), *PlanOptions.names()]
     for option in options:
         check_member(option, known, "each option", "the options of explain")
 
 
 def _make_seed(random_state: RandomState, files: FoldFiles | None) -> int:
-    """Return the given seed, that of the run to resume, or a new one."""
+    """Return the given seed, the seed of the run to resume, or a new one."""
     given = None if random_state is None else Streams(random_state).entropy
     if files is not None:
         return files.agree_on_seed(given, secrets.randbits(_SEED_BITS))
@@ -315,15 +315,15 @@ def _is_per_row(value: object, n_rows: int) -> bool:
     return len(value) == n_rows
 
 
-def _tell(folded: FoldedExplanation, folds: Sequence[Fold]) -> None:
-    """Warn of what folds warned of, each text once, with the folds that it is about."""
-    told: dict[str, list[str]] = {}
+def _warn_of_folds(folded: FoldedExplanation, folds: Sequence[Fold]) -> None:
+    """Repeat the warnings of the folds, each text once, with the folds that it is about."""
+    texts: dict[str, list[str]] = {}
     audits: dict[str, list[str]] = {}
     samplers: dict[str, list[str]] = {}
     for fold, each in zip(folds, folded.folds, strict=False):
         number = str(fold.number)
         for text in each.warnings:
-            told.setdefault(text, []).append(number)
+            texts.setdefault(text, []).append(number)
         if each.estimate.audit is not None and each.estimate.estimand == "d-sage":
             frame = each.estimate.audit_frame()
             for name in frame.loc[frame["matters"], "feature"]:
@@ -331,7 +331,7 @@ def _tell(folded: FoldedExplanation, folds: Sequence[Fold]) -> None:
         if each.sampler_check is not None:
             for name in each.sampler_check.exceeds(each.estimate):
                 samplers.setdefault(name, []).append(number)
-    for text, numbers in told.items():
+    for text, numbers in texts.items():
         warn(f"{_name_folds(numbers, len(folds))}: {text}")
     if audits:
         warn(

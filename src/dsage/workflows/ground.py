@@ -1,4 +1,4 @@
-"""What games of a comparison have in common: the sampler, the separations, options and seed."""
+"""The parts that the games of a comparison share: sampler, separations, options and seed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LIMITS = ("tolerance", "absolute", "top_k", "seconds", "n_orderings")
 
 @dataclass(frozen=True, eq=False)
 class Ground:
-    """A sampler, separations and options with which several games are made and run."""
+    """A sampler, separations and options that are used to make and run several games."""
 
     sampler: Sampler
     sampler_name: str
@@ -75,7 +75,7 @@ def prepare(
     progress: bool,
     options: Mapping[str, Any],
 ) -> Ground:
-    """Check the options, and learn what all games have in common."""
+    """Check the options, and learn the parts that all games share."""
     known = [*LIMITS, *GameOptions.names(), *PlanOptions.names()]
     for option in options:
         check_member(option, known, "each option", "the options of a comparison")

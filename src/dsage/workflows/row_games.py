@@ -1,4 +1,4 @@
-"""What the explanation of single rows is made of: rows, outputs and their games."""
+"""The parts of an explanation of single rows: rows, outputs and their games."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from dsage.models.resolve import ResolvedModel
 from dsage.result.row_values import Label
 from dsage.samplers.base import Sampler
 
-# Training rows from which the first level is learned, where the rows are fewer than that.
+# With fewer rows to explain, the first level is learned from this many training rows.
 _N_BACKGROUND = 512
 # More outputs are explained only if one of them is named.
 _MOST_OUTPUTS = 20
@@ -37,8 +37,8 @@ def check_rows(
 ) -> Inputs:
     """Return the checked rows and targets; errors name the argument and the column.
 
-    Where no targets are given, and none are needed, targets of training rows stand in for them:
-    only their kind is looked at.
+    If targets are neither given nor needed, targets of training rows are used as placeholders:
+    only their kind matters.
     """
     if rows is None:
         advice = "Pass a data frame or an array with the columns of X_train"
@@ -65,7 +65,7 @@ def find_row_names(rows: Any) -> tuple[Any, ...]:  # noqa: ANN401
 
 
 def find_outputs(model: Model, output: Label | None, inputs: Inputs) -> tuple[Label | None, ...]:
-    """Return the outputs to explain: the one that is named, the second of two classes, or all."""
+    """Return the outputs to explain: the named one, the second of two classes, or all."""
     if model.classes is not None:
         labels = model.classes.tolist()
         if output is not None:
@@ -138,7 +138,7 @@ class RowGames:
             background=background,
             **vars(self._options),
         )
-        return self._grouped(game)
+        return self._group(game)
 
     def of_losses(self) -> Game:
         """Return the game of the losses."""
@@ -148,7 +148,7 @@ class RowGames:
         game = LossGame(
             self._resolved.model, self._sampler, *rows, loss=loss, **vars(self._options)
         )
-        return self._grouped(game)
+        return self._group(game)
 
-    def _grouped(self, game: Game) -> Game:
+    def _group(self, game: Game) -> Game:
         return game if self._groups is None else Grouped(game, self._groups.members)

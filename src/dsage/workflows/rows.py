@@ -54,8 +54,8 @@ from dsage.workflows.row_games import RowGames, check_rows, find_outputs, find_r
 
 # Largest standard error by default, as a share of the range of the values.
 _TOLERANCE = 0.02
-# Units before standard errors are trusted: fewer than for the ranking, because a rule looks at the
-# largest of very many, which is rather too large than too small.
+# Units before standard errors are trusted: fewer than for the ranking, because the rule uses the
+# largest of very many errors, which is more often too large than too small.
 _MIN_UNITS = 10
 
 
@@ -97,8 +97,8 @@ def explain_rows(
     """Estimate what each feature adds to the predictions, or takes from the losses, of rows.
 
     The values are conditional Shapley values: the mean over orderings of ``f_{S+j}(x) - f_S(x)``
-    with ``f_S(x) = E[f(X) | x_S]``, S the features before j. Those of a row add up to its
-    prediction minus the mean prediction. Where a graph is used they are d-SHAP values, and an audit
+    with ``f_S(x) = E[f(X) | x_S]``, S the features before j. The values of a row add up to its
+    prediction minus the mean prediction. With a graph they are d-SHAP values, and an audit
     estimates what the graph changes. Graph, sampler and loss are found as by :func:`dsage.explain`.
 
     Parameters
@@ -115,14 +115,14 @@ def explain_rows(
         What is explained: the model's prediction for a row, or how much of its loss each feature
         removes. The means of the latter over rows are SAGE values.
     output : str, int, float or bool, optional
-        The output to explain, where the model has several: the label of a class, or the number of
+        The output to explain, if the model has several: the label of a class, or the number of
         a column, starting at 0. By default the second of two classes, and otherwise all, one after
         the other.
     graph, sampler, loss, estimand : optional
-        As for :func:`dsage.explain`. The loss matters for losses, and says what kind of output the
-        model has. What another sampler would change is not estimated. With ``estimand="causal"``
-        the known features are set, ``f_S(x) = E[f(X) | do(x_S)]``, and the values have a direct and
-        an indirect part.
+        As for :func:`dsage.explain`. The loss is used for ``values="loss"``, and determines the
+        kind of the model's output. The effect of another sampler is not estimated. With
+        ``estimand="causal"`` the known features are set by an intervention,
+        ``f_S(x) = E[f(X) | do(x_S)]``, and the values have a direct and an indirect part.
     tolerance, absolute, seconds, n_orderings : float or int, optional
         Stop at the first of these limits that is met, see :func:`dsage.estimate.as_stopping`. By
         default stop when the largest standard error is 2 % of the range of the values of all rows.
@@ -132,11 +132,11 @@ def explain_rows(
         As for :func:`dsage.explain`.
     checkpoint : str, Path or Checkpoint, optional
         A file for the state of the estimation: the same call resumes where it stopped. Further
-        outputs, and further rows of a long run, have files beside it.
+        outputs, and further rows of a long run, have files next to it.
     random_state : int, numpy Generator or None, default=None
         Seed of everything. None draws a new one, which `choices` holds.
     rng : int, numpy Generator, SeedSequence, BitGenerator or None, default=None
-        Another name of `random_state`, as in SciPy; pass one of the two.
+        Another name for `random_state`, as in SciPy; pass one of the two.
     progress : bool or callable, default=True
         As for :func:`dsage.explain`.
     **options
@@ -168,7 +168,7 @@ def explain_rows(
     check_member(values, ("prediction", "loss"), "values", "the kinds of values")
     of_game, of_plan = split_options(options, explain_rows, without=("sample_weight",))
     if values == "loss" and output is not None:
-        advice = "A loss is of all outputs at once: leave it out, or explain predictions"
+        advice = "A loss depends on all outputs: leave it out, or explain predictions"
         raise refusal("output", "left out for values='loss'", output, advice, TypeError)
     random_state = one_seed(random_state, rng)
     clock = Clock(progress if callable(progress) else None)
@@ -290,7 +290,7 @@ def _run(
     is_loss: bool,
     **options: Any,  # noqa: ANN401
 ) -> tuple[LocalEstimate, ...]:
-    """Return the estimates of the outputs; after an interrupt, of those that are complete."""
+    """Return the estimates of the outputs; after an interrupt, only complete ones."""
     found: list[LocalEstimate] = []
     for number, output in enumerate(outputs, start=1):
         kept = checkpoint
@@ -311,7 +311,7 @@ def _run(
 
 
 def _warn_of_audit(explanation: RowExplanation) -> None:
-    """Warn of the features whose values are changed by separation."""
+    """Warn of features whose values change by separation."""
     counts = audit_counts(explanation)
     if counts is None or explanation.estimand == "sage":
         return

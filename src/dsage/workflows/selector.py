@@ -1,4 +1,4 @@
-"""Feature selection by SAGE values, as a transformer of scikit-learn."""
+"""Feature selection by SAGE values, as a scikit-learn transformer."""
 
 from __future__ import annotations
 
@@ -27,24 +27,25 @@ from dsage.workflows.folds import explain_cv
 Mask = npt.NDArray[np.bool_]
 
 _CORRECTIONS = ("holm", "simultaneous", "none")
-# A part of the rows to learn from, and one to evaluate on.
+# Enough to have rows to learn from and rows to evaluate.
 _FEWEST_ROWS = 4
 
 
 class FeatureSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
-    """Select the features that surely contribute to the performance of a model, or the best k.
+    """Select the features that significantly contribute to a model's performance, or the best k.
 
     Some of the rows are held out. The estimator is fitted to the others, from which graph and
     sampler are learned too, and evaluated on the rows that it has not seen. With `cv`, this is done
-    in every fold, so that all rows are evaluated, and what is selected does not depend on a single
-    division of the rows.
+    in every fold, so that all rows are evaluated, and the selection does not depend on a single
+    split of the rows.
 
     Parameters
     ----------
     estimator : estimator
         The model; a clone of it is fitted, unless `prefit` is true.
     k : int, optional
-        Select the k largest values. By default those that are surely above zero.
+        Select the k features with the largest values. By default, select those whose values are
+        significantly above zero.
     alpha : float, default=0.05
         The probability of selecting any feature whose value in the population is not above zero,
         for all features together (or for each, with ``correction="none"``). Not used with `k`.
@@ -56,20 +57,20 @@ class FeatureSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type
         Share of the rows that are held out. Not used with `cv`.
     cv : int, splitter or iterable, optional
         Cross-validate, see :func:`dsage.explain_cv`. Features are then selected by the value of the
-        learning procedure, that is of a model fitted to new training rows.
+        learning procedure, that is, of a model fitted to new training rows.
     prefit : bool, default=False
-        Whether `estimator` is fitted already. Then `fit` must receive rows that are new to it;
-        they are divided in the same way, to learn graph and sampler and to evaluate.
+        Whether `estimator` is already fitted. Then `fit` must receive rows that it was not fitted
+        to; they are split in the same way, to learn graph and sampler and to evaluate.
     explainer : Explainer, optional
         The options of the explanations; a clone of it is used. By default ``Explainer()`` without
         progress bars, and with the seed `random_state`.
     random_state : int, numpy Generator or None, default=None
-        Seed of the division of the rows, and of the explanation unless `explainer` has its own.
+        Seed of the split of the rows, and of the explanation unless `explainer` has its own.
 
     Attributes
     ----------
     explanation_ : Explanation or FoldedExplanation
-        The values; those of all folds with `cv`.
+        The values; with `cv`, of all folds.
     estimator_ : estimator
         The fitted model; with `cv`, it is fitted to all rows.
     support_ : bool array of shape (n_features,)
@@ -81,9 +82,9 @@ class FeatureSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type
 
     Notes
     -----
-    A value says how much a feature contributes to the performance of *this* model, also through
-    other features that it tells about: of two features that say the same, both are selected. With
-    groups (``Explainer(groups=...)``) all features of a group are selected together.
+    A value says how much a feature contributes to the performance of *this* model, including its
+    information about other features: of two redundant features, both are selected. With groups
+    (``Explainer(groups=...)``) all features of a group are selected together.
 
     Examples
     --------
@@ -149,7 +150,7 @@ class FeatureSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type
             options = explainer.get_params(deep=False)
             self.explanation_ = explain_cv(self.estimator, X, y, self.cv, **options)
         else:
-            X_train, X_test, y_train, y_test = self._divide(X, y, seed)
+            X_train, X_test, y_train, y_test = self._split(X, y, seed)
             self.estimator_ = self.estimator
             if not self.prefit:
                 self.estimator_ = clone(self.estimator).fit(X_train, y_train)
@@ -159,7 +160,7 @@ class FeatureSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type
         return self
 
     def _check_rows(self, X: Any, y: Any) -> tuple[Any, Any]:  # noqa: ANN401
-        """Return the rows; a data frame as it is, so that the model gets its columns and types."""
+        """Return the rows; data frames are unchanged, so the model gets their columns and types."""
         if not is_frame(X):
             X, y = validate_data(
                 self, X, y, dtype="numeric", ensure_all_finite=False, multi_output=True,
@@ -182,9 +183,11 @@ class FeatureSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type
         check_member(self.correction, _CORRECTIONS, "correction", "the corrections")
         check_real(self.alpha, "alpha", above=0.0, high=0.5)
         if check_real(self.test_size, "test_size", above=0.0, high=1.0) == 1.0:
-            raise refusal("test_size", "below 1", self.test_size, "Some rows must be left to fit")
+            raise refusal(
+                "test_size", "below 1", self.test_size, "Some rows are needed to fit the model"
+            )
         if self.k is not None and check_count(self.k, "k") > n_features:
-            raise refusal("k", f"at most {n_features}", self.k, "There are so many features")
+            raise refusal("k", f"at most {n_features}", self.k, "There are no more features")
         if self.explainer is not None and not isinstance(self.explainer, Explainer):
             found, advice = type(self.explainer).__name__, "Pass dsage.Explainer(...), or None"
             raise refusal("explainer", "an Explainer", found, advice, TypeError)
@@ -194,10 +197,10 @@ class FeatureSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type
                 advice = "A model is fitted in every fold: leave one of the two out"
                 raise refusal("cv", "None with prefit=True", self.cv, advice)
 
-    def _divide(self, X: Any, y: Any, seed: int) -> list[Any]:  # noqa: ANN401
-        """Return training rows, evaluation rows, and their targets; with equal shares of classes.
+    def _split(self, X: Any, y: Any, seed: int) -> list[Any]:  # noqa: ANN401
+        """Return training rows, evaluation rows, and their targets; stratified by class.
 
-        Classes that occur once cannot be shared out: then the rows are divided at random.
+        If some class occurs only once, the rows are split at random instead.
         """
         stratify = None
         if is_classifier(self.estimator):
@@ -205,10 +208,10 @@ class FeatureSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type
             n_test = int(np.ceil(self.test_size * len(X)))
             if counts.min() > 1 and min(n_test, len(X) - n_test) >= len(counts):
                 stratify = y
-        divided: list[Any] = train_test_split(
+        parts: list[Any] = train_test_split(
             X, y, test_size=self.test_size, stratify=stratify, random_state=seed % 2**32
         )
-        return divided
+        return parts
 
     def _make_explainer(self, seed: int) -> Explainer:
         if self.explainer is None:
@@ -264,7 +267,7 @@ class FeatureSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type
 
 
 def _errors(explanation: Explanation | FoldedExplanation) -> list[tuple[Floats, Floats]]:
-    """Return the errors for the population, with their degrees of freedom; of folds, two kinds."""
+    """Return the errors for the population with their degrees of freedom; two pairs for folds."""
     if isinstance(explanation, Explanation):
         return [(explanation.estimate.se_total, explanation.estimate.df_total)]
     found = [(explanation.se_procedure, explanation.df_procedure)]

@@ -1,4 +1,4 @@
-"""Rows of the folds of cross-validation, from any splitter of scikit-learn."""
+"""Rows of the folds of cross-validation, from any scikit-learn splitter."""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ def make_folds(
     same = (np.array_equal(one[1], other[1]) for one, other in zip(pairs, again, strict=True))
     if not all(same):
         advice = (
-            "It splits at random, so that models would meet rows they were fitted to: give it a "
-            "random_state, or pass zip(indices['train'], indices['test']) with the indices of "
+            "It splits at random, so models would be evaluated on rows they were fitted to: give "
+            "it a random_state, or pass zip(indices['train'], indices['test']) with the indices of "
             "cross_validate(return_indices=True)"
         )
         raise refusal("cv", "a splitter that repeats its folds, if models are given", cv, advice)
@@ -77,7 +77,7 @@ def make_folds(
 
 
 def _has_classes(model: Any) -> bool:  # noqa: ANN401
-    """Return whether a model is a classifier; models of other libraries do not say it."""
+    """Return whether a model is a classifier, also for models of other libraries."""
     if hasattr(model, "__sklearn_tags__"):
         return bool(is_classifier(model))
     return hasattr(model, "predict_proba")

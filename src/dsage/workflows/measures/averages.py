@@ -1,4 +1,4 @@
-"""Means over rows of differences of risks, with the errors of draws and of rows apart."""
+"""Means over rows of differences of risks, with separate errors from draws and from rows."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ import numpy as np
 
 from dsage.games.base import Floats, Game, Mask
 
-# Epochs of noise: at least before the errors are looked at, and at most.
+# Epochs of noise: the fewest before the errors are checked, and the most in total.
 _FEWEST, _MOST = 2, 64
-# An error of the draws hardly matters if it is at most this share of that of the rows, or of the
+# An error from draws is negligible if it is at most this share of the error from rows, or of the
 # range of the values.
 _OF_ROWS, _OF_RANGE = 1 / 3, 0.01
-# Bytes of the risks that are asked for at a time.
+# Bytes of the risks that are computed at a time.
 _BYTES = 2**27
 
 
 class Average(NamedTuple):
     """A measure of all players: values, and the errors from draws and from the choice of rows.
 
-    All have the shape (n_players,). `se` is zero where nothing is drawn, and `se_rows` is NaN for a
+    All have the shape (n_players,). `se` is zero if nothing is drawn, and `se_rows` is NaN for a
     single row.
     """
 
@@ -47,9 +47,9 @@ class Tally:
     def average(self, weights: Floats | None = None) -> Average:
         """Return means over rows with their errors.
 
-        The noise of different rows is independent, and so are replicates. The spread between rows
-        has both errors in it: that of the rows alone is what exceeds the error of the draws.
-        `weights`, of mean one, are those that the pseudo-values were multiplied with.
+        The noise of different rows is independent, and so are replicates. The variance between rows
+        includes both errors: the error from rows is found by subtracting the error from draws.
+        The pseudo-values have been multiplied by `weights`, which have mean one.
         """
         by_row = self._sums / self._count
         n_players, n_rows = by_row.shape
@@ -61,7 +61,7 @@ class Tally:
         if n_rows == 1:
             return Average(values, np.sqrt(noise), np.full(n_players, np.nan))
         shares = np.ones(n_rows) if weights is None else weights
-        # That the weights have mean one depends on the rows as well.
+        # The scaling of the weights to mean one depends on the rows as well.
         residual = by_row - values[:, None] * shares
         both = np.square(residual).sum(axis=1) / (n_rows * (n_rows - 1))
         return Average(values, np.sqrt(noise), np.sqrt(np.maximum(both - noise, 0.0)))
@@ -70,9 +70,9 @@ class Tally:
 def average(game: Game, worse: Mask, better: Mask) -> Average:
     """Return the means over rows of ``L(worse) - L(better)``, for each pair of coalitions.
 
-    Epochs of independent noise are added until the error of the draws hardly matters: at most a
-    third of that of the rows, or 1 % of the range of the values. The bias that few draws leave for
-    losses with kinks or jumps is part of the error.
+    Epochs of independent noise are added until the error from draws is negligible: at most a third
+    of the error from rows, or 1 % of the range of the values. It includes the bias that few draws
+    leave for losses with kinks or jumps.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def average(game: Game, worse: Mask, better: Mask) -> Average:
     for epoch in range(_MOST):
         tally.add(_differences(game, worse, better, epoch))
         found = tally.average(game.weights)
-        if not game.is_drawn or (epoch + 1 >= _FEWEST and hardly_matters(found)):
+        if not game.is_drawn or (epoch + 1 >= _FEWEST and is_precise(found)):
             break
     bias = game.draw_bias()
     if bias is None:
@@ -112,15 +112,15 @@ def _differences(game: Game, worse: Mask, better: Mask, epoch: int) -> Floats:
         some = slice(first, first + at_once)
         pairs = np.concatenate([worse[some], better[some]])
         distinct, members = np.unique(pairs, axis=0, return_inverse=True)
-        # All coalitions of a row share their noise: what two have in common cancels.
+        # All coalitions of a row share their noise, so common errors cancel.
         risks = game.risks(distinct, rows, epoch)[members.ravel()]
         half = len(pairs) // 2
         parts.append(risks[:half] - risks[half:])
     return np.concatenate(parts)
 
 
-def hardly_matters(found: Average) -> bool:
-    """Return whether the error of the draws hardly matters beside that of the rows."""
+def is_precise(found: Average) -> bool:
+    """Return whether the error from draws is negligible compared with the error from rows."""
     spread = np.ptp(found.values) if len(found.values) > 1 else np.abs(found.values).max()
     allowed = np.maximum(_OF_ROWS * np.nan_to_num(found.se_rows), _OF_RANGE * spread)
     return bool((found.se <= allowed).all())

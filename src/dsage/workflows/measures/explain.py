@@ -35,7 +35,7 @@ from dsage.workflows.measures.pairs import find_interactions
 from dsage.workflows.measures.refits import Refit, as_refit, leave_out
 from dsage.workflows.measures.result import Measures
 
-# Draws of a row at a time where each has a loss of its own.
+# Draws of a row at a time for measures that average the losses of single draws.
 _N_REDRAWN = 8
 _SEED_BITS = 32
 _OF_EXPLAIN = "the options of explain"
@@ -72,19 +72,20 @@ def explain_measures(
     - ``"total"``: ``L(D - j) - L(D)``, what is lost if only j becomes unknown.
     - ``"first-order"``: ``L(empty) - L(j)``, what is gained if only j becomes known.
     - ``"cfi"``: conditional feature importance, the mean loss of predictions in which j is redrawn
-      given the other features, minus ``L(D)``. Each draw has a loss of its own; in ``"total"`` the
-      predictions of the draws are averaged first. For squared error it is the larger one, by the
-      variance of the predictions over the draws.
-    - ``"pfi"``: the same with j from random training rows, whatever the other features are
+      given the other features, minus ``L(D)``. Here the losses of the draws are averaged; in
+      ``"total"``, their predictions. For squared error, ``"cfi"`` is larger by the variance of the
+      predictions over the draws.
+    - ``"pfi"``: the same with j from random training rows, regardless of the other features
       (permutation feature importance).
     - ``"loco"``: the loss of a model that was fitted without j, minus ``L(D)``.
 
     Parameters
     ----------
     model, X_train, y_train, X_test, y_test
-        As for :func:`dsage.explain`. For ``"loco"`` the training rows must be those of the model.
+        As for :func:`dsage.explain`. For ``"loco"``, the model must have been fitted to the
+        training rows.
     measures : str or iterable of str
-        One of these measures, or several; all but ``"loco"`` by default.
+        One of these measures, or several; all except ``"loco"`` by default.
     sampler, loss, groups, target, classes, discrete, kinds
         As for :func:`dsage.explain`; the sampler is chosen once. ``"pfi"`` does not use it.
     refit : callable, optional
@@ -96,7 +97,7 @@ def explain_measures(
     random_state : int, numpy Generator or None, default=None
         Seed of everything.
     rng : int, numpy Generator, SeedSequence, BitGenerator or None, default=None
-        Another name of `random_state`, as in SciPy; pass one of the two.
+        Another name for `random_state`, as in SciPy; pass one of the two.
     progress : bool, default=True
         Show progress bars.
     **options
@@ -107,8 +108,8 @@ def explain_measures(
     -------
     Measures
         With one table (`to_frame`, `table`) and one plot. The draws of the measures other than
-        ``"shapley"`` are repeated until their error is at most a third of that from the choice of
-        the rows, or 1 % of the range.
+        ``"shapley"`` are repeated until their error is at most a third of the error from the
+        choice of the rows, or 1 % of the range.
 
     Examples
     --------
@@ -124,17 +125,17 @@ def explain_measures(
     >>> found.names
     ('total', 'cfi', 'loco')
     """
-    asked = check_members(measures, tuple(MEASURES), "measures", "the measures")
-    if not asked:
+    names = check_members(measures, tuple(MEASURES), "measures", "the measures")
+    if not names:
         raise refusal("measures", "one or more", measures, f"They are {shown(tuple(MEASURES))}")
-    if refit is not None and "loco" not in asked:
+    if refit is not None and "loco" not in names:
         advice = "Leave it out, or add 'loco' to the measures"
         raise refusal("refit", "given for 'loco' only", refit, advice, TypeError)
     random_state = one_seed(random_state, rng)
-    again = as_refit(model, refit) if "loco" in asked else None
-    _check_options(options, asked)
+    refitter = as_refit(model, refit) if "loco" in names else None
+    _check_options(options, names)
     seed = secrets.randbits(_SEED_BITS) if random_state is None else Streams(random_state).entropy
-    with record_warnings(show="shapley" not in asked) as warned:
+    with record_warnings(show="shapley" not in names) as warned:
         columns: dict[str, Any] = {"discrete": discrete, "kinds": kinds, "groups": groups}
         inputs = check_inputs(X_train, y_train, X_test, y_test, target=target, **columns)
         resolved = find_model(model, loss, classes, inputs)
@@ -143,7 +144,7 @@ def explain_measures(
         fitted = _fit_sampler(sampler, inputs, seed, progress=progress)
         game = parts.game(fitted)
     explanation = None
-    if "shapley" in asked:
+    if "shapley" in names:
         chosen = {"graph": None, "estimand": "sage", "sampler_check": False, **options}
         chosen |= {"target": target, "classes": classes, **columns, "progress": progress}
         rows = X_train, y_train, X_test, y_test
@@ -154,12 +155,12 @@ def explain_measures(
             if str(each) not in explanation.warnings:
                 warn(each.text, type(each))
     found = {}
-    for name in asked:
+    for name in names:
         if explanation is not None and name == "shapley":
             found[name] = _of_explanation(explanation)
-        elif again is not None and name == "loco":
+        elif refitter is not None and name == "loco":
             bare = parts.game(fitted, grouped=False)
-            found[name] = leave_out(bare, inputs, parts.members, again, resolved.model.classes)
+            found[name] = leave_out(bare, inputs, parts.members, refitter, resolved.model.classes)
         else:
             found[name] = parts.estimate(name, game, fitted)
     return Measures(
@@ -174,18 +175,18 @@ def explain_measures(
     )
 
 
-def _check_options(options: Mapping[str, Any], asked: Sequence[str]) -> None:
+def _check_options(options: Mapping[str, Any], names: Sequence[str]) -> None:
     """Refuse options that are unknown, or that none of the measures uses."""
     of_explain = [*PlanOptions.names(), *(explain.__kwdefaults__ or ())]
     for option in options:
         check_member(option, [*GameOptions.names(), *of_explain], "each option", _OF_EXPLAIN)
-        if option in of_explain and "shapley" not in asked:
+        if option in of_explain and "shapley" not in names:
             advice = "Leave it out, or add 'shapley' to the measures"
             raise refusal(option, "given for 'shapley' only", options[option], advice, TypeError)
 
 
 def _fit_sampler(sampler: Any, inputs: Inputs, seed: int, *, progress: bool) -> Sampler:  # noqa: ANN401
-    """Return the fitted sampler; one that is given is not scored."""
+    """Return the fitted sampler; a given sampler is not scored."""
     request = parse_sampler(sampler, inputs, seed=seed)
     if request.sampler is None:
         return find_sampler(request, inputs, seed=seed, progress=progress).sampler
@@ -221,7 +222,7 @@ class _Parts:
         return {name: self._groups.members.get(name, (name,)) for name in self._groups.names}
 
     def game(self, sampler: Sampler, *, grouped: bool = True) -> Any:  # noqa: ANN401
-        """Return the game in which a model that knows a coalition predicts a mean."""
+        """Return the game of the losses of mean predictions over draws."""
         made = LossGame(
             self._resolved.model,
             sampler,
@@ -234,7 +235,7 @@ class _Parts:
         return self._group(made) if grouped else made
 
     def redrawn(self, sampler: Sampler) -> Game:
-        """Return the game in which each draw has a loss of its own."""
+        """Return the game of the mean losses of single draws."""
         kept = ("sample_weight", "max_bytes")
         options = {name: value for name, value in self._options.items() if name in kept}
         n_draws = self._options.get("n_draws") or _N_REDRAWN

@@ -21,10 +21,10 @@ MEASURES: dict[str, Measure] = {
     "total": Measure("total", "What is lost if only this feature becomes unknown?"),
     "first-order": Measure("first-order", "What is gained if only this feature becomes known?"),
     "cfi": Measure(
-        "CFI", "How much worse does the model get if it is fed with draws given the others?"
+        "CFI", "How much worse is the model if the feature is redrawn given the others?"
     ),
     "pfi": Measure(
-        "PFI", "How much worse does the model get if it is fed with draws that ignore the others?"
+        "PFI", "How much worse is the model if the feature is redrawn regardless of the others?"
     ),
     "loco": Measure("LOCO", "How much worse is a model that is fitted without the feature?"),
 }

@@ -11,7 +11,7 @@ from dsage._check import import_extra, refusal
 from dsage.games import Game
 from dsage.interop import to_shapiq
 
-# With at most so many players all coalitions are evaluated, with more as many as that.
+# With at most this many players, all coalitions are evaluated; with more, as many as for this.
 _MOST_EXACT = 10
 # Realizations of the noise, from which the error is estimated.
 _N_EPOCHS = 3
@@ -20,16 +20,16 @@ _N_EPOCHS = 3
 def find_interactions(game: Game) -> pd.DataFrame:
     """Return the interaction of each pair of players, the strongest first.
 
-    They are the k-Shapley interaction indices of order two: negative where two features are
-    redundant, positive where they complement each other. With more than ten players they are
+    They are the k-Shapley interaction indices of order two: negative if two features are
+    redundant, positive if they complement each other. With more than ten players they are
     approximated from 1,024 coalitions.
 
     Returns
     -------
     pandas.DataFrame
         ``feature``, ``other``, ``value``, and ``se``, the error from the draws, estimated from
-        three realizations of the noise; zero where nothing is drawn. The error from the choice of
-        the rows, and that of the approximation, are not in it.
+        three realizations of the noise; zero if nothing is drawn. It does not include the errors
+        from the choice of the rows and from the approximation.
 
     Examples
     --------

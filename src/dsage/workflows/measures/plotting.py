@@ -15,7 +15,7 @@ from dsage.workflows.measures.kinds import MEASURES
 if TYPE_CHECKING:
     from dsage.workflows.measures.result import Measures
 
-# Inches: the width of a panel, the thickness of a bar, and what is above and below the panels.
+# Inches: the width of a panel, the thickness of a bar, and the space above and below the panels.
 _PANEL, _BAR, _AROUND = 1.75, 0.15, 1.35
 
 

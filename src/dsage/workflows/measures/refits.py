@@ -1,4 +1,4 @@
-"""Models that are fitted again without a feature, and the losses of their predictions."""
+"""Models that are refitted without a feature, and the losses of their predictions."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ def leave_out(
     refit: Refit,
     classes: Any = None,  # noqa: ANN401
 ) -> Average:
-    """Return how much larger the loss of a model without a player is, for each player.
+    """Return the increase of the loss of a model that is fitted without a player, for each player.
 
-    The error is that of the choice of the evaluation rows, for these fitted models.
+    The error is from the choice of the evaluation rows, for these fitted models.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def leave_out(
     refit : callable
         Fits a model to rows and targets.
     classes : sequence, optional
-        The classes, for models that do not know them.
+        The classes, for models that do not store them.
     """
     if len(members) < 2:
         advice = "A model without any feature cannot be fitted: leave 'loco' out of the measures"
@@ -73,8 +73,8 @@ def leave_out(
             lost.append(_losses(game, fitted, Frame(inputs.X_test).select(kept), classes) - full)
         except Exception as error:
             error.add_note(
-                f"This is about the model without {name!r}, for LOCO. If it needs all columns, pass"
-                " refit=, a function (X, y) -> fitted model that can do without some."
+                f"This happened when fitting the model without {name!r}, for LOCO. If it needs all"
+                " columns, pass refit=, a function (X, y) -> fitted model that can do without some."
             )
             raise
     return Tally(len(lost), game.n_rows).add(np.stack(lost)[:, :, None]).average(game.weights)

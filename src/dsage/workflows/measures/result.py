@@ -34,7 +34,7 @@ class Measures(Saved):
     explanation : Explanation or None
         The SAGE values, if they are among the measures.
     interactions : pandas.DataFrame or None
-        The interaction of each pair of features, if it was asked for.
+        The interaction of each pair of features, if requested.
     """
 
     _file_kind: ClassVar[str] = "dsage measures"

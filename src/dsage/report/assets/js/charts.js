@@ -183,7 +183,7 @@ function causalChart(rows) {
     label: `value: lower ${data.loss}`,
     legend: () => [
       [swatch("direct"), "direct: from the value itself"],
-      [swatch("indirect"), "indirect: from what setting it changes"],
+      [swatch("indirect"), "indirect: from other features that it changes"],
     ],
     domain: (features) => domainOf(features, ["value", "direct", "indirect"], []),
     figure: (feature) => feature.words.value,

@@ -126,28 +126,40 @@ def test_other_rules_evaluate_all_features(limit):
 
 
 def test_errors_count_as_multiples_of_what_they_may_be():
-    lagging = find_lagging(np.array([1.0, 1.0, 3.0]), np.array([1.0, 5.0, 3.1]), np.full(3, 50), 60)
+    lagging = find_lagging(
+        np.array([1.0, 1.0, 3.0]), np.array([1.0, 5.0, 3.1]), np.full(3, 50), 60, 64
+    )
     assert lagging.tolist() == [True, False, True]
 
 
 def test_how_far_all_have_to_go_does_not_matter():
     rng = np.random.default_rng(0)
     se, allowed, freedoms = rng.random(20), rng.random(20), np.full(20, 30)
-    one, other = (find_lagging(se, factor * allowed, freedoms, 40) for factor in (1.0, 0.125))
+    one, other = (find_lagging(se, factor * allowed, freedoms, 40, 64) for factor in (1.0, 0.125))
     np.testing.assert_array_equal(one, other)
     assert 0 < one.sum() < 20
 
 
 def test_an_error_from_few_units_counts_as_larger():
     se = np.array([1.0, 0.8])
-    assert find_lagging(se, 1.0, np.array([500, 500]), 600).tolist() == [True, False]
-    assert find_lagging(se, 1.0, np.array([500, 12]), 600).tolist() == [True, True]
+    assert find_lagging(se, 1.0, np.array([500, 500]), 600, 64).tolist() == [True, False]
+    assert find_lagging(se, 1.0, np.array([500, 12]), 600, 64).tolist() == [True, True]
 
 
 @pytest.mark.parametrize("se", [[0.0, 0.0], [1.0, np.inf], [np.nan, 1.0]])
 def test_without_errors_nothing_is_left_out(se):
-    assert find_lagging(np.array(se), 1.0, np.array([30, 30]), 40).all()
+    assert find_lagging(np.array(se), 1.0, np.array([30, 30]), 40, 64).all()
 
 
 def test_an_exact_value_needs_no_more_units():
-    assert find_lagging(np.array([0.0, 1.0]), 0.5, np.array([30, 30]), 40).tolist() == [False, True]
+    assert find_lagging(np.array([0.0, 1.0]), 0.5, np.array([30, 30]), 40, 64).tolist() == [
+        False,
+        True,
+    ]
+
+
+def test_few_units_or_few_rows_leave_nothing_out():
+    se, freedoms = np.array([1.0, 0.1]), np.array([30, 30])
+    assert find_lagging(se, 1.0, freedoms, 40, 64).tolist() == [True, False]
+    assert find_lagging(se, 1.0, freedoms, 20, 64).all()
+    assert find_lagging(se, 1.0, freedoms, 40, 1).all()

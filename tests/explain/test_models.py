@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.ensemble import HistGradientBoostingRegressor
-from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV
 
 import dsage
 from dsage.models import LossReason
 from explain_case import SHORT, chain
+from opaque_models import OpaqueLogisticRegression
 
 OPTIONS = {"graph": None, "sampler": "gaussian", "n_orderings": 8, **SHORT}
 
@@ -105,13 +106,9 @@ def test_a_regressor_of_a_transformed_target_is_judged_on_the_scale_of_the_targe
     np.testing.assert_allclose(found.values, same.values, rtol=1e-9)
 
 
-class Subclass(LogisticRegression):
-    """It might predict something else, so that nothing but its predictions is used."""
-
-
 def test_probabilities_of_a_function_are_told_in_the_choices():
     rows = classes()
-    fitted = Subclass().fit(*rows[:2])
+    fitted = OpaqueLogisticRegression().fit(*rows[:2])
     expected = dsage.explain(fitted, *rows, **OPTIONS)
     functions = (
         fitted.predict_proba,

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.linear_model import LinearRegression
 
 import dsage
 from dsage.data.layout import Layout
@@ -15,6 +15,7 @@ from dsage.models.affine import is_affine_type
 from dsage.models.losses import gives_classes
 from dsage.models.statsmodels_results import as_results
 from explain_case import QUIET, chain
+from opaque_models import OpaqueLogisticRegression
 
 sm = pytest.importorskip("statsmodels.api")
 smf = pytest.importorskip("statsmodels.formula.api")
@@ -174,7 +175,7 @@ def test_a_logistic_regression_has_the_values_of_that_of_scikit_learn(kind, labe
     else:
         results = smf.glm(plain_formula("z"), TABLE[:200], family=sm.families.Binomial()).fit()
     y = CODES if labels == "codes" else CODES == 1
-    alike = LogisticRegression(C=np.inf, tol=1e-10, max_iter=1000).fit(X[:200], y[:200])
+    alike = OpaqueLogisticRegression(C=np.inf, tol=1e-10, max_iter=1000).fit(X[:200], y[:200])
     # Both have the same orderings and draws, so few of them do.
     options = {**OPTIONS, "n_orderings": 2}
     found = dsage.explain(results, *rows(y=y), **options)

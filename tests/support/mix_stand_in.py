@@ -40,4 +40,4 @@ class NearRows(BaseSampler):
 def near_rows(monkeypatch):
     """Fill gaps by :class:`NearRows`."""
     entry = _Entry(NearRows, "a stand-in", {"fits": ("numbers", "classes", "mixed")})
-    monkeypatch.setitem(SAMPLERS._loaded(), "mix", entry)
+    monkeypatch.setitem(SAMPLERS._load(), "mix", entry)

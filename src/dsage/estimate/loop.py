@@ -144,7 +144,8 @@ class Estimation:
             self._wanted[:] = True
             if self.goal is not None and self.plan.can_narrow:
                 allowed = self.goal(estimate)
-                self._wanted[:] = find_lagging(estimate.se, allowed, freedoms, self.n_units)
+                n_rows = min(len(shard) for shard in self.plan.shards)
+                self._wanted[:] = find_lagging(estimate.se, allowed, freedoms, self.n_units, n_rows)
             self._pending[:] = term, min(more, n_left)
 
     def progress(self) -> Estimate:

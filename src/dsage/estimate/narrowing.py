@@ -16,13 +16,18 @@ from dsage.games.base import Floats, Mask
 # Features are evaluated further whose error is at least this share of the worst one, each as a
 # multiple of what it may be.
 _LAGGING = 0.9
-# Units that every feature has; and how many of its own standard errors are added to an error, as
-# errors from few units may be too small.
-_UNITS_OF_ALL, _CAREFUL = 16, 2.0
+# Units that every feature has at least, and rows in them: surpluses of single rows may be skewed, and
+# an error that does not know their tail yet would exclude a feature too early. And how many of its
+# own standard errors are added to an error, because it may be too small by chance.
+_UNITS_OF_ALL, _ROWS_OF_ALL, _CAREFUL = 32, 1024, 2.0
 
 
 def find_lagging(
-    se: Floats, allowed: float | Floats, freedoms: npt.NDArray[np.int64], n_units: int
+    se: Floats,
+    allowed: float | Floats,
+    freedoms: npt.NDArray[np.int64],
+    n_units: int,
+    n_rows: int,
 ) -> Mask:
     """Return the features to evaluate further, (n_features,).
 
@@ -39,16 +44,18 @@ def find_lagging(
         Degrees of freedom of the errors.
     n_units : int
         Number of units so far.
+    n_rows : int
+        Number of rows of a unit.
 
     Examples
     --------
-    >>> find_lagging(np.array([1.0, 2.0, 0.1]), 0.5, np.array([30, 30, 30]), 31)
+    >>> find_lagging(np.array([1.0, 2.0, 0.1]), 0.5, np.array([35, 35, 35]), 36, 64)
     array([False,  True, False])
-    >>> find_lagging(np.array([1.0, 2.0, 0.1]), 0.5, np.array([6, 6, 6]), 7)
+    >>> find_lagging(np.array([1.0, 2.0, 0.1]), 0.5, np.array([6, 6, 6]), 7, 64)
     array([ True,  True,  True])
     """
     everything = np.ones(len(se), dtype=np.bool_)
-    if n_units < _UNITS_OF_ALL:
+    if n_units < _UNITS_OF_ALL or n_units * n_rows < _ROWS_OF_ALL:
         return everything
     limits = np.broadcast_to(allowed, se.shape)
     careful = se * (1.0 + _CAREFUL / np.sqrt(2.0 * freedoms))

@@ -16,10 +16,11 @@ from dsage.games.base import Floats, Mask
 # Features are evaluated further whose error is at least this share of the worst one, each as a
 # multiple of what it may be.
 _LAGGING = 0.9
-# Units that every feature has at least, and their rows: surpluses of single rows may be skewed,
-# and an error that does not show their tail yet would leave a feature behind. And how many of its own
-# standard errors are added to an error, because it may be too small by chance.
-_UNITS_OF_ALL, _ROWS_OF_ALL, _CAREFUL = 32, 1024, 2.0
+# Units that every feature has at least, and their rows: surpluses of single rows may be skewed, and
+# an error that does not show their tail yet would leave a feature behind.
+_UNITS_OF_ALL, _ROWS_OF_ALL = 32, 1024
+# How many of its own standard errors are added to an error, because it may be too small by chance.
+_CAREFUL = 2.0
 
 
 def find_lagging(

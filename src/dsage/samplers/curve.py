@@ -18,8 +18,8 @@ _MARGIN = 1e-3
 class Knots:
     """Ascending, distinct numbers, and the last of them that is not above a point.
 
-    Instead of searching the knots for each point, a table of bins of equal width tells where to
-    begin.
+    Instead of searching the knots for each point, a table of bins of equal width gives the starting
+    point.
 
     Parameters
     ----------

@@ -23,7 +23,7 @@ from dsage.samplers.checks import Floats, Ints, Mask
 if TYPE_CHECKING:
     from dsage.samplers.base import BaseSampler, Result
 
-# A gap is filled by the first of so many draws that is not missing.
+# A gap is filled by the first of this many draws that is not missing.
 _N_TRIES = 16
 _CHUNK = 1024  # rows that are filled at a time
 _N_PATTERNS = 256  # patterns of gaps that are filled on their own
@@ -54,8 +54,8 @@ def read_rows(layout: Layout, X: Any, known: Mask) -> Floats:  # noqa: ANN401
 def split_by_pattern(usable: Mask, known: Mask) -> Iterator[tuple[Ints | slice, Mask]]:
     """Yield rows with the features among the known ones on which these rows can be conditioned.
 
-    `usable` has shape (n_rows, n_features). All rows come at once, as a slice, where all that is
-    known can be used.
+    `usable` has shape (n_rows, n_features). All rows come at once, as a slice, if all known
+    values can be used.
     """
     if not (known & ~usable).any():
         yield slice(None), known
@@ -162,7 +162,7 @@ class Gaps:
 def _first_present(draws: Floats) -> Floats:
     """Return the first draw (n_rows, n_columns) in which all columns are present.
 
-    If there is none, each column is the first of its own that is present, if there is one.
+    If there is none, each column is filled with its first value that is present, if any.
     """
     absent = np.isnan(draws)
     together = np.argmin(absent.any(axis=2), axis=1)[:, None, None]

@@ -23,8 +23,8 @@ def draw_positions(weights: Floats, u: Floats) -> Ints:
     """Return positions drawn with probabilities proportional to weights.
 
     Position i of a row is where its distribution function passes the uniform. Weights are cut to
-    so few binary digits that their sums are exact, as integers: one cumulative sum and one search
-    then serve many rows, and the result of a row does not depend on the others.
+    few enough binary digits that their sums are exact, as integers: one cumulative sum and one
+    search then serve many rows, and the result of a row does not depend on the others.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Draw one feature after the other, each from a model of its own."""
+"""Draw one feature after the other, each from its own model."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Sequential(BaseSampler):
     of its spread; other models draw it nearly equal, and `fit` warns.
 
     The default models are fitted when they are needed, from the second moments of all columns: a
-    regression needs no rows but for its residuals, and a classifier a few passes over them.
+    regression needs rows only for its residuals, and a classifier a few passes over them.
 
     Each feature uses its own column of the noise. The default models work element by element, so
     that draws are the same to the bit in any batch. Other models must predict each row by itself

@@ -107,8 +107,8 @@ class MixRows(DeviceRows):
 class MixPaths(DevicePaths):
     """All prefixes of several orderings, from one factor of each component for each of them.
 
-    The probabilities of the components are cumulated along the numbers; those of a prefix are taken
-    from there. Draws are sorted by component, and each component is one product of matrices.
+    The probabilities of the components are cumulated along the numbers, and read off for each
+    prefix. Draws are sorted by component, and each component is one product of matrices.
     """
 
     rows: MixRows

@@ -1,4 +1,4 @@
-"""What draws on a device: a sampler there, rows there, and orderings of their features."""
+"""Draws on a device: a sampler there, rows there, and orderings of their features."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dsage.samplers.device.place import Place
 class DeviceSampler(ABC):
     """A fitted sampler on a device (made by :meth:`Sampler.on_device`).
 
-    Draws are those of the sampler, from the same noise, up to rounding. Rows are sent once, with
+    Draws equal the sampler's own, from the same noise, up to rounding. Rows are sent once, with
     `load`; orderings and noise are all that is sent for more draws. Nothing waits for the device.
 
     Parameters

@@ -46,7 +46,7 @@ class Mix(BaseSampler):
     Tables have the states of a class, of codes (numbers with few values), of columns of zeros and
     ones that exclude each other, and of the special values of a number: missing, and values that
     many rows share. Within a component, numbers are Gaussian and independent of the tables; tables
-    are independent, or form trees (Chow & Liu) where that fits better. Given the known features,
+    are independent, or form trees (Chow & Liu) if that fits better. Given the known features,
     components have the probabilities of Bayes' rule. So a missing value is known
     as missing, and is drawn as missing with its conditional probability.
 

@@ -17,7 +17,7 @@ _SMALLEST = 2.0**-54  # uniforms are kept off 0 and 1
 
 
 class Uniforms:
-    """The noise of each column; that of the first one is what the choice of components left."""
+    """The noise of each column; the first is what remains after the choice of components."""
 
     def __init__(self, noise: Floats, first: Floats) -> None:
         self.noise, self.first = noise, first

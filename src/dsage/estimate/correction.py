@@ -80,7 +80,7 @@ class SkippedSurpluses:
 class Correction:
     """The mean difference of SAGE and d-SAGE, and the surpluses that separation sets to zero.
 
-    `first_batch` keeps the orderings apart from those of the main term.
+    `first_batch` keeps the orderings separate from the orderings of the main term.
     """
 
     kind = TermKind.CORRECTION

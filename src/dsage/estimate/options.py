@@ -33,11 +33,11 @@ class PlanOptions(Options):
         Values at the Markov boundaries of coalitions, or, as in the paper's Algorithm 1, at the
         coalitions themselves with separated surpluses set to zero.
     first_level : {"auto", "none"}, default="auto"
-        Whether to use the first level of the game, where it has one, as a control.
+        Whether to use the first level of the game, if it has one, as a control.
     exact : {"auto", "always", "never"}, default="auto"
-        Whether to average over all orderings; ``"auto"`` does so where few coalitions suffice, and
-        where that costs less than sampling orderings, for the same error with all draws;
-        ``"always"`` wherever it is possible at all.
+        Whether to average over all orderings; ``"auto"`` does so if few coalitions suffice, and
+        if that costs less than sampling orderings, for the same error including draws;
+        ``"always"`` whenever it is possible.
     orderings : str, Order, sequence of orderings or Orderings, default="antithetic"
         A kind, see :mod:`dsage.orderings`; or an :class:`~dsage.orderings.Order`, for means over
         the orderings that keep it; or the orderings themselves, by names or positions: the values

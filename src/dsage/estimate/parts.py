@@ -21,7 +21,7 @@ from dsage.games.base import Coalitions, Floats, Game, Mask, Orders, Rows, by_fe
 from dsage.graphs.interventions import GroupedInterventions, Interventions
 
 N_PARTS = 2
-"""Columns beside the values themselves: the direct parts, and the indirect ones."""
+"""Number of parts in addition to the values themselves: direct and indirect."""
 
 Do = Interventions | GroupedInterventions
 
@@ -71,7 +71,7 @@ class PartsWalk:
 
 
 class CheapParts:
-    """What features add along orderings in a cheap game, in all and in parts, as `PartsWalk`."""
+    """The surpluses along orderings in a cheap game, in all and in parts, as `PartsWalk`."""
 
     def __init__(self, game: Game, interventions: Do) -> None:
         self._game, self._interventions = game, interventions

@@ -24,7 +24,7 @@ PARTS = ("direct", "indirect")
 
 
 class TermKind(Enum):
-    """What a term of an estimate averages; saved files hold the values of these members."""
+    """The quantity that a term of an estimate averages; saved files hold these values."""
 
     FIRST_LEVEL = "moments"
     SAMPLED = "surpluses"
@@ -67,7 +67,7 @@ class TermEstimate:
 
 
 class WithErrors:
-    """What global and local estimates have in common."""
+    """Members common to global and local estimates."""
 
     se_orderings: Floats
     se_draws: Floats
@@ -94,8 +94,8 @@ class Finished:
 class OutputEstimate(WithErrors):
     """The values of each output of a model, where the values of an estimate are their sum.
 
-    Orderings and draws are the same, so that the values of the outputs add up to those of the
-    estimate, but for rounding.
+    Orderings and draws are the same, so the values of the outputs add up to the values of the
+    estimate, up to rounding.
 
     Attributes
     ----------
@@ -130,11 +130,12 @@ class Estimate(WithErrors, Finished):
     df : array of shape (n_features,)
         Degrees of freedom of `se`, for the intervals.
     n_orderings : int
-        Orderings of the term with the most; if the main term enumerates all orderings, those of
-        the correction where it is part of the estimate, and otherwise the number of all orderings.
+        Number of orderings of the term with the most; if the main term enumerates all orderings,
+        the number in the correction if it is part of the estimate, and otherwise the number of
+        all orderings.
         Features whose errors were small early have fewer.
     n_units : int
-        Independent pieces that the standard errors rest on: units, or rows where all orderings
+        Independent pieces that the standard errors are based on: units, or rows if all orderings
         were enumerated.
     n_evaluated, n_shared : int
         Pairs of a coalition and a row that were evaluated, and that were reused.

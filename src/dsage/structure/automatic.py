@@ -70,7 +70,7 @@ def choose_for_numbers(
     constraints: Constraints,
     **options: Any,  # noqa: ANN401
 ) -> ChosenScore:
-    """Return the extended BIC where it is as good as the basis score, which is chosen otherwise.
+    """Return the extended BIC if it is as good as the basis score, and the basis score otherwise.
 
     The parents of each node come from a tabu search with the extended BIC. A node is curved if
     basis functions of its parents, its normal score, or basis functions of one more parent explain

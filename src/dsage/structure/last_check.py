@@ -19,7 +19,7 @@ from dsage.structure.result import Rejection
 _LEVEL = 0.01
 # An effect that explains a smaller share of what is left of the target is not put back.
 _NEGLIGIBLE = 0.02
-# The share of the spread of a product that what is known leaves, at least.
+# Least share of the spread of a product that the known columns must leave unexplained.
 _SPREAD_LEFT = 0.05
 # Rows for each column that is known.
 _ROWS_PER_COLUMN = 10
@@ -34,7 +34,7 @@ class Known(NamedTuple):
     n_folds: int
 
     def residuals(self, columns: Floats) -> Floats:
-        """Return what regressions leave of columns; of those on the other folds, if there are any.
+        """Return the residuals of columns; of regressions on the other folds, if there are any.
 
         With the rows Q of a fold, what the regression on all rows leaves of it, e, becomes
         ``(I - Q Q')^-1 e = e + Q (I - Q'Q)^-1 Q'e``.
@@ -42,7 +42,7 @@ class Known(NamedTuple):
         left: Floats = columns - self.basis @ (self.basis.T @ columns)
         for fold in range(self.n_folds):
             rows = self.basis[fold :: self.n_folds]
-            # What the other folds do not determine, such as the effect of a rare level, stays.
+            # Effects that the other folds do not determine, such as of a rare level, remain.
             inner = np.linalg.pinv(np.eye(rows.shape[1]) - rows.T @ rows, 1e-6, hermitian=True)
             own = left[fold :: self.n_folds]
             left[fold :: self.n_folds] = own + rows @ (inner @ (rows.T @ own))
@@ -178,7 +178,7 @@ def _test_pairs(
 def _rejected(
     blocks: Blocks, child: int, tails: Sequence[str], known: Known, level: float
 ) -> list[Rejection]:
-    """Return the tails that tell more about the child than what is known."""
+    """Return the tails that explain the child beyond the known columns."""
     p_values = _test(blocks, child, tails, known)
     made = (
         Rejection(tail, blocks.names[child], each)
@@ -228,7 +228,7 @@ def _lead(blocks: Blocks, node: int) -> Ints:
 
 
 def _test(blocks: Blocks, child: int, tails: Sequence[str], known: Known) -> Iterator[float]:
-    """Yield the p-value of each tail: whether its functions tell more about the child."""
+    """Yield the p-value of each tail: whether its functions explain more of the child."""
     own = _unexplained(blocks, child, known)
     for tail in tails:
         columns = blocks.columns(blocks.names.index(tail))

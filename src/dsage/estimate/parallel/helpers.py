@@ -1,4 +1,4 @@
-"""Processes that help with a long run without being asked to, where that is safe.
+"""Processes that help with a long run automatically, if that is safe.
 
 The process of the run answers requests itself. If that takes longer than some seconds, it starts
 helpers on the idle processors, goes on until they have the game, and then shares the requests with
@@ -36,7 +36,7 @@ _SECONDS_IDLE = 60
 _MOST_BYTES = 2**27
 # Requests that are under way for each helper: one to work on, and the next one.
 _AT_ONCE = 2
-# What keeps a helper to one processor. joblib's count is what some models go by.
+# Settings that keep a helper to one processor; some models use joblib's count.
 _ONE = dict.fromkeys(
     (
         "OMP_NUM_THREADS",
@@ -143,8 +143,8 @@ class Helpers:
                 text = "starting helper processes: %d (n_jobs=1 prevents it)"
                 logger.info(text, self._n_helpers)
         except Exception as error:
-            # What is too large, or cannot be copied or started, is no error: this process goes on
-            # alone.
+            # It is not an error if a game is too large, or if a process cannot be copied to or
+            # started: this process continues alone.
             logger.info("no helper processes: %r", error)
             self._is_refused = True
 
@@ -166,7 +166,7 @@ class Helpers:
         try:
             return self._share_with(game, requests, left, found, on_piece, sent)
         except BaseException:
-            # After an interrupt, nobody waits for what was not begun.
+            # After an interrupt, tasks that have not started are cancelled.
             for future in sent:
                 future.cancel()
             raise
@@ -229,7 +229,7 @@ class _Executors:
         self._of = (0, 0)
 
     def get(self, n_helpers: int) -> Any:  # noqa: ANN401
-        """Return an executor of so many processes, a new one if the last is broken.
+        """Return an executor with this many processes, a new one if the last is broken.
 
         The executor of a process that was forked from this one would wait for threads that are not
         there.

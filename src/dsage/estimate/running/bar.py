@@ -89,7 +89,7 @@ def describe(outlook: Outlook) -> str:
 
 
 def describe_cost(outlook: Outlook) -> str:
-    """Return what a run will cost, in words, and what that rests on.
+    """Return a sentence about the cost of a run, and what the forecast is based on.
 
     Examples
     --------

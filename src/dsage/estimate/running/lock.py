@@ -98,4 +98,4 @@ class FileLock:
         with suppress(OSError, ValueError):
             holder = f" It is the process {int(self._file.read_bytes()[:20])}."
         advice = f"Another run is using it.{holder} Wait until it ends, or use another path"
-        return refusal(self._parameter, "of no other run", str(self._path), advice, BlockingIOError)
+        return refusal(self._parameter, "not in use", str(self._path), advice, BlockingIOError)

@@ -28,7 +28,7 @@ from dsage.games.base import Game
 
 # Parameters of `as_stopping`, which are easily mistaken for options of a run.
 _LIMITS = ("tolerance", "absolute", "top_k", "seconds", "n_orderings", "confidence", "min_units")
-# Units to make time for where it is too short for two of the usual size.
+# Number of units to aim for if the time is too short for two of the usual size.
 _ROUGH_UNITS = 8
 
 
@@ -207,7 +207,8 @@ def _follow(
             follow(estimation, current)
             found = None if rule is None else rule.reason(current)
             if estimation.clock.is_cut:
-                # What is complete when the time is up depends on the machine: no other rule counts.
+                # Which units are complete when the time is up depends on the machine: no other rule
+                # counts.
                 found = StopReason(StopKind.TIME, {"seconds": estimation.clock.limit or 0.0})
             if found is not None:
                 reason = as_reason(found)
@@ -249,8 +250,8 @@ def _make_rough(estimation: Estimation, result: Estimate) -> Estimation | None:
     rough.clock.seconds, rough.clock.limit = clock.seconds, clock.limit
     rough.clock.gives_up = False
     warn(
-        f"The model is slow for {clock.limit:g} seconds: the values rest on few rows. With more "
-        "seconds, or fewer draws (n_draws), they are more precise."
+        f"The model is too slow for {clock.limit:g} seconds: the values are based on few rows. "
+        "Allow more seconds, or use fewer draws (n_draws), to make them more precise."
     )
     return rough
 

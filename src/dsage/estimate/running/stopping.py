@@ -96,7 +96,7 @@ class DataTolerance:
     >>> progress = SimpleNamespace(values=np.array([0.0, 2.0]), se=np.array([0.01, 0.1]),
     ...                            se_rows=np.array([0.0, 0.4]), n_units=50)
     >>> str(DataTolerance().reason(progress))
-    'computing hardly matters any more: its errors are at most 33.3 % of those from the choice of
+    'more computing would hardly help: its errors are at most 33.3 % of those from the choice of
     the rows, or 1 % of the range of the values'
     """
 
@@ -154,8 +154,8 @@ class TopK:
     """Stop when it is settled which k features have the largest values.
 
     This is the case when the simultaneous confidence intervals of the k largest do not overlap
-    those of the others. Their order among themselves may still be open. The confidence is that of
-    one look; repeated looks increase the probability of an error.
+    the intervals of the others. Their own order may still be open. The confidence is for a single
+    look; repeated looks increase the probability of an error.
 
     Parameters
     ----------
@@ -370,7 +370,7 @@ def allowed_se(
 
 
 def value_scale(progress: Estimate) -> float:
-    """Return the range of the values, as a share of which errors are shown."""
+    """Return the range of the values, which errors are shown relative to."""
     return _largest_and_spread(progress)[1]
 
 

@@ -42,7 +42,7 @@ class BlockRegressions:
     blocks : sequence of int arrays
         The columns of each variable as a parent; they may be of different lengths.
     responses : int array, optional
-        Columns that are regressed on others, beside those of blocks; by default all columns.
+        Columns that are regressed on others, in addition to the blocks; by default all columns.
     cache_bytes : int
         Memory for what depends on the parents alone.
 

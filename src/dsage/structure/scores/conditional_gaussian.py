@@ -53,7 +53,7 @@ class ConditionalGaussian(Score):
         self.names = table.names
         self._penalty = check_real(penalty, "penalty", low=0.0, high=np.finfo(np.float64).max)
         self._is_discrete = [name in set(table.discrete) for name in self.names]
-        # The position of each variable among those of its own kind.
+        # The position of each variable among the variables of its kind.
         self._place = [
             self._is_discrete[:node].count(kind) for node, kind in enumerate(self._is_discrete)
         ]

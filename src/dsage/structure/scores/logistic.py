@@ -41,10 +41,10 @@ class Fit(NamedTuple):
 class LogisticRegressions:
     """Logistic regressions of classes, each parent with as many functions as it needs.
 
-    The log-likelihood is nearly quadratic around its largest value, so that one fit tells how
-    much other columns would change it: with second derivatives H there, the value for any columns
-    is that of a linear regression with the moments H. These choose the number of functions of each
-    parent, one after the other, and tell what one more parent adds. What is chosen is fitted.
+    The log-likelihood is nearly quadratic around its maximum, so one fit shows how much other
+    columns would change it: with second derivatives H there, the value for any columns
+    is the value of a linear regression with the moments H. These choose the number of functions of
+    each parent, one after the other, and show the gain from one more parent. The choice is fitted.
 
     Parameters
     ----------
@@ -220,7 +220,7 @@ class _Neighbourhood:
         return np.column_stack([np.ones(len(self._rows)), self._rows[:, columns]])
 
     def slope(self, columns: Floats) -> Floats:
-        """Return derivatives, for each column those of all levels."""
+        """Return derivatives, for each column and all levels."""
         slope: Floats = (columns.T @ self._left.T).ravel()
         return slope
 
@@ -271,7 +271,7 @@ class _Quadratic:
         others: np.ndarray[tuple[int, ...], np.dtype[np.bool_]],
         own: np.ndarray[tuple[int, ...], np.dtype[np.bool_]],
     ) -> Floats:
-        """Return the same for the first 1, 2, ... of the own columns, beside the others."""
+        """Return the same for the first 1, 2, ... of the own columns, together with the others."""
         order = np.concatenate([np.flatnonzero([True, *others]), 1 + np.flatnonzero(own)])
         return self._raised(order)[-int(own.sum()) :]
 

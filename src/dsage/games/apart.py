@@ -61,7 +61,7 @@ class Apart(Wrapped):
         return self.game.fill_paths(self._to_risks, full, orders, rows, epoch, needed)
 
     def first_levels(self) -> tuple[Game, ...]:
-        """Return a cheap game similar to that of each output."""
+        """Return for each output a cheap game similar to its game."""
         return self.game.first_levels()
 
     def draw_bias(self) -> Game | None:

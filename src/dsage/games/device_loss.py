@@ -1,4 +1,4 @@
-"""Risks from mean predictions, computed on a device: those of the most frequent losses."""
+"""Risks from mean predictions, computed on a device, for the most frequent losses."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dsage.models.losses import Loss
 from dsage.models.torch_tools import require_torch
 
 MOST_SPREAD = 3.0
-"""Largest factor by which the spread of losses of replicates exceeds that of their slopes."""
+"""Largest ratio of the spread of losses over replicates to the spread that slopes imply."""
 # Predictions up to this size have losses that can be squared; others are looked at by the CPU.
 _LARGEST = 1e60
 # How far probabilities may be from [0, 1], and their sums from one; in 16-bit floats, whose sums
@@ -115,6 +115,6 @@ def _cross_entropies(chosen: Any, weights: Any) -> Any:  # noqa: ANN401
     losses = together.clamp(max=1.0).log().neg_()
     own = chosen.clamp(max=1.0).log()
     spread = (own - own.mean(dim=2, keepdim=True)).square_().sum(dim=2, keepdim=True)
-    # Where all replicates agree there is no ratio, and nothing to multiply.
+    # If all replicates agree there is no ratio, and nothing to multiply.
     ratio = (spread / squares).sqrt_().nan_to_num_(nan=1.0).clamp_(1.0, MOST_SPREAD)
     return (losses - variance / 2 - ratio * share) * weights

@@ -13,7 +13,7 @@ from dsage.games.model_game import ModelGame
 
 
 class Difference(Game):
-    """The game whose risks are those of one game minus those of another.
+    """The game whose risks are the risks of one game minus the risks of another.
 
     Shapley values are linear in the game, so its values are the differences ``phi_a - phi_b``.
     Both games see the same orderings, rows and noise, whose common effects cancel before any mean

@@ -36,8 +36,8 @@ _MANY_ZEROS = 0.002
 _MORE_DRAWS = 8
 # The variance of larger losses would not be finite.
 _LARGEST = 1e140
-# Probabilities below count as so large where noise is told from the slope of a loss: beyond, the
-# slope at one mean says little about the loss of another.
+# Smaller probabilities are raised to this one where noise is computed from the slope of a loss:
+# below, the slope at one mean says little about the loss at another.
 _STEEP = 0.1
 
 
@@ -155,10 +155,10 @@ class LossGame(SumOfOutputs):
         return expanded.reshape(len(predicted), -1)
 
     def _noise_of_risks(self, noise: Floats, means: Floats, rows: Rows) -> Floats:
-        """Return what the noise in the probability of the class does to risks, to first order.
+        """Return the effect of noise in the probability of the class on risks, to first order.
 
-        The derivative of the loss is taken at the mean of the other replicates, of which the noise
-        is independent: so the mean of the result is zero. It is cut off where it is steep.
+        The derivative of the loss is taken at the mean of the other replicates, which is
+        independent of the noise: so the mean of the result is zero. Steep derivatives are cut off.
         """
         target, n_replicates = self.target[rows], means.shape[2]
         total = means.sum(axis=2, keepdims=True)
@@ -304,14 +304,14 @@ class LossGame(SumOfOutputs):
         # A loss that jumps has no bias of first order that could be removed.
         is_plain = self.loss.curve == "jump"
         centre = np.expand_dims(mean_within(losses, axis=2), 2) if is_plain else whole
-        # Exactly the loss itself where all replicates agree.
+        # Exactly the loss itself if all replicates agree.
         pseudo: Floats = whole + (n_replicates - 1) * (centre - losses)
         return pseudo
 
     def _warn_of_zeros(self, means: Floats, target: npt.NDArray[Any], n_risks: int) -> None:
         """Warn once where many draws, too, give a class a probability of zero in some replicates.
 
-        `means` are those of the risks that have been drawn again, (n_pairs, n_replicates, ...), out
+        `means` belong to the risks that were drawn again, (n_pairs, n_replicates, ...), out
         of `n_risks`. The loss is cut off there and not smooth.
         """
         if self._has_warned:
@@ -373,11 +373,11 @@ def _check_model(
 
 
 def _spread_ratio(own: Floats, linear: Floats) -> Floats:
-    """Return how much more losses of replicates vary than their slopes tell, (n, 1, n_rows, ...).
+    """Return how much more losses of replicates vary than slopes imply, (n, 1, n_rows, ...).
 
     At least 1, and at most `MOST_SPREAD` where a mean is next to a pole.
     """
-    found, told = (np.square(each).sum(axis=1, keepdims=True) for each in (own, linear))
-    squares: Floats = np.divide(found, told, out=np.ones_like(found), where=told > 0.0)
+    found, implied = (np.square(each).sum(axis=1, keepdims=True) for each in (own, linear))
+    squares: Floats = np.divide(found, implied, out=np.ones_like(found), where=implied > 0.0)
     ratio: Floats = np.clip(np.sqrt(squares), 1.0, MOST_SPREAD)
     return ratio

@@ -55,8 +55,8 @@ class GameOptions(Options):
     random_state : int, numpy Generator or None, default=None
         Seed of the noise.
     draw_control : {"auto", "none"}, default="auto"
-        Whether to subtract noise of the draws that can be computed, where the sampler tells the
-        scores behind them; the model predicts 4,096 rows for it.
+        Whether to subtract noise of the draws that can be computed, if the sampler returns the
+        scores behind them; this takes 4,096 predictions of the model.
     max_bytes : int, default=2**28
         Memory for draws and predictions: coalitions and rows are evaluated in chunks that fit.
 

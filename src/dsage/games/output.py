@@ -29,7 +29,7 @@ from dsage.samplers.base import Sampler
 class OutputGame(ModelGame):
     """The prediction for a row of a model that knows only a coalition: ``f_S(x) = E[f(X) | x_S]``.
 
-    The risk is ``-f_S(x)``, so that a surplus is what a feature adds to the prediction:
+    The risk is ``-f_S(x)``, so that a surplus is the change of the prediction by a feature:
 
         risk(S) - risk(S + j) = f_{S+j}(x) - f_S(x).
 
@@ -163,7 +163,7 @@ class _OneOutput:
         return 1.0 - checked if self._is_first_of_two else checked
 
     def affine(self, layout: Layout, X: Any) -> Affine | None:  # noqa: ANN401
-        """Return the affine map of the output, or None where it is not known to be affine."""
+        """Return the affine map of the output, or None if it is not known to be affine."""
         affine = self._model.affine(layout, X)
         if affine is None:
             return None

@@ -63,7 +63,7 @@ def assemble(totals: Totals, history: History, seconds: float) -> Estimate:
 
 
 def _without_rounding(columns: Mapping[str, Floats], risk: float) -> dict[str, Floats]:
-    """Return values with their errors, exactly zero where they are but rounding errors.
+    """Return values with their errors, exactly zero if they are only rounding errors.
 
     A feature that the model does not use has a value of some 1e-17, which differs from zero
     "significantly", as its error is no larger.

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 # The largest share of the limit between two looks at the clock, and the share of it by which a unit
 # that has begun may exceed it.
 _SHARE, _TOO_LATE = 0.05, 0.05
-# The share of the limit in which two units are to end. Where they take longer, the same time is
+# The share of the limit in which two units are to end. If they take longer, the same time is
 # worth more with units of fewer rows.
 _AMPLE = 0.95
 # The share of the first unit from which its time is trusted.

@@ -13,10 +13,10 @@ from dsage.orderings import Orderings
 
 
 class BoundaryGaps:
-    """The surpluses at the coalitions themselves minus those at their boundaries.
+    """The surpluses at the coalitions themselves minus the surpluses at their boundaries.
 
     With ``d(S) = risk(S) - risk(M(S))``, the difference for the step from S to S + j is
-    ``d(S) - d(S + j)``. Where S is its own boundary d(S) is zero, so only the other coalitions and
+    ``d(S) - d(S + j)``. If S is its own boundary, d(S) is zero, so only the other coalitions and
     their boundaries are evaluated.
     """
 

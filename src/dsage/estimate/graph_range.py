@@ -1,4 +1,4 @@
-"""How much causal values depend on which graph is right: their range over graphs."""
+"""How much causal values depend on the graph: their range over graphs."""
 
 from __future__ import annotations
 

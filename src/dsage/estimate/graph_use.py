@@ -37,7 +37,7 @@ class GraphUse(NamedTuple):
 
 
 def measure_use(oracle: Oracle, options: PlanOptions) -> GraphUse:
-    """Return what the separations of an oracle would save an estimate with some options.
+    """Return the savings from the separations of an oracle in an estimate with some options.
 
     Examples
     --------

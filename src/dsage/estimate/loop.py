@@ -64,7 +64,7 @@ class Estimation:
     on_pause : callable or None
         Called whenever the state is consistent, which is several times between two looks.
     on_piece : callable or None
-        Called between pieces of the evaluations, where these are not parallel.
+        Called between pieces of the evaluations, if these are not parallel.
     goal : callable or None
         Maps an estimate to the standard errors that its features may have, as far as their ratios
         matter. If it is given, features that are ahead of others are not evaluated further until
@@ -315,7 +315,7 @@ class Estimation:
 
         An epoch of k passes has the variance ``V / k + D``, with V from the orderings of a pass and
         D from the draws, and the cost C. Another pass costs as much as the last one at most, c,
-        since it finds some coalitions in memory, but not nothing. So the noise is kept where
+        since it finds some coalitions in memory, but not nothing. So the noise is kept if
         variance times cost falls: ``(V / (k + 1) + D) (C + c) < (V / k + D) C``.
         """
         totals, k = self._totals, n_passes
@@ -342,7 +342,7 @@ class Estimation:
                 return int(n_correction < _ENOUGH_AUDIT)
             is_behind = n_correction < min(n_main / 2, _FIRST_AUDIT)
             is_cheap = correction < _AUDIT_SHARE * (main + correction)
-            # Where next to nothing is separated, units of an audit cost nothing.
+            # If almost nothing is separated, units of an audit cost nothing.
             return int(is_behind or (is_cheap and n_correction < _MOST_AUDIT * n_main))
         # The errors of few units may be far too small, so no rule trusts them.
         if totals.n_pieces < min(n_correction, MIN_UNITS):

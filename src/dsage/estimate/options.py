@@ -21,7 +21,7 @@ EXACT = ("auto", "always", "never")
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PlanOptions(Options):
-    """What to estimate, and how.
+    """Options of an estimation.
 
     Parameters
     ----------
@@ -45,8 +45,8 @@ class PlanOptions(Options):
         orderings as a sample.
     rows_per_ordering : int, optional
         Number of rows on which a batch of orderings is evaluated. By default two per feature and at
-        least 64 where risks are drawn (fewer beyond 90 features: 54 with 300, 16 with 1,000), 1,024
-        where they are not, and all rows for given orderings.
+        least 64 if risks are drawn (fewer beyond 90 features: 54 with 300, 16 with 1,000), 1,024
+        if they are not, and all rows for given orderings.
     audit : bool, default=True
         Whether to estimate the difference to SAGE even if it is not part of the estimate.
     random_state : int, numpy Generator or None, default=None

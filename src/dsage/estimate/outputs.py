@@ -35,7 +35,7 @@ class WalksWithSum:
         self._walks = walks
 
     def __call__(self, orders: Orders) -> Floats:
-        """Return what features add, (n_orderings, (1 + n_outputs) * n_features)."""
+        """Return the surpluses, (n_orderings, (1 + n_outputs) * n_features)."""
         return with_sum([walk(orders) for walk in self._walks])
 
 

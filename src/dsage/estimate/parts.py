@@ -1,4 +1,4 @@
-"""Direct and indirect parts of the surpluses where features are set (Heskes et al., 2020).
+"""Direct and indirect parts of the surpluses under interventions (Heskes et al., 2020).
 
 When j is set after S, the model receives its value, and the features that depend on j change. With
 L(S, T) the risk if S is set and the model receives the values of T from the row,
@@ -77,7 +77,7 @@ class CheapParts:
         self._game, self._interventions = game, interventions
 
     def __call__(self, orders: Orders) -> Floats:
-        """Return what features add, (n_orderings, 3 * n_features)."""
+        """Return the surpluses of features, (n_orderings, 3 * n_features)."""
         known = prefixes(orders)
         n_orderings, n_features = orders.shape
         whole, before, after = (
@@ -92,7 +92,7 @@ class CheapParts:
 def enumerate_parts(
     interventions: Do, order: Mask, max_coalitions: int | None, max_ideals: int
 ) -> Enumeration | None:
-    """Return the exact averages of surpluses and parts, or None where they would be too large.
+    """Return the exact averages of surpluses and parts, or None if they would be too large.
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ from dsage.graphs.separation import NoSeparation, Oracle
 from dsage.orderings import Extensions, Orderings, as_orderings
 from dsage.orderings.partial.ideals import MOST_IDEALS
 
-# Rows on which one batch of orderings is evaluated: few where a row costs draws and predictions,
+# Rows on which one batch of orderings is evaluated: few if a row costs draws and predictions,
 # but enough that conditioning on a coalition, whose cost grows with the features, costs less.
 _ROWS_DRAWN, _ROWS_PER_FEATURE, _ROWS_EXACT = 64, 2, 1024
 # With very many features, fewer: a unit of an ordering and its reverse has at most this many pairs
@@ -83,7 +83,7 @@ class Plan:
     control : Control or None
         The first level.
     enumeration : Enumeration or None
-        The average over all orderings, where the main term is exact.
+        The average over all orderings, if the main term is exact.
     shards, audit_shards : lists of int arrays
         The rows of each shard, drawn at random; for the main term and for the difference to SAGE.
     is_given : bool
@@ -251,7 +251,7 @@ class Plan:
         return self.orderings
 
     def _cheap_walk(self, games: Sequence[Game]) -> Callable[[Orders], Floats]:
-        """Return what features add along orderings in cheap games of the outputs."""
+        """Return the surpluses along orderings in cheap games of the outputs."""
         if self.interventions is not None:
             return CheapParts(games[0], self.interventions)
         walks = [CheapWalk.of(game, self.oracle, self.options.semantics) for game in games]
@@ -346,7 +346,7 @@ class Plan:
     def shards_of(self, term: int) -> list[Rows]:
         """Return the shards on which a term is evaluated.
 
-        An audit needs far less precision than the values: where draws make rows costly, its units
+        An audit needs far less precision than the values: if draws make rows costly, its units
         have few of them.
         """
         return self.audit_shards if term == 1 else self.shards

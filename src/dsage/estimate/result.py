@@ -92,7 +92,7 @@ class Finished:
 
 @dataclass(frozen=True, eq=False)
 class OutputEstimate(WithErrors):
-    """The values of each output of a model, where the values of an estimate are their sum.
+    """The values of each output of a model, if the values of an estimate are their sum.
 
     Orderings and draws are the same, so the values of the outputs add up to the values of the
     estimate, up to rounding.
@@ -160,7 +160,7 @@ class Estimate(WithErrors, Finished):
     df_rows : float
         Degrees of freedom of `se_rows`, for the tests.
     outputs : OutputEstimate or None
-        The values of single outputs, where the target has several columns.
+        The values of single outputs, if the target has several columns.
     parts : OutputEstimate or None
         The direct and the indirect parts of causal values, in this order, which add up to them.
     """
@@ -207,7 +207,7 @@ class Estimate(WithErrors, Finished):
     def se_total(self) -> Floats:
         """Standard errors as estimates of the population's values: from computing and rows.
 
-        NaN where the error from rows is NaN.
+        NaN if the error from rows is NaN.
         """
         se: Floats = np.hypot(self.se, self.se_rows)
         return se

@@ -28,7 +28,7 @@ from dsage.samplers.base import Sampler
 _SHARE, _MOST_OTHERS = 0.25, 2
 # Estimated seconds that a check may always take, within its share of evaluations.
 _SECONDS = 1.0
-# Pairs of a coalition and a row where the run needs no draws, so that its evaluations are free.
+# Pairs of a coalition and a row if the run needs no draws, so that its evaluations are free.
 _LEAST_FREE = 4096
 # Minimum and target number of units, and their rows, which share the orderings of a unit: many
 # units of few rows are better than the reverse, but calls cost time. Rows differ more than
@@ -109,7 +109,7 @@ class SamplerCheck:
         return errors
 
     def exceeds(self, estimate: Estimate) -> list[str]:
-        """Return the features where another sampler matters more than the other errors.
+        """Return the features for which another sampler matters more than the other errors.
 
         The difference is significantly larger, for all features at once, than the standard error
         from orderings, draws and rows together, and than 1 % of the range of the values. Where one

@@ -207,7 +207,7 @@ class Wrapped(Game):
     """A game made from another one, whose description it inherits.
 
     A subclass implements `risks`; and `path_risks` (with `has_paths`), `first_level`, `mean_risks`
-    and `mean_path_risks` where the wrapped game's carry over.
+    and `mean_path_risks` if the wrapped game's carry over.
 
     Parameters
     ----------
@@ -244,7 +244,7 @@ class Wrapped(Game):
 
     @property
     def members(self) -> dict[str, tuple[str, ...]] | None:
-        """The members of each group, where players are groups of features."""
+        """The members of each group, if players are groups of features."""
         return self.game.members
 
     @property

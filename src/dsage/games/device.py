@@ -323,9 +323,9 @@ def device_means(
     *,
     is_usable: bool = True,
 ) -> DeviceMeans | None:
-    """Return an object that computes means on a module's device; None where the CPU draws.
+    """Return an object that computes means on a module's device; None if the CPU draws.
 
-    Raises a TypeError where the module asks for draws on the device that cannot be made there. The
+    Raises a TypeError if the module asks for draws on the device that cannot be made there. The
     layout has the columns as the model sees them; `is_usable` says whether draws can depend on all
     values of the rows.
     """

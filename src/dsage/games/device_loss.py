@@ -57,8 +57,8 @@ class DeviceLoss:
         """Return risks (n_prefixes, n_rows, n_replicates), and whether all of them are fine.
 
         The means have shape (n_prefixes, n_rows, n_replicates[, n_classes]), the numbers of rows
-        (n_prefixes, n_rows), or (1, n_rows) where they are the same for all prefixes. Risks are not
-        fine where means have to be refused, or to be drawn again; the CPU then looks at the means.
+        (n_prefixes, n_rows), or (1, n_rows) if they are the same for all prefixes. Risks are not
+        valid if means have to be refused, or drawn again; the CPU then checks the means.
         `is_coarse` says whether they are means of 16-bit floats.
         """
         torch = require_torch("DeviceLoss")

@@ -34,7 +34,7 @@ from dsage.samplers.noise import Noise
 from dsage.samplers.ordering import Ordering
 from dsage.samplers.recent import Recent
 
-# A draw is held in memory as noise, scores, draw, frame and whatever the model makes of it.
+# A draw is held in memory as noise, scores, draw, frame and the model's own copies.
 _COPIES = 6
 # Memory of rows that are predicted at a time, with what the model makes of them.
 _PREDICTED_BYTES = 2**25
@@ -124,7 +124,7 @@ class Expected(Game):
 
     @property
     def is_drawn(self) -> bool:
-        """Whether predictions are means over draws; False where these are known."""
+        """Whether predictions are means over draws; False if the means are known."""
         return self._affine is None and self._exact is None
 
     @property
@@ -159,7 +159,7 @@ class Expected(Game):
         return NormalMeans(scores, self._sampler, self.matrix), None
 
     def _find_marginal_means(self) -> ExactMeans | None:
-        """Return the means over all rows of a marginal sampler; None where they are not known."""
+        """Return the means over all rows of a marginal sampler; None if they are not known."""
         background = self._sampler.equal_rows
         if background is None or self.layout.names != self._frames.names:
             return None

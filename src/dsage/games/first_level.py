@@ -142,7 +142,7 @@ def _find_link_game(
 def _shares_left(game: Expected, levels: Sequence[Game], *, by_row: bool = True) -> list[float]:
     """Return the shares of the variance over orderings that remain with each of some first levels.
 
-    They are estimated from few orderings of few rows, `by_row` where what remains differs from row
+    They are estimated from few orderings of few rows, `by_row` if the remainder differs from row
     to row, and otherwise from the means over the rows.
     """
     rng = np.random.default_rng(0)
@@ -219,7 +219,7 @@ class _Predictors:
     def find_additive(self, outputs: list[Floats]) -> list[_Level]:
         """Return predictors of outputs, with few functions first.
 
-        There are none where linear predictors do.
+        There are none if linear predictors suffice.
         """
         linear = self.fit(outputs, 1)
         for n_functions in _N_FUNCTIONS:

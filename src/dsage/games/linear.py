@@ -134,7 +134,7 @@ class LinearOutput(Game):
     Parameters
     ----------
     X : array of shape (n_rows, n_features)
-        Evaluation rows, classes as codes, NaN where numbers are missing.
+        Evaluation rows, classes as codes, NaN for missing numbers.
     output : array of shape (n_rows,)
         The model's predictions for them.
     feature_names : sequence of str

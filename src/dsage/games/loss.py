@@ -31,7 +31,7 @@ from dsage.samplers.noise import Noise
 
 # Each changes a risk by about ten nats: from this share on, that shows in the mean.
 _MANY_ZEROS = 0.002
-# How many times as many draws risks get where a replicate has a probability of zero: eight times
+# Factor of the number of draws of a risk if a replicate has a probability of zero: eight times
 # leaves as little bias as sixty-four times.
 _MORE_DRAWS = 8
 # The variance of larger losses would not be finite.
@@ -175,7 +175,7 @@ class LossGame(SumOfOutputs):
 
         For probabilities and positive numbers it is additive on the scale of a link.
 
-        None where targets are not numeric, or, for a loss given as a function, differ in shape
+        None if targets are not numeric, or, for a loss given as a function, differ in shape
         from the predictions; and for a marginal sampler. For a sampler of interventions it is
         :class:`~dsage.games.linear_causal.LinearCausal`.
         """
@@ -215,12 +215,12 @@ class LossGame(SumOfOutputs):
         return losses[0], losses[1]
 
     def draw_bias(self) -> Game | None:
-        """Return the game of the bias that few draws leave; None where next to nothing is left."""
+        """Return the game of the bias from few draws; None if it is negligible."""
         is_left = self.loss.curve in ("kinked", "jump")
         return DrawBias(self) if is_left and self.n_replicates > 1 else None
 
     def _redraw(self, means: Floats, known: Mask, rows: Rows, epoch: int) -> Floats:
-        """Return mean predictions, from more draws where the loss has a pole.
+        """Return mean predictions, from more draws if the loss has a pole.
 
         If no draw of a replicate gives the class of a row a probability, its logarithm is not that
         of the mean, however many orderings there are. Such risks are few, and get new draws.
@@ -309,7 +309,7 @@ class LossGame(SumOfOutputs):
         return pseudo
 
     def _warn_of_zeros(self, means: Floats, target: npt.NDArray[Any], n_risks: int) -> None:
-        """Warn once where many draws, too, give a class a probability of zero in some replicates.
+        """Warn once if even many draws give a class a probability of zero in some replicates.
 
         `means` belong to the risks that were drawn again, (n_pairs, n_replicates, ...), out
         of `n_risks`. The loss is cut off there and not smooth.
@@ -375,7 +375,7 @@ def _check_model(
 def _spread_ratio(own: Floats, linear: Floats) -> Floats:
     """Return how much more losses of replicates vary than slopes imply, (n, 1, n_rows, ...).
 
-    At least 1, and at most `MOST_SPREAD` where a mean is next to a pole.
+    At least 1, and at most `MOST_SPREAD` if a mean is next to a pole.
     """
     found, implied = (np.square(each).sum(axis=1, keepdims=True) for each in (own, linear))
     squares: Floats = np.divide(found, implied, out=np.ones_like(found), where=implied > 0.0)

@@ -44,7 +44,7 @@ class ModelGame(Expected):
     noise : Noise
         The noise behind the draws: games with the same noise can be compared.
     loss : Loss or None
-        The loss; None where the output itself is explained.
+        The loss; None if the output itself is explained.
     target : array or None
         The targets as the loss uses them.
     """
@@ -162,5 +162,5 @@ class ModelGame(Expected):
         raise refusal("game", "one whose loss has slopes", self, "Define outputs_of", TypeError)
 
     def _redraw(self, means: Floats, known: Mask, rows: Rows, epoch: int) -> Floats:  # noqa: ARG002
-        """Return mean predictions, from more draws where the loss needs them."""
+        """Return mean predictions, from more draws if the loss needs them."""
         return means

@@ -27,7 +27,7 @@ class MomentGame(Game):
     Parameters
     ----------
     X : array of shape (n_rows, n_features), or Basis
-        Evaluation rows, classes as codes, NaN where numbers are missing; or the columns that stand
+        Evaluation rows, classes as codes, NaN for missing numbers; or the columns that stand
         for the features. Of an array, see :meth:`~dsage.games.blocks.Basis.linear`.
     output : array of shape (n_rows,) or (n_rows, n_outputs)
         The model's predictions for them.

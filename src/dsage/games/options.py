@@ -29,7 +29,7 @@ class Options:
     def read(cls, options: Mapping[str, Any], *others: str) -> Self:
         """Return the options given as keyword arguments; refuse unknown names.
 
-        `others` are further parameters of the caller, suggested where a name is misspelled.
+        `others` are further parameters of the caller, suggested if a name is misspelled.
         """
         for name in options:
             check_member(name, (*cls.names(), *others), "each option", cls.of)
@@ -38,7 +38,7 @@ class Options:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class GameOptions(Options):
-    """How the game of a model draws, weighs its rows and uses memory.
+    """Options of the game of a model: draws, weights of rows and memory.
 
     Parameters
     ----------

@@ -47,7 +47,7 @@ class OutputGame(ModelGame):
     X : data frame or array of shape (n_rows, n_features)
         The rows to explain.
     output : optional
-        The output to explain, where the model has several: the label of a class for a classifier,
+        The output to explain, if the model has several: the label of a class for a classifier,
         otherwise the number of a column, starting at 0. By default the second of two classes;
         required for more outputs. Leave it out for a model with one output.
     background : data frame or array of shape (n_others, n_features), optional

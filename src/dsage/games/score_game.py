@@ -57,12 +57,12 @@ class AdditiveScores(SumScores):
 
 
 class ScoreGame(Game):
-    """The loss of what additive scores let a marginal sampler expect of the model's output.
+    """The loss of expected outputs that are computed from additive scores, for a marginal sampler.
 
     Unknown features come from a few training rows. For squared error and an additive model the
     game is quadratic, and an ordering and its reverse have the same mean: a first level gains
-    nothing. Behind a link it is not, and most of what orderings of a classifier differ in is the
-    same in this game.
+    nothing. Behind a link it is not, and most differences between the orderings of a
+    classifier also occur in this game.
 
     Parameters
     ----------

@@ -73,7 +73,7 @@ class Table:
         return cls(X, layout, columns or {}, matrix, whole, parts, streams)
 
     def scorer(self, predict: Predict | None, n_draws: int) -> Scorer:
-        """Return what scores samplers on the rows that are held out."""
+        """Return a scorer of samplers on the held-out rows."""
         return Scorer(
             self.X,
             self.layout,

@@ -302,7 +302,7 @@ class Normal:
         return intercept, effects
 
     def regress_sums(self, known: Mask, weights: Floats) -> tuple[Floats, Floats, Floats]:
-        """Return what `regress` does, and the covariance of ``weights' X`` given the known."""
+        """Return the result of `regress`, and the covariance of ``weights' X`` given the known."""
         within = self.correlation[np.ix_(known, known)]
         scaled = np.where(known[:, None], 0.0, self.scale[:, None] * weights)
         crossed = self.correlation[known] @ scaled

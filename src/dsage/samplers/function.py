@@ -24,7 +24,7 @@ class FunctionSampler(BaseSampler):
     The function is called once per row. `x_known` has shape (n_draws, n_known): the row's known
     values, once per draw. It returns the unknown features (n_draws, n_unknown), in the order of the
     columns, one draw for each row of `x_known`, with `rng` as its only source of randomness.
-    Classes are codes, in and out. Draws are used as they are: they are not moved to values that
+    Classes are codes, in and out. Draws are used unchanged: they are not moved to values that
     occur in training.
 
     The sampler is a pure function of noise: `rng` is a PCG64 generator whose seed is the 128-bit
@@ -63,7 +63,7 @@ class FunctionSampler(BaseSampler):
             raise refusal("function", condition, given, "Pass a function", TypeError)
 
     def for_part(self) -> FunctionSampler:
-        """Refuse: a function of all columns does not draw some of them by themselves."""
+        """Raise an error: a function of all columns cannot draw only some of them."""
         advice = "Causal values draw one feature after the other: use a sampler by name"
         raise refusal("sampler", "one that can be fitted to some columns", self.name, advice)
 

@@ -74,7 +74,7 @@ class SumPrefixes(Prefixes, Protocol):
 class Sampler(ABC):
     """Draws of the unknown features given the known ones.
 
-    `fit` and `draw` are required. The rest is optional: attributes say whether a sampler has it.
+    `fit` and `draw` are required. Everything else is optional: attributes say what is available.
 
     Attributes
     ----------
@@ -83,11 +83,11 @@ class Sampler(ABC):
     feature_names_ : tuple of str or None
         Their names; None if it does not know them.
     takes_missing : bool
-        Whether missing numbers are values to it, which it learns, conditions on and draws.
+        Whether missing numbers are treated as values that are learned, conditioned on and drawn.
     has_mean : bool
         Whether `mean` is available; affine models then need no draws.
     is_marginal : bool
-        Whether draws ignore the known features: marginal SAGE, which is another estimand.
+        Whether draws ignore the known features: marginal SAGE, which is a different estimand.
     has_orderings : bool
         Whether `ordering` is available, which draws for all prefixes of an ordering at once.
     has_factors : bool
@@ -95,14 +95,14 @@ class Sampler(ABC):
         factor of a multivariate normal, which affine models use.
     has_sums : bool
         Whether `sum_law` is available, and `sum_laws` if there are orderings: weighted sums of the
-        features given a coalition are normal, or mixtures of normals. Models that
-        predict a link of such sums then need no draws of features.
+        features given a coalition are normal, or mixtures of normals. Models that predict a link of
+        such sums then need no draws of features.
     has_latent : bool
         Whether orderings also return the normal scores behind their draws (`latent_prefixes`).
     draws_on_device : bool
         Whether `on_device` is available, which draws on a device of PyTorch.
     interventions : Interventions or None
-        What setting features changes, where known features are set rather than seen; None for
+        The effects of interventions, if known features are set rather than observed; None for
         conditional samplers.
     n_hidden : int
         Number of hidden variables that are drawn along with the features. Noise has a column for
@@ -128,7 +128,7 @@ class Sampler(ABC):
 
     @property
     def equal_rows(self) -> Floats | None:
-        """The training rows, encoded, if each is drawn with equal probability, whatever is known.
+        """The training rows, encoded, if each is drawn with equal probability for any coalition.
 
         None for other samplers. Trees then need no draws.
         """
@@ -194,7 +194,7 @@ class Sampler(ABC):
     def usable(self, matrix: Floats) -> Mask:
         """Return the entries of encoded rows (n_rows, n_features) on which draws can depend.
 
-        The others are left out of the coalition where they are known.
+        The others are left out of the coalition if they are known.
         """
         return np.ones(matrix.shape, bool)
 

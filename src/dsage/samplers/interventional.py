@@ -32,7 +32,7 @@ class _Training(NamedTuple):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class Interventional(BaseSampler):
-    """Draw the unknown features as they are after the known ones were *set* to their values.
+    """Draw the unknown features after an intervention that *sets* the known ones to their values.
 
     The draws have the distribution ``p(x_unknown | do(x_known))``. Unknown features are drawn in a
     topological order of the graph, each given its parents: known parents at their values, unknown
@@ -48,7 +48,7 @@ class Interventional(BaseSampler):
     ----------
     sampler : Sampler
         What draws a variable given others, such as ``Gaussian()`` or ``Mix()``. A fitted Gaussian
-        is used as it is.
+        is used unchanged.
     graph : Graph
         A graph without directed cycles; see :class:`~dsage.graphs.interventions.Interventions` for
         bidirected edges and for hidden nodes.
@@ -170,7 +170,7 @@ class Interventional(BaseSampler):
         least = self._need_of_target.names
         if base.feature_names_ not in (names, least):
             condition = f"fitted to {list(least)}, in this order"
-            advice = "These are the features and, where features depend on it, the target"
+            advice = "These are the features and, if features depend on it, the target"
             raise refusal("sampler", condition, list(base.feature_names_), advice)
         return base
 

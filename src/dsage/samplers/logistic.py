@@ -1,4 +1,4 @@
-"""Multinomial logistic regression, quick where the second moments of its columns are known."""
+"""Multinomial logistic regression, quick if the second moments of its columns are known."""
 
 from __future__ import annotations
 

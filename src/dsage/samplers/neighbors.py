@@ -239,7 +239,7 @@ class Neighbors(BaseSampler):
         numbers = np.flatnonzero(known & ~self._is_discrete)
         classes = np.flatnonzero(known & self._is_discrete)
         total = np.zeros((len(X), len(self.rows_)))
-        # cdist is many times faster where rows are contiguous.
+        # cdist is many times faster if rows are contiguous.
         if len(numbers):
             x, rows = (
                 np.ascontiguousarray(table[:, numbers] * self._scale[numbers])

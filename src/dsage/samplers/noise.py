@@ -94,7 +94,7 @@ class Noise:
         return np.clip(noise, SMALLEST, 1.0 - SMALLEST, out=noise)
 
     def parts(self, rows: npt.NDArray[np.intp], epoch: int) -> tuple[Parts, Digits | None]:
-        """Return what the noise of rows is made of.
+        """Return the components of the noise of rows.
 
         For ``"sobol"`` these are the binary digits to flip, (n_rows, n_replicates, 1, n_features),
         and the digits of the nets, (n_replicates, n_draws, n_features): the noise is `SMALLEST`

@@ -164,7 +164,7 @@ class Ordering:
             )
 
     def _to_scores(self, rows: Floats) -> Floats:
-        """Return what is normal: the rows themselves."""
+        """Return the normal variables: the rows themselves."""
         return rows
 
     def _read(
@@ -190,7 +190,7 @@ class Ordering:
     ) -> Iterator[tuple[int, Floats, Floats]]:
         """Yield lengths, draws, and the scores (n_features, n_rows, n_draws) behind them."""
         possible = self._layout.possible
-        # Steps go on from draws as they are, so those that are moved are copies.
+        # Steps continue from unmoved draws, so the moved ones are copies.
         shown = None if possible.is_free else np.empty((rows.shape[1], *scores.shape[:2]))
         for length, draws in self._steps(rows, scores, lengths):
             if shown is None:

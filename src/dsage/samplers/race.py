@@ -29,7 +29,7 @@ _IDLE = 0.2
 _RESERVED = 0.2
 # The share of the plan up to which more rows are scored: candidates that are tied then stay so.
 _TIED = 0.5
-# Rows for the fit from which the time of a whole one is estimated, where nothing else is known.
+# Rows of a trial fit that estimates the time of a whole fit, if nothing else is known.
 _TRIAL_ROWS = 100
 # The share of a run that the choice may take, if that is longer than the budget.
 _SHARE = 0.1
@@ -110,7 +110,7 @@ class Race:
     parts : sequence of Part
         Rows to fit to.
     blocks : iterable of Block
-        What to score, in this order; made as far as they are needed.
+        The blocks to score, in this order; made as needed.
     budget : Budget
         How long it may take.
 

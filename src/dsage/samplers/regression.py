@@ -1,4 +1,4 @@
-"""Linear regressions of one column on others, from second moments where rows are many."""
+"""Linear regressions of one column on others, from second moments if there are many rows."""
 
 from __future__ import annotations
 

@@ -129,7 +129,7 @@ class Blocks:
         Shape (n_thinned,), and (n_thinned, n_responses) for slopes of several responses.
         """
         predicted = np.zeros((len(self.thinned), *slopes.shape[1:]))
-        # Blocks of columns are read where they are.
+        # Blocks of columns are read in place.
         ends = [*(np.flatnonzero(np.diff(columns) != 1) + 1).tolist(), len(columns)]
         start = 0
         for end in ends if len(columns) else ():

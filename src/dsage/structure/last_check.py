@@ -1,4 +1,4 @@
-"""Test what a graph claims about the target, and put edges back where the data reject it."""
+"""Test a graph's independences of the target, and restore edges if the data reject them."""
 
 from __future__ import annotations
 

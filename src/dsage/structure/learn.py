@@ -250,7 +250,7 @@ score : str, Score or callable, default="auto"
     :data:`dsage.structure.SCORES`. ``"auto"`` is ``"basis"`` if there are classes (BIC for
     Counts). Numbers decide: it is the extended BIC if linear regressions explain every column as
     well as non-linear ones, and ``"basis"`` otherwise. A :class:`~dsage.structure.Score` is used
-    as it is; its `names` must be the columns. A callable receives the columns to search, as a data
+    unchanged; its `names` must be the columns. A callable receives the columns to search, as a data
     frame, and returns a score of them.
 required, forbidden : iterable of (str, str), default=()
     Edges that the graph must have, and edges that it must not have.
@@ -260,7 +260,7 @@ max_parents : int, optional
     The largest number of parents of a node; by default one per ten rows.
 strict : bool, default=False
     Use gamma = 0 with the automatic score, which then is BIC for linear data: more edges, so fewer
-    false separations where effects are weak, but also fewer true ones.
+    false separations if effects are weak, but also fewer true ones.
 discrete : str or iterable of str, default=()
     Numeric columns to treat as classes.
 transform : {"none", "rank"}, default="none"
@@ -268,7 +268,7 @@ transform : {"none", "rank"}, default="none"
 target : str, optional
     A column whose independence of other columns matters most. After the search, each column that
     is not next to it is tested for a direct edge, with a non-linear test on the rows, and edges
-    are added where the data reject that there is none; see ``rejections`` of
+    are added if the data reject that there is none; see ``rejections`` of
     :func:`search_graph`'s result.
 random_state : int, numpy Generator or None, default=None
     Seed of the random moves of ``"hc"`` with restarts; nothing else is random.

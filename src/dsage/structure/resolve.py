@@ -290,7 +290,7 @@ def _search(
     options: Mapping[str, Any],
     searching: Mapping[str, Any],
 ) -> SearchResult:
-    """Search a graph in the training rows, or in all rows where these are some of more on disk."""
+    """Search a graph in the training rows, or in all rows on disk if these are a sample of them."""
     if inputs.source is None:
         return search_graph(table, **searching, **options)
     every = Stream(inputs.source, columns, discrete=options["discrete"])

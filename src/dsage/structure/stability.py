@@ -41,7 +41,7 @@ class Stability:
     def oracle(
         self, target: str, features: Iterable[str] | None = None, *, share: float = 0.9
     ) -> Consensus:
-        """Return an oracle that separates only where at least `share` of the graphs agree.
+        """Return an oracle that separates only if at least `share` of the graphs agree.
 
         Parameters
         ----------

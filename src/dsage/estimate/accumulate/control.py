@@ -64,7 +64,7 @@ class CheapWalk:
         )
 
     def __call__(self, orders: Orders) -> Floats:
-        """Return what features add along orderings, in the order of the features."""
+        """Return the surpluses along orderings, in the order of the features."""
         known = prefixes(orders)
         if self._oracle is not None and self._is_at_boundaries:
             boundaries, place = self._oracle.distinct_boundaries(known)
@@ -137,7 +137,7 @@ class Control:
         self._last_level, self._n_pieces = 0, 0
 
     def state(self) -> Arrays:
-        """Return what has been added up, by name."""
+        """Return the accumulated sums, by name."""
         return {name: vars(self)[f"_{name}"] for name in _STATE}
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -196,7 +196,7 @@ class Control:
     ) -> bool:
         """Add units until the variances sum to at most `bound`, or the limit is reached.
 
-        They also end where a second of them takes less than `rate` away from the variance, as a
+        They also end if a second of them takes less than `rate` away from the variance, as a
         second of the main term takes more. With `wanted`, (n_columns,), the sums are over these
         columns. Return False if the time `is_over` before that.
         """

@@ -69,7 +69,7 @@ class Ledger:
         self._squares = np.zeros((n_terms, n_rows, n_features))
         # Covariances of terms between replicates, summed over closed epochs, by row.
         self._closed = np.zeros((n_terms, n_terms, n_rows, n_features))
-        # Covariances of one replicate in all epochs; None where they have to be computed anew.
+        # Covariances of one replicate in all epochs; None if they have to be recomputed.
         self._covariance: Floats | None = None
 
     def state(self) -> Arrays:

@@ -1,4 +1,4 @@
-"""Games of single rows: what is explained of each row, and where its values start and end."""
+"""Games of single rows: the quantity explained for each row, and its start and end values."""
 
 from __future__ import annotations
 

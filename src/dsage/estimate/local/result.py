@@ -173,13 +173,13 @@ class LocalEstimate(WithErrors, Finished):
         return left
 
     def balanced(self) -> LocalEstimate:
-        """Return the estimate with values that add up exactly, where only errors prevent it.
+        """Return the estimate with values that add up exactly, if only errors prevent it.
 
         Plain values of predictions add up to the prediction minus the base value, except for
         errors of draws. The remainder is divided among them in proportion to their variances,
         which is optimal for independent errors; if all of these are zero, in proportion to the
         squares of the values. Values with an oracle, and those of losses, are
-        returned as they are.
+        returned unchanged.
         """
         if self.estimand == "d-sage" or self.is_loss:
             return self

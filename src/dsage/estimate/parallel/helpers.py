@@ -62,9 +62,9 @@ logger = logging.getLogger("dsage")
 class Helpers:
     """Answers the requests of a run in this process, and in others once the run is long.
 
-    There are none where the user said how many jobs there should be, by `n_jobs` or by joblib, or
+    There are none if the user said how many jobs there should be, by `n_jobs` or by joblib, or
     that there should be one thread, by ``OMP_NUM_THREADS``; in a process or a thread that is itself
-    one of several; where processors or memory are busy; and for games that may not be copied, see
+    one of several; if processors or memory are busy; and for games that may not be copied, see
     :attr:`dsage.games.Game.may_be_copied`.
     """
 

@@ -119,7 +119,7 @@ Helpers` in long runs. The backend is also joblib's, such as
                     joblib.delayed(work_here)(game, bundle, n_threads) for bundle in bundles
                 )
             else:
-                # Where processes are forked, a copy of this thread's locks would never be free.
+                # If processes are forked, a copy of this thread's locks would never be free.
                 is_safe = self._cluster is not None or type(backend).__name__ == "LokyBackend"
                 with _beside(self.meanwhile if is_safe else None):
                     done = self._send(game, bundles)

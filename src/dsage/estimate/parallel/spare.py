@@ -79,7 +79,7 @@ def _of_machine() -> int | None:
 
 
 def _of_groups() -> list[int]:
-    """Return what each control group of this process leaves, of both versions of them."""
+    """Return the free memory of each control group of this process, in both versions."""
     try:
         lines = Path("/proc/self/cgroup").read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError):

@@ -68,7 +68,7 @@ class Bar:
 
 
 def describe(outlook: Outlook) -> str:
-    """Return where a run stands, in words.
+    """Return the state of a run, in words.
 
     Examples
     --------

@@ -155,6 +155,6 @@ def _digest(*values: Any) -> str:  # noqa: ANN401
         if array.dtype.hasobject:
             digest.update(str(array.tolist()).encode())
         else:
-            # The bytes themselves, without a copy where they are contiguous.
+            # The bytes themselves, without a copy if they are contiguous.
             digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
     return _DIGEST + digest.hexdigest()

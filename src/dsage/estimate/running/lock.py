@@ -26,7 +26,7 @@ class FileLock:
     """A lock of a file, in a second file with the suffix ``.lock``.
 
     The system lifts it when the process ends, also if it is killed. The thread that holds it may
-    take it several times. Where files cannot be locked, nothing is.
+    take it several times. If the system cannot lock files, nothing is locked.
 
     Parameters
     ----------

@@ -36,7 +36,7 @@ def estimate(game: Game, **options: Any) -> Iterator[Estimate]:  # noqa: ANN401
     """Estimate the values of a game, and yield the current estimate again and again.
 
     There are no limits or stopping rules: break out of the loop when the estimate is good enough.
-    It ends by itself only where nothing is left to evaluate.
+    Without a rule, it ends only when nothing is left to evaluate.
 
     Parameters
     ----------
@@ -225,7 +225,7 @@ def _follow(
 def _report(
     rule: Stopping | None, listeners: Sequence[Listener], estimation: Estimation, current: Estimate
 ) -> None:
-    """Tell listeners where a run stands."""
+    """Report the state of a run to listeners."""
     outlook = look_ahead(rule, current, estimation.most_pieces)
     outlook = outlook._replace(n_helpers=estimation.plan.jobs.n_helpers)
     for listener in listeners:

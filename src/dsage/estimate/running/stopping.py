@@ -115,7 +115,7 @@ class DataTolerance:
             return None
         small = Tolerance(self.relative, self.min_units).reason(progress)
         if small is not None:
-            # This says more, and zero errors are zero whatever the rows.
+            # This is more informative, and zero errors are zero whatever the rows.
             return small
         if (progress.se > allowed_se(self, progress)).any():
             return None
@@ -345,7 +345,7 @@ def error_rule(
 ) -> DataTolerance | Tolerance | AbsoluteTolerance | None:
     """Return the part of a rule that asks for small standard errors of all features, if any.
 
-    There is none where another part asks for something else of the errors.
+    There is none if another part has other conditions on the errors.
     """
     if isinstance(rule, (DataTolerance, Tolerance, AbsoluteTolerance)):
         return rule

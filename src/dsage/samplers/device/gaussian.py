@@ -59,7 +59,7 @@ class DeviceGaussian(DeviceSampler):
     def along_of(self, known: Mask) -> Ints:
         """Return an ordering for each coalition that begins with it.
 
-        Where known features follow from each other, those with most variance left come first.
+        If known features determine each other, those with most variance left come first.
         """
         if self.is_regular:
             return super().along_of(known)

@@ -98,7 +98,7 @@ class DeviceRows(ABC):
 
     @abstractmethod
     def _along(self, orders: Ints, sets: Ints) -> DevicePaths:
-        """Return what draws along orderings (n_orderings, n_features) that were checked."""
+        """Return an object that draws along checked orderings (n_orderings, n_features)."""
 
     def along(self, orders: Any, sets: Ints | None = None) -> DevicePaths:  # noqa: ANN401
         """Return an object that draws for the prefixes of orderings (n_orderings, n_features).
@@ -151,7 +151,7 @@ class DevicePaths(ABC):
         return self._draw(at, place.send(sizes), is_known)
 
     def _of_sets(self, tensor: Any, which: Any) -> Any:  # noqa: ANN401
-        """Return what sets of rows have, (n_sets, ...), for prefixes; one set is not copied."""
+        """Return the values of sets of rows, (n_sets, ...), by prefix; one set is not copied."""
         return tensor if self.rows.n_sets == 1 else tensor[self._sets[which].to(tensor.device)]
 
     @abstractmethod

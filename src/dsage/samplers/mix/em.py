@@ -57,7 +57,7 @@ class Components:
 
     @classmethod
     def concatenate(cls, fits: Sequence[Components]) -> Self:
-        """Return the components of several mixtures, one after the other, as they are."""
+        """Return the components of several mixtures, one after the other, unchanged."""
         return cls(
             np.concatenate([fit.weights for fit in fits]),
             np.concatenate([fit.means for fit in fits]),

@@ -24,7 +24,7 @@ _MIN_ROWS_PER_COMPONENT = 8
 _MIN_ROWS = 20  # with fewer rows there is one component
 _GAIN = 1e-4  # of the mean log likelihood
 _COARSE = 2e-4  # tolerance of fits for the choice
-# Fills of the gaps before the choice. Where most values are missing, many are needed.
+# Fills of the gaps before the choice. If most values are missing, many are needed.
 _N_ROUNDS = 6
 # Products and sums that the choice, and the final fits, may cost: about a second or two each.
 _CHOICE_COST, _FINAL_COST = 1.5e10, 4e10

@@ -39,7 +39,7 @@ def remainder(u: Floats, low: Floats, width: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Given:
-    """What is known about the tables with each prefix.
+    """The known states of the tables with each prefix.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ class StateDraws:
         self._of_number = {n.table for n in variables.numbers if n.table >= 0}
 
     def given(self, X: Floats, states: Ints, step: Ints, lengths: Sequence[int]) -> Given:
-        """Return what is known with each prefix; `step` is the first prefix with a column."""
+        """Return the known states with each prefix; `step` is the first prefix with a column."""
         size = np.array(lengths)
         is_known = {n: size >= self._when(n, step) for n in self._columns}
         out = np.zeros((len(lengths), len(X), self._n_components))

@@ -33,7 +33,7 @@ class _Given(NamedTuple):
 
 
 class BlockRegressions:
-    """How much of each response is left when blocks of columns are known.
+    """The residual variance of each response given blocks of columns.
 
     Parameters
     ----------

@@ -12,7 +12,7 @@ from dsage.structure.blocks import N_TERMS, Blocks, Floats, Ints
 from dsage.structure.scores.base import Parents
 from dsage.structure.scores.softmax import softmax_fit
 
-# How many functions of a number may be used.
+# Numbers of functions of a number that may be used.
 _SIZES = np.array([1, 2, 3, 4, 6, N_TERMS])
 # Functions of each number at first, and rows for each coefficient that they need.
 _START, _ROWS_PER_COEFFICIENT = 4, 5
@@ -110,7 +110,7 @@ class LogisticRegressions:
         spread[~(is_own[:, :, None] & is_own[:, None, :])] = 0.0
         size = width * n_free
         spread[:, np.arange(size), np.arange(size)] += np.where(is_own, _RIDGE, 1.0)
-        # Known columns leave nothing of themselves.
+        # Known columns have no residuals.
         spread[[node, *parents]] = np.eye(size)
         explained = np.linalg.solve(np.linalg.cholesky(spread), slope[at][:, :, None])[:, :, 0]
         explained[~is_own] = 0.0

@@ -1,4 +1,4 @@
-"""The time of an estimation, and how its limit is kept."""
+"""The time of an estimation and its limit."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class Clock:
         """Measure the evaluation of some units; yield what is to be called between its pieces.
 
         Between pieces, it raises TimeUpError if the evaluation would exceed the limit by too much.
-        Units that are needed go on; but the first two end if the time is too short for them.
+        Units that are needed continue; but the first two end if the time is too short for them.
         """
         start, began_at = time.perf_counter(), self.now()
 

@@ -29,7 +29,7 @@ _ROWS = 1024
 
 @dataclass(frozen=True, eq=False)
 class GameComparison:
-    """How much more each feature is worth in one game than in another.
+    """The differences of the values of each feature between two games.
 
     Attributes
     ----------

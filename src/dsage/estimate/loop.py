@@ -284,7 +284,7 @@ class Estimation:
         return max(_FEWEST_UNITS - self._totals.tallies[term].n_units, 0)
 
     def _look_at(self, watch: Callable[[int, int], None], n_done: int, n_pieces: int) -> None:
-        """Let the clock and the user look at the evaluations between two pieces."""
+        """Check the clock, and let the user interrupt, between two pieces of evaluations."""
         if self.on_piece is not None:
             self.on_piece()
         watch(n_done, n_pieces)

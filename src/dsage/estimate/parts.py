@@ -6,7 +6,7 @@ L(S, T) the risk if S is set and the model receives the values of T from the row
     L(S, S) - L(S + j, S + j) = [L(S, S) - L(S, S + j)] + [L(S, S + j) - L(S + j, S + j)],
 
 the direct part and the indirect one. A coalition (S, T) has twice as many columns as there are
-features. Members of S that change nothing of what the model receives are left out of it, so that
+features. Members of S that do not affect the inputs of the model are left out of it, so that
 equal risks are evaluated once, and an indirect part without an effect is exactly zero.
 """
 
@@ -99,7 +99,7 @@ def enumerate_parts(
     interventions : Interventions or GroupedInterventions
         What setting features changes.
     order : bool array of shape (n_features, n_features)
-        Which features come before which in all orderings; false everywhere without an order.
+        Which features precede which in all orderings; all false without an order.
     max_coalitions : int or None
         Largest number of coalitions whose risks may be needed.
     max_ideals : int

@@ -182,7 +182,7 @@ class Plan:
 
     @property
     def seconds_a_unit(self) -> float:
-        """A guess of the time of a unit, the same on every machine, for decisions on its worth."""
+        """A rough estimate of the time of a unit, the same on every machine, used in decisions."""
         n_features = len(self.names)
         pairs = self.game.n_rows / len(self.shards) * (n_features + 1)
         each = _SECONDS_A_PAIR[0] * pairs

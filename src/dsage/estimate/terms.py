@@ -20,7 +20,7 @@ class Outcome(NamedTuple):
     The mean surpluses over the batch of orderings, (n_rows, n_replicates, n_features), and for
     the first level, (n_features,); the number of surpluses that are zero by separation; and, from
     an audit, feature, position and mean surplus of each step that separation sets to zero. With
-    `wanted`, (n_features,), only the surpluses of these features mean anything.
+    `wanted`, (n_features,), only the surpluses of these features are meaningful.
     """
 
     surplus: Floats

@@ -1,4 +1,4 @@
-"""The additive predictor of evaluation rows: what it predicts from the features of coalitions."""
+"""The additive predictor for evaluation rows: its predictions from coalitions of features."""
 
 from __future__ import annotations
 

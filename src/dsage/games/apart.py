@@ -1,4 +1,4 @@
-"""A game of losses with the risks of its outputs apart."""
+"""A game of losses with separate risks of its outputs."""
 
 from __future__ import annotations
 

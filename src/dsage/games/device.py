@@ -26,7 +26,7 @@ from dsage.samplers.recent import Recent
 # Memory of an accelerator for draws, and the largest share of what is free.
 _BYTES, _SHARE = 2**31, 8
 _PAIRS = 2**18
-# Chunks that the device works on while the CPU looks at the one before them.
+# Number of chunks that the device works on while the CPU processes the previous one.
 _AHEAD = 2
 
 
@@ -59,7 +59,7 @@ class Asked(NamedTuple):
 
 
 class Found(NamedTuple):
-    """Means of some of the prefixes on some of the rows, or the risks that a loss made of them."""
+    """Means of some of the prefixes on some of the rows, or the risks computed from them."""
 
     some: slice
     here: slice
@@ -308,7 +308,7 @@ def _copy(tensor: Any) -> Any:  # noqa: ANN401
 
 
 def _bytes_per_row(at: DeviceTable, noise: Noise) -> int:
-    """Return the memory of the draws of a row for one prefix, with what they are made of."""
+    """Return the memory of the draws of a row for one prefix, with their inputs."""
     n_draws, size = noise.n_replicates * noise.n_draws, at.at.place.n_bytes
     return 8 * size * n_draws * noise.n_features
 

@@ -10,7 +10,7 @@ from dsage.models.torch_tools import require_torch
 
 MOST_SPREAD = 3.0
 """Largest ratio of the spread of losses over replicates to the spread that slopes imply."""
-# Predictions up to this size have losses that can be squared; others are looked at by the CPU.
+# Predictions up to this size have losses that can be squared; others are checked by the CPU.
 _LARGEST = 1e60
 # How far probabilities may be from [0, 1], and their sums from one; in 16-bit floats, whose sums
 # are divided out. The CPU refuses others.

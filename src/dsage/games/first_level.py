@@ -22,7 +22,7 @@ from dsage.samplers.checks import Ints
 
 N_DRAWN = 1 << 13
 """Rows drawn for the moments."""
-# Functions of a number: with more columns in all, matrices would take longer than a model saves.
+# Functions of a number; with more columns in total, matrices would take longer than they save.
 _N_FUNCTIONS, _MOST_COLUMNS = (4, 3, 2), 240
 # Functions of the predictor under that: nearly as good, at a fraction of the cost.
 _FEW = 2

@@ -1,4 +1,4 @@
-"""Basis functions of each feature: what turns rows into the columns of blocks."""
+"""Basis functions of each feature, which turn rows into the columns of blocks."""
 
 from __future__ import annotations
 

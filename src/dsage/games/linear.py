@@ -1,4 +1,4 @@
-"""The best linear predictor of a model's output from a coalition, and the game that it is."""
+"""The best linear predictor of a model's output from a coalition, and its game."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The game of a model's output: no loss, row by row, for local values."""
+"""The game of a model's output, row by row and without a loss, for local values."""
 
 from __future__ import annotations
 

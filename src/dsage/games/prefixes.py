@@ -1,4 +1,4 @@
-"""Along one ordering: draws and predictions for chunks of its prefixes, and expected outputs."""
+"""Draws and predictions for chunks of the prefixes of an ordering, and expected outputs."""
 
 from __future__ import annotations
 

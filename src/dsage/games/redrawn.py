@@ -82,7 +82,7 @@ class Redrawn(LossGame):
         return None
 
     def first_level(self) -> Game | None:
-        """Return None: the game of a predictor of means is another one."""
+        """Return None: the game of a predictor of means is a different one."""
         return None
 
     def first_levels(self) -> tuple[Game, ...]:

@@ -1,4 +1,4 @@
-"""Draws of the scores of several classes, in place of draws of the features."""
+"""Draws of the scores of several classes, instead of draws of the features."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from dsage.models.link_scores import SumScores, invert_link
 _N_POINTS = 16
 # Cost of a pair of an evaluation row and such a point per score, see `Game.cost`.
 _COST_OF_A_PAIR = 0.05
-# Functions of a number, and columns in all: more would take longer than a model saves.
+# Functions of a number, and columns in total: more would take longer than they save.
 _N_FUNCTIONS, _MOST_COLUMNS = (4, 3, 2, 1), 240
 # Memory of the terms of all rows.
 _MOST_BYTES = 2**26

@@ -1,4 +1,4 @@
-"""Mean predictions of scores behind a link over the rows of a marginal sampler, all of them."""
+"""Mean predictions of scores behind a link over all rows of a marginal sampler."""
 
 from __future__ import annotations
 

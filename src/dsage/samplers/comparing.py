@@ -1,4 +1,4 @@
-"""Compare candidates on a table, and say what came out: a decision and a table of scores."""
+"""Compare candidates on a table; the result is a decision and a table of scores."""
 
 from __future__ import annotations
 

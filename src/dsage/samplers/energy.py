@@ -1,4 +1,4 @@
-"""The energy score: how far draws are from a row that the sampler has not seen."""
+"""The energy score: the distance of draws from a held-out row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Score the draws of samplers on rows that they have not seen: energy scores and calibration."""
+"""Score the draws of samplers on held-out rows: energy scores and calibration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A sampler made of a user's function."""
+"""A sampler made from a user's function."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Missing values and unseen categories, for samplers that know neither.
+"""Missing values and unseen categories, for samplers that support neither.
 
 Missing classes are a category like any other. Missing numbers are gaps: most samplers can neither
 learn from them, nor draw them, nor condition on them. For these samplers, gaps of training rows are
-filled, which draws are missing is drawn by another sampler, ``"mix"``, and what cannot be
-conditioned on is left out of the coalition of its row.
+filled, another sampler, ``"mix"``, draws which draws are missing, and values that cannot be
+conditioned on are left out of the coalition of their row.
 """
 
 from __future__ import annotations
@@ -69,10 +69,10 @@ def split_by_pattern(usable: Mask, known: Mask) -> Iterator[tuple[Ints | slice, 
 
 
 def other_uniforms(noise: npt.NDArray[np.float64]) -> Floats:
-    """Return uniforms made of the later binary digits of uniforms, on which these hardly depend.
+    """Return uniforms from the later binary digits of uniforms, nearly independent of them.
 
-    Given whether a draw is missing, its own uniform would not be uniform any more, had it decided
-    that. The first 16 digits are left out: the others know the uniform to 2e-5 only.
+    If a uniform decided whether a draw is missing, it would not be uniform given that decision.
+    The first 16 digits are left out: the others depend on the uniform only to 2e-5.
     """
     # Half a step, so that the middle stays the middle.
     rest = noise * _DIGITS + 0.5

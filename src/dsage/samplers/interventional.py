@@ -1,4 +1,4 @@
-"""Draws under interventions: known features are set, not seen."""
+"""Draws under interventions: known features are set, not observed."""
 
 from __future__ import annotations
 

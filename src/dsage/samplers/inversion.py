@@ -8,7 +8,7 @@ import numpy.typing as npt
 from dsage.samplers.checks import Floats, Ints
 
 CELLS = 1 << 15
-"""Weights at a time: with the arrays that are made of them they fit into a processor's cache."""
+"""Weights at a time: with their temporary arrays they fit into a processor's cache."""
 
 # Binary digits of a sum of integers, and of the number of weights at a time.
 _DIGITS, _CELL_DIGITS = 62, 16

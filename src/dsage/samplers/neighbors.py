@@ -30,7 +30,7 @@ _CACHE_BYTES = 2**25  # of the coordinates of training rows in orderings that we
 
 @SAMPLERS.register(
     "neighbors",
-    summary="training rows near the known features",
+    summary="training rows near the known values",
     fits=ANY_DATA,
     candidate_for=ANY_DATA,
     complexity=5,

@@ -1,4 +1,4 @@
-"""The uniforms that samplers turn into draws, keyed: any part can be made at any time."""
+"""The uniforms that samplers turn into draws: any part can be made at any time from its key."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Noise:
         self.kind = check_member(kind, KINDS, "noise", "the kinds of noise")
         self._nets: Recent[Digits] = Recent(_KEPT_NETS)
         if kind == "sobol":
-            # Before anything that a user might interrupt.
+            # Before any work that a user might interrupt.
             load_table()
         n_numbers = self.n_replicates * (1 if kind == "sobol" else self.n_draws) * self.n_features
         n_kept = max(1, _KEPT_BYTES // (8 * _CHUNK * n_numbers))

@@ -1,4 +1,4 @@
-"""Which sampler is chosen: the rule that reads paired comparisons over rows."""
+"""The rule that chooses a sampler, from paired comparisons over rows."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def rank(sheet: Sheet, names: Sequence[str]) -> Ranking:
 
 
 def give_up(sheet: Sheet, names: Sequence[str], kept: Sequence[str] = ()) -> list[str]:
-    """Return the samplers that will not be chosen, whatever more rows may show.
+    """Return the samplers that would not be chosen with more rows either.
 
     A sampler is hopeless if its MSEv is more than three standard errors above another's, or
     its energy score is, and its MSEv is not lower than the other's. Those in `kept` stay.

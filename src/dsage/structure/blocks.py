@@ -140,7 +140,7 @@ class Blocks:
 
 
 class _Maker:
-    """The columns of the blocks, made of the rows."""
+    """The columns of the blocks, made from the rows."""
 
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
@@ -196,7 +196,7 @@ class _Maker:
             for place, values in found.items():
                 counts[place] += (chunk[:, [place]] == values).sum(axis=0)
         for place, values in found.items():
-            # Other values may occur in rows that were not looked at.
+            # Other values may occur in rows that were not read.
             if counts[place].sum() == self._rows.n_rows:
                 node = self._rows.names.index(columns[place])
                 self._levels[node], self._binary[node] = level_places(counts[place]), values

@@ -50,7 +50,7 @@ class GraphInfo:
     curved : tuple of str or None
         Columns that a linear regression does not explain best: they decided on the score.
     restored : tuple of str or None
-        Edges of the target, such as ``"a -> y"``, that the search left out and a test put back.
+        Edges of the target, such as ``"a -> y"``, that the search left out and a test restored.
     is_used : bool or None
         Whether the estimate skips what the graph separates; None without a graph. By default,
         a graph is used, or even learned, only if that makes the estimate cheaper.

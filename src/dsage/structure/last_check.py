@@ -15,9 +15,9 @@ from dsage.structure.blocks import N_TERMS, Blocks, Floats, Ints
 from dsage.structure.constraints import Constraints
 from dsage.structure.result import Rejection
 
-# The probability that an edge is put back although all claims are true.
+# The probability that an edge is restored although all independences hold.
 _LEVEL = 0.01
-# An effect that explains a smaller share of what is left of the target is not put back.
+# An edge is not restored if it explains a smaller share of the target's residual variance.
 _NEGLIGIBLE = 0.02
 # Least share of the spread of a product that the known columns must leave unexplained.
 _SPREAD_LEFT = 0.05
@@ -157,7 +157,7 @@ def _test_pairs(
         products = blocks.sample[:, [columns[at]]] * blocks.sample[:, columns[others]]
         if not known.n_folds:
             # `own` is orthogonal to what is known, so that residuals of products are needed for
-            # spreads alone: most products are far from being worth an edge, whatever those are.
+            # spreads alone: most products are far from an edge, whatever their spreads are.
             least = _SPREAD_LEFT * _NEGLIGIBLE * len(own) * (squares.T @ products**2)
             is_near = ((own.T @ products) ** 2 > least).any(axis=0)
             others, products = others[is_near], products[:, is_near]

@@ -41,7 +41,7 @@ _MARGINAL = (
 )
 # Why SAGE values need none.
 _PLAIN = "SAGE values are estimated fastest without one"
-# With fewer columns, a graph is learned faster than it is worth to look at the table before.
+# With fewer columns, a graph is learned so fast that a preview does not pay off.
 _MANY_COLUMNS = 20
 # With fewer rows, graphs of halves are not informative.
 _MIN_RESAMPLED_ROWS = 40
@@ -134,7 +134,7 @@ def find_graph(
 
 
 def is_learned(graph: object) -> bool:
-    """Return whether an argument asks for a graph that is learned: a name, or a function."""
+    """Return whether an argument requests a learned graph: a name, or a function."""
     if isinstance(graph, str):
         names = tuple(dict.fromkeys(("auto", "learn", *METHODS)))
         check_member(graph, names, "graph", "the names of graphs")

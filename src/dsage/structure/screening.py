@@ -17,7 +17,7 @@ from dsage.structure.blocks import N_TERMS, NEGENTROPY, negentropy
 Floats = npt.NDArray[np.float64]
 Singles = npt.NDArray[np.float32]
 
-# Rows that are looked at, and columns whose functions are in memory at once.
+# Number of rows that are used, and of columns whose functions are in memory at once.
 _MAX_ROWS, _CHUNK = 4_000, 128
 # Numbers of functions of a column, in addition to the column itself, that are tested together.
 _SIZES = (3, N_TERMS - 1)

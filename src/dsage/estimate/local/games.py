@@ -84,7 +84,7 @@ def as_row_game(game: object) -> RowGame:
 
 
 class _Together(Wrapped):
-    """A game of losses without what the loop of SAGE values asks for: outputs apart, weights."""
+    """A game of losses without the extras of the loop of SAGE values: separate outputs, weights."""
 
     def __init__(self, game: Game) -> None:
         super().__init__(game)

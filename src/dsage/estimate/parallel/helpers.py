@@ -1,8 +1,8 @@
 """Processes that help with a long run automatically, if that is safe.
 
 The process of the run answers requests itself. If that takes longer than some seconds, it starts
-helpers on the idle processors, goes on until they have the game, and then shares the requests with
-them. The answers are the same to the bit. The progress bar and the log name the processes.
+helpers on the idle processors, continues until they have the game, and then shares the requests
+with them. The answers are the same to the bit. The progress bar and the log name the processes.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ class Helpers:
         found: dict[int, Floats],
         on_piece: OnPiece | None,
     ) -> list[Any]:
-        """Answer what is left together with the helpers; return their warnings."""
+        """Answer the remaining requests together with the helpers; return their warnings."""
         sent: dict[Future[Any], int] = {}
         try:
             return self._share_with(game, requests, left, found, on_piece, sent)
@@ -206,7 +206,7 @@ class Helpers:
                     warned += done.warned
                     continue
                 # A new helper needs the game. An error is best raised here; if it does not occur
-                # here, or a helper died, this process goes on alone.
+                # here, or a helper died, this process continues alone.
                 self._is_working, has_game = done is None and future.exception() is None, False
                 self._is_refused = not self._is_working
                 left.append(at)

@@ -12,7 +12,7 @@ from dsage.estimate.running.outlook import Outlook
 # Seconds between two updates of the time that is left.
 _SECONDS_A_TICK = 0.5
 SHORTEST = 1.0
-"""Seconds left from which it is worth a line what a run will cost."""
+"""Seconds left from which the expected cost of a run is shown."""
 
 Listener = Callable[[Outlook], None]
 """Receives the outlook of a run at each look."""
@@ -44,7 +44,7 @@ class Bar:
         self._draw(outlook)
 
     def tick(self) -> None:
-        """Count the time that is left down, between two looks."""
+        """Count down the time that is left, between two looks."""
         passed = perf_counter() - self._looked_at
         if self._bar.disable or self._last is None or passed < _SECONDS_A_TICK:
             return

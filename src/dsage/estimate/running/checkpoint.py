@@ -18,7 +18,7 @@ from dsage.estimate.running.lock import FileLock
 _FORMAT = 5
 # Largest share of the time that is spent writing.
 _SHARE = 0.05
-# The arrays of a state that grow while a run goes on, by the start of their names.
+# Prefixes of the names of arrays in a state that grow during a run.
 _GROWING = ("history/", "memory/", "totals/terms/noted")
 _MAY_BE_NEGATIVE = "loop/refined_at"
 # Larger counts cannot come from a run.
@@ -107,7 +107,7 @@ class Checkpoint:
             raise refusal("checkpoint", "of this run", str(self.path), advice)
 
     def save(self, estimation: Estimation, *, is_last: bool = False) -> None:
-        """Write the state if it is due. If that fails, warn once and go on."""
+        """Write the state if it is due. If that fails, warn once and continue."""
         start = perf_counter()
         if not is_last and start - self._written_at < max(self.every, self._took / _SHARE):
             return

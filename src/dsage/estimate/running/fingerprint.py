@@ -34,7 +34,7 @@ _SAMPLER = "the risks of some coalitions (the sampler, its noise, or the model)"
 class Fingerprint(NamedTuple):
     """A description of a run: texts that must agree, and numbers that must nearly agree.
 
-    The keys say what they describe, in words for the user.
+    The keys are descriptions for the user.
     """
 
     texts: dict[str, str]

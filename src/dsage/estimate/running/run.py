@@ -68,8 +68,9 @@ def run(
     game : Game
         The game.
     stopping : Stopping, optional
-        When to stop, see :func:`~dsage.estimate.as_stopping`; by default when computing hardly
-        matters any more, see :class:`~dsage.estimate.DataTolerance`, or, for given orderings, after
+        When to stop, see :func:`~dsage.estimate.as_stopping`; by default when more
+        computing would hardly help, see :class:`~dsage.estimate.DataTolerance`, or, for given
+        orderings, after
         all of them.
     progress : bool or callable, default=False
         Show a progress bar. A callable receives an

@@ -1,7 +1,7 @@
 """Stopping rules: when an estimate is good enough, and why.
 
-Unless they are said to be from the rows, standard errors here are those from orderings and draws,
-which more computing would reduce.
+Unless otherwise stated, standard errors here are from orderings and draws, which more computing
+reduces, not from the choice of the rows.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Stopping(Protocol):
     """A stopping rule: any object with this method."""
 
     def reason(self, progress: Estimate) -> StopReason | str | None:
-        """Return why to stop, as a `StopReason` or a sentence, or None to go on."""
+        """Return why to stop, as a `StopReason` or a sentence, or None to continue."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Tolerance:
         check_count(self.min_units, "min_units", minimum=2)
 
     def reason(self, progress: Estimate) -> StopReason | None:
-        """Return why to stop, or None to go on."""
+        """Return why to stop, or None to continue."""
         worst = _largest_se(progress, self.min_units)
         if worst is None or worst > allowed_se(self, progress):
             return None
@@ -110,7 +110,7 @@ class DataTolerance:
         check_count(self.min_units, "min_units", minimum=2)
 
     def reason(self, progress: Estimate) -> StopReason | None:
-        """Return why to stop, or None to go on."""
+        """Return why to stop, or None to continue."""
         if _largest_se(progress, self.min_units) is None:
             return None
         small = Tolerance(self.relative, self.min_units).reason(progress)
@@ -142,7 +142,7 @@ class AbsoluteTolerance:
         check_count(self.min_units, "min_units", minimum=2)
 
     def reason(self, progress: Estimate) -> StopReason | None:
-        """Return why to stop, or None to go on."""
+        """Return why to stop, or None to continue."""
         worst = _largest_se(progress, self.min_units)
         if worst is None or worst > self.absolute:
             return None
@@ -186,7 +186,7 @@ class TopK:
         check_count(self.min_units, "min_units", minimum=2)
 
     def reason(self, progress: Estimate) -> StopReason | None:
-        """Return why to stop, or None to go on."""
+        """Return why to stop, or None to continue."""
         if _largest_se(progress, self.min_units) is None:
             return None
         n_features = len(progress.values)
@@ -218,7 +218,7 @@ class TimeBudget:
         check_real(self.seconds, "seconds", above=0.0, high=np.inf)
 
     def reason(self, progress: Estimate) -> StopReason | None:
-        """Return why to stop, or None to go on."""
+        """Return why to stop, or None to continue."""
         if progress.seconds < self.seconds:
             return None
         return StopReason(StopKind.TIME, {"seconds": self.seconds})
@@ -240,7 +240,7 @@ class NOrderings:
         check_count(self.n, "n_orderings")
 
     def reason(self, progress: Estimate) -> StopReason | None:
-        """Return why to stop, or None to go on."""
+        """Return why to stop, or None to continue."""
         if progress.n_orderings < self.n and not progress.is_exact:
             return None
         numbers = {"n": progress.n_orderings, "is_all": progress.is_exact}
@@ -271,7 +271,7 @@ class AnyOf:
         object.__setattr__(self, "rules", given)
 
     def reason(self, progress: Estimate) -> StopReason | str | None:
-        """Return why to stop, or None to go on."""
+        """Return why to stop, or None to continue."""
         for rule in self.rules:
             reason = rule.reason(progress)
             if reason is not None:
@@ -343,7 +343,7 @@ def needs_errors(rule: Stopping) -> bool:
 def error_rule(
     rule: Stopping | None,
 ) -> DataTolerance | Tolerance | AbsoluteTolerance | None:
-    """Return the part of a rule that asks for small standard errors of all features, if any.
+    """Return the part of a rule that requires small standard errors of all features, if any.
 
     There is none if another part has other conditions on the errors.
     """

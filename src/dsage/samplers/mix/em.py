@@ -267,7 +267,7 @@ class _Together:
         self._enough = tolerance * (rows.Z.shape[1] + rows.states.shape[1])
 
     def refine(self, starts: Sequence[Components]) -> list[Components]:
-        """Go on with each fit until its likelihood hardly grows."""
+        """Continue each fit until its likelihood hardly grows."""
         found = list(starts)
         running, last = list(range(len(starts))), np.full(len(starts), -np.inf)
         components = Components.concatenate(starts)

@@ -26,7 +26,7 @@ class Scale(StrEnum):
 class Margins:
     """Monotone, piecewise linear maps of columns to the scale of the mixture, and back.
 
-    The first and the last piece go on beyond the knots. `knots` and `scores` have one array per
+    The first and the last piece extend beyond the knots. `knots` and `scores` have one array per
     column; in standard units there are two knots, one standard deviation apart.
     """
 

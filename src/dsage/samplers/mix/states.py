@@ -1,4 +1,4 @@
-"""The states of the tables of a mixture: what known ones say, and draws of unknown ones."""
+"""The states of the tables of a mixture: evidence from known ones, draws of unknown ones."""
 
 from __future__ import annotations
 

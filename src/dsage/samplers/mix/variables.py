@@ -1,7 +1,7 @@
-"""The variables of a mixture: what columns of data are numbers to it, and what are tables.
+"""The variables of a mixture: columns of data as numbers, or as tables.
 
-Numbers vary continuously. Tables have few states: classes, codes, columns of
-zeros and ones that exclude each other (one table together), and the special values of a number.
+Numbers vary continuously. Tables have few states: classes, codes, columns of zeros and ones that
+exclude each other (one table together), and the special values of a number.
 """
 
 from __future__ import annotations

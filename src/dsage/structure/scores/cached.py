@@ -1,4 +1,4 @@
-"""Remember the answers of a score."""
+"""Cache the results of a score."""
 
 from __future__ import annotations
 

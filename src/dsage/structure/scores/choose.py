@@ -1,4 +1,4 @@
-"""From the name of a score, or a user's own score, and data to the score of the data."""
+"""Make the score of data from the name of a score, or from a user's own score."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much better a flexible density fits residuals than the normal one."""
+"""The gain in likelihood of residuals from a flexible density instead of the normal one."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def compare_games(
     stopping: Stopping | None = None,
     **options: Any,  # noqa: ANN401
 ) -> GameComparison:
-    """Estimate how much more each feature is worth in one game than in another.
+    """Estimate the difference of each feature's values between two games.
 
     Both games are evaluated at the same coalitions, rows and noise, and only the difference is
     averaged; see :class:`~dsage.games.Difference`. This is far more precise than two runs.

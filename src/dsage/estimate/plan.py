@@ -73,9 +73,9 @@ class Plan:
     names : tuple of str
         The features.
     game : Cached
-        The game, with a memory.
+        The game, with a cache.
     jobs : Jobs
-        What evaluates the game.
+        The object that evaluates the game, possibly in parallel.
     oracle : Oracle or None
         The separations; None for plain SAGE.
     terms : list of Term
@@ -93,7 +93,7 @@ class Plan:
     shares : bool
         Whether orderings have coalitions in common.
     interventions : Interventions, GroupedInterventions or None
-        What setting features changes, for causal values.
+        The effects of interventions, for causal values.
     n_outputs : int
         Number of outputs with their own values, in addition to those of the sum; mostly 0. The
         direct and indirect parts of causal values count as two outputs.

@@ -42,7 +42,7 @@ class TermEstimate:
     Attributes
     ----------
     kind : TermKind
-        What is averaged.
+        The quantity that is averaged.
     values, se : arrays of shape (n_features,)
         The term, and its standard error from the choice of the orderings.
     n_orderings : int
@@ -132,8 +132,7 @@ class Estimate(WithErrors, Finished):
     n_orderings : int
         Number of orderings of the term with the most; if the main term enumerates all orderings,
         the number in the correction if it is part of the estimate, and otherwise the number of
-        all orderings.
-        Features whose errors were small early have fewer.
+        all orderings. Features whose errors were small early have fewer.
     n_units : int
         Independent pieces that the standard errors are based on: units, or rows if all orderings
         were enumerated.

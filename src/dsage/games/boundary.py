@@ -31,7 +31,7 @@ class Boundary(Wrapped):
     game : Game
         The game.
     oracle : Oracle
-        Knows the boundaries; about the same features in the same order.
+        The oracle of the boundaries, for the same features in the same order.
     """
 
     def __init__(self, game: Game, oracle: Oracle) -> None:

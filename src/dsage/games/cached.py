@@ -1,4 +1,4 @@
-"""A game with a memory: no risk is evaluated twice."""
+"""A game with a cache: no risk is evaluated twice."""
 
 from __future__ import annotations
 
@@ -81,8 +81,8 @@ class Cached(Wrapped):
     game : Game
         The game.
     max_bytes : int, default=2**28
-        Memory for risks; the least recently used are forgotten first. Forgetting costs time and
-        changes nothing else.
+        Memory for risks; the least recently used are removed first. This costs time and changes
+        nothing else.
     evaluate : callable, optional
         Answers the pieces of requests; by default the game does, one after the other.
 

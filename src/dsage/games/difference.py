@@ -16,7 +16,7 @@ class Difference(Game):
     """The game whose risks are the risks of one game minus the risks of another.
 
     Shapley values are linear in the game, so its values are the differences ``phi_a - phi_b``.
-    Both games see the same orderings, rows and noise, whose common effects cancel before any mean
+    Both games use the same orderings, rows and noise, whose common effects cancel before any mean
     is taken: the differences are far more precise than from two runs.
 
     Parameters

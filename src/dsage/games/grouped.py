@@ -16,7 +16,7 @@ class Grouped(Wrapped):
 
     The risk of a set of groups is the risk of the union of their members, so the values are the
     Shapley values of the groups, ``phi_g = mean over orderings of groups of L(U) - L(U + g)``,
-    where U are the members of the groups before g. They are not the sums of the members' own
+    where U are the members of the groups before g. They are not the sums of the members'
     values: see the guide.
 
     Parameters

@@ -52,8 +52,8 @@ class LossGame(SumOfOutputs):
         p_g = G l(f) - (G - 1) l(f without f_g)        (jackknife)
         p_g = l(f) - l''(f) v / 2 + l'(f) (f_g - f)    (delta, with v the variance of f),
 
-    depending on how the loss bends, see :class:`dsage.models.losses.Loss`: the second for losses
-    that have derivatives, such as cross entropy. The first is exactly unbiased for squared error.
+    depending on the loss, see :class:`dsage.models.losses.Loss`: the second for losses that have
+    derivatives, such as cross entropy. The first is exactly unbiased for squared error.
     Both are free of the first-order bias for every smooth loss; what remains for losses with kinks
     or jumps is estimated by `draw_bias`. An affine model with a sampler that knows conditional
     means needs no draws.
@@ -67,15 +67,14 @@ class LossGame(SumOfOutputs):
     X : data frame or array of shape (n_rows, n_features)
         Evaluation rows.
     y : array of shape (n_rows,) or (n_rows, n_outputs), or None
-        Their targets; losses of numbers are summed over several. With None the model's own output
-        takes their place.
+        Their targets; losses of numbers are summed over several. With None, the model's own output
+        is used instead.
     loss : str, callable or Loss, default="auto"
         The loss, see :func:`dsage.models.as_loss`; ``"auto"`` is cross entropy for classifiers and
         squared error for regressors; for functions see :func:`dsage.models.choose_loss`.
     **options
         `n_draws`, `n_replicates`, `noise`, `sample_weight`, `random_state`, `draw_control` and
-        `max_bytes`, see
-        :class:`~dsage.games.GameOptions`.
+        `max_bytes`, see :class:`~dsage.games.GameOptions`.
 
     Attributes
     ----------
@@ -84,7 +83,7 @@ class LossGame(SumOfOutputs):
     target : array
         The targets as the loss uses them.
     predictions : array of shape (n_rows,) or (n_rows, n_classes)
-        The model's, with all features known.
+        The model's predictions, with all features known.
     """
 
     loss: Loss

@@ -43,11 +43,11 @@ class GameOptions(Options):
     Parameters
     ----------
     n_draws : int, optional
-        Draws for each row and coalition; a multiple of `n_replicates`. By default what the loss
-        needs, see :meth:`dsage.models.losses.Loss.n_draws`: 8 for squared error.
+        Draws for each row and coalition; a multiple of `n_replicates`. By default the number
+        that the loss needs, see :meth:`dsage.models.losses.Loss.n_draws`: 8 for squared error.
     n_replicates : int, default=2
-        Number of independent sets of draws. A single one has no jackknife, and no estimate of its
-        own error.
+        Number of independent sets of draws. A single one allows no jackknife, and no estimate of
+        its error.
     noise : {"sobol", "independent"}, default="sobol"
         How the draws of a replicate are made, see :class:`~dsage.samplers.noise.Noise`.
     sample_weight : array of shape (n_rows,), optional

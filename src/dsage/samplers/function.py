@@ -29,8 +29,8 @@ class FunctionSampler(BaseSampler):
 
     The sampler is a pure function of noise: `rng` is a PCG64 generator whose seed is the 128-bit
     BLAKE2b digest of all of the row's noise, (n_draws, n_features). So the draws of a row do not
-    depend on other rows, and coalitions that share noise share the random stream. Another number
-    of draws gives another stream.
+    depend on other rows, and coalitions that share noise share the random stream. A different
+    number of draws gives a different stream.
 
     Parameters
     ----------

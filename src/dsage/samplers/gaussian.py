@@ -47,7 +47,7 @@ class Gaussian(BaseSampler):
     1e-8 of a standard deviation, so that the product is exact and does not depend on the batch.
 
     **Singular covariances** (constant, copied or collinear columns, more columns than rows) are
-    used as they are: if the known features explain all of a feature's variance but a share of
+    used unchanged: if the known features explain all of a feature's variance up to a share of
     1e-10, they determine it, and draws reproduce it. `fit` warns and names the columns that the
     columns before them determine.
 

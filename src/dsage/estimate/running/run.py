@@ -33,7 +33,7 @@ _ROUGH_UNITS = 8
 
 
 def estimate(game: Game, **options: Any) -> Iterator[Estimate]:  # noqa: ANN401
-    """Estimate the values of a game, and yield the current estimate again and again.
+    """Estimate the values of a game, and yield the current estimate repeatedly.
 
     There are no limits or stopping rules: break out of the loop when the estimate is good enough.
     Without a rule, it ends only when nothing is left to evaluate.
@@ -68,16 +68,15 @@ def run(
     game : Game
         The game.
     stopping : Stopping, optional
-        When to stop, see :func:`~dsage.estimate.as_stopping`; by default when more
-        computing would hardly help, see :class:`~dsage.estimate.DataTolerance`, or, for given
-        orderings, after
-        all of them.
+        When to stop, see :func:`~dsage.estimate.as_stopping`; by default when more computing
+        would hardly help, see :class:`~dsage.estimate.DataTolerance`, or, for given orderings,
+        after all of them.
     progress : bool or callable, default=False
         Show a progress bar. A callable receives an
         :class:`~dsage.estimate.running.outlook.Outlook` after each step instead.
     checkpoint : str, Path or Checkpoint, optional
         A file for the state of the run. If it already exists, the run resumes from it, with the
-        same results as without a break; the file of another run is refused.
+        same results as without a break; the file of a different run is an error.
     **options
         As for :class:`~dsage.estimate.Plan`.
 

@@ -242,8 +242,8 @@ class Plan:
     def _cheap_orderings(self) -> Orderings:
         """Return the orderings of cheap games.
 
-        Where each feature is equally often at each position, as many of them say two to four times
-        as much; but they come in batches of as many as there are features.
+        Balanced orderings, with each feature equally often at each position, are two to four times
+        as informative; but their batches have as many orderings as there are features.
         """
         is_any = can_enumerate(self.orderings) and not isinstance(self.orderings, Extensions)
         if is_any and len(self.names) <= _MOST_BALANCED:

@@ -64,20 +64,20 @@ def reject_claims(
 ) -> tuple[Rejection, ...]:
     """Return the edges between the target and other variables that the graph lacks.
 
-    A DAG claims that each variable is independent of those that do not descend from it, given its
-    parents. This is tested for the target and each variable that is not next to it, with the
+    A DAG implies that each variable is independent of its non-descendants, given its parents.
+    This is tested for the target and each variable that is not next to it, with the
     generalised covariance measure (Shah & Peters, 2020) of regressions on blocks: the later of the
     two, and the basis functions of the other, are regressed on the basis functions of the parents
     and on products of two parents. Their residuals must be uncorrelated, whatever their
-    spread. With d variables, a claim is rejected if p < 0.01 / d, so that the probability to put
-    back an edge that is not there is about 1 %. With many rows, imperfect regressions would be
-    rejected too: what explains less than 2 % of the residual variance is not put back, and what is
-    rejected is tested again, with functions of the parents that are constant between quantiles, so
-    that steep ones are followed.
+    spread. With d variables, an independence is rejected if p < 0.01 / d, so that the probability
+    of restoring a false edge is about 1 %. With many rows, imperfect regressions would be rejected
+    too: edges that explain less than 2 % of the residual variance are not restored, and rejections
+    are tested again with functions of the parents that are constant between quantiles, which can
+    follow steep functions.
 
     Two variables may matter only together, and escape all of these tests. So products of two
-    variables that do not descend from the target are tested in the same way, each at 0.01 over the
-    number of products.
+    non-descendants of the target are tested in the same way, each at 0.01 over the number of
+    products.
 
     Parameters
     ----------
@@ -88,9 +88,10 @@ def reject_claims(
     constraints : Constraints, optional
         Edges that these forbid are not returned.
     n_folds : int, default=0
-        Into how many folds the rows are split for the regressions, so that each row is predicted
-        by those on other folds. With 0, regressions use all rows, which is more exact: with a
-        column for every ten rows, those on folds reject true claims four times too often.
+        Number of folds into which the rows are split for the regressions, so that each row is
+        predicted from other folds. With 0, regressions use all rows, which is more exact: with a
+        column for every ten rows, regressions on folds reject true independences four times too
+        often.
     """
     names = blocks.names
     place = {name: node for node, name in enumerate(names)}

@@ -1,4 +1,4 @@
-"""A progress display: what a run will cost, its error and goal, and the time that is left."""
+"""A progress display: the expected cost of a run, its error and goal, and the time left."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Listener = Callable[[Outlook], None]
 
 
 class Bar:
-    """Show, in one line, how far a run is; and, in a line before, what it will cost."""
+    """Show the progress of a run in one line, and its expected cost in a line before."""
 
     def __init__(self, *, is_shown: bool) -> None:
         self._bar = make_bar(
@@ -107,7 +107,7 @@ def _percent(share: float) -> str:
 
 
 def _round(number: int) -> int:
-    """Return a number with two digits, since an outlook has no more."""
+    """Return a number with two significant digits, since a forecast is not more precise."""
     digits = max(len(str(number)) - 2, 0)
     return round(number, -digits)
 
